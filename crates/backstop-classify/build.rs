@@ -1,0 +1,157 @@
+//! Compiles the rule packs into the binary: rules as static values, their literals as one table.
+
+#[path = "src/automaton.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs)]
+mod automaton;
+#[path = "src/pack.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs)]
+mod pack;
+#[path = "src/rule.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs)]
+mod rule;
+
+use rule::{Example, List, Outcome, Rule, Text};
+use std::fmt::Write as _;
+use std::path::Path;
+
+fn main() {
+    println!("cargo::rerun-if-changed=rules");
+    println!("cargo::rerun-if-changed=src/automaton.rs");
+    println!("cargo::rerun-if-changed=src/pack.rs");
+    println!("cargo::rerun-if-changed=src/rule.rs");
+    let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    let out = Path::new(&out);
+    let mut packs: Vec<_> = std::fs::read_dir("rules")
+        .expect("the rules folder")
+        .map(|entry| entry.expect("an entry of the rules folder").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .collect();
+    packs.sort();
+    let mut rules = Vec::new();
+    for path in packs {
+        println!("cargo::rerun-if-changed={}", path.display());
+        let source = std::fs::read_to_string(&path).expect("a rule pack");
+        match pack::parse(&path.display().to_string(), &source) {
+            Ok(found) => rules.extend(found),
+            Err(error) => panic!("{error}{}", error.hint.as_deref().map(|h| format!("\nhint: {h}")).unwrap_or_default()),
+        }
+    }
+    if let Err(error) = pack::check_references(&rules) {
+        panic!("{error}");
+    }
+    for (index, rule) in rules.iter().enumerate() {
+        assert!(!rules[..index].iter().any(|known| known.id == rule.id), "rule id {} is used in two packs", rule.id);
+    }
+    write_rules(&rules, &out.join("rules.rs"));
+    write_table(&rules, out);
+}
+
+fn write_table(rules: &[Rule], out: &Path) {
+    let patterns = rules.iter().enumerate().flat_map(|(index, rule)| {
+        let index = u16::try_from(index).expect("fewer than 65,536 rules");
+        rule.literals.iter().map(move |literal| (literal.as_bytes(), index))
+    });
+    let built = automaton::Automaton::build(patterns).expect("the built-in literals fit");
+    assert!(built.entries_are_states());
+    let (classes, table, shift, first_match, starts, values) = built.parts();
+    // In the byte order of the machine that will run it.
+    let big = std::env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|e| e == "big");
+    let u16s = |list: &[u16]| -> Vec<u8> { list.iter().flat_map(|n| if big { n.to_be_bytes() } else { n.to_le_bytes() }).collect() };
+    std::fs::write(out.join("table.bin"), u16s(table)).expect("write table.bin");
+    let mut code = String::new();
+    let _ = writeln!(code, "pub(crate) const SHIFT: u32 = {shift};");
+    let _ = writeln!(code, "pub(crate) const FIRST_MATCH: u16 = {first_match};");
+    let _ = writeln!(code, "pub(crate) static CLASSES: [u8; 256] = {classes:?};");
+    let _ = writeln!(code, "pub(crate) static STARTS: &[u32] = &{starts:?};");
+    let _ = writeln!(code, "pub(crate) static VALUES: &[u16] = &{values:?};");
+    std::fs::write(out.join("table.rs"), code).expect("write table.rs");
+}
+
+fn write_rules(rules: &[Rule], path: &Path) {
+    let mut code = String::from("pub(crate) static RULES: &[Rule] = &[\n");
+    for rule in rules {
+        let outcome = match rule.outcome {
+            Outcome::Reason(reason) => format!("Outcome::Reason(Reason::{reason:?})"),
+            Outcome::Status => "Outcome::Status".to_owned(),
+        };
+        let refines: Vec<String> = rule.refines.iter().map(|r| format!("Reason::{r:?}")).collect();
+        let trace = rule.trace.map_or("None".to_owned(), |t| format!("Some(Trace::{t:?})"));
+        let _ = writeln!(
+            code,
+            "Rule {{ id: {}, pack: {}, pack_line: {}, outcome: {outcome}, weight: Weight({}), on_command: {}, on_response: {}, \
+             literals: {}, regex: {}, above: {}, above_required: {}, below: {}, below_required: {}, join_until: {}, program: {}, argument: {}, exit: Cow::Borrowed(&{:?}), \
+             signal: Cow::Borrowed(&{:?}), status: Cow::Borrowed(&{:?}), errno: {}, timed_out: {}, silent: {}, last_lines: {}, \
+             requires: {}, unless: {}, refines: Cow::Borrowed(&[{}]), per_failure: {}, cause: {}, pick_last: {}, next: {}, tool: {}, \
+             provider: {}, credential: {}, renewal: {}, trace: {trace}, matches: {}, misses: {} }},",
+            text(&rule.id),
+            text(&rule.pack),
+            rule.pack_line,
+            rule.weight.0,
+            rule.on_command,
+            rule.on_response,
+            texts(&rule.literals),
+            option(&rule.regex),
+            option(&rule.above),
+            rule.above_required,
+            option(&rule.below),
+            rule.below_required,
+            option(&rule.join_until),
+            texts(&rule.program),
+            texts(&rule.argument),
+            rule.exit,
+            rule.signal,
+            rule.status,
+            texts(&rule.errno),
+            rule.timed_out,
+            rule.silent,
+            rule.last_lines,
+            texts(&rule.requires),
+            texts(&rule.unless),
+            refines.join(", "),
+            rule.per_failure,
+            rule.cause,
+            rule.pick_last,
+            option(&rule.next),
+            option(&rule.tool),
+            option(&rule.provider),
+            option(&rule.credential),
+            option(&rule.renewal),
+            examples(&rule.matches),
+            examples(&rule.misses),
+        );
+    }
+    code.push_str("];\n");
+    std::fs::write(path, code).expect("write rules.rs");
+}
+
+fn text(text: &Text) -> String {
+    format!("Cow::Borrowed({:?})", &**text)
+}
+
+fn texts(list: &List<Text>) -> String {
+    let items: Vec<String> = list.iter().map(text).collect();
+    format!("Cow::Borrowed(&[{}])", items.join(", "))
+}
+
+fn option(value: &Option<Text>) -> String {
+    value.as_ref().map_or("None".to_owned(), |t| format!("Some({})", text(t)))
+}
+
+fn examples(list: &List<Example>) -> String {
+    let items: Vec<String> = list
+        .iter()
+        .map(|e| {
+            format!(
+                "Example {{ text: {}, command: {}, exit: {:?}, signal: {:?}, timed_out: {}, status: {:?}, errno: {} }}",
+                text(&e.text),
+                option(&e.command),
+                e.exit,
+                e.signal,
+                e.timed_out,
+                e.status,
+                option(&e.errno)
+            )
+        })
+        .collect();
+    format!("Cow::Borrowed(&[{}])", items.join(", "))
+}

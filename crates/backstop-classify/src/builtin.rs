@@ -1,0 +1,28 @@
+//! The built-in rules and their table, as the build script wrote them.
+
+use crate::automaton::Automaton;
+use crate::rule::{Example, Outcome, Rule, Trace, Weight};
+use backstop_core::Reason;
+use std::borrow::Cow;
+
+include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+include!(concat!(env!("OUT_DIR"), "/table.rs"));
+
+/// The rows of the table, aligned so that they can be read in place.
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
+static TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/table.bin")));
+
+/// The built-in table, used where it lies.
+pub(crate) fn automaton() -> Automaton {
+    Automaton::from_parts(&CLASSES, table(), SHIFT, FIRST_MATCH, STARTS, VALUES)
+}
+
+#[allow(unsafe_code)]
+fn table() -> &'static [u16] {
+    // SAFETY: every pattern of bits is a u16, and the bytes are aligned to 64.
+    let (head, table, tail) = unsafe { TABLE.0.align_to::<u16>() };
+    assert!(head.is_empty() && tail.is_empty());
+    table
+}

@@ -1,0 +1,409 @@
+//! Runs rules on the lines that their literals selected, and keeps what they found.
+//!
+//! Everything kept is bounded, and so is the work on a hot rule: in each block its first and its last candidates are
+//! looked at, not the thousands between. What the matches mean is for [`crate::weigh`] to say.
+
+use crate::automaton::Hit;
+use crate::chunk::Block;
+use crate::clean::{visible, without_timestamp};
+use crate::rule::Rule;
+use crate::trace::{self, Exceptions};
+use crate::{Classifier, Compiled};
+use backstop_core::Reason;
+use memchr::{memchr, memchr_iter, memrchr};
+use std::collections::HashMap;
+
+/// How many matches of a rule are kept from the start of the text, and how many from its end.
+const KEPT_FIRST: usize = 6;
+const KEPT_LAST: usize = 6;
+/// How many candidates of a rule are looked at in a block: first, and last.
+const EVALUATED_FIRST: u32 = 256;
+const EVALUATED_LAST: usize = 16;
+/// After this many looks at a rule's candidates, it gets fewer in each block.
+const EVALUATED_HOT: u64 = 4096;
+const EVALUATED_FIRST_HOT: u32 = 16;
+/// How much of a line a rule sees.
+const LINE_BYTES_MAX: usize = 4096;
+/// How much of a line is kept.
+const KEPT_BYTES_MAX: usize = 1000;
+/// How many lines a rule may look up and down.
+const ABOVE_LINES_MAX: usize = 80;
+const BELOW_LINES_MAX: usize = 12;
+/// Over how many lines a test's name may go.
+const JOINED_LINES_MAX: usize = 6;
+/// How many facts of a kind are kept for a reason.
+const FACTS_MAX: usize = 100;
+
+/// One match.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// The line, counted from 1 within its stream.
+    pub(crate) line: u64,
+    /// The stream.
+    pub(crate) stream: u8,
+    /// The line's text.
+    pub(crate) text: String,
+    /// The part that says why, where the rule captured one.
+    pub(crate) cause: Option<String>,
+    /// The HTTP status that the rule captured.
+    pub(crate) status: Option<u16>,
+}
+
+/// What one rule found.
+#[derive(Debug, Default)]
+pub(crate) struct RuleState {
+    pub(crate) count: u64,
+    pub(crate) first: Vec<Found>,
+    pub(crate) last: Vec<Found>,
+    /// The line that was looked at last, so that two literals on one line count once.
+    stamp: u64,
+    in_block: u32,
+    looked: u64,
+    deferred: Vec<u32>,
+}
+
+impl RuleState {
+    /// All kept matches, in order.
+    pub(crate) fn kept(&self) -> impl DoubleEndedIterator<Item = &Found> {
+        self.first.iter().chain(&self.last)
+    }
+
+    fn keep(&mut self, found: Found) {
+        self.count += 1;
+        if self.first.len() < KEPT_FIRST {
+            self.first.push(found);
+        } else {
+            if self.last.len() == KEPT_LAST {
+                self.last.remove(0);
+            }
+            self.last.push(found);
+        }
+    }
+}
+
+/// The lists of facts, by the reason of the rule that found them.
+#[derive(Debug, Default)]
+pub(crate) struct FactLists {
+    lists: HashMap<(Option<Reason>, &'static str), Vec<String>>,
+}
+
+impl FactLists {
+    fn add(&mut self, reason: Option<Reason>, kind: &'static str, value: &str) {
+        let value = value.trim();
+        if value.is_empty() || value.len() > 400 {
+            return;
+        }
+        let list = self.lists.entry((reason, kind)).or_default();
+        if list.len() < FACTS_MAX && !list.iter().any(|known| known == value) {
+            list.push(value.to_owned());
+        }
+    }
+
+    /// The values of a kind that were found for a reason.
+    pub(crate) fn get(&self, reason: Option<Reason>, kind: &'static str) -> &[String] {
+        self.lists.get(&(reason, kind)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What all rules found in all streams.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    pub(crate) rules: Vec<RuleState>,
+    pub(crate) facts: FactLists,
+    pub(crate) exceptions: Exceptions,
+    /// Which rules apply to this signal at all.
+    enabled: Vec<bool>,
+    /// Lines seen in each stream.
+    pub(crate) lines: Vec<u64>,
+    /// The last line of each stream that says anything.
+    pub(crate) tails: Vec<Option<(u64, String)>>,
+    hot: Vec<u16>,
+    stamps: u64,
+}
+
+impl Matcher {
+    pub(crate) fn new(enabled: Vec<bool>) -> Self {
+        Self {
+            rules: std::iter::repeat_with(RuleState::default).take(enabled.len()).collect(),
+            facts: FactLists::default(),
+            exceptions: Exceptions::default(),
+            enabled,
+            lines: vec![0],
+            tails: vec![None],
+            hot: Vec::new(),
+            stamps: 0,
+        }
+    }
+
+    /// Another stream begins: its lines are counted from 1.
+    pub(crate) fn next_stream(&mut self) {
+        self.lines.push(0);
+        self.tails.push(None);
+    }
+
+    /// Looks at every candidate of a block.
+    pub(crate) fn block(&mut self, classifier: &Classifier, block: &Block, hits: &[Hit]) {
+        let mut cursor = Cursor { block, line: self.lines.last().copied().unwrap_or(0) + 1, at: block.from };
+        let mut bounds = 0..0;
+        for hit in hits {
+            let at = block.from + hit.end as usize - 1;
+            if !bounds.contains(&at) {
+                bounds = line_bounds(&block.text, at);
+                self.stamps += 1;
+            }
+            for rule in classifier.automaton.values(hit.state) {
+                self.candidate(classifier, &mut cursor, *rule, at, bounds.clone());
+            }
+        }
+        self.deferred(classifier, block);
+        let counted = memchr_iter(b'\n', &block.text[block.from..block.to]).count() as u64;
+        let stream = self.lines.len() - 1;
+        self.lines[stream] += counted;
+        self.keep_tail(block);
+    }
+
+    fn candidate(&mut self, classifier: &Classifier, cursor: &mut Cursor<'_>, rule: u16, at: usize, bounds: std::ops::Range<usize>) {
+        let index = usize::from(rule);
+        if !self.enabled[index] {
+            return;
+        }
+        let state = &mut self.rules[index];
+        if state.stamp == self.stamps {
+            return;
+        }
+        state.stamp = self.stamps;
+        if state.in_block == 0 {
+            self.hot.push(rule);
+        }
+        state.in_block += 1;
+        let limit = if state.looked > EVALUATED_HOT { EVALUATED_FIRST_HOT } else { EVALUATED_FIRST };
+        if state.in_block > limit {
+            if state.deferred.len() == EVALUATED_LAST {
+                state.deferred.remove(0);
+            }
+            state.deferred.push(u32::try_from(at).unwrap_or(u32::MAX));
+            return;
+        }
+        state.looked += 1;
+        self.look(classifier, cursor, index, at, bounds);
+    }
+
+    /// The last candidates of rules that had too many in this block.
+    fn deferred(&mut self, classifier: &Classifier, block: &Block) {
+        let base = self.lines.last().copied().unwrap_or(0) + 1;
+        for rule in std::mem::take(&mut self.hot) {
+            let index = usize::from(rule);
+            self.rules[index].in_block = 0;
+            let mut cursor = Cursor { block, line: base, at: block.from };
+            for at in std::mem::take(&mut self.rules[index].deferred) {
+                let at = at as usize;
+                self.look(classifier, &mut cursor, index, at, line_bounds(&block.text, at));
+            }
+        }
+    }
+
+    fn look(&mut self, classifier: &Classifier, cursor: &mut Cursor<'_>, index: usize, at: usize, bounds: std::ops::Range<usize>) {
+        let rule = &classifier.rules[index];
+        let text = &cursor.block.text;
+        let line = window(text, at, &bounds);
+        let line = without_timestamp(line);
+        let Some(compiled) = classifier.compiled(index) else { return };
+        let Some(captures) = Captures::of(rule, compiled, line) else { return };
+        let mut captures = captures;
+        if let Some(regex) = &compiled.above {
+            let seen = captures.extend_above(regex, text, bounds.start);
+            if rule.above_required && !seen {
+                return;
+            }
+        }
+        if let Some(regex) = &compiled.below {
+            let seen = captures.extend_below(regex, text, bounds.end);
+            if rule.below_required && !seen {
+                return;
+            }
+        }
+        if let Some(end) = &rule.join_until {
+            captures.join_test(end, text, bounds.end);
+        }
+        let number = cursor.number(bounds.start);
+        let stream = u8::try_from(self.lines.len() - 1).unwrap_or(u8::MAX);
+        if let Some(language) = rule.trace {
+            let body = &text[bounds.start..];
+            trace::read(language, body, &text[..bounds.start], number, &mut self.exceptions);
+        }
+        let found = Found {
+            line: number,
+            stream,
+            text: kept(line),
+            cause: captures.get("cause").map(|c| kept(c.as_bytes())),
+            status: captures.get("status").and_then(|s| s.parse().ok()),
+        };
+        self.keep_facts(rule.reason(), &captures);
+        self.rules[index].keep(found);
+    }
+
+    fn keep_facts(&mut self, reason: Option<Reason>, captures: &Captures) {
+        for (name, value) in &captures.values {
+            let value = match *name {
+                // Suites are separated by marks that few keyboards have.
+                "test" => value.replace(" › ", " > "),
+                "cause" | "status" => continue,
+                _ => value.clone(),
+            };
+            self.facts.add(reason, name, &value);
+        }
+    }
+
+    fn keep_tail(&mut self, block: &Block) {
+        let mut end = block.to;
+        let body = &block.text[..block.to];
+        let mut line = self.lines.last().copied().unwrap_or(0) + 1;
+        while end > block.from {
+            let start = memrchr(b'\n', &body[..end]).map_or(0, |n| n + 1).max(block.from);
+            let text = visible(&body[start..end], end - start);
+            let text = if text.is_empty() { visible(&body[start..end], (end - start).saturating_sub(1)) } else { text };
+            if !text.trim_ascii().is_empty() {
+                if let Some(tail) = self.tails.last_mut() {
+                    *tail = Some((line, kept(text)));
+                }
+                return;
+            }
+            line -= 1;
+            end = start.saturating_sub(1);
+        }
+    }
+}
+
+/// Counts lines up to a place in a block; places come in rising order.
+struct Cursor<'b> {
+    block: &'b Block,
+    line: u64,
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn number(&mut self, at: usize) -> u64 {
+        if at >= self.at {
+            self.line += memchr_iter(b'\n', &self.block.text[self.at..at]).count() as u64;
+            self.at = at;
+        }
+        self.line
+    }
+}
+
+/// The named captures of a match, own and from around.
+struct Captures {
+    values: Vec<(&'static str, String)>,
+}
+
+impl Captures {
+    fn of(rule: &Rule, compiled: &Compiled, line: &[u8]) -> Option<Self> {
+        let mut captures = Self { values: Vec::new() };
+        match &compiled.regex {
+            Some(regex) => captures.take(regex, line)?,
+            // Without a regex, a literal must be there as it is written.
+            None => rule.literals.iter().any(|l| memchr::memmem::find(line, l.as_bytes()).is_some()).then_some(())?,
+        }
+        Some(captures)
+    }
+
+    fn take(&mut self, regex: &regex::bytes::Regex, line: &[u8]) -> Option<()> {
+        if regex.captures_len() == 1 {
+            return regex.is_match(line).then_some(());
+        }
+        let found = regex.captures(line)?;
+        for name in regex.capture_names().flatten() {
+            let Some(known) = crate::pack::fact_name(name) else { continue };
+            if let (Some(value), None) = (found.name(name), self.get(known)) {
+                self.values.push((known, String::from_utf8_lossy(value.as_bytes()).into_owned()));
+            }
+        }
+        Some(())
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Runners that nest suites write a test's name over several lines, the last of which ends in a colon.
+    fn join_test(&mut self, until: &str, text: &[u8], line_end: usize) {
+        let Some((_, test)) = self.values.iter_mut().find(|(name, _)| *name == "test") else { return };
+        let mut start = line_end;
+        for _ in 0..JOINED_LINES_MAX {
+            if test.ends_with(until) || start >= text.len() {
+                break;
+            }
+            let end = memchr(b'\n', &text[start..]).map_or(text.len(), |n| start + n + 1);
+            let line = String::from_utf8_lossy(trimmed(&text[start..end])).trim().to_owned();
+            if line.is_empty() || line.len() > 200 {
+                break;
+            }
+            test.push(' ');
+            test.push_str(&line);
+            start = end;
+        }
+        test.truncate(test.trim_end_matches(until).len());
+    }
+
+    fn extend_above(&mut self, regex: &regex::bytes::Regex, text: &[u8], line_start: usize) -> bool {
+        let mut end = line_start;
+        for _ in 0..ABOVE_LINES_MAX {
+            if end == 0 {
+                return false;
+            }
+            let start = memrchr(b'\n', &text[..end - 1]).map_or(0, |n| n + 1);
+            let line = trimmed(&text[start..end]);
+            if line.len() <= LINE_BYTES_MAX && self.take(regex, without_timestamp(line)).is_some() {
+                return true;
+            }
+            end = start;
+        }
+        false
+    }
+
+    fn extend_below(&mut self, regex: &regex::bytes::Regex, text: &[u8], line_end: usize) -> bool {
+        let mut start = line_end;
+        for _ in 0..BELOW_LINES_MAX {
+            if start >= text.len() {
+                return false;
+            }
+            let end = memchr(b'\n', &text[start..]).map_or(text.len(), |n| start + n + 1);
+            let line = trimmed(&text[start..end]);
+            if line.len() <= LINE_BYTES_MAX && self.take(regex, without_timestamp(line)).is_some() {
+                return true;
+            }
+            start = end;
+        }
+        false
+    }
+}
+
+/// The bounds of the line at `at`, its end included.
+fn line_bounds(text: &[u8], at: usize) -> std::ops::Range<usize> {
+    let start = memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
+    let end = memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n + 1);
+    start..end
+}
+
+/// What a rule sees of a line: all of it, or the part around `at` where it is too long.
+fn window<'t>(text: &'t [u8], at: usize, bounds: &std::ops::Range<usize>) -> &'t [u8] {
+    let line = trimmed(&text[bounds.clone()]);
+    let at = (at - bounds.start).min(line.len());
+    let line = if line.contains(&b'\r') { visible(line, at) } else { line };
+    if line.len() <= LINE_BYTES_MAX {
+        return line;
+    }
+    let at = at.min(line.len());
+    let start = at.saturating_sub(LINE_BYTES_MAX / 2);
+    &line[start..line.len().min(start + LINE_BYTES_MAX)]
+}
+
+pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn kept(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(KEPT_BYTES_MAX)]);
+    text.trim_end().to_owned()
+}

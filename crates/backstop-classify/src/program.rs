@@ -1,0 +1,226 @@
+//! Which programs a command line runs, wrappers looked through.
+//!
+//! It splits words the way a shell does, well enough to name programs. It must not run, expand or trust anything.
+
+/// Command lines longer than this are read up to here.
+const COMMAND_BYTES_MAX: usize = 16 << 10;
+/// How deep `sh -c 'sh -c …'` is followed.
+const DEPTH_MAX: usize = 6;
+
+/// Programs that run the command that follows them, with how many arguments of their own come first.
+const WRAPPERS: &[(&str, usize)] = &[
+    ("sudo", 0), ("doas", 0), ("env", 0), ("time", 0), ("nice", 0), ("ionice", 0), ("nohup", 0), ("timeout", 1), ("gtimeout", 1),
+    ("stdbuf", 0), ("setsid", 0), ("xargs", 0), ("exec", 0), ("command", 0), ("npx", 0), ("bunx", 0), ("pnpx", 0), ("uvx", 0), ("pipx", 1),
+    ("strace", 0), ("watch", 0), ("chroot", 1), ("catchsegv", 0), ("unbuffer", 0), ("faketime", 1), ("taskset", 1), ("flock", 1), ("cross-env", 0), ("dotenv", 0),
+];
+
+/// Programs that run another with a word or two of their own: `poetry run x`, `bundle exec x`.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("poetry", &["run"]), ("uv", &["run"]), ("pipenv", &["run"]), ("pdm", &["run"]), ("hatch", &["run"]), ("rye", &["run"]),
+    ("bundle", &["exec"]), ("pnpm", &["exec", "dlx"]), ("yarn", &["exec", "dlx", "run"]), ("npm", &["exec"]), ("bun", &["x"]), ("conda", &["run"]),
+    ("coverage", &["run"]), ("mise", &["exec"]), ("asdf", &["exec"]), ("busybox", &[]),
+];
+
+/// The programs of a command line, by base name, and all of its words.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Programs {
+    /// Base names, in the order in which they run, wrappers included.
+    pub(crate) names: Vec<String>,
+    /// Every word.
+    pub(crate) words: Vec<String>,
+}
+
+impl Programs {
+    /// Reads a command line.
+    pub(crate) fn read(command: &str) -> Self {
+        let mut end = command.len().min(COMMAND_BYTES_MAX);
+        while !command.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut programs = Self::default();
+        programs.read_script(&command[..end], 0);
+        programs
+    }
+
+    /// Whether one of these runs. A name of two words asks for the subcommand too: `cargo test`.
+    pub(crate) fn runs(&self, names: &[impl AsRef<str>]) -> bool {
+        names.iter().any(|name| self.names.iter().any(|known| known == name.as_ref()))
+    }
+
+    /// Whether one of these words is there.
+    pub(crate) fn has_word(&self, words: &[impl AsRef<str>]) -> bool {
+        words.iter().any(|word| self.words.iter().any(|known| known == word.as_ref()))
+    }
+
+    fn read_script(&mut self, script: &str, depth: usize) {
+        for words in split(script) {
+            self.read_words(&words, depth);
+            self.words.extend(words);
+        }
+    }
+
+    fn read_words(&mut self, words: &[String], depth: usize) {
+        let mut at = 0;
+        loop {
+            // Assignments and the words of the shell's own grammar come before a program.
+            while words.get(at).is_some_and(|w| is_assignment(w) || GRAMMAR.contains(&w.as_str())) {
+                at += 1;
+            }
+            let Some(word) = words.get(at) else { return };
+            let name = base(word);
+            at += 1;
+            self.names.push(name.to_owned());
+            let rest = &words[at..];
+            if let Some(sub) = rest.iter().find(|w| !w.starts_with(['-', '+'])) {
+                self.names.push(format!("{name} {sub}"));
+            }
+            if SHELLS.contains(&name) {
+                if let Some(c) = rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.ends_with('c')) {
+                    if let (Some(script), true) = (rest.get(c + 1), depth < DEPTH_MAX) {
+                        self.read_script(script, depth + 1);
+                    }
+                }
+                return;
+            }
+            if name.starts_with("python") || name == "pypy3" {
+                if let Some(m) = rest.iter().position(|w| w == "-m") {
+                    if let Some(module) = rest.get(m + 1) {
+                        self.names.push(base(module).to_owned());
+                        if let Some(sub) = rest.get(m + 2) {
+                            self.names.push(format!("{module} {sub}"));
+                        }
+                    }
+                }
+                return;
+            }
+            if let Some((_, own)) = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
+                at += options(rest) + own;
+                // `flock -w 1 file cmd`, `nice -n 10 cmd`: an option's value is a number or a file that is no program.
+                while words.get(at).is_some_and(|w| w.starts_with('-') || w.parse::<f64>().is_ok()) {
+                    at += 1;
+                }
+                continue;
+            }
+            if let Some((_, subs)) = RUNNERS.iter().find(|(runner, _)| *runner == name) {
+                let first = options(rest);
+                if subs.is_empty() {
+                    at += first;
+                    continue;
+                }
+                if rest.get(first).is_some_and(|w| subs.contains(&w.as_str())) {
+                    at += first + 1;
+                    at += options(&words[at..]);
+                    continue;
+                }
+            }
+            return;
+        }
+    }
+}
+
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ash", "ksh", "fish"];
+const GRAMMAR: &[&str] = &["if", "then", "else", "elif", "do", "while", "until", "!", "{", "(", "for"];
+
+fn base(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    // `@biomejs/biome@1.9` and `vitest@latest` are run by npx under their own name.
+    match name.find('@') {
+        Some(n) if n > 0 => &name[..n],
+        _ => name,
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+fn options(words: &[String]) -> usize {
+    words.iter().take_while(|w| w.starts_with('-') || is_assignment(w)).count()
+}
+
+/// Splits a script into simple commands, each into words.
+fn split(script: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut word = String::new();
+    let mut in_word = false;
+    let mut quote = None;
+    let mut chars = script.chars().peekable();
+    let end_word = |word: &mut String, in_word: &mut bool, commands: &mut Vec<Vec<String>>| {
+        if std::mem::take(in_word) {
+            if let Some(last) = commands.last_mut() {
+                last.push(std::mem::take(word));
+            }
+        }
+    };
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some('"') | None, '\\') => {
+                in_word = true;
+                word.extend(chars.next());
+            }
+            (Some(_), c) => word.push(c),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                in_word = true;
+            }
+            (None, ';' | '|' | '&' | '\n' | '(' | ')') => {
+                end_word(&mut word, &mut in_word, &mut commands);
+                if commands.last().is_some_and(|last| !last.is_empty()) {
+                    commands.push(Vec::new());
+                }
+            }
+            (None, '>' | '<') => {
+                // What a stream is redirected to is no program.
+                end_word(&mut word, &mut in_word, &mut commands);
+            }
+            (None, c) if c.is_whitespace() => end_word(&mut word, &mut in_word, &mut commands),
+            (None, c) => {
+                in_word = true;
+                word.push(c);
+            }
+        }
+    }
+    end_word(&mut word, &mut in_word, &mut commands);
+    commands.retain(|words| !words.is_empty());
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrappers_are_looked_through() {
+        let cases = [
+            ("npm test", "npm"),
+            ("RUSTFLAGS=\"-D warnings\" cargo build", "cargo build"),
+            ("timeout 2 pytest -v", "pytest"),
+            ("sh -c 'helmfile sync'", "helmfile"),
+            ("bash -lc \"cd x && ruff check\"", "ruff check"),
+            ("python -m pytest -n 2", "pytest"),
+            ("/usr/bin/env python3 -m http.server", "http.server"),
+            ("npx jest --ci", "jest"),
+            ("bundle exec rspec spec/a_spec.rb", "rspec"),
+            ("ulimit -n 64; python emfile.py", "python"),
+            ("(ruff check; pytest -q) || true", "pytest"),
+            ("sudo -E nice -n 10 make -j2", "make"),
+            ("poetry run mypy .", "mypy"),
+            ("npx @biomejs/biome@1.9 check", "biome check"),
+            ("flock -n l.lock ./deploy.sh", "deploy.sh"),
+        ];
+        for (command, program) in cases {
+            assert!(Programs::read(command).runs(&[program]), "{program} in {command}: {:?}", Programs::read(command));
+        }
+    }
+
+    #[test]
+    fn hostile_command_lines_are_survived() {
+        for command in ["", "'", "\"\\", "((((", "sh -c \"sh -c 'sh -c x\"", &"sh -c ".repeat(10_000), "> <", "\u{fffd}=;=&&"] {
+            let _ = Programs::read(command);
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Weighs what the rules found and says what it is.
+//!
+//! Evidence is weighed, not first-come: a hard signal beats a tool's verdict, which beats an error line, which beats a
+//! phrase; among equals the later line wins, because the last failure decides. Every number that decides is a rule's.
+
+use crate::Classifier;
+use crate::matcher::{Found, Matcher};
+use crate::program::Programs;
+use crate::response;
+use crate::rule::{Outcome, Rule};
+use backstop_core::{Evidence, Facts, Fault, Hints, Reason, SafeText, Signal, Surface, Timestamp};
+
+/// How much being last is worth, in weight.
+const RECENCY_WEIGHT: f64 = 9.0;
+/// How many pieces of evidence a fault cites.
+const EVIDENCE_MAX: usize = 8;
+/// How much of a cited text is shown.
+const TEXT_BYTES_MAX: usize = 500;
+/// How many names a list of facts holds.
+const LIST_MAX: usize = 50;
+
+/// A rule that applies, with what it says.
+struct Candidate<'m> {
+    rule: usize,
+    reason: Reason,
+    score: f64,
+    /// The match that counts, where it is one of text.
+    found: Option<&'m Found>,
+    count: u64,
+}
+
+pub(crate) struct Weigher<'m> {
+    pub(crate) classifier: &'m Classifier,
+    pub(crate) signal: &'m Signal,
+    pub(crate) programs: &'m Programs,
+    pub(crate) matcher: &'m Matcher,
+    /// Whether the command wrote to standard error.
+    pub(crate) wrote_stderr: bool,
+}
+
+impl Weigher<'_> {
+    /// What it all adds up to.
+    pub(crate) fn fault(&self) -> Fault {
+        let candidates = self.candidates();
+        let mut winner = candidates.iter().max_by(|a, b| a.score.total_cmp(&b.score));
+        for _ in 0..3 {
+            let Some(reason) = winner.map(|w| w.reason) else { break };
+            match self.refined(&candidates, reason) {
+                Some(finer) if finer.reason != reason => winner = Some(finer),
+                _ => break,
+            }
+        }
+        let reason = winner.map_or_else(|| self.reported().unwrap_or(Reason::Unknown), |w| w.reason);
+        let mut fault = Fault::new(reason);
+        fault.facts = self.facts(reason, winner, &candidates);
+        fault.cause = self.cause(reason, winner, &candidates);
+        fault.evidence = self.evidence(reason, winner, &candidates);
+        fault.suggested_action = self.next(reason, winner, &candidates, &fault.facts);
+        fault
+    }
+
+    fn rule(&self, candidate: &Candidate<'_>) -> &Rule {
+        &self.classifier.rules[candidate.rule]
+    }
+
+    fn reported(&self) -> Option<Reason> {
+        self.signal.reported.as_deref().and_then(backstop_core::from_seed_name)
+    }
+
+    fn candidates(&self) -> Vec<Candidate<'_>> {
+        let mut candidates = Vec::new();
+        for (index, rule) in self.classifier.rules.iter().enumerate() {
+            let state = &self.matcher.rules[index];
+            let applies = if rule.reads_text() { state.count > 0 } else { self.applies(rule) };
+            if !applies || !self.fits(rule) {
+                continue;
+            }
+            let found = state.kept().next_back();
+            if rule.last_lines > 0 && !found.is_some_and(|f| self.is_near_end(f, rule.last_lines)) {
+                continue;
+            }
+            let reason = match rule.outcome {
+                Outcome::Reason(reason) => Some(reason),
+                Outcome::Status => found.and_then(|f| f.status).and_then(|s| self.classifier.status_reason(s, self.signal.surface)),
+            };
+            let Some(reason) = reason else { continue };
+            let score = f64::from(rule.weight.0) + RECENCY_WEIGHT * found.map_or(0.0, |f| self.place(f));
+            candidates.push(Candidate { rule: index, reason, score, found, count: state.count });
+        }
+        candidates
+    }
+
+    /// Whether a rule without text applies: its circumstances are those of the signal.
+    fn applies(&self, rule: &Rule) -> bool {
+        circumstances_fit(rule, self.signal, self.programs)
+    }
+
+    /// What a rule asks of other rules and of the streams.
+    fn fits(&self, rule: &Rule) -> bool {
+        let matched = |id: &str| {
+            let prefix = id.strip_suffix('*');
+            self.classifier.rules.iter().enumerate().any(|(index, other)| {
+                self.matcher.rules[index].count > 0 && prefix.map_or(other.id == id, |p| other.id.starts_with(p))
+            })
+        };
+        (rule.requires.is_empty() || rule.requires.iter().any(|id| matched(id)))
+            && !rule.unless.iter().any(|id| matched(id))
+            && !(rule.silent && self.wrote_stderr)
+    }
+
+    fn is_near_end(&self, found: &Found, lines: u32) -> bool {
+        let stream = usize::from(found.stream);
+        let last = self.matcher.tails.get(stream).and_then(|t| t.as_ref()).map_or(0, |(line, _)| *line);
+        found.line + u64::from(lines) > last
+    }
+
+    /// Where a match lies in all of the text, from 0 to 1.
+    fn place(&self, found: &Found) -> f64 {
+        let total: u64 = self.matcher.lines.iter().map(|n| n + 1).sum();
+        let before: u64 = self.matcher.lines.iter().take(usize::from(found.stream)).map(|n| n + 1).sum();
+        (before + found.line) as f64 / total.max(1) as f64
+    }
+
+    /// The candidate that says more exactly what `reason` is.
+    fn refined<'c, 'm>(&self, candidates: &'c [Candidate<'m>], reason: Reason) -> Option<&'c Candidate<'m>> {
+        let failures = self.failed_count(reason).unwrap_or(1);
+        candidates
+            .iter()
+            .filter(|c| {
+                let rule = self.rule(c);
+                rule.refines.contains(&reason) && (!rule.per_failure || c.count >= failures)
+            })
+            .max_by(|a, b| a.score.total_cmp(&b.score))
+    }
+
+    fn failed_count(&self, reason: Reason) -> Option<u64> {
+        self.list(reason, "count").last().and_then(|n| n.replace([',', '\'', ' '], "").parse().ok())
+    }
+
+    fn list(&self, reason: Reason, kind: &'static str) -> &[String] {
+        let own = self.matcher.facts.get(Some(reason), kind);
+        if own.is_empty() { self.matcher.facts.get(None, kind) } else { own }
+    }
+
+    fn facts(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Facts {
+        let texts = |kind| self.list(reason, kind).iter().take(LIST_MAX).map(|t| self.safe(t)).collect::<Vec<_>>();
+        let first = |kind| self.list(reason, kind).first().map(|t| self.safe(t));
+        let same: Vec<&Rule> = winner.into_iter().chain(candidates.iter().filter(|c| c.reason == reason)).map(|c| self.rule(c)).collect();
+        let from_rules = |get: fn(&Rule) -> Option<&str>| same.iter().find_map(|r| get(r)).map(|t| self.safe(t));
+        let mut facts = Facts {
+            failed_tests: texts("test"),
+            failed_count: self.failed_count(reason),
+            files: texts("file"),
+            line: self.list(reason, "line").first().and_then(|n| n.parse().ok()),
+            rules: texts("rule"),
+            expected: first("expected"),
+            actual: first("actual"),
+            missing: self.list(reason, "missing").last().map(|t| self.safe(t)),
+            tool: same.iter().find_map(|r| r.tool.as_deref()).map(str::to_owned),
+            provider: first("provider").or_else(|| from_rules(|r| r.provider.as_deref())),
+            credential: first("credential").or_else(|| from_rules(|r| r.credential.as_deref())),
+            renewal: first("renewal").or_else(|| from_rules(|r| r.renewal.as_deref())),
+            retry_after_seconds: self.list(reason, "retry_after").last().and_then(|n| n.parse().ok()),
+            ..Facts::default()
+        };
+        if facts.failed_count.is_none() && !facts.failed_tests.is_empty() {
+            facts.failed_count = Some(facts.failed_tests.len() as u64);
+        }
+        if let Some(signal) = self.signal.signal {
+            facts.signal = Some(signal_name(signal));
+        }
+        if self.signal.timed_out || reason == Reason::Timeout {
+            let last = self.matcher.tails.iter().flatten().next_back();
+            facts.last_activity = last.map(|(_, text)| self.safe(text));
+        }
+        if let Some((_, exception)) = &self.matcher.exceptions.last {
+            let mut exception = exception.clone();
+            for text in [&mut exception.message, &mut exception.kind] {
+                *text = self.safe(text.raw());
+            }
+            exception.root = exception.root.map(|root| self.safe(root.raw()));
+            if facts.files.is_empty() {
+                facts.files.extend(exception.file.clone());
+                facts.line = exception.line;
+            }
+            facts.exception = Some(exception);
+        }
+        self.response_facts(&mut facts);
+        facts
+    }
+
+    fn response_facts(&self, facts: &mut Facts) {
+        if let Some(provider) = &self.signal.provider {
+            facts.provider = Some(self.safe(provider));
+        }
+        if self.signal.surface == Surface::Response {
+            // Without a time, a time of day in a header says nothing: every one of them has passed.
+            let now = self.signal.at.unwrap_or(Timestamp::from_millis(i64::MAX));
+            let hints = Hints::read(&self.signal.headers, response::body_json(self.signal).as_ref(), now);
+            facts.retry_after_seconds = hints.wait().filter(|w| !w.is_zero()).map(|w| w.as_secs_f64()).or(facts.retry_after_seconds);
+        }
+        if let (Some(provider), None) = (&facts.provider, &facts.credential) {
+            if let Some(known) = crate::provider::known(provider.raw()) {
+                facts.credential = Some(SafeText::new(known.credential));
+                facts.renewal = facts.renewal.take().or(Some(SafeText::new(known.renewal)));
+            }
+        }
+    }
+
+    /// The line that says why: the best one of the rules that agree with the winner.
+    fn cause(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Option<SafeText> {
+        let agreeing = candidates.iter().filter(|c| c.reason == reason);
+        let of_text = agreeing.chain(winner).filter(|c| c.found.is_some() && self.rule(c).cause > 0);
+        let best = of_text.max_by_key(|c| (self.rule(c).cause, std::cmp::Reverse(self.first_line(c))));
+        // A circumstance says nothing about why; any line that was taken for an error says more.
+        let best = best.or_else(|| {
+            candidates.iter().filter(|c| c.found.is_some() && self.rule(c).cause > 0).max_by(|a, b| a.score.total_cmp(&b.score))
+        });
+        let found = best.and_then(|c| self.cited(c));
+        match found {
+            Some(found) => Some(self.safe(found.cause.as_deref().unwrap_or(&found.text).trim())),
+            None => {
+                let last = self.matcher.tails.iter().flatten().next_back();
+                last.filter(|_| reason != Reason::Timeout && reason != Reason::Interrupted).map(|(_, text)| self.safe(text.trim()))
+            }
+        }
+    }
+
+    fn first_line(&self, candidate: &Candidate<'_>) -> (u8, u64) {
+        self.cited(candidate).map_or((u8::MAX, u64::MAX), |f| (f.stream, f.line))
+    }
+
+    /// The match of a rule that stands for it.
+    fn cited(&self, candidate: &Candidate<'_>) -> Option<&Found> {
+        let state = &self.matcher.rules[candidate.rule];
+        if self.rule(candidate).pick_last { state.kept().next_back() } else { state.kept().next() }
+    }
+
+    fn evidence(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Vec<Evidence> {
+        let mut evidence: Vec<Evidence> = Vec::new();
+        let mut others: Vec<&Candidate<'_>> = candidates.iter().collect();
+        others.sort_by(|a, b| (b.reason == reason).cmp(&(a.reason == reason)).then(b.score.total_cmp(&a.score)));
+        let mut add = |candidate: &Candidate<'_>, found: Option<&Found>| {
+            let rule = self.rule(candidate);
+            let piece = match found {
+                Some(found) => Evidence {
+                    rule: rule.id.to_string(),
+                    line: Some(found.line),
+                    text: self.safe(found.text.trim()),
+                    stream: (self.matcher.lines.len() > 1).then(|| stream_name(found.stream, self.signal.surface).to_owned()),
+                },
+                None => Evidence { rule: rule.id.to_string(), line: None, text: SafeText::new(self.circumstance(rule)), stream: None },
+            };
+            let known = evidence.iter().any(|e| e.text == piece.text && e.line == piece.line);
+            if evidence.len() < EVIDENCE_MAX && !known {
+                evidence.push(piece);
+            }
+        };
+        if let Some(winner) = winner {
+            add(winner, winner.found);
+        }
+        for candidate in others.iter().filter(|c| c.reason == reason) {
+            add(candidate, self.cited(candidate));
+        }
+        for candidate in &others {
+            add(candidate, candidate.found);
+        }
+        evidence
+    }
+
+    /// The circumstance that a rule without text speaks of.
+    fn circumstance(&self, rule: &Rule) -> String {
+        let signal = self.signal;
+        if rule.timed_out {
+            return match signal.duration {
+                Some(duration) => format!("ended by our clock after {:.1} s", duration.as_secs_f64()),
+                None => "ended by our clock".to_owned(),
+            };
+        }
+        match (signal.signal, signal.exit, signal.status, &signal.errno) {
+            (Some(n), ..) if !rule.signal.is_empty() => format!("signal {n} ({})", signal_name(n)),
+            (_, _, Some(status), _) if !rule.status.is_empty() => format!("status {status}"),
+            (_, _, _, Some(errno)) if !rule.errno.is_empty() => format!("errno {errno}"),
+            (_, Some(code), ..) => format!("exit {code}"),
+            _ => "failed".to_owned(),
+        }
+    }
+
+    fn next(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>], facts: &Facts) -> SafeText {
+        let agreeing = candidates.iter().filter(|c| c.reason == reason);
+        let mut templates: Vec<&str> = winner.into_iter().chain(agreeing).filter_map(|c| self.rule(c).next.as_deref()).collect();
+        if reason == Reason::AuthError && facts.credential.is_some() {
+            templates.push("renew {credential} at {renewal}");
+            templates.push("check {credential}");
+        }
+        if reason == Reason::DependencyMissing {
+            templates.push("install {missing}, then run it again");
+        }
+        let filled = templates.iter().find_map(|template| self.fill(template, facts));
+        SafeText::new(filled.unwrap_or_else(|| reason.info().remedy.to_owned()))
+    }
+
+    /// Fills a template; nothing if a fact that it names is not known.
+    fn fill(&self, template: &str, facts: &Facts) -> Option<String> {
+        let mut out = String::new();
+        let mut rest = template;
+        while let Some(open) = rest.find('{') {
+            let close = rest[open..].find('}')? + open;
+            out.push_str(&rest[..open]);
+            let first = |list: &[SafeText]| list.first().map(|t| t.raw().to_owned());
+            let value = match &rest[open + 1..close] {
+                "file" => first(&facts.files),
+                "files" => joined(&facts.files),
+                "test" => first(&facts.failed_tests),
+                "rule" => first(&facts.rules),
+                "missing" => facts.missing.as_ref().map(|t| t.raw().to_owned()),
+                "provider" => facts.provider.as_ref().map(|t| t.raw().to_owned()),
+                "credential" => facts.credential.as_ref().map(|t| t.raw().to_owned()),
+                "renewal" => facts.renewal.as_ref().map(|t| t.raw().to_owned()),
+                "command" => self.signal.command.as_deref().map(|c| self.safe(c).raw().to_owned()),
+                _ => None,
+            }?;
+            out.push_str(&value);
+            rest = &rest[close + 1..];
+        }
+        out.push_str(rest);
+        Some(out)
+    }
+
+    fn safe(&self, text: &str) -> SafeText {
+        let mut end = text.len().min(TEXT_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        SafeText::new(self.classifier.redactor.redact(&text[..end]).into_owned())
+    }
+}
+
+fn joined(list: &[SafeText]) -> Option<String> {
+    (!list.is_empty()).then(|| list.iter().take(3).map(SafeText::raw).collect::<Vec<_>>().join(" "))
+}
+
+fn stream_name(stream: u8, surface: Surface) -> &'static str {
+    match (surface, stream) {
+        (Surface::Response, _) => "response",
+        (_, 0) => "stdout",
+        _ => "stderr",
+    }
+}
+
+/// Whether the circumstances that a rule names are those of the signal. What it does not name does not matter.
+pub(crate) fn circumstances_fit(rule: &Rule, signal: &Signal, programs: &Programs) -> bool {
+    let surface = match signal.surface {
+        Surface::Command => rule.on_command,
+        Surface::Response => rule.on_response,
+    };
+    surface
+        && (!rule.timed_out || signal.timed_out)
+        && (rule.exit.is_empty() || signal.exit.is_some_and(|code| rule.exit.contains(&code)))
+        && (rule.signal.is_empty() || signal.signal.is_some_and(|n| rule.signal.contains(&n)))
+        && (rule.status.is_empty() || signal.status.is_some_and(|s| rule.status.contains(&s)))
+        && (rule.errno.is_empty() || signal.errno.as_deref().is_some_and(|e| rule.errno.iter().any(|known| known == e)))
+        && (rule.program.is_empty() || programs.runs(&rule.program))
+        && (rule.argument.is_empty() || programs.has_word(&rule.argument))
+}
+
+/// The name of a signal.
+pub(crate) fn signal_name(number: i64) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        n => return format!("signal {n}"),
+    };
+    name.to_owned()
+}

@@ -1,0 +1,143 @@
+//! A classified signal: what it is, why we think so, and what was found in it.
+
+use crate::{Class, Reason, Retry, SafeText, Severity};
+use serde::{Deserialize, Serialize};
+
+/// A piece of text that a rule matched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The rule, such as `jest.summary`.
+    pub rule: String,
+    /// The line, counted from 1, where the evidence is text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub line: Option<u64>,
+    /// The line itself, or the circumstance: `exit 127`.
+    pub text: SafeText,
+    /// The stream it was on, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stream: Option<String>,
+}
+
+/// An uncaught exception or panic.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exception {
+    /// The language of the trace: `python`, `javascript`, `java`, `go`, `rust`, `ruby`.
+    pub language: String,
+    /// Its type: `KeyError`, `java.lang.IllegalStateException`.
+    #[serde(rename = "type")]
+    pub kind: SafeText,
+    /// Its message.
+    pub message: SafeText,
+    /// The file of the innermost user frame.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<SafeText>,
+    /// The line of the innermost user frame.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub line: Option<u64>,
+    /// The function of the innermost user frame.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub function: Option<SafeText>,
+    /// The root of the cause chain, where there is one: `Type: message`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub root: Option<SafeText>,
+}
+
+/// What was found in a signal. Every list is bounded by the classifier.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// Failed tests, as the runner names them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_tests: Vec<SafeText>,
+    /// How many failed, as the tool counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_count: Option<u64>,
+    /// Files with errors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<SafeText>,
+    /// The line in the first of the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Rules or error codes of the tool that reported them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<SafeText>,
+    /// What was expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<SafeText>,
+    /// What was there instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual: Option<SafeText>,
+    /// The package, module, header or tool that is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<SafeText>,
+    /// The tool whose output was recognised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The provider of the service that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<SafeText>,
+    /// The variable that holds the credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credential: Option<SafeText>,
+    /// Where the credential or the plan is renewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renewal: Option<SafeText>,
+    /// How long the server asks us to wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<f64>,
+    /// The signal that ended the process, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// The last line of output before our clock ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_activity: Option<SafeText>,
+    /// The uncaught exception.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exception: Option<Exception>,
+}
+
+/// A classified signal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What it is.
+    pub reason: Reason,
+    /// Its class.
+    pub class: Class,
+    /// Its severity.
+    pub severity: Severity,
+    /// Its way of being tried again.
+    pub retry: Retry,
+    /// Whether the same again has a fair chance.
+    pub retryable: bool,
+    /// The one line of the output that says why, verbatim.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<SafeText>,
+    /// What to do next, in one line.
+    pub suggested_action: SafeText,
+    /// What was found.
+    pub facts: Facts,
+    /// What decided, strongest first.
+    pub evidence: Vec<Evidence>,
+}
+
+impl Fault {
+    /// A fault with nothing but its reason.
+    pub fn new(reason: Reason) -> Self {
+        Self {
+            reason,
+            class: reason.class(),
+            severity: reason.severity(),
+            retry: reason.retry(),
+            retryable: reason.retryable(),
+            cause: None,
+            suggested_action: SafeText::new(reason.info().remedy),
+            facts: Facts::default(),
+            evidence: Vec::new(),
+        }
+    }
+
+    /// The severity to report when this fault ended a run or a task: `medium` becomes `high`, nothing else is raised.
+    pub fn ending_severity(&self) -> Severity {
+        if self.severity == Severity::Medium { Severity::High } else { self.severity }
+    }
+}

@@ -1,0 +1,416 @@
+//! What a server says about when to come back: `Retry-After` and its kin, in every dialect.
+//!
+//! Pure: the time is an argument. Values from outside are held within bounds, and a value that cannot be read is no hint
+//! at all. Deciding what to do with a hint is the guard's and the policy's business.
+
+use crate::Timestamp;
+use serde_json::Value;
+use std::time::Duration;
+
+/// The longest wait that is believed: a year. What asks for more is no wait but an ending.
+const WAIT_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+/// Header values longer than this are not read.
+const VALUE_BYTES_MAX: usize = 256;
+/// How many windows one answer may name.
+const WINDOWS_MAX: usize = 32;
+/// How deep a body is searched.
+const BODY_DEPTH_MAX: usize = 12;
+
+/// One rate-limit window that an answer speaks of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Window {
+    /// Its name: `requests`, `input-tokens`, `unified-5h`.
+    pub name: String,
+    /// What is left in it.
+    pub remaining: Option<f64>,
+    /// What it allows in all.
+    pub limit: Option<f64>,
+    /// When it is full or open again, from now.
+    pub resets_in: Option<Duration>,
+    /// Whether the server says that it is closed.
+    pub rejected: bool,
+}
+
+impl Window {
+    /// Whether nothing may be sent in it now.
+    pub fn is_closed(&self) -> bool {
+        self.rejected || self.remaining.is_some_and(|r| r <= 0.0)
+    }
+}
+
+/// Everything an answer says about when to come back.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hints {
+    /// The wait that the server asks for outright.
+    pub retry_after: Option<Duration>,
+    /// Whether the server says that a retry makes sense.
+    pub should_retry: Option<bool>,
+    /// The windows it speaks of.
+    pub windows: Vec<Window>,
+}
+
+impl Hints {
+    /// Reads the headers and the body of an answer, as seen at `now`.
+    pub fn read(headers: &[(String, String)], body: Option<&Value>, now: Timestamp) -> Self {
+        let mut hints = Hints::default();
+        let mut retry_after_ms = None;
+        for (name, value) in headers {
+            if value.len() > VALUE_BYTES_MAX || name.len() > VALUE_BYTES_MAX {
+                continue;
+            }
+            let name = name.trim().to_ascii_lowercase();
+            let value = value.trim();
+            match name.as_str() {
+                "retry-after" => hints.retry_after = longer(hints.retry_after, retry_after(value, now)),
+                "retry-after-ms" | "x-ms-retry-after-ms" => retry_after_ms = longer(retry_after_ms, millis(value)),
+                "x-should-retry" => hints.should_retry = value.parse().ok(),
+                _ => hints.read_window(&name, value, now),
+            }
+        }
+        // Milliseconds are the more exact of the two spellings of one wait.
+        if retry_after_ms.is_some() {
+            hints.retry_after = retry_after_ms;
+        }
+        if let Some(body) = body {
+            hints.read_body(body, now, 0);
+        }
+        hints
+    }
+
+    /// The longest wait that anything in the answer asks for: the explicit one, or the reset of a closed window.
+    pub fn wait(&self) -> Option<Duration> {
+        let closed = self.windows.iter().filter(|w| w.is_closed()).filter_map(|w| w.resets_in).max();
+        longer(self.retry_after, closed)
+    }
+
+    /// Whether the answer says that nothing may be sent now.
+    pub fn is_limited(&self) -> bool {
+        self.retry_after.is_some_and(|w| w > Duration::ZERO) || self.windows.iter().any(Window::is_closed)
+    }
+
+    fn window(&mut self, name: &str) -> Option<&mut Window> {
+        if let Some(index) = self.windows.iter().position(|w| w.name == name) {
+            return self.windows.get_mut(index);
+        }
+        if self.windows.len() >= WINDOWS_MAX {
+            return None;
+        }
+        self.windows.push(Window { name: name.to_owned(), remaining: None, limit: None, resets_in: None, rejected: false });
+        self.windows.last_mut()
+    }
+
+    fn read_window(&mut self, header: &str, value: &str, now: Timestamp) {
+        if let Some(rest) = header.strip_prefix("anthropic-ratelimit-") {
+            self.read_named(rest, value, now);
+        } else if header == "ratelimit" {
+            self.read_ietf(value);
+        } else if let Some(rest) = header.strip_prefix("x-codex-") {
+            self.read_codex(rest, value, now);
+        } else {
+            let prefixes = ["x-ratelimitbysize-", "ratelimitbysize-", "x-ratelimit-", "x-rate-limit-", "ratelimit-"];
+            if let Some(rest) = prefixes.iter().find_map(|p| header.strip_prefix(p)) {
+                self.read_generic(rest, value, now);
+            }
+        }
+    }
+
+    /// Anthropic: `requests-remaining`, `input-tokens-reset`, `unified-5h-status`, `unified-reset`.
+    fn read_named(&mut self, rest: &str, value: &str, now: Timestamp) {
+        let Some((name, field)) = rest.rsplit_once('-') else { return };
+        let Some(window) = self.window(name) else { return };
+        match field {
+            "remaining" => window.remaining = number(value),
+            "limit" => window.limit = number(value),
+            "reset" => window.resets_in = reset(value, now),
+            "status" => window.rejected = value.eq_ignore_ascii_case("rejected"),
+            "utilization" => window.rejected |= number(value).is_some_and(|spent| spent >= 1.0),
+            _ => {}
+        }
+    }
+
+    /// `remaining-requests`, `reset-tokens`, `reset`, `limit-requests`, `remaining-project-tokens`; also `tokens-remaining`.
+    fn read_generic(&mut self, rest: &str, value: &str, now: Timestamp) {
+        let (field, name) = match rest.split_once('-') {
+            None => (rest, "requests"),
+            Some((field @ ("remaining" | "reset" | "limit"), name)) => (field, name),
+            Some(_) => match rest.rsplit_once('-') {
+                Some((name, field)) => (field, name),
+                None => return,
+            },
+        };
+        if !matches!(field, "remaining" | "reset" | "limit") {
+            return;
+        }
+        let Some(window) = self.window(name) else { return };
+        match field {
+            "remaining" => window.remaining = number(value),
+            "limit" => window.limit = number(value),
+            _ => window.resets_in = reset(value, now),
+        }
+    }
+
+    /// `RateLimit: "default";r=0;t=30, "burst";r=5;t=1`.
+    fn read_ietf(&mut self, value: &str) {
+        for item in value.split(',').take(WINDOWS_MAX) {
+            let mut parts = item.split(';').map(str::trim);
+            let name = parts.next().unwrap_or_default().trim_matches('"').to_owned();
+            let Some(window) = self.window(&name) else { return };
+            for part in parts {
+                match part.split_once('=') {
+                    Some(("r", v)) => window.remaining = number(v),
+                    Some(("t", v)) => window.resets_in = seconds(v),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// `primary-used-percent`, `primary-reset-at`.
+    fn read_codex(&mut self, rest: &str, value: &str, now: Timestamp) {
+        let Some((name, field)) = rest.split_once('-') else { return };
+        let Some(window) = self.window(&format!("codex-{name}")) else { return };
+        match field {
+            "used-percent" => window.rejected = number(value).is_some_and(|percent| percent >= 100.0),
+            "reset-at" | "reset-after-seconds" => window.resets_in = reset(value, now),
+            _ => {}
+        }
+    }
+
+    fn read_body(&mut self, value: &Value, now: Timestamp, depth: usize) {
+        if depth > BODY_DEPTH_MAX {
+            return;
+        }
+        match value {
+            Value::Object(fields) => {
+                for (key, field) in fields {
+                    match (key.as_str(), field) {
+                        // Gemini's RetryInfo.
+                        ("retryDelay" | "retry_delay", Value::String(text)) => {
+                            self.retry_after = longer(self.retry_after, duration(text));
+                        }
+                        ("retry_after" | "retryAfter" | "retry_after_seconds", Value::Number(n)) => {
+                            self.retry_after = longer(self.retry_after, n.as_f64().and_then(bounded));
+                        }
+                        ("resets_at" | "reset_at" | "resetsAt", Value::Number(n)) => {
+                            let wait = n.as_f64().and_then(|n| reset_number(n, now));
+                            self.retry_after = longer(self.retry_after, wait);
+                        }
+                        ("resets_in_seconds", Value::Number(n)) => {
+                            self.retry_after = longer(self.retry_after, n.as_f64().and_then(bounded));
+                        }
+                        // OpenRouter puts the upstream's headers into the body, with epoch milliseconds.
+                        ("headers", Value::Object(inner)) => {
+                            let headers: Vec<(String, String)> = inner
+                                .iter()
+                                .take(WINDOWS_MAX)
+                                .map(|(k, v)| (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned)))
+                                .collect();
+                            let inner = Hints::read(&headers, None, now);
+                            self.retry_after = longer(self.retry_after, inner.retry_after);
+                            let free = WINDOWS_MAX.saturating_sub(self.windows.len());
+                            self.windows.extend(inner.windows.into_iter().take(free));
+                        }
+                        ("message" | "error" | "detail", Value::String(text)) => {
+                            self.retry_after = longer(self.retry_after, in_words(text));
+                        }
+                        (_, field) => self.read_body(field, now, depth + 1),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.read_body(item, now, depth + 1)),
+            _ => {}
+        }
+    }
+}
+
+fn longer(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    a.max(b)
+}
+
+/// A wait in seconds, if it is a number and not negative; longer than a year is a year.
+fn bounded(seconds: f64) -> Option<Duration> {
+    (seconds.is_finite() && seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(WAIT_MAX.as_secs_f64())))
+}
+
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim().trim_matches('"');
+    // `NaN`, `inf` and `1e400` parse as floats, and are no numbers for us.
+    text.parse::<f64>().ok().filter(|n| n.is_finite())
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    number(text).and_then(bounded)
+}
+
+fn millis(text: &str) -> Option<Duration> {
+    number(text).and_then(|n| bounded(n / 1000.0))
+}
+
+/// RFC 9110: seconds or an HTTP date; SDKs accept fractions.
+fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    number(value).and_then(|n| reset_number(n, now)).or_else(|| duration(value)).or_else(|| {
+        let at = Timestamp::parse_http_date(value).or_else(|| Timestamp::parse_rfc3339(value))?;
+        Some(at.since(now).min(WAIT_MAX))
+    })
+}
+
+/// A reset in any dialect: epoch milliseconds, epoch seconds, seconds from now, a duration, a date.
+fn reset(value: &str, now: Timestamp) -> Option<Duration> {
+    retry_after(value, now)
+}
+
+/// A bare number: epoch milliseconds, epoch seconds or seconds from now, told apart by size.
+fn reset_number(n: f64, now: Timestamp) -> Option<Duration> {
+    if !n.is_finite() || n < 0.0 {
+        return None;
+    }
+    if n > 1e9 {
+        let millis = if n > 1e12 { n } else { n * 1000.0 };
+        // A float that is too large saturates, and the timestamp holds it within its years.
+        return Some(Timestamp::from_millis(millis as i64).since(now).min(WAIT_MAX));
+    }
+    bounded(n)
+}
+
+/// `12ms`, `1s`, `6m0s`, `1h2m3.5s`, `34.4s`, `2d`.
+fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text.trim();
+    let mut total = 0.0;
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').filter(|n| *n > 0)?;
+        let value = number(&rest[..digits])?;
+        rest = &rest[digits..];
+        let unit = rest.find(|c: char| !c.is_ascii_alphabetic() && c != 'µ').unwrap_or(rest.len());
+        total += value
+            * match &rest[..unit] {
+                "ns" => 1e-9,
+                "us" | "µs" => 1e-6,
+                "ms" => 1e-3,
+                "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+                "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+                "h" | "hr" | "hour" | "hours" => 3600.0,
+                "d" | "day" | "days" => 86400.0,
+                _ => return None,
+            };
+        rest = rest[unit..].trim_start();
+    }
+    bounded(total)
+}
+
+/// `Please try again in 11.054s`, `retry in 35 seconds`, `retry after 5 minutes`, `reset after 0s`.
+fn in_words(text: &str) -> Option<Duration> {
+    let lower = text.to_ascii_lowercase();
+    let cues = ["try again in ", "retry in ", "retry after ", "reset after ", "resets in ", "wait for ", "available in "];
+    cues.iter().filter_map(|cue| lower.find(cue).map(|at| &lower[at + cue.len()..])).find_map(|rest| {
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | ' '))).unwrap_or(rest.len());
+        let words: Vec<&str> = rest[..end].split_whitespace().take(2).collect();
+        match words[..] {
+            [first, unit] if number(first).is_some() => duration(&format!("{first}{}", unit.trim_end_matches('.'))),
+            [first, ..] => duration(first.trim_end_matches('.')),
+            [] => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn now() -> Timestamp {
+        Timestamp::parse_rfc3339("2025-08-21T12:40:00Z").unwrap()
+    }
+
+    fn wait(headers: &[(&str, &str)]) -> Option<f64> {
+        let headers: Vec<_> = headers.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Hints::read(&headers, None, now()).wait().map(|d| d.as_secs_f64())
+    }
+
+    #[test]
+    fn every_dialect_of_headers() {
+        let cases: &[(&[(&str, &str)], Option<f64>)] = &[
+            (&[("Retry-After", "41")], Some(41.0)),
+            (&[("retry-after", "1.5")], Some(1.5)),
+            (&[("retry-after", "Thu, 21 Aug 2025 12:41:00 GMT")], Some(60.0)),
+            (&[("retry-after", "7999")], Some(7999.0)),
+            (&[("retry-after", "2"), ("retry-after-ms", "1500")], Some(1.5)),
+            (&[("x-ms-retry-after-ms", "35000")], Some(35.0)),
+            (
+                &[("anthropic-ratelimit-input-tokens-remaining", "0"), ("anthropic-ratelimit-input-tokens-reset", "2025-08-21T12:40:59Z")],
+                Some(59.0),
+            ),
+            (
+                &[("anthropic-ratelimit-requests-remaining", "5"), ("anthropic-ratelimit-requests-reset", "2025-08-21T12:40:59Z")],
+                None,
+            ),
+            (&[("anthropic-ratelimit-unified-status", "rejected"), ("anthropic-ratelimit-unified-reset", "1755780060")], Some(60.0)),
+            (
+                &[("anthropic-ratelimit-unified-5h-status", "rejected"), ("anthropic-ratelimit-unified-5h-reset", "2025-08-21T14:40:00Z")],
+                Some(7200.0),
+            ),
+            (&[("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "6m0s")], Some(360.0)),
+            (&[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "12ms")], Some(0.012)),
+            (&[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1h2m3.5s")], Some(3723.5)),
+            (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1755780060")], Some(60.0)),
+            (&[("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "1755780060000")], Some(60.0)),
+            (&[("ratelimit", "\"default\";r=0;t=30")], Some(30.0)),
+            (&[("ratelimit", "\"default\";r=3;t=30, \"burst\";r=0;t=5")], Some(5.0)),
+            (&[("ratelimit-remaining", "0"), ("ratelimit-reset", "30")], Some(30.0)),
+            (&[("x-ratelimitbysize-remaining-minute", "0"), ("x-ratelimitbysize-reset-minute", "12")], Some(12.0)),
+            (&[("x-codex-primary-used-percent", "100"), ("x-codex-primary-reset-at", "1755780060")], Some(60.0)),
+            // A window that has passed is no limit.
+            (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1655780060")], Some(0.0)),
+        ];
+        for (headers, want) in cases {
+            assert_eq!(wait(headers), *want, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn bodies_carry_hints_too() {
+        let cases = [
+            (json!({"error": {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]}}), 34.4),
+            (json!({"error": {"message": "Rate limit reached. Please try again in 11.054s. Visit x"}}), 11.054),
+            (json!({"error": {"message": "Try again in 35 seconds."}}), 35.0),
+            (json!({"error": {"metadata": {"headers": {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1755780060000"}}}}), 60.0),
+            (json!({"error": {"type": "usage_limit_reached", "resets_at": 1_755_780_060}}), 60.0),
+            (json!({"detail": "Please retry after 5 minutes"}), 300.0),
+        ];
+        for (body, want) in cases {
+            let got = Hints::read(&[], Some(&body), now()).wait().map(|d| d.as_secs_f64());
+            assert_eq!(got, Some(want), "{body}");
+        }
+    }
+
+    #[test]
+    fn hostile_values_are_no_hints_or_bounded_ones() {
+        for value in ["-1", "NaN", "inf", "", "soon", &"9".repeat(64 * 1024), "1s2", "--5s"] {
+            assert_eq!(wait(&[("retry-after", value)]), None, "{:.20}", value);
+        }
+        for value in ["1000000000000000000000000000000", "Fri, 31 Dec 9998 23:59:59 GMT"] {
+            assert_eq!(wait(&[("retry-after", value)]), Some(WAIT_MAX.as_secs_f64()), "{value}");
+        }
+        let many: Vec<_> = (0..1000).map(|n| (format!("x-ratelimit-remaining-{n}"), "0".to_owned())).collect();
+        assert!(Hints::read(&many, None, now()).windows.len() <= WINDOWS_MAX);
+    }
+
+    #[test]
+    fn the_server_may_forbid_a_retry() {
+        let hints = Hints::read(&[("x-should-retry".into(), "false".into())], None, now());
+        assert_eq!(hints.should_retry, Some(false));
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_gives_a_bounded_wait(name in "[a-zA-Z-]{0,30}", value in any::<String>(), at: i64) {
+            for name in [name.as_str(), "retry-after", "x-ratelimit-reset", "ratelimit", "anthropic-ratelimit-tokens-reset"] {
+                let hints = Hints::read(&[(name.to_owned(), value.clone())], Some(&json!({"message": value})), Timestamp::from_millis(at));
+                prop_assert!(hints.wait().unwrap_or_default() <= WAIT_MAX);
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The words of Backstop as types.
+//!
+//! Backstop treats every failure the same way: *classify, decide, recover, record*. This crate holds what those words
+//! mean: a [`Signal`] is what was seen, a [`Fault`] is what it is, a [`Reason`] is one row of the taxonomy, a
+//! [`Decision`] is what to do about it, an [`Event`] is what is recorded.
+//!
+//! It must not do I/O, read a clock or draw a random number: time and randomness are arguments. That is what makes
+//! everything above it testable without sleeping.
+//!
+//! ```
+//! use backstop_core::{Class, Reason, Retry};
+//!
+//! let reason: Reason = "rate_limited".parse().unwrap();
+//! assert_eq!(reason.class(), Class::Transient);
+//! assert_eq!(reason.retry(), Retry::Later);
+//! assert!(reason.retryable());
+//! println!("{}: {}", reason, reason.info().remedy);
+//! ```
+
+mod class;
+mod decision;
+mod event;
+mod fault;
+mod hint;
+mod id;
+pub mod nearest;
+mod reason;
+mod redact;
+mod safe;
+mod seed;
+mod signal;
+mod time;
+
+pub use class::{Class, Retry, Severity};
+pub use decision::{Action, Decision};
+pub use event::{EVENT_SCHEMA, Event, EventKind};
+pub use fault::{Evidence, Exception, Facts, Fault};
+pub use hint::{Hints, Window};
+pub use id::{EventId, IdError, Name, RunId};
+pub use reason::{Reason, ReasonInfo, TAXONOMY, UnknownReason};
+pub use redact::{MASK, Redactor};
+pub use safe::SafeText;
+pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
+pub use signal::{Dispatch, Signal, Surface};
+pub use time::Timestamp;

@@ -1,0 +1,94 @@
+//! The raw evidence of a failed attempt.
+
+use crate::Timestamp;
+use std::time::Duration;
+
+/// Where a signal comes from: what kind of operation failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Surface {
+    /// A command that was run: exit code, signal, output.
+    #[default]
+    Command,
+    /// A request that was answered, or not: status, headers, body, errno, message.
+    Response,
+}
+
+/// How far the request got before it failed. This decides whether it may be repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dispatch {
+    /// It was never sent: free to repeat.
+    NotDispatched,
+    /// It was answered, with a failure: the reason decides.
+    #[default]
+    Answered,
+    /// It was sent and no answer came: repeated only if the operation is repeatable.
+    Lost,
+}
+
+/// What was seen of a failed attempt, before anybody says what it means.
+///
+/// Text may be given here, or streamed to the classifier where it is too large to hold.
+#[derive(Debug, Clone, Default)]
+pub struct Signal {
+    /// Where it comes from.
+    pub surface: Surface,
+    /// How far it got.
+    pub dispatch: Dispatch,
+    /// The command line, as it was typed.
+    pub command: Option<String>,
+    /// The exit code. Nothing means: it failed, how is not known.
+    pub exit: Option<i64>,
+    /// The signal that ended it.
+    pub signal: Option<i64>,
+    /// Whether our own clock ended it.
+    pub timed_out: bool,
+    /// When it was seen. Without it, times of day in headers say nothing.
+    pub at: Option<Timestamp>,
+    /// How long it ran.
+    pub duration: Option<Duration>,
+    /// The HTTP status of the answer.
+    pub status: Option<u16>,
+    /// The headers of the answer.
+    pub headers: Vec<(String, String)>,
+    /// The errno, or what the client calls it: `ECONNRESET`, `CERT_HAS_EXPIRED`.
+    pub errno: Option<String>,
+    /// Who answered: `openai`, `anthropic`, `nginx`.
+    pub provider: Option<String>,
+    /// A name that the surface itself gives the failure: `RateLimitExceeded`, `cascade_stuck`.
+    pub reported: Option<String>,
+    /// What it wrote to standard output, or the body of the answer.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error, or the client's own message.
+    pub stderr: Vec<u8>,
+}
+
+impl Signal {
+    /// A command that ended with this exit code.
+    pub fn exited(code: i64) -> Self {
+        Self { exit: Some(code), ..Self::default() }
+    }
+
+    /// An answer with this HTTP status.
+    pub fn answered(status: u16) -> Self {
+        Self { surface: Surface::Response, status: Some(status), ..Self::default() }
+    }
+
+    /// With this command line.
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
+    }
+
+    /// With this text: all output, or the body of the answer.
+    pub fn text(mut self, text: impl Into<Vec<u8>>) -> Self {
+        self.stdout = text.into();
+        self
+    }
+
+    /// Whether the command succeeded: exit 0 is success, whatever the text says.
+    pub fn is_success(&self) -> bool {
+        self.surface == Surface::Command && self.exit == Some(0) && self.signal.is_none() && !self.timed_out
+    }
+}

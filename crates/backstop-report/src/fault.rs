@@ -1,0 +1,174 @@
+//! A fault as people read it.
+
+use crate::{JSON_SCHEMA, Style};
+use backstop_core::{Facts, Fault, Reason, SafeText};
+use serde_json::{Value, json};
+
+/// How many names are listed before "and n more".
+const NAMES_MAX: usize = 4;
+/// How much of a line is shown.
+const LINE_CHARS_MAX: usize = 160;
+
+/// A fault for a terminal: what it is, what was found, why we think so, what to do.
+pub fn fault(fault: &Fault, style: Style) -> String {
+    let dot = style.dot();
+    let mut out = format!(
+        "{}{dot}{}{dot}{}{dot}retry {}\n",
+        style.bad(fault.reason.code()),
+        fault.class,
+        fault.severity,
+        fault.retry
+    );
+    let summary = summary(fault);
+    out.push_str(&format!("  {}\n", style.marks(&summary)));
+    if let Some(cause) = &fault.cause {
+        let cause = cause.line(LINE_CHARS_MAX);
+        if !summary.contains(cause.trim_end_matches('…')) && !cause.is_empty() {
+            out.push_str(&format!("  {}\n", style.marks(&cause)));
+        }
+    }
+    match fault.evidence.first() {
+        Some(evidence) => {
+            let place = match (evidence.line, &evidence.stream) {
+                (Some(line), Some(stream)) => format!(" ({stream} line {line})"),
+                (Some(line), None) => format!(" (line {line})"),
+                (None, _) => String::new(),
+            };
+            let text = style.marks(&evidence.text.line(LINE_CHARS_MAX));
+            out.push_str(&style.faint(&format!("  because {} matched \"{text}\"{place}", evidence.rule)));
+        }
+        None => out.push_str(&style.faint("  because no rule knows it")),
+    }
+    out.push('\n');
+    out.push_str(&format!("  next: {}\n", style.marks(&fault.suggested_action.line(LINE_CHARS_MAX * 2))));
+    out
+}
+
+/// That nothing failed.
+pub fn success(style: Style) -> String {
+    format!("{}{}exit 0 is success, whatever the output says\n", style.good("success"), style.dot())
+}
+
+/// What was found, in one line.
+pub fn summary(fault: &Fault) -> String {
+    let facts = &fault.facts;
+    match fault.reason {
+        Reason::TestFailure | Reason::FlakyTest if facts.failed_count.is_some() || !facts.failed_tests.is_empty() => tests(facts),
+        Reason::LintError | Reason::TypecheckError | Reason::FormatError | Reason::CompileError if !facts.files.is_empty() => problems(fault),
+        Reason::DependencyMissing if facts.missing.is_some() => format!("missing: {}", names(facts.missing.as_slice())),
+        Reason::Timeout if facts.last_activity.is_some() => {
+            format!("last activity: {}", facts.last_activity.as_ref().map(|a| a.line(LINE_CHARS_MAX)).unwrap_or_default())
+        }
+        Reason::RateLimited if facts.retry_after_seconds.is_some() => {
+            format!("the server asks to wait {} s", facts.retry_after_seconds.unwrap_or_default())
+        }
+        _ => match (&facts.exception, &fault.cause) {
+            (Some(exception), _) if fault.reason == Reason::Crash => exception_line(exception),
+            (_, Some(cause)) => cause.line(LINE_CHARS_MAX),
+            _ => fault.reason.info().remedy.to_owned(),
+        },
+    }
+}
+
+fn exception_line(exception: &backstop_core::Exception) -> String {
+    let message = exception.message.line(100);
+    let mut out = if message.is_empty() { exception.kind.line(80) } else { format!("{}: {message}", exception.kind.line(80)) };
+    if let Some(file) = &exception.file {
+        let line = exception.line.map(|n| format!(":{n}")).unwrap_or_default();
+        let function = exception.function.as_ref().map(|f| format!(" in {}", f.line(60))).unwrap_or_default();
+        out.push_str(&format!(" at {}{line}{function}", file.line(100)));
+    }
+    out
+}
+
+fn tests(facts: &Facts) -> String {
+    let count = facts.failed_count.unwrap_or(facts.failed_tests.len() as u64);
+    let noun = if count == 1 { "test" } else { "tests" };
+    let place = if facts.files.is_empty() { String::new() } else { format!(" in {}", names(&facts.files)) };
+    let which = if facts.failed_tests.is_empty() { String::new() } else { format!(": {}", names(&facts.failed_tests)) };
+    format!("{count} {noun} failed{place}{which}")
+}
+
+fn problems(fault: &Fault) -> String {
+    let facts = &fault.facts;
+    let count = match facts.failed_count {
+        Some(1) => "1 problem".to_owned(),
+        Some(n) => format!("{n} problems"),
+        None => "problems".to_owned(),
+    };
+    let rules = if facts.rules.is_empty() { String::new() } else { format!(": {}", names(&facts.rules)) };
+    let line = match (facts.line, facts.files.len()) {
+        (Some(line), 1) => format!(":{line}"),
+        _ => String::new(),
+    };
+    format!("{count} in {}{line}{rules}", names(&facts.files))
+}
+
+fn names(list: &[SafeText]) -> String {
+    let shown: Vec<String> = list.iter().take(NAMES_MAX).map(|name| name.line(80)).collect();
+    let rest = list.len().saturating_sub(NAMES_MAX);
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// A fault, or a success, as JSON. `reason` is null for a success.
+pub fn fault_json(fault: Option<&Fault>) -> Value {
+    match fault {
+        Some(fault) => {
+            let mut value = serde_json::to_value(fault).unwrap_or_default();
+            if let Value::Object(fields) = &mut value {
+                fields.insert("schema".to_owned(), json!(JSON_SCHEMA));
+                fields.insert("summary".to_owned(), json!(summary(fault)));
+            }
+            value
+        }
+        None => json!({
+            "schema": JSON_SCHEMA, "reason": null, "class": null, "severity": null, "retry": "no", "retryable": false,
+            "suggested_action": "nothing to do: it succeeded", "facts": {}, "evidence": [],
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::Evidence;
+
+    fn sample() -> Fault {
+        let mut fault = Fault::new(Reason::TestFailure);
+        fault.facts.failed_count = Some(3);
+        fault.facts.files = vec!["src/api/auth.test.ts".into()];
+        fault.facts.failed_tests = vec!["validateToken".into(), "refreshToken".into(), "handleExpired".into()];
+        fault.evidence.push(Evidence {
+            rule: "jest.summary".into(),
+            line: Some(812),
+            text: "Tests: 3 failed, 44 passed".into(),
+            stream: None,
+        });
+        fault.suggested_action = "fix the failing tests, then `npx jest src/api/auth.test.ts`".into();
+        fault
+    }
+
+    #[test]
+    fn a_fault_reads_as_in_the_readme() {
+        insta::assert_snapshot!(super::fault(&sample(), Style::PLAIN), @r#"
+        test_failure · permanent · medium · retry changed
+          3 tests failed in src/api/auth.test.ts: validateToken, refreshToken, handleExpired
+          because jest.summary matched "Tests: 3 failed, 44 passed" (line 812)
+          next: fix the failing tests, then `npx jest src/api/auth.test.ts`
+        "#);
+    }
+
+    #[test]
+    fn nothing_from_outside_reaches_the_terminal_unescaped() {
+        let mut fault = sample();
+        fault.facts.failed_tests = vec!["\x1b]0;owned\x07\n\u{202e}".into()];
+        fault.evidence[0].text = "\x1b[2J".into();
+        fault.suggested_action = "\x1b[31m".into();
+        fault.cause = Some("\r\x1bc".into());
+        let shown = super::fault(&fault, Style::PLAIN);
+        assert!(!shown.contains(['\x1b', '\x07', '\r', '\u{202e}']), "{shown:?}");
+        let json = crate::to_json(&fault_json(Some(&fault)));
+        assert!(!json.contains(['\x1b', '\u{202e}']));
+    }
+}

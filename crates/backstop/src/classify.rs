@@ -1,0 +1,139 @@
+//! `backstop classify`.
+
+use crate::cli::Classify;
+use crate::error::CliError;
+use crate::{batch, terminal};
+use backstop_classify::{Classifier, Rule, pack};
+use backstop_core::{Signal, Surface, Timestamp};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+pub(crate) fn run(args: &Classify) -> Result<(), CliError> {
+    let classifier = classifier(&args.packs)?;
+    if args.batch {
+        return batch::run(&classifier, open(&args.files)?);
+    }
+    let mut signal = signal(args)?;
+    let reader = open(&args.files)?;
+    let fault = if signal.surface == Surface::Response {
+        // An answer is read whole: it is small, and what is beyond this limit says nothing about why it failed.
+        read_bounded(reader, &mut signal.stdout).map_err(|error| read_error(&args.files, error))?;
+        classifier.classify(&signal)
+    } else {
+        classifier.classify_reader(&signal, reader).map_err(|error| read_error(&args.files, error))?
+    };
+    if args.json {
+        return terminal::print(&format!("{}\n", backstop_report::to_json(&backstop_report::fault_json(fault.as_ref()))));
+    }
+    let style = terminal::stdout_style();
+    terminal::print(&match &fault {
+        Some(fault) => backstop_report::fault(fault, style),
+        None => backstop_report::success(style),
+    })
+}
+
+/// How much of an answer's body is read.
+const BODY_BYTES_MAX: u64 = 8 << 20;
+
+fn read_bounded(reader: impl Read, into: &mut Vec<u8>) -> std::io::Result<()> {
+    reader.take(BODY_BYTES_MAX).read_to_end(into).map(|_| ())
+}
+
+/// The classifier with the packs that were named.
+pub(crate) fn classifier(packs: &[PathBuf]) -> Result<Classifier, CliError> {
+    let classifier = if packs.is_empty() { Classifier::builtin() } else { Classifier::with_packs(read_packs(packs)?)? };
+    Ok(classifier.redacting(terminal::redactor()))
+}
+
+/// Reads packs and checks them.
+pub(crate) fn read_packs(files: &[PathBuf]) -> Result<Vec<Rule>, CliError> {
+    let mut rules = Vec::new();
+    for file in files {
+        let read_error = |error| CliError::Read { file: file.clone(), error };
+        let mut bytes = Vec::new();
+        let opened = File::open(file).map_err(read_error)?;
+        opened.take(pack::PACK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(read_error)?;
+        let source = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let before = &error.as_bytes()[..at];
+            let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+            let column = at - before.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1) + 1;
+            CliError::Pack(backstop_classify::PackError {
+                file: file.display().to_string(),
+                line,
+                column,
+                message: "the pack is not UTF-8".to_owned(),
+                hint: None,
+            })
+        })?;
+        rules.extend(pack::parse(&file.display().to_string(), &source)?);
+    }
+    Ok(rules)
+}
+
+fn signal(args: &Classify) -> Result<Signal, CliError> {
+    let answered = args.status.is_some() || !args.headers.is_empty() || args.errno.is_some();
+    Ok(Signal {
+        surface: if answered && args.exit.is_none() { Surface::Response } else { Surface::Command },
+        command: args.command.clone(),
+        exit: args.exit,
+        signal: args.signal.as_deref().map(signal_number).transpose()?,
+        timed_out: args.timed_out,
+        status: args.status,
+        headers: args.headers.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
+        errno: args.errno.clone(),
+        provider: args.provider.clone(),
+        at: Some(now()),
+        ..Signal::default()
+    })
+}
+
+/// The time, from the one place that reads the clock.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn header(text: &str) -> Result<(String, String), CliError> {
+    let error = || CliError::Header { given: text.to_owned() };
+    let (name, value) = text.split_once(':').ok_or_else(error)?;
+    if name.trim().is_empty() || name.contains(char::is_whitespace) {
+        return Err(error());
+    }
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn signal_number(text: &str) -> Result<i64, CliError> {
+    const NAMES: &[(&str, i64)] = &[
+        ("HUP", 1), ("INT", 2), ("QUIT", 3), ("ILL", 4), ("TRAP", 5), ("ABRT", 6), ("BUS", 7), ("FPE", 8), ("KILL", 9),
+        ("USR1", 10), ("SEGV", 11), ("USR2", 12), ("PIPE", 13), ("ALRM", 14), ("TERM", 15), ("XCPU", 24), ("XFSZ", 25), ("SYS", 31),
+    ];
+    let upper = text.to_ascii_uppercase();
+    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let known = NAMES.iter().find(|(known, _)| *known == name).map(|(_, n)| *n);
+    known.or_else(|| text.parse().ok().filter(|n| (1..=64).contains(n))).ok_or_else(|| CliError::Signal { given: text.to_owned() })
+}
+
+/// The files one after the other, or standard input.
+fn open(files: &[PathBuf]) -> Result<Box<dyn Read + Send>, CliError> {
+    let mut all: Box<dyn Read + Send> = match files {
+        [] => return Ok(Box::new(std::io::stdin())),
+        _ => Box::new(std::io::empty()),
+    };
+    for file in files {
+        let next: Box<dyn Read + Send> = if file == Path::new("-") {
+            Box::new(std::io::stdin())
+        } else {
+            let opened = File::open(file).map_err(|error| CliError::Read { file: file.clone(), error })?;
+            Box::new(opened)
+        };
+        all = if files.len() == 1 { next } else { Box::new(all.chain(next)) };
+    }
+    Ok(all)
+}
+
+fn read_error(files: &[PathBuf], error: std::io::Error) -> CliError {
+    CliError::Read { file: files.first().cloned().unwrap_or_else(|| "standard input".into()), error }
+}

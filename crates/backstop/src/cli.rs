@@ -1,0 +1,180 @@
+//! What may be typed. Completions, man pages and the reference are made from this.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Stands behind everything an AI agent does that can fail: classify, decide, recover, record.
+#[derive(Debug, Parser)]
+#[command(name = "backstop", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what a failure is, why, whether to try again, and what to do
+    Classify(Classify),
+    /// List the reasons that a failure can have
+    Reasons(Reasons),
+    /// Print the page of a reason
+    Explain(Explain),
+    /// List, show and test the rules that recognise failures
+    Rules(Rules),
+    /// Watch some commands fail and be classified, offline
+    Demo(Demo),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Write the man pages into a folder
+    Man(Man),
+}
+
+/// Say what a failure is.
+///
+/// Reads what a failed command wrote, or the body of a failed answer, from files or standard input. Several files are
+/// parts of one failure, in order. Exits 0 whatever the fault is.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  npm test > out.log 2>&1; backstop classify --exit $? out.log\n  \
+    curl -sS -D head.txt URL | backstop classify --status 429 --header 'retry-after: 30'\n  \
+    backstop classify --batch < failures.jsonl")]
+pub(crate) struct Classify {
+    /// Files to read; none, or `-`, is standard input
+    pub(crate) files: Vec<PathBuf>,
+    /// The exit code of the command; 0 is success, whatever the output says
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    pub(crate) exit: Option<i64>,
+    /// The signal that ended the command, by number or name
+    #[arg(long, value_name = "SIGNAL")]
+    pub(crate) signal: Option<String>,
+    /// Our own clock ended the command
+    #[arg(long)]
+    pub(crate) timed_out: bool,
+    /// The command line, which tells the program
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// The HTTP status of the answer; the input is its body
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<u16>,
+    /// A header of the answer, as `name: value`; may be given several times
+    #[arg(long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// The errno or error code of the client, such as ECONNRESET
+    #[arg(long, value_name = "ERRNO")]
+    pub(crate) errno: Option<String>,
+    /// Who answered, such as `openai`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// A rule pack of your own; may be given several times
+    #[arg(long = "rules", value_name = "FILE")]
+    pub(crate) packs: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read one JSON object a line, answer one a line
+    #[arg(long, conflicts_with_all = ["exit", "signal", "timed_out", "command", "status", "headers", "errno", "provider"])]
+    pub(crate) batch: bool,
+}
+
+/// List the reasons.
+#[derive(Debug, Args)]
+pub(crate) struct Reasons {
+    /// Print JSON
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print a Markdown table
+    #[arg(long)]
+    pub(crate) markdown: bool,
+}
+
+/// Print the page of a reason.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The reason, such as `rate_limited`; a name that another system uses for it will do
+    pub(crate) what: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List, show and test rules.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Rules {
+    #[command(subcommand)]
+    pub(crate) action: Option<RulesAction>,
+    /// Print every literal of every rule, one a line, for `grep -F -f` or `rg -F -f`
+    #[arg(long)]
+    pub(crate) literals: bool,
+}
+
+/// What to do with rules.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesAction {
+    /// List the rules
+    List {
+        /// Only those of this reason
+        #[arg(long, value_name = "REASON")]
+        reason: Option<String>,
+        /// Only those of this pack
+        #[arg(long, value_name = "PACK")]
+        pack: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one rule with its examples
+    Show {
+        /// The rule, such as `jest.summary`
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a rule pack and run its examples
+    Test {
+        /// The packs
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Watch some commands fail.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Print JSON, one object a command
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print completions.
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+/// A shell that completions are made for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Shell {
+    /// bash
+    Bash,
+    /// elvish
+    Elvish,
+    /// fish
+    Fish,
+    /// PowerShell
+    Powershell,
+    /// zsh
+    Zsh,
+}
+
+/// Write the man pages.
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The folder; it is made if it is not there
+    pub(crate) folder: PathBuf,
+}

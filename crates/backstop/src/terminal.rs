@@ -1,0 +1,57 @@
+//! The terminal: what may be shown on it, and writing to it.
+
+use crate::error::CliError;
+use backstop_core::Redactor;
+use backstop_report::Style;
+use std::io::{IsTerminal, Write};
+
+/// How to dress what goes to standard output.
+pub(crate) fn stdout_style() -> Style {
+    style(std::io::stdout().is_terminal())
+}
+
+fn style(terminal: bool) -> Style {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    let dumb = std::env::var("TERM").is_ok_and(|t| t == "dumb");
+    Style { colour: terminal && !set("NO_COLOR") && !set("CI") && !dumb, unicode: is_utf8() }
+}
+
+fn is_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    // Without any locale there is nothing against it: containers have none, and their logs are UTF-8.
+    locale.is_none_or(|l| {
+        let l = l.to_ascii_lowercase();
+        l.contains("utf-8") || l.contains("utf8")
+    })
+}
+
+/// A redactor that knows the secrets in the environment.
+pub(crate) fn redactor() -> Redactor {
+    const MARKS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PASSPHRASE"];
+    let secrets = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.to_str()?.to_ascii_uppercase();
+        MARKS.iter().any(|mark| name.contains(mark)).then(|| value.into_string().ok()).flatten()
+    });
+    // A path or a short word under such a name is a setting, not a secret.
+    Redactor::new(secrets.filter(|v| v.len() >= 8 && !v.starts_with('/')))
+}
+
+/// Writes data to standard output. A closed pipe is no error: the reader has seen enough.
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(CliError::Output),
+    }
+}
+
+/// Tells a person about an error, on standard error.
+pub(crate) fn tell(error: &CliError) {
+    let terminal = std::io::stderr().is_terminal();
+    let style = style(terminal);
+    let mut text = format!("{} {}\n", style.bad("error:"), backstop_core::SafeText::new(error.to_string()));
+    for hint in error.hints() {
+        text.push_str(&format!("{} {}\n", style.strong("hint:"), backstop_core::SafeText::new(hint)));
+    }
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
