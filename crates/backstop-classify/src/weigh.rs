@@ -12,12 +12,22 @@ use backstop_core::{Evidence, Facts, Fault, Hints, Reason, SafeText, Signal, Sur
 
 /// How much being last is worth, in weight.
 const RECENCY_WEIGHT: f64 = 9.0;
+/// How much a phrase at the very start of a long log loses, in weight.
+const DISTANCE_WEIGHT: f64 = 25.0;
+/// From how many lines on a log is long.
+const LONG_LOG_LINES: u64 = 150;
+/// From this weight on, a match is a tool's own verdict.
+const VERDICT_WEIGHT: u8 = 70;
 /// How many pieces of evidence a fault cites.
 const EVIDENCE_MAX: usize = 8;
 /// How much of a cited text is shown.
 const TEXT_BYTES_MAX: usize = 500;
 /// How many names a list of facts holds.
 const LIST_MAX: usize = 50;
+
+/// Reasons whose facts are about the code, whichever of them decides.
+const FIXABLE: &[Reason] =
+    &[Reason::TestFailure, Reason::CompileError, Reason::TypecheckError, Reason::LintError, Reason::FormatError, Reason::Crash];
 
 /// A rule that applies, with what it says.
 struct Candidate<'m> {
@@ -84,7 +94,7 @@ impl Weigher<'_> {
                 Outcome::Status => found.and_then(|f| f.status).and_then(|s| self.classifier.status_reason(s, self.signal.surface)),
             };
             let Some(reason) = reason else { continue };
-            let score = f64::from(rule.weight.0) + RECENCY_WEIGHT * found.map_or(0.0, |f| self.place(f));
+            let score = f64::from(rule.weight.0) + found.map_or(0.0, |f| self.recency(rule, f));
             candidates.push(Candidate { rule: index, reason, score, found, count: state.count });
         }
         candidates
@@ -100,7 +110,8 @@ impl Weigher<'_> {
         let matched = |id: &str| {
             let prefix = id.strip_suffix('*');
             self.classifier.rules.iter().enumerate().any(|(index, other)| {
-                self.matcher.rules[index].count > 0 && prefix.map_or(other.id == id, |p| other.id.starts_with(p))
+                let named = prefix.map_or(other.id == id, |p| other.id.starts_with(p));
+                named && (self.matcher.rules[index].count > 0 || (!other.reads_text() && self.applies(other)))
             })
         };
         (rule.requires.is_empty() || rule.requires.iter().any(|id| matched(id)))
@@ -112,6 +123,15 @@ impl Weigher<'_> {
         let stream = usize::from(found.stream);
         let last = self.matcher.tails.get(stream).and_then(|t| t.as_ref()).map_or(0, |(line, _)| *line);
         found.line + u64::from(lines) > last
+    }
+
+    /// What the place of a match is worth. Being last counts for every rule. In a long log the end is where a run failed,
+    /// and what lies far before it is mostly noise: a tool's verdict stands, a phrase loses.
+    fn recency(&self, rule: &Rule, found: &Found) -> f64 {
+        let place = self.place(found);
+        let total: u64 = self.matcher.lines.iter().sum();
+        let distance = if total > LONG_LOG_LINES && rule.weight.0 < VERDICT_WEIGHT { DISTANCE_WEIGHT * (1.0 - place) } else { 0.0 };
+        RECENCY_WEIGHT * place - distance
     }
 
     /// Where a match lies in all of the text, from 0 to 1.
@@ -143,7 +163,19 @@ impl Weigher<'_> {
     }
 
     fn facts(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Facts {
-        let texts = |kind| self.list(reason, kind).iter().take(LIST_MAX).map(|t| self.safe(t)).collect::<Vec<_>>();
+        // What was found for other reasons comes after: a run may lint and test, and both are worth knowing.
+        let texts = |kind| {
+            let own = self.matcher.facts.get(Some(reason), kind);
+            let others = FIXABLE.iter().filter(|r| **r != reason).flat_map(|r| self.matcher.facts.get(Some(*r), kind));
+            let mut list: Vec<SafeText> = Vec::new();
+            for text in own.iter().chain(others).chain(self.matcher.facts.get(None, kind)) {
+                let text = self.safe(text);
+                if list.len() < LIST_MAX && !list.contains(&text) {
+                    list.push(text);
+                }
+            }
+            list
+        };
         let first = |kind| self.list(reason, kind).first().map(|t| self.safe(t));
         let same: Vec<&Rule> = winner.into_iter().chain(candidates.iter().filter(|c| c.reason == reason)).map(|c| self.rule(c)).collect();
         let from_rules = |get: fn(&Rule) -> Option<&str>| same.iter().find_map(|r| get(r)).map(|t| self.safe(t));
@@ -211,7 +243,7 @@ impl Weigher<'_> {
     fn cause(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Option<SafeText> {
         let agreeing = candidates.iter().filter(|c| c.reason == reason);
         let of_text = agreeing.chain(winner).filter(|c| c.found.is_some() && self.rule(c).cause > 0);
-        let best = of_text.max_by_key(|c| (self.rule(c).cause, std::cmp::Reverse(self.first_line(c))));
+        let best = of_text.max_by(|a, b| self.rule(a).cause.cmp(&self.rule(b).cause).then(a.score.total_cmp(&b.score)));
         // A circumstance says nothing about why; any line that was taken for an error says more.
         let best = best.or_else(|| {
             candidates.iter().filter(|c| c.found.is_some() && self.rule(c).cause > 0).max_by(|a, b| a.score.total_cmp(&b.score))
@@ -224,10 +256,6 @@ impl Weigher<'_> {
                 last.filter(|_| reason != Reason::Timeout && reason != Reason::Interrupted).map(|(_, text)| self.safe(text.trim()))
             }
         }
-    }
-
-    fn first_line(&self, candidate: &Candidate<'_>) -> (u8, u64) {
-        self.cited(candidate).map_or((u8::MAX, u64::MAX), |f| (f.stream, f.line))
     }
 
     /// The match of a rule that stands for it.
