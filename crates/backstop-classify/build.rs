@@ -79,8 +79,8 @@ fn write_rules(rules: &[Rule], path: &Path) {
         let _ = writeln!(
             code,
             "Rule {{ id: {}, pack: {}, pack_line: {}, outcome: {outcome}, weight: Weight({}), on_command: {}, on_response: {}, \
-             literals: {}, regex: {}, above: {}, above_required: {}, below: {}, below_required: {}, join_until: {}, program: {}, argument: {}, exit: Cow::Borrowed(&{:?}), \
-             signal: Cow::Borrowed(&{:?}), status: Cow::Borrowed(&{:?}), errno: {}, timed_out: {}, silent: {}, last_lines: {}, \
+             literals: {}, regex: {}, above: {}, above_required: {}, above_lines: {}, below_lines: {}, below: {}, below_required: {}, join_until: {}, program: {}, argument: {}, exit: Cow::Borrowed(&{:?}), \
+             signal: Cow::Borrowed(&{:?}), status: Cow::Borrowed(&{:?}), errno: {}, timed_out: {}, silent: {}, last_lines: {}, max_lines: {}, \
              requires: {}, unless: {}, refines: Cow::Borrowed(&[{}]), per_failure: {}, cause: {}, pick_last: {}, next: {}, tool: {}, \
              provider: {}, credential: {}, renewal: {}, trace: {trace}, matches: {}, misses: {} }},",
             text(&rule.id),
@@ -93,6 +93,8 @@ fn write_rules(rules: &[Rule], path: &Path) {
             option(&rule.regex),
             option(&rule.above),
             rule.above_required,
+            rule.above_lines,
+            rule.below_lines,
             option(&rule.below),
             rule.below_required,
             option(&rule.join_until),
@@ -105,6 +107,7 @@ fn write_rules(rules: &[Rule], path: &Path) {
             rule.timed_out,
             rule.silent,
             rule.last_lines,
+            rule.max_lines,
             texts(&rule.requires),
             texts(&rule.unless),
             refines.join(", "),

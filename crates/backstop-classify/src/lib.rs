@@ -24,6 +24,7 @@ mod chunk;
 mod clean;
 mod examples;
 mod matcher;
+mod mentioned;
 pub mod pack;
 mod program;
 mod provider;

@@ -23,7 +23,7 @@ const EVALUATED_LAST: usize = 16;
 const EVALUATED_HOT: u64 = 4096;
 const EVALUATED_FIRST_HOT: u32 = 16;
 /// How much of a line a rule sees.
-const LINE_BYTES_MAX: usize = 4096;
+const LINE_BYTES_MAX: usize = 16 << 10;
 /// How much of a line is kept.
 const KEPT_BYTES_MAX: usize = 1000;
 /// How many lines a rule may look up and down.
@@ -31,6 +31,8 @@ const ABOVE_LINES_MAX: usize = 80;
 const BELOW_LINES_MAX: usize = 12;
 /// Over how many lines a test's name may go.
 const JOINED_LINES_MAX: usize = 6;
+/// How many findings on one line are taken.
+const CAPTURES_PER_LINE_MAX: usize = 64;
 /// How many facts of a kind are kept for a reason.
 const FACTS_MAX: usize = 100;
 
@@ -211,13 +213,13 @@ impl Matcher {
         let Some(captures) = Captures::of(rule, compiled, line) else { return };
         let mut captures = captures;
         if let Some(regex) = &compiled.above {
-            let seen = captures.extend_above(regex, text, bounds.start);
+            let seen = captures.extend_above(regex, text, bounds.start, lines_or(rule.above_lines, ABOVE_LINES_MAX));
             if rule.above_required && !seen {
                 return;
             }
         }
         if let Some(regex) = &compiled.below {
-            let seen = captures.extend_below(regex, text, bounds.end);
+            let seen = captures.extend_below(regex, text, bounds.end, lines_or(rule.below_lines, BELOW_LINES_MAX));
             if rule.below_required && !seen {
                 return;
             }
@@ -311,14 +313,19 @@ impl Captures {
         if regex.captures_len() == 1 {
             return regex.is_match(line).then_some(());
         }
-        let found = regex.captures(line)?;
-        for name in regex.capture_names().flatten() {
-            let Some(known) = crate::pack::fact_name(name) else { continue };
-            if let (Some(value), None) = (found.name(name), self.get(known)) {
-                self.values.push((known, String::from_utf8_lossy(value.as_bytes()).into_owned()));
+        let mut found_any = None;
+        // A report on one line, such as JSON, has many findings on it.
+        for found in regex.captures_iter(line).take(CAPTURES_PER_LINE_MAX) {
+            for name in regex.capture_names().flatten() {
+                let Some(known) = crate::pack::fact_name(name) else { continue };
+                let listed = found_any.is_some() && matches!(known, "test" | "file" | "rule");
+                if let (Some(value), true) = (found.name(name), listed || self.get(known).is_none()) {
+                    self.values.push((known, String::from_utf8_lossy(value.as_bytes()).into_owned()));
+                }
             }
+            found_any = Some(());
         }
-        Some(())
+        found_any
     }
 
     fn get(&self, name: &str) -> Option<&str> {
@@ -345,9 +352,9 @@ impl Captures {
         test.truncate(test.trim_end_matches(until).len());
     }
 
-    fn extend_above(&mut self, regex: &regex::bytes::Regex, text: &[u8], line_start: usize) -> bool {
+    fn extend_above(&mut self, regex: &regex::bytes::Regex, text: &[u8], line_start: usize, lines: usize) -> bool {
         let mut end = line_start;
-        for _ in 0..ABOVE_LINES_MAX {
+        for _ in 0..lines {
             if end == 0 {
                 return false;
             }
@@ -361,9 +368,9 @@ impl Captures {
         false
     }
 
-    fn extend_below(&mut self, regex: &regex::bytes::Regex, text: &[u8], line_end: usize) -> bool {
+    fn extend_below(&mut self, regex: &regex::bytes::Regex, text: &[u8], line_end: usize, lines: usize) -> bool {
         let mut start = line_end;
-        for _ in 0..BELOW_LINES_MAX {
+        for _ in 0..lines {
             if start >= text.len() {
                 return false;
             }
@@ -376,6 +383,10 @@ impl Captures {
         }
         false
     }
+}
+
+fn lines_or(lines: u32, usual: usize) -> usize {
+    if lines == 0 { usual } else { lines as usize }
 }
 
 /// The bounds of the line at `at`, its end included.

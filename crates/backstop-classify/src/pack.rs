@@ -67,6 +67,10 @@ struct RuleFile {
     above: Option<Spanned<String>>,
     #[serde(default)]
     above_required: bool,
+    #[serde(default)]
+    above_lines: u32,
+    #[serde(default)]
+    below_lines: u32,
     below: Option<Spanned<String>>,
     #[serde(default)]
     below_required: bool,
@@ -89,6 +93,8 @@ struct RuleFile {
     silent: bool,
     #[serde(default)]
     last_lines: u32,
+    #[serde(default)]
+    max_lines: u32,
     #[serde(default)]
     requires: Vec<String>,
     #[serde(default)]
@@ -305,6 +311,8 @@ impl Place<'_> {
             regex: rule.regex.map(|r| text(r.into_inner())),
             above: rule.above.map(|r| text(r.into_inner())),
             above_required: rule.above_required,
+            above_lines: rule.above_lines,
+            below_lines: rule.below_lines,
             below: rule.below.map(|r| text(r.into_inner())),
             below_required: rule.below_required,
             join_until: rule.join_until.map(text),
@@ -317,6 +325,7 @@ impl Place<'_> {
             timed_out: rule.timed_out,
             silent: rule.silent,
             last_lines: rule.last_lines,
+            max_lines: rule.max_lines,
             requires: texts(rule.requires),
             unless: texts(rule.unless),
             refines: Cow::Owned(refines),

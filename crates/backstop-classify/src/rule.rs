@@ -97,8 +97,12 @@ pub struct Rule {
     pub above: Option<Text>,
     /// Whether the regex above must be found too.
     pub above_required: bool,
+    /// How many lines above are looked at; 0 is the usual number.
+    pub above_lines: u32,
     /// A regex to look for in the lines below, for more facts. The match stands without it.
     pub below: Option<Text>,
+    /// How many lines below are looked at; 0 is the usual number.
+    pub below_lines: u32,
     /// Whether the regex below must be found too.
     pub below_required: bool,
     /// If the captured test does not end with this, the lines below belong to it, up to one that does.
@@ -121,6 +125,8 @@ pub struct Rule {
     pub silent: bool,
     /// If not 0, the match must be within this many lines of the end.
     pub last_lines: u32,
+    /// If not 0, the text must not have more lines than this.
+    pub max_lines: u32,
     /// Rules, one of which must have matched too.
     pub requires: List<Text>,
     /// Rules, none of which may have matched.

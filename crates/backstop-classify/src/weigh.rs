@@ -5,23 +5,28 @@
 
 use crate::Classifier;
 use crate::matcher::{Found, Matcher};
+use crate::mentioned;
 use crate::program::Programs;
 use crate::response;
 use crate::rule::{Outcome, Rule};
-use backstop_core::{Evidence, Facts, Fault, Hints, Reason, SafeText, Signal, Surface, Timestamp};
+use backstop_core::{Class, Evidence, Facts, Fault, Hints, Reason, SafeText, Signal, Surface, Timestamp};
 
 /// How much being last is worth, in weight.
-const RECENCY_WEIGHT: f64 = 9.0;
+const RECENCY_WEIGHT: f64 = 4.0;
 /// How much a phrase at the very start of a long log loses, in weight.
 const DISTANCE_WEIGHT: f64 = 25.0;
 /// From how many lines on a log is long.
 const LONG_LOG_LINES: u64 = 150;
 /// From this weight on, a match is a tool's own verdict.
 const VERDICT_WEIGHT: u8 = 70;
+/// From this weight on, a match says something by itself.
+const PHRASE_WEIGHT: u8 = 40;
 /// How many pieces of evidence a fault cites.
 const EVIDENCE_MAX: usize = 8;
 /// How much of a cited text is shown.
 const TEXT_BYTES_MAX: usize = 500;
+/// How many files are taken from the lines themselves.
+const MENTIONED_MAX: usize = 5;
 /// How many names a list of facts holds.
 const LIST_MAX: usize = 50;
 
@@ -54,9 +59,9 @@ impl Weigher<'_> {
         let candidates = self.candidates();
         let mut winner = candidates.iter().max_by(|a, b| a.score.total_cmp(&b.score));
         for _ in 0..3 {
-            let Some(reason) = winner.map(|w| w.reason) else { break };
-            match self.refined(&candidates, reason) {
-                Some(finer) if finer.reason != reason => winner = Some(finer),
+            let Some(current) = winner else { break };
+            match self.refined(&candidates, current) {
+                Some(finer) if finer.reason != current.reason => winner = Some(finer),
                 _ => break,
             }
         }
@@ -117,6 +122,7 @@ impl Weigher<'_> {
         (rule.requires.is_empty() || rule.requires.iter().any(|id| matched(id)))
             && !rule.unless.iter().any(|id| matched(id))
             && !(rule.silent && self.wrote_stderr)
+            && (rule.max_lines == 0 || self.matcher.lines.iter().sum::<u64>() <= u64::from(rule.max_lines))
     }
 
     fn is_near_end(&self, found: &Found, lines: u32) -> bool {
@@ -142,8 +148,12 @@ impl Weigher<'_> {
     }
 
     /// The candidate that says more exactly what `reason` is.
-    fn refined<'c, 'm>(&self, candidates: &'c [Candidate<'m>], reason: Reason) -> Option<&'c Candidate<'m>> {
+    fn refined<'c, 'm>(&self, candidates: &'c [Candidate<'m>], winner: &Candidate<'m>) -> Option<&'c Candidate<'m>> {
+        let reason = winner.reason;
         let failures = self.failed_count(reason).unwrap_or(1);
+        if let Some(finer) = self.same_line(candidates, winner) {
+            return Some(finer);
+        }
         candidates
             .iter()
             .filter(|c| {
@@ -151,6 +161,18 @@ impl Weigher<'_> {
                 rule.refines.contains(&reason) && (!rule.per_failure || c.count >= failures)
             })
             .max_by(|a, b| a.score.total_cmp(&b.score))
+    }
+
+    /// An uncaught exception is what its own line says, where that is trouble of the world around it.
+    fn same_line<'c, 'm>(&self, candidates: &'c [Candidate<'m>], winner: &Candidate<'m>) -> Option<&'c Candidate<'m>> {
+        let at = winner.found.filter(|_| winner.reason == Reason::Crash)?;
+        let place = |f: &Found| f.line == at.line && f.stream == at.stream;
+        let outside = |r: Reason| {
+            matches!(r.class(), Class::Transient | Class::System)
+                || matches!(r, Reason::AuthError | Reason::PermissionDenied | Reason::NetworkPermanent | Reason::QuotaExhausted)
+        };
+        let on_line = |c: &&Candidate<'_>| self.matcher.rules[c.rule].kept().any(place);
+        candidates.iter().filter(|c| outside(c.reason) && self.rule(c).weight.0 >= PHRASE_WEIGHT).filter(on_line).max_by(|a, b| a.score.total_cmp(&b.score))
     }
 
     fn failed_count(&self, reason: Reason) -> Option<u64> {
@@ -217,8 +239,29 @@ impl Weigher<'_> {
             }
             facts.exception = Some(exception);
         }
+        if facts.files.is_empty() {
+            facts.files = self.mentioned_files(reason, winner, candidates);
+        }
         self.response_facts(&mut facts);
         facts
+    }
+
+    /// Files that the decisive lines mention, where no rule captured any.
+    fn mentioned_files(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Vec<SafeText> {
+        if self.signal.surface == Surface::Response {
+            return Vec::new();
+        }
+        let mut files: Vec<SafeText> = Vec::new();
+        for candidate in winner.into_iter().chain(candidates.iter().filter(|c| c.reason == reason)) {
+            let lines = [candidate.found, self.cited(candidate)];
+            for path in lines.into_iter().flatten().flat_map(|found| mentioned::files(&found.text)) {
+                let path = self.safe(path);
+                if files.len() < MENTIONED_MAX && !files.contains(&path) {
+                    files.push(path);
+                }
+            }
+        }
+        files
     }
 
     fn response_facts(&self, facts: &mut Facts) {
