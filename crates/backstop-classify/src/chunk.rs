@@ -7,11 +7,14 @@
 use crate::clean;
 
 /// How much a block holds before it is cut.
-pub(crate) const BLOCK_BYTES: usize = 512 << 10;
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 /// How much of the text before a block stays readable.
 pub(crate) const CONTEXT_BYTES: usize = 32 << 10;
-/// How much of the text after a block is readable.
-const AHEAD_BYTES: usize = 8 << 10;
+/// How much is kept back behind a block. It is readable from the block, and the last block is never smaller: the end of a log
+/// is what matters most.
+const AHEAD_BYTES: usize = 256 << 10;
+/// How much text without a line end is left unclean, in case an escape sequence goes on.
+const UNCLEAN_BYTES: usize = 8 << 10;
 /// How much of a line without an end is looked at twice.
 const OVERLAP_BYTES: usize = 256;
 
@@ -64,7 +67,7 @@ impl Chunker {
         let raw = &self.buffer[self.clean..];
         let complete = match memchr::memrchr(b'\n', raw) {
             Some(n) => n + 1,
-            None if raw.len() > AHEAD_BYTES => raw.len(),
+            None if raw.len() > UNCLEAN_BYTES => raw.len(),
             None => return,
         };
         self.clean_up_to(self.clean + complete);

@@ -17,11 +17,14 @@ use std::collections::HashMap;
 const KEPT_FIRST: usize = 6;
 const KEPT_LAST: usize = 6;
 /// How many candidates of a rule are looked at in a block: first, and last.
-const EVALUATED_FIRST: u32 = 256;
-const EVALUATED_LAST: usize = 16;
-/// After this many looks at a rule's candidates, it gets fewer in each block.
-const EVALUATED_HOT: u64 = 4096;
-const EVALUATED_FIRST_HOT: u32 = 16;
+const EVALUATED_FIRST: u32 = 1024;
+const EVALUATED_LAST: usize = 8;
+/// After this many looks at a rule's candidates, it gets only a few in each block, until the last block: the end of the text
+/// is what decides, and is looked at as closely as its start.
+const EVALUATED_HOT: u64 = 1024;
+const EVALUATED_FIRST_HOT: u32 = 2;
+const EVALUATED_LAST_HOT: usize = 2;
+const EVALUATED_FIRST_AT_END: u32 = 8192;
 /// How much of a line a rule sees.
 const LINE_BYTES_MAX: usize = 16 << 10;
 /// How much of a line is kept.
@@ -57,11 +60,19 @@ pub(crate) struct RuleState {
     pub(crate) count: u64,
     pub(crate) first: Vec<Found>,
     pub(crate) last: Vec<Found>,
-    /// The line that was looked at last, so that two literals on one line count once.
-    stamp: u64,
-    in_block: u32,
     looked: u64,
     deferred: Vec<u32>,
+}
+
+/// What is touched for every candidate, kept apart so that it stays in the cache.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gate {
+    /// The line that was looked at last, so that two literals on one line count once.
+    stamp: u64,
+    /// Candidates in this block.
+    in_block: u32,
+    /// How many of them are looked at.
+    limit: u32,
 }
 
 impl RuleState {
@@ -113,27 +124,29 @@ pub(crate) struct Matcher {
     pub(crate) rules: Vec<RuleState>,
     pub(crate) facts: FactLists,
     pub(crate) exceptions: Exceptions,
-    /// Which rules apply to this signal at all.
-    enabled: Vec<bool>,
+    /// For each rule; a limit of 0 means that the rule does not apply to this signal.
+    gates: Vec<Gate>,
     /// Lines seen in each stream.
     pub(crate) lines: Vec<u64>,
     /// The last line of each stream that says anything.
     pub(crate) tails: Vec<Option<(u64, String)>>,
     hot: Vec<u16>,
     stamps: u64,
+    short_rules_closed: bool,
 }
 
 impl Matcher {
     pub(crate) fn new(enabled: Vec<bool>) -> Self {
         Self {
             rules: std::iter::repeat_with(RuleState::default).take(enabled.len()).collect(),
+            gates: enabled.iter().map(|on| Gate { limit: if *on { EVALUATED_FIRST } else { 0 }, ..Gate::default() }).collect(),
             facts: FactLists::default(),
             exceptions: Exceptions::default(),
-            enabled,
             lines: vec![0],
             tails: vec![None],
             hot: Vec::new(),
             stamps: 0,
+            short_rules_closed: false,
         }
     }
 
@@ -147,6 +160,11 @@ impl Matcher {
     pub(crate) fn block(&mut self, classifier: &Classifier, block: &Block, hits: &[Hit]) {
         let mut cursor = Cursor { block, line: self.lines.last().copied().unwrap_or(0) + 1, at: block.from };
         let mut bounds = 0..0;
+        if block.last {
+            for gate in self.gates.iter_mut().filter(|gate| gate.limit > 0) {
+                gate.limit = EVALUATED_FIRST_AT_END;
+            }
+        }
         for hit in hits {
             let at = block.from + hit.end as usize - 1;
             if !bounds.contains(&at) {
@@ -161,32 +179,48 @@ impl Matcher {
         let counted = memchr_iter(b'\n', &block.text[block.from..block.to]).count() as u64;
         let stream = self.lines.len() - 1;
         self.lines[stream] += counted;
+        self.close_short_rules(classifier);
         self.keep_tail(block);
+    }
+
+    /// Rules for short texts need not look any further in a long one.
+    fn close_short_rules(&mut self, classifier: &Classifier) {
+        let lines: u64 = self.lines.iter().sum();
+        if lines <= 1000 || self.short_rules_closed {
+            return;
+        }
+        self.short_rules_closed = true;
+        for (gate, rule) in self.gates.iter_mut().zip(classifier.rules.iter()) {
+            if rule.max_lines > 0 && u64::from(rule.max_lines) < lines {
+                gate.limit = 0;
+            }
+        }
     }
 
     fn candidate(&mut self, classifier: &Classifier, cursor: &mut Cursor<'_>, rule: u16, at: usize, bounds: std::ops::Range<usize>) {
         let index = usize::from(rule);
-        if !self.enabled[index] {
+        let gate = &mut self.gates[index];
+        if gate.stamp == self.stamps || gate.limit == 0 {
             return;
         }
-        let state = &mut self.rules[index];
-        if state.stamp == self.stamps {
-            return;
-        }
-        state.stamp = self.stamps;
-        if state.in_block == 0 {
+        gate.stamp = self.stamps;
+        if gate.in_block == 0 {
             self.hot.push(rule);
         }
-        state.in_block += 1;
-        let limit = if state.looked > EVALUATED_HOT { EVALUATED_FIRST_HOT } else { EVALUATED_FIRST };
-        if state.in_block > limit {
-            if state.deferred.len() == EVALUATED_LAST {
+        gate.in_block += 1;
+        let state = &mut self.rules[index];
+        if gate.in_block > gate.limit {
+            let kept = if gate.limit == EVALUATED_FIRST_HOT { EVALUATED_LAST_HOT } else { EVALUATED_LAST };
+            if state.deferred.len() == kept {
                 state.deferred.remove(0);
             }
             state.deferred.push(u32::try_from(at).unwrap_or(u32::MAX));
             return;
         }
         state.looked += 1;
+        if state.looked > EVALUATED_HOT && gate.limit == EVALUATED_FIRST {
+            gate.limit = EVALUATED_FIRST_HOT;
+        }
         self.look(classifier, cursor, index, at, bounds);
     }
 
@@ -195,7 +229,7 @@ impl Matcher {
         let base = self.lines.last().copied().unwrap_or(0) + 1;
         for rule in std::mem::take(&mut self.hot) {
             let index = usize::from(rule);
-            self.rules[index].in_block = 0;
+            self.gates[index].in_block = 0;
             let mut cursor = Cursor { block, line: base, at: block.from };
             for at in std::mem::take(&mut self.rules[index].deferred) {
                 let at = at as usize;

@@ -15,6 +15,8 @@ use backstop_core::{Exception, SafeText};
 
 /// How many lines of a trace are read.
 const LINES_MAX: usize = 400;
+/// How much of the text is read for one trace.
+const TRACE_BYTES_MAX: usize = 24 << 10;
 /// How much of a message is kept.
 const MESSAGE_BYTES_MAX: usize = 600;
 
@@ -45,7 +47,7 @@ struct Read {
 
 /// Reads the trace that begins at the start of `body`; `before` is the text above it.
 pub(crate) fn read(language: Trace, body: &[u8], before: &[u8], line: u64, exceptions: &mut Exceptions) {
-    let body = &body[..body.len().min(64 << 10)];
+    let body = &body[..body.len().min(TRACE_BYTES_MAX)];
     let text = String::from_utf8_lossy(body);
     let lines: Vec<&str> = text.lines().take(LINES_MAX).map(|l| l.trim_end_matches('\r')).collect();
     let (name, read) = match language {
