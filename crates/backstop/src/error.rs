@@ -17,6 +17,8 @@ pub(crate) enum CliError {
     Read { file: PathBuf, error: std::io::Error },
     #[error("cannot write {}: {error}", file.display())]
     Write { file: PathBuf, error: std::io::Error },
+    #[error("cannot run `{command}`: {error}")]
+    Run { command: String, error: std::io::Error },
     #[error("cannot write the output: {0}")]
     Output(std::io::Error),
     #[error("{0}")]
@@ -43,7 +45,7 @@ impl CliError {
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            CliError::Read { .. } | CliError::Write { .. } | CliError::Output(_) | CliError::Batch { .. } => FAILED,
+            CliError::Read { .. } | CliError::Write { .. } | CliError::Run { .. } | CliError::Output(_) | CliError::Batch { .. } => FAILED,
             CliError::Reason(_)
             | CliError::Signal { .. }
             | CliError::Header { .. }
@@ -60,6 +62,7 @@ impl CliError {
         match self {
             CliError::Read { .. } => vec!["check the path; without a file, standard input is read".to_owned()],
             CliError::Write { .. } => vec!["choose a folder that you may write".to_owned()],
+            CliError::Run { command, .. } => vec![format!("install `{command}`, or put it on the PATH")],
             CliError::Output(_) => Vec::new(),
             CliError::Reason(_) => vec!["`backstop reasons` lists them all".to_owned()],
             CliError::Signal { .. } => vec!["for example: `backstop classify --signal SIGSEGV out.log`".to_owned()],

@@ -1,4 +1,0 @@
-//! `backstop demo`.
-use crate::cli::Demo;
-use crate::error::CliError;
-pub(crate) fn run(_args: &Demo) -> Result<(), CliError> { Ok(()) }
