@@ -1,4 +1,5 @@
 //! Compiles the rule packs into the binary: rules as static values, their literals as one table.
+#![allow(clippy::disallowed_methods)] // A build script's environment is how cargo talks to it.
 
 #[path = "src/automaton.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs)]
@@ -33,14 +34,20 @@ fn main() {
         let source = std::fs::read_to_string(&path).expect("a rule pack");
         match pack::parse(&path.display().to_string(), &source) {
             Ok(found) => rules.extend(found),
-            Err(error) => panic!("{error}{}", error.hint.as_deref().map(|h| format!("\nhint: {h}")).unwrap_or_default()),
+            Err(error) => {
+                panic!("{error}{}", error.hint.as_deref().map(|h| format!("\nhint: {h}")).unwrap_or_default())
+            }
         }
     }
     if let Err(error) = pack::check_references(&rules) {
         panic!("{error}");
     }
     for (index, rule) in rules.iter().enumerate() {
-        assert!(!rules[..index].iter().any(|known| known.id == rule.id), "rule id {} is used in two packs", rule.id);
+        assert!(
+            !rules[..index].iter().any(|known| known.id == rule.id),
+            "rule id {} is used in two packs",
+            rule.id
+        );
     }
     write_rules(&rules, &out.join("rules.rs"));
     write_table(&rules, out);
@@ -53,10 +60,12 @@ fn write_table(rules: &[Rule], out: &Path) {
     });
     let built = automaton::Automaton::build(patterns).expect("the built-in literals fit");
     assert!(built.entries_are_states());
-    let (classes, table, shift, first_match, starts, values) = built.parts();
+    let automaton::Parts { classes, table, shift, first_match, starts, values } = built.parts();
     // In the byte order of the machine that will run it.
     let big = std::env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|e| e == "big");
-    let u16s = |list: &[u16]| -> Vec<u8> { list.iter().flat_map(|n| if big { n.to_be_bytes() } else { n.to_le_bytes() }).collect() };
+    let u16s = |list: &[u16]| -> Vec<u8> {
+        list.iter().flat_map(|n| if big { n.to_be_bytes() } else { n.to_le_bytes() }).collect()
+    };
     std::fs::write(out.join("table.bin"), u16s(table)).expect("write table.bin");
     let mut code = String::new();
     let _ = writeln!(code, "pub(crate) const SHIFT: u32 = {shift};");
@@ -78,13 +87,14 @@ fn write_rules(rules: &[Rule], path: &Path) {
         let trace = rule.trace.map_or("None".to_owned(), |t| format!("Some(Trace::{t:?})"));
         let _ = writeln!(
             code,
-            "Rule {{ id: {}, pack: {}, pack_line: {}, outcome: {outcome}, weight: Weight({}), on_command: {}, on_response: {}, \
+            "Rule {{ id: {}, pack: {}, source: {}, pack_line: {}, outcome: {outcome}, weight: Weight({}), on_command: {}, on_response: {}, \
              literals: {}, regex: {}, above: {}, above_required: {}, above_lines: {}, below_lines: {}, below: {}, below_required: {}, join_until: {}, program: {}, argument: {}, exit: Cow::Borrowed(&{:?}), \
              signal: Cow::Borrowed(&{:?}), status: Cow::Borrowed(&{:?}), errno: {}, timed_out: {}, silent: {}, last_lines: {}, max_lines: {}, \
              requires: {}, unless: {}, refines: Cow::Borrowed(&[{}]), per_failure: {}, cause: {}, pick_last: {}, next: {}, tool: {}, \
              provider: {}, credential: {}, renewal: {}, trace: {trace}, matches: {}, misses: {} }},",
             text(&rule.id),
             text(&rule.pack),
+            text(&rule.source),
             rule.pack_line,
             rule.weight.0,
             rule.on_command,

@@ -47,6 +47,23 @@ pub struct Automaton {
     values: Cow<'static, [u16]>,
 }
 
+/// The parts of a table.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    /// The class of each byte.
+    pub classes: &'a [u8],
+    /// Rows of next states.
+    pub table: &'a [u16],
+    /// A row has `1 << shift` entries.
+    pub shift: u32,
+    /// States from here on are the ends of patterns.
+    pub first_match: u16,
+    /// For each such state, where its values begin.
+    pub starts: &'a [u32],
+    /// The values.
+    pub values: &'a [u16],
+}
+
 impl Automaton {
     /// Builds a table of patterns, each with the values that a hit of it stands for.
     pub fn build<'p>(patterns: impl Iterator<Item = (&'p [u8], u16)>) -> Result<Self, TooManyPatterns> {
@@ -76,8 +93,15 @@ impl Automaton {
     }
 
     /// The parts, for the build script to write down.
-    pub fn parts(&self) -> (&[u8], &[u16], u32, u16, &[u32], &[u16]) {
-        (&self.classes, &self.table, self.shift, self.first_match, &self.starts, &self.values)
+    pub fn parts(&self) -> Parts<'_> {
+        Parts {
+            classes: &self.classes,
+            table: &self.table,
+            shift: self.shift,
+            first_match: self.first_match,
+            starts: &self.starts,
+            values: &self.values,
+        }
     }
 
     /// The sizes fit each other. That every entry is a state is held by construction, and by a test over the whole table:
@@ -218,7 +242,9 @@ struct Trie {
 impl Trie {
     fn new<'p>(patterns: impl Iterator<Item = (&'p [u8], u16)>) -> Result<Self, TooManyPatterns> {
         let patterns: Vec<(Vec<u8>, u16)> = patterns
-            .map(|(pattern, value)| (rarest_window(pattern).iter().map(|b| folded(*b)).collect::<Vec<u8>>(), value))
+            .map(|(pattern, value)| {
+                (rarest_window(pattern).iter().map(|b| folded(*b)).collect::<Vec<u8>>(), value)
+            })
             .filter(|(pattern, _)| !pattern.is_empty())
             .collect();
         let mut classes = [0u8; 256];
@@ -232,7 +258,8 @@ impl Trie {
         for byte in 0..=u8::MAX {
             classes[usize::from(byte)] = classes[usize::from(folded(byte))];
         }
-        let mut trie = Trie { classes, class_count, next: vec![vec![0; class_count]], values: vec![Vec::new()] };
+        let mut trie =
+            Trie { classes, class_count, next: vec![vec![0; class_count]], values: vec![Vec::new()] };
         for (pattern, value) in &patterns {
             trie.insert(pattern, *value)?;
         }
@@ -244,7 +271,10 @@ impl Trie {
         for byte in pattern {
             let class = usize::from(self.classes[usize::from(*byte)]);
             if self.next[state][class] == 0 {
-                let new = u16::try_from(self.next.len()).ok().filter(|n| usize::from(*n) < STATES_MAX).ok_or(TooManyPatterns)?;
+                let new = u16::try_from(self.next.len())
+                    .ok()
+                    .filter(|n| usize::from(*n) < STATES_MAX)
+                    .ok_or(TooManyPatterns)?;
                 self.next[state][class] = new;
                 self.next.push(vec![0; self.class_count]);
                 self.values.push(Vec::new());
@@ -283,7 +313,8 @@ impl Trie {
                 }
             }
         }
-        let (plain, ends): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|s| self.values[*s].is_empty());
+        let (plain, ends): (Vec<usize>, Vec<usize>) =
+            order.into_iter().partition(|s| self.values[*s].is_empty());
         let mut renamed = vec![0u16; count];
         for (new, old) in plain.iter().chain(&ends).enumerate() {
             renamed[*old] = u16::try_from(new).unwrap_or(0);

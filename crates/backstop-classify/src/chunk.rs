@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn lines_come_through_once_each() {
-        let stream: Vec<u8> = (0..200_000).flat_map(|n| format!("\x1b[3{}mline {n}\x1b[0m\n", n % 8).into_bytes()).collect();
+        let stream: Vec<u8> =
+            (0..200_000).flat_map(|n| format!("\x1b[3{}mline {n}\x1b[0m\n", n % 8).into_bytes()).collect();
         let want: Vec<u8> = (0..200_000).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
         for step in [1000, 65_536, stream.len()] {
             assert!(bodies(&stream, step) == want, "step {step}");

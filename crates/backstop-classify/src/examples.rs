@@ -10,7 +10,7 @@ use backstop_core::{Signal, Surface};
 pub struct ExampleFailure {
     /// The rule.
     pub rule: String,
-    /// The pack, and the line in it where the rule begins.
+    /// The file of its pack.
     pub pack: String,
     /// The line in the pack where the rule begins.
     pub pack_line: u32,
@@ -42,10 +42,14 @@ pub fn check_examples(classifier: &Classifier, wanted: impl Fn(&Rule) -> bool) -
             if matched.contains(&index) != should_match {
                 failures.push(ExampleFailure {
                     rule: rule.id.to_string(),
-                    pack: format!("{}.toml", rule.pack),
+                    pack: rule.source.to_string(),
                     pack_line: rule.pack_line,
                     should_match,
-                    text: if example.text.is_empty() { format!("{example:?}") } else { example.text.to_string() },
+                    text: if example.text.is_empty() {
+                        format!("{example:?}")
+                    } else {
+                        example.text.to_string()
+                    },
                     matched: matched.iter().map(|i| classifier.rules()[*i].id.to_string()).collect(),
                 });
             }
@@ -57,12 +61,15 @@ pub fn check_examples(classifier: &Classifier, wanted: impl Fn(&Rule) -> bool) -
 /// The rules that match an example.
 fn matching(classifier: &Classifier, rule: &Rule, example: &Example) -> Vec<usize> {
     let answered = example.status.is_some() || example.errno.is_some();
-    let surface = if rule.on_command && !(answered && rule.on_response) { Surface::Command } else { Surface::Response };
+    let surface =
+        if rule.on_command && !(answered && rule.on_response) { Surface::Command } else { Surface::Response };
     let owned = |text: &Option<crate::Text>| text.as_ref().map(ToString::to_string);
     let signal = Signal {
         surface,
         command: owned(&example.command),
-        exit: example.exit.or((example.signal.is_none() && !example.timed_out && surface == Surface::Command).then_some(1)),
+        exit: example
+            .exit
+            .or((example.signal.is_none() && !example.timed_out && surface == Surface::Command).then_some(1)),
         signal: example.signal,
         timed_out: example.timed_out,
         status: example.status,
@@ -87,7 +94,9 @@ impl Session<'_> {
             self.feed(&text);
         }
         self.into_matched(|matcher: &Matcher, applies: &dyn Fn(usize) -> bool| {
-            (0..matcher.rules.len()).filter(|index| matcher.rules[*index].count > 0 || applies(*index)).collect()
+            (0..matcher.rules.len())
+                .filter(|index| matcher.rules[*index].count > 0 || applies(*index))
+                .collect()
         })
     }
 }

@@ -124,7 +124,11 @@ impl Classifier {
     }
 
     /// Classifies everything that a reader gives, on two threads where it is long.
-    pub fn classify_reader(&self, signal: &Signal, reader: impl Read + Send) -> std::io::Result<Option<Fault>> {
+    pub fn classify_reader(
+        &self,
+        signal: &Signal,
+        reader: impl Read + Send,
+    ) -> std::io::Result<Option<Fault>> {
         let mut session = self.session(signal);
         session.read(reader)?;
         Ok(session.finish())
@@ -136,7 +140,8 @@ impl Classifier {
             Surface::Command => rule.on_command,
             Surface::Response => rule.on_response,
         };
-        let rule = self.rules.iter().filter(|rule| !rule.reads_text() && rule.status.contains(&status)).find(on)?;
+        let rule =
+            self.rules.iter().filter(|rule| !rule.reads_text() && rule.status.contains(&status)).find(on)?;
         rule.reason()
     }
 
@@ -145,7 +150,8 @@ impl Classifier {
             .get_or_init(|| {
                 let rule = &self.rules[index];
                 // Every regex was built once when its pack was read, so this cannot fail; if it does, the rule is off.
-                let build = |pattern: &Option<Text>| pattern.as_ref().map(|p| pack::build_regex(p)).transpose();
+                let build =
+                    |pattern: &Option<Text>| pattern.as_ref().map(|p| pack::build_regex(p)).transpose();
                 Some(Compiled {
                     regex: build(&rule.regex).ok()?,
                     above: build(&rule.above).ok()?,

@@ -139,7 +139,10 @@ impl Matcher {
     pub(crate) fn new(enabled: Vec<bool>) -> Self {
         Self {
             rules: std::iter::repeat_with(RuleState::default).take(enabled.len()).collect(),
-            gates: enabled.iter().map(|on| Gate { limit: if *on { EVALUATED_FIRST } else { 0 }, ..Gate::default() }).collect(),
+            gates: enabled
+                .iter()
+                .map(|on| Gate { limit: if *on { EVALUATED_FIRST } else { 0 }, ..Gate::default() })
+                .collect(),
             facts: FactLists::default(),
             exceptions: Exceptions::default(),
             lines: vec![0],
@@ -197,7 +200,14 @@ impl Matcher {
         }
     }
 
-    fn candidate(&mut self, classifier: &Classifier, cursor: &mut Cursor<'_>, rule: u16, at: usize, bounds: std::ops::Range<usize>) {
+    fn candidate(
+        &mut self,
+        classifier: &Classifier,
+        cursor: &mut Cursor<'_>,
+        rule: u16,
+        at: usize,
+        bounds: std::ops::Range<usize>,
+    ) {
         let index = usize::from(rule);
         let gate = &mut self.gates[index];
         if gate.stamp == self.stamps || gate.limit == 0 {
@@ -238,7 +248,14 @@ impl Matcher {
         }
     }
 
-    fn look(&mut self, classifier: &Classifier, cursor: &mut Cursor<'_>, index: usize, at: usize, bounds: std::ops::Range<usize>) {
+    fn look(
+        &mut self,
+        classifier: &Classifier,
+        cursor: &mut Cursor<'_>,
+        index: usize,
+        at: usize,
+        bounds: std::ops::Range<usize>,
+    ) {
         let rule = &classifier.rules[index];
         let text = &cursor.block.text;
         let line = window(text, at, &bounds);
@@ -247,13 +264,15 @@ impl Matcher {
         let Some(captures) = Captures::of(rule, compiled, line) else { return };
         let mut captures = captures;
         if let Some(regex) = &compiled.above {
-            let seen = captures.extend_above(regex, text, bounds.start, lines_or(rule.above_lines, ABOVE_LINES_MAX));
+            let seen =
+                captures.extend_above(regex, text, bounds.start, lines_or(rule.above_lines, ABOVE_LINES_MAX));
             if rule.above_required && !seen {
                 return;
             }
         }
         if let Some(regex) = &compiled.below {
-            let seen = captures.extend_below(regex, text, bounds.end, lines_or(rule.below_lines, BELOW_LINES_MAX));
+            let seen =
+                captures.extend_below(regex, text, bounds.end, lines_or(rule.below_lines, BELOW_LINES_MAX));
             if rule.below_required && !seen {
                 return;
             }
@@ -297,7 +316,11 @@ impl Matcher {
         while end > block.from {
             let start = memrchr(b'\n', &body[..end]).map_or(0, |n| n + 1).max(block.from);
             let text = visible(&body[start..end], end - start);
-            let text = if text.is_empty() { visible(&body[start..end], (end - start).saturating_sub(1)) } else { text };
+            let text = if text.is_empty() {
+                visible(&body[start..end], (end - start).saturating_sub(1))
+            } else {
+                text
+            };
             if !text.trim_ascii().is_empty() {
                 if let Some(tail) = self.tails.last_mut() {
                     *tail = Some((line, kept(text)));
@@ -338,7 +361,11 @@ impl Captures {
         match &compiled.regex {
             Some(regex) => captures.take(regex, line)?,
             // Without a regex, a literal must be there as it is written.
-            None => rule.literals.iter().any(|l| memchr::memmem::find(line, l.as_bytes()).is_some()).then_some(())?,
+            None => rule
+                .literals
+                .iter()
+                .any(|l| memchr::memmem::find(line, l.as_bytes()).is_some())
+                .then_some(())?,
         }
         Some(captures)
     }
@@ -386,7 +413,13 @@ impl Captures {
         test.truncate(test.trim_end_matches(until).len());
     }
 
-    fn extend_above(&mut self, regex: &regex::bytes::Regex, text: &[u8], line_start: usize, lines: usize) -> bool {
+    fn extend_above(
+        &mut self,
+        regex: &regex::bytes::Regex,
+        text: &[u8],
+        line_start: usize,
+        lines: usize,
+    ) -> bool {
         let mut end = line_start;
         for _ in 0..lines {
             if end == 0 {
@@ -402,7 +435,13 @@ impl Captures {
         false
     }
 
-    fn extend_below(&mut self, regex: &regex::bytes::Regex, text: &[u8], line_end: usize, lines: usize) -> bool {
+    fn extend_below(
+        &mut self,
+        regex: &regex::bytes::Regex,
+        text: &[u8],
+        line_end: usize,
+        lines: usize,
+    ) -> bool {
         let mut start = line_end;
         for _ in 0..lines {
             if start >= text.len() {

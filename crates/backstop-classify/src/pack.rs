@@ -24,8 +24,21 @@ pub const LITERAL_BYTES_MAX: usize = 120;
 
 /// The facts that a named capture may extract.
 pub const CAPTURES: &[&str] = &[
-    "test", "file", "line", "rule", "count", "expected", "actual", "missing", "tool", "provider", "credential",
-    "renewal", "retry_after", "cause", "status",
+    "test",
+    "file",
+    "line",
+    "rule",
+    "count",
+    "expected",
+    "actual",
+    "missing",
+    "tool",
+    "provider",
+    "credential",
+    "renewal",
+    "retry_after",
+    "cause",
+    "status",
 ];
 
 /// What is wrong with a pack, and where.
@@ -142,9 +155,15 @@ struct ExampleTable {
 impl From<ExampleFile> for Example {
     fn from(file: ExampleFile) -> Self {
         let table = match file {
-            ExampleFile::Text(text) => {
-                ExampleTable { text, command: None, exit: None, signal: None, timed_out: false, status: None, errno: None }
-            }
+            ExampleFile::Text(text) => ExampleTable {
+                text,
+                command: None,
+                exit: None,
+                signal: None,
+                timed_out: false,
+                status: None,
+                errno: None,
+            },
             ExampleFile::Full(table) => table,
         };
         Self {
@@ -163,7 +182,9 @@ impl From<ExampleFile> for Example {
 pub fn parse(file: &str, source: &str) -> Result<Vec<Rule>, PackError> {
     let place = Place { file, source };
     if source.len() > PACK_BYTES_MAX {
-        return Err(place.error(0, format!("the pack has {} bytes, more than {PACK_BYTES_MAX}", source.len())));
+        return Err(
+            place.error(0, format!("the pack has {} bytes, more than {PACK_BYTES_MAX}", source.len()))
+        );
     }
     let pack: PackFile = toml::from_str(source).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -196,14 +217,16 @@ pub fn parse(file: &str, source: &str) -> Result<Vec<Rule>, PackError> {
 pub fn check_references(rules: &[Rule]) -> Result<(), PackError> {
     for rule in rules {
         for other in rule.requires.iter().chain(rule.unless.iter()) {
-            let known = |r: &Rule| r.id == *other || other.strip_suffix(".*").is_some_and(|p| r.id.starts_with(p));
+            let known =
+                |r: &Rule| r.id == *other || other.strip_suffix(".*").is_some_and(|p| r.id.starts_with(p));
             if !rules.iter().any(known) {
                 return Err(PackError {
-                    file: rule.pack.to_string(),
+                    file: rule.source.to_string(),
                     line: rule.pack_line as usize,
                     column: 1,
                     message: format!("rule `{}` speaks of `{other}`, which is no rule", rule.id),
-                    hint: nearest(other, rules.iter().map(|r| &*r.id)).map(|near| format!("did you mean `{near}`?")),
+                    hint: nearest(other, rules.iter().map(|r| &*r.id))
+                        .map(|near| format!("did you mean `{near}`?")),
                 });
             }
         }
@@ -273,16 +296,26 @@ impl Place<'_> {
             self.check_regex(regex)?;
         }
         if rule.regex.is_some() && rule.literals.is_empty() {
-            return Err(self.error(at, format!("rule `{}` has a regex but no literals to select lines", rule.id.get_ref())));
+            return Err(self.error(
+                at,
+                format!("rule `{}` has a regex but no literals to select lines", rule.id.get_ref()),
+            ));
         }
         let circumstances = rule.timed_out
-            || !(rule.exit.is_empty() && rule.signal.is_empty() && rule.status.is_empty() && rule.errno.is_empty())
+            || !(rule.exit.is_empty()
+                && rule.signal.is_empty()
+                && rule.status.is_empty()
+                && rule.errno.is_empty())
             || (!rule.program.is_empty() && rule.literals.is_empty());
         if rule.literals.is_empty() && !circumstances {
             return Err(self.error(at, format!("rule `{}` looks for nothing", rule.id.get_ref())));
         }
         if rule.matches.is_empty() || rule.misses.is_empty() {
-            let what = if rule.matches.is_empty() { "`match`: a text that must match" } else { "`miss`: a near miss that must not" };
+            let what = if rule.matches.is_empty() {
+                "`match`: a text that must match"
+            } else {
+                "`miss`: a near miss that must not"
+            };
             return Err(self.error(at, format!("rule `{}` has no example: add {what}", rule.id.get_ref())));
         }
         let trace = rule.trace.as_ref().map(|trace| self.trace(trace)).transpose()?;
@@ -302,6 +335,7 @@ impl Place<'_> {
         Ok(Rule {
             id: text(rule.id.into_inner()),
             pack: text(pack.to_owned()),
+            source: text(self.file.to_owned()),
             pack_line: self.line(at),
             outcome,
             weight,
@@ -347,7 +381,8 @@ impl Place<'_> {
         let text = id.get_ref();
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-');
         if text.is_empty() || text.len() > 64 || !text.bytes().all(allowed) {
-            let message = format!("rule id `{}` is not 1 to 64 of a-z, 0-9, `.`, `_`, `-`", text.escape_debug());
+            let message =
+                format!("rule id `{}` is not 1 to 64 of a-z, 0-9, `.`, `_`, `-`", text.escape_debug());
             return Err(self.error(id.span().start, message));
         }
         Ok(())
@@ -399,7 +434,9 @@ impl Place<'_> {
         for literal in &rule.literals {
             let length = literal.get_ref().len();
             if !(LITERAL_BYTES_MIN..=LITERAL_BYTES_MAX).contains(&length) {
-                let message = format!("a literal has {LITERAL_BYTES_MIN} to {LITERAL_BYTES_MAX} bytes, this one has {length}");
+                let message = format!(
+                    "a literal has {LITERAL_BYTES_MIN} to {LITERAL_BYTES_MAX} bytes, this one has {length}"
+                );
                 return Err(self.error(literal.span().start, message));
             }
             if literal.get_ref().contains(['\n', '\r', '\0']) {
@@ -413,19 +450,25 @@ impl Place<'_> {
         let pattern = regex.get_ref();
         let at = regex.span().start;
         if pattern.len() > REGEX_BYTES_MAX {
-            return Err(self.error(at, format!("the regex has {} bytes, more than {REGEX_BYTES_MAX}", pattern.len())));
+            return Err(
+                self.error(at, format!("the regex has {} bytes, more than {REGEX_BYTES_MAX}", pattern.len()))
+            );
         }
         let built = build_regex(pattern).map_err(|error| match error {
-            regex::Error::CompiledTooBig(limit) => {
-                self.error(at, format!("the regex grows beyond {limit} bytes when compiled: bound its repetitions"))
-            }
+            regex::Error::CompiledTooBig(limit) => self.error(
+                at,
+                format!("the regex grows beyond {limit} bytes when compiled: bound its repetitions"),
+            ),
             error => self.error(at, format!("broken regex: {}", last_line(&error.to_string()))),
         })?;
         for name in built.capture_names().flatten() {
             if fact_name(name).is_none() {
                 let mut error = self.error(at, format!("the regex captures `{name}`, which is no fact"));
                 let near = nearest(name, CAPTURES.iter().copied());
-                error.hint = near.map_or_else(|| Some(format!("facts are {}", CAPTURES.join(", "))), |n| Some(format!("did you mean `{n}`?")));
+                error.hint = near.map_or_else(
+                    || Some(format!("facts are {}", CAPTURES.join(", "))),
+                    |n| Some(format!("did you mean `{n}`?")),
+                );
                 return Err(error);
             }
         }

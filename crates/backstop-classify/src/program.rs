@@ -9,16 +9,55 @@ const DEPTH_MAX: usize = 6;
 
 /// Programs that run the command that follows them, with how many arguments of their own come first.
 const WRAPPERS: &[(&str, usize)] = &[
-    ("sudo", 0), ("doas", 0), ("env", 0), ("time", 0), ("nice", 0), ("ionice", 0), ("nohup", 0), ("timeout", 1), ("gtimeout", 1),
-    ("stdbuf", 0), ("setsid", 0), ("xargs", 0), ("exec", 0), ("command", 0), ("npx", 0), ("bunx", 0), ("pnpx", 0), ("uvx", 0), ("pipx", 1),
-    ("strace", 0), ("watch", 0), ("chroot", 1), ("catchsegv", 0), ("unbuffer", 0), ("faketime", 1), ("taskset", 1), ("flock", 1), ("cross-env", 0), ("dotenv", 0),
+    ("sudo", 0),
+    ("doas", 0),
+    ("env", 0),
+    ("time", 0),
+    ("nice", 0),
+    ("ionice", 0),
+    ("nohup", 0),
+    ("timeout", 1),
+    ("gtimeout", 1),
+    ("stdbuf", 0),
+    ("setsid", 0),
+    ("xargs", 0),
+    ("exec", 0),
+    ("command", 0),
+    ("npx", 0),
+    ("bunx", 0),
+    ("pnpx", 0),
+    ("uvx", 0),
+    ("pipx", 1),
+    ("strace", 0),
+    ("watch", 0),
+    ("chroot", 1),
+    ("catchsegv", 0),
+    ("unbuffer", 0),
+    ("faketime", 1),
+    ("taskset", 1),
+    ("flock", 1),
+    ("cross-env", 0),
+    ("dotenv", 0),
 ];
 
 /// Programs that run another with a word or two of their own: `poetry run x`, `bundle exec x`.
 const RUNNERS: &[(&str, &[&str])] = &[
-    ("poetry", &["run"]), ("uv", &["run"]), ("pipenv", &["run"]), ("pdm", &["run"]), ("hatch", &["run"]), ("rye", &["run"]),
-    ("bundle", &["exec"]), ("pnpm", &["exec", "dlx"]), ("yarn", &["exec", "dlx", "run"]), ("npm", &["exec"]), ("bun", &["x"]), ("conda", &["run"]),
-    ("coverage", &["run"]), ("mise", &["exec"]), ("asdf", &["exec"]), ("busybox", &[]),
+    ("poetry", &["run"]),
+    ("uv", &["run"]),
+    ("pipenv", &["run"]),
+    ("pdm", &["run"]),
+    ("hatch", &["run"]),
+    ("rye", &["run"]),
+    ("bundle", &["exec"]),
+    ("pnpm", &["exec", "dlx"]),
+    ("yarn", &["exec", "dlx", "run"]),
+    ("npm", &["exec"]),
+    ("bun", &["x"]),
+    ("conda", &["run"]),
+    ("coverage", &["run"]),
+    ("mise", &["exec"]),
+    ("asdf", &["exec"]),
+    ("busybox", &[]),
 ];
 
 /// The programs of a command line, by base name, and all of its words.
@@ -75,20 +114,21 @@ impl Programs {
                 self.names.push(format!("{name} {sub}"));
             }
             if SHELLS.contains(&name) {
-                if let Some(c) = rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.ends_with('c')) {
-                    if let (Some(script), true) = (rest.get(c + 1), depth < DEPTH_MAX) {
-                        self.read_script(script, depth + 1);
-                    }
+                if let Some(c) =
+                    rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.ends_with('c'))
+                    && let (Some(script), true) = (rest.get(c + 1), depth < DEPTH_MAX)
+                {
+                    self.read_script(script, depth + 1);
                 }
                 return;
             }
             if name.starts_with("python") || name == "pypy3" {
-                if let Some(m) = rest.iter().position(|w| w == "-m") {
-                    if let Some(module) = rest.get(m + 1) {
-                        self.names.push(base(module).to_owned());
-                        if let Some(sub) = rest.get(m + 2) {
-                            self.names.push(format!("{module} {sub}"));
-                        }
+                if let Some(m) = rest.iter().position(|w| w == "-m")
+                    && let Some(module) = rest.get(m + 1)
+                {
+                    self.names.push(base(module).to_owned());
+                    if let Some(sub) = rest.get(m + 2) {
+                        self.names.push(format!("{module} {sub}"));
                     }
                 }
                 return;
@@ -133,7 +173,8 @@ fn base(word: &str) -> &str {
 
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })
 }
 
@@ -149,10 +190,10 @@ fn split(script: &str) -> Vec<Vec<String>> {
     let mut quote = None;
     let mut chars = script.chars().peekable();
     let end_word = |word: &mut String, in_word: &mut bool, commands: &mut Vec<Vec<String>>| {
-        if std::mem::take(in_word) {
-            if let Some(last) = commands.last_mut() {
-                last.push(std::mem::take(word));
-            }
+        if std::mem::take(in_word)
+            && let Some(last) = commands.last_mut()
+        {
+            last.push(std::mem::take(word));
         }
     };
     while let Some(c) = chars.next() {
@@ -213,13 +254,26 @@ mod tests {
             ("flock -n l.lock ./deploy.sh", "deploy.sh"),
         ];
         for (command, program) in cases {
-            assert!(Programs::read(command).runs(&[program]), "{program} in {command}: {:?}", Programs::read(command));
+            assert!(
+                Programs::read(command).runs(&[program]),
+                "{program} in {command}: {:?}",
+                Programs::read(command)
+            );
         }
     }
 
     #[test]
     fn hostile_command_lines_are_survived() {
-        for command in ["", "'", "\"\\", "((((", "sh -c \"sh -c 'sh -c x\"", &"sh -c ".repeat(10_000), "> <", "\u{fffd}=;=&&"] {
+        for command in [
+            "",
+            "'",
+            "\"\\",
+            "((((",
+            "sh -c \"sh -c 'sh -c x\"",
+            &"sh -c ".repeat(10_000),
+            "> <",
+            "\u{fffd}=;=&&",
+        ] {
             let _ = Programs::read(command);
         }
     }

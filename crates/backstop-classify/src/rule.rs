@@ -79,7 +79,9 @@ pub struct Rule {
     pub id: Text,
     /// The pack it comes from.
     pub pack: Text,
-    /// The line in the pack where it begins.
+    /// The file of that pack.
+    pub source: Text,
+    /// The line in the file where it begins.
     pub pack_line: u32,
     /// What a match says.
     pub outcome: Outcome,

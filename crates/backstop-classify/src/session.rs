@@ -31,7 +31,8 @@ pub struct Session<'c> {
 impl<'c> Session<'c> {
     pub(crate) fn new(classifier: &'c Classifier, signal: &'c Signal) -> Self {
         let programs = signal.command.as_deref().map(Programs::read).unwrap_or_default();
-        let enabled = classifier.rules.iter().map(|rule| circumstances_fit(rule, signal, &programs)).collect();
+        let enabled =
+            classifier.rules.iter().map(|rule| circumstances_fit(rule, signal, &programs)).collect();
         Self {
             classifier,
             signal,
@@ -172,7 +173,9 @@ impl Session<'_> {
     pub(crate) fn into_matched<T>(mut self, ask: impl Fn(&Matcher, &dyn Fn(usize) -> bool) -> T) -> T {
         self.end_stream();
         let rules = &self.classifier.rules;
-        let applies = |index: usize| !rules[index].reads_text() && circumstances_fit(&rules[index], self.signal, &self.programs);
+        let applies = |index: usize| {
+            !rules[index].reads_text() && circumstances_fit(&rules[index], self.signal, &self.programs)
+        };
         ask(&self.matcher, &applies)
     }
 }

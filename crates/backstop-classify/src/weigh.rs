@@ -31,8 +31,14 @@ const MENTIONED_MAX: usize = 5;
 const LIST_MAX: usize = 50;
 
 /// Reasons whose facts are about the code, whichever of them decides.
-const FIXABLE: &[Reason] =
-    &[Reason::TestFailure, Reason::CompileError, Reason::TypecheckError, Reason::LintError, Reason::FormatError, Reason::Crash];
+const FIXABLE: &[Reason] = &[
+    Reason::TestFailure,
+    Reason::CompileError,
+    Reason::TypecheckError,
+    Reason::LintError,
+    Reason::FormatError,
+    Reason::Crash,
+];
 
 /// A rule that applies, with what it says.
 struct Candidate<'m> {
@@ -96,7 +102,9 @@ impl Weigher<'_> {
             }
             let reason = match rule.outcome {
                 Outcome::Reason(reason) => Some(reason),
-                Outcome::Status => found.and_then(|f| f.status).and_then(|s| self.classifier.status_reason(s, self.signal.surface)),
+                Outcome::Status => found
+                    .and_then(|f| f.status)
+                    .and_then(|s| self.classifier.status_reason(s, self.signal.surface)),
             };
             let Some(reason) = reason else { continue };
             let score = f64::from(rule.weight.0) + found.map_or(0.0, |f| self.recency(rule, f));
@@ -136,7 +144,11 @@ impl Weigher<'_> {
     fn recency(&self, rule: &Rule, found: &Found) -> f64 {
         let place = self.place(found);
         let total: u64 = self.matcher.lines.iter().sum();
-        let distance = if total > LONG_LOG_LINES && rule.weight.0 < VERDICT_WEIGHT { DISTANCE_WEIGHT * (1.0 - place) } else { 0.0 };
+        let distance = if total > LONG_LOG_LINES && rule.weight.0 < VERDICT_WEIGHT {
+            DISTANCE_WEIGHT * (1.0 - place)
+        } else {
+            0.0
+        };
         RECENCY_WEIGHT * place - distance
     }
 
@@ -148,7 +160,11 @@ impl Weigher<'_> {
     }
 
     /// The candidate that says more exactly what `reason` is.
-    fn refined<'c, 'm>(&self, candidates: &'c [Candidate<'m>], winner: &Candidate<'m>) -> Option<&'c Candidate<'m>> {
+    fn refined<'c, 'm>(
+        &self,
+        candidates: &'c [Candidate<'m>],
+        winner: &Candidate<'m>,
+    ) -> Option<&'c Candidate<'m>> {
         let reason = winner.reason;
         let failures = self.failed_count(reason).unwrap_or(1);
         if let Some(finer) = self.same_line(candidates, winner) {
@@ -164,15 +180,29 @@ impl Weigher<'_> {
     }
 
     /// An uncaught exception is what its own line says, where that is trouble of the world around it.
-    fn same_line<'c, 'm>(&self, candidates: &'c [Candidate<'m>], winner: &Candidate<'m>) -> Option<&'c Candidate<'m>> {
+    fn same_line<'c, 'm>(
+        &self,
+        candidates: &'c [Candidate<'m>],
+        winner: &Candidate<'m>,
+    ) -> Option<&'c Candidate<'m>> {
         let at = winner.found.filter(|_| winner.reason == Reason::Crash)?;
         let place = |f: &Found| f.line == at.line && f.stream == at.stream;
         let outside = |r: Reason| {
             matches!(r.class(), Class::Transient | Class::System)
-                || matches!(r, Reason::AuthError | Reason::PermissionDenied | Reason::NetworkPermanent | Reason::QuotaExhausted)
+                || matches!(
+                    r,
+                    Reason::AuthError
+                        | Reason::PermissionDenied
+                        | Reason::NetworkPermanent
+                        | Reason::QuotaExhausted
+                )
         };
         let on_line = |c: &&Candidate<'_>| self.matcher.rules[c.rule].kept().any(place);
-        candidates.iter().filter(|c| outside(c.reason) && self.rule(c).weight.0 >= PHRASE_WEIGHT).filter(on_line).max_by(|a, b| a.score.total_cmp(&b.score))
+        candidates
+            .iter()
+            .filter(|c| outside(c.reason) && self.rule(c).weight.0 >= PHRASE_WEIGHT)
+            .filter(on_line)
+            .max_by(|a, b| a.score.total_cmp(&b.score))
     }
 
     fn failed_count(&self, reason: Reason) -> Option<u64> {
@@ -188,7 +218,8 @@ impl Weigher<'_> {
         // What was found for other reasons comes after: a run may lint and test, and both are worth knowing.
         let texts = |kind| {
             let own = self.matcher.facts.get(Some(reason), kind);
-            let others = FIXABLE.iter().filter(|r| **r != reason).flat_map(|r| self.matcher.facts.get(Some(*r), kind));
+            let others =
+                FIXABLE.iter().filter(|r| **r != reason).flat_map(|r| self.matcher.facts.get(Some(*r), kind));
             let mut list: Vec<SafeText> = Vec::new();
             for text in own.iter().chain(others).chain(self.matcher.facts.get(None, kind)) {
                 let text = self.safe(text);
@@ -199,8 +230,13 @@ impl Weigher<'_> {
             list
         };
         let first = |kind| self.list(reason, kind).first().map(|t| self.safe(t));
-        let same: Vec<&Rule> = winner.into_iter().chain(candidates.iter().filter(|c| c.reason == reason)).map(|c| self.rule(c)).collect();
-        let from_rules = |get: fn(&Rule) -> Option<&str>| same.iter().find_map(|r| get(r)).map(|t| self.safe(t));
+        let same: Vec<&Rule> = winner
+            .into_iter()
+            .chain(candidates.iter().filter(|c| c.reason == reason))
+            .map(|c| self.rule(c))
+            .collect();
+        let from_rules =
+            |get: fn(&Rule) -> Option<&str>| same.iter().find_map(|r| get(r)).map(|t| self.safe(t));
         let mut facts = Facts {
             failed_tests: texts("test"),
             failed_count: self.failed_count(reason),
@@ -247,7 +283,12 @@ impl Weigher<'_> {
     }
 
     /// Files that the decisive lines mention, where no rule captured any.
-    fn mentioned_files(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Vec<SafeText> {
+    fn mentioned_files(
+        &self,
+        reason: Reason,
+        winner: Option<&Candidate<'_>>,
+        candidates: &[Candidate<'_>],
+    ) -> Vec<SafeText> {
         if self.signal.surface == Surface::Response {
             return Vec::new();
         }
@@ -272,31 +313,42 @@ impl Weigher<'_> {
             // Without a time, a time of day in a header says nothing: every one of them has passed.
             let now = self.signal.at.unwrap_or(Timestamp::from_millis(i64::MAX));
             let hints = Hints::read(&self.signal.headers, response::body_json(self.signal).as_ref(), now);
-            facts.retry_after_seconds = hints.wait().filter(|w| !w.is_zero()).map(|w| w.as_secs_f64()).or(facts.retry_after_seconds);
+            facts.retry_after_seconds =
+                hints.wait().filter(|w| !w.is_zero()).map(|w| w.as_secs_f64()).or(facts.retry_after_seconds);
         }
-        if let (Some(provider), None) = (&facts.provider, &facts.credential) {
-            if let Some(known) = crate::provider::known(provider.raw()) {
-                facts.credential = Some(SafeText::new(known.credential));
-                facts.renewal = facts.renewal.take().or(Some(SafeText::new(known.renewal)));
-            }
+        if let (Some(provider), None) = (&facts.provider, &facts.credential)
+            && let Some(known) = crate::provider::known(provider.raw())
+        {
+            facts.credential = Some(SafeText::new(known.credential));
+            facts.renewal = facts.renewal.take().or(Some(SafeText::new(known.renewal)));
         }
     }
 
     /// The line that says why: the best one of the rules that agree with the winner.
-    fn cause(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Option<SafeText> {
+    fn cause(
+        &self,
+        reason: Reason,
+        winner: Option<&Candidate<'_>>,
+        candidates: &[Candidate<'_>],
+    ) -> Option<SafeText> {
         let agreeing = candidates.iter().filter(|c| c.reason == reason);
         let of_text = agreeing.chain(winner).filter(|c| c.found.is_some() && self.rule(c).cause > 0);
-        let best = of_text.max_by(|a, b| self.rule(a).cause.cmp(&self.rule(b).cause).then(a.score.total_cmp(&b.score)));
+        let best = of_text
+            .max_by(|a, b| self.rule(a).cause.cmp(&self.rule(b).cause).then(a.score.total_cmp(&b.score)));
         // A circumstance says nothing about why; any line that was taken for an error says more.
         let best = best.or_else(|| {
-            candidates.iter().filter(|c| c.found.is_some() && self.rule(c).cause > 0).max_by(|a, b| a.score.total_cmp(&b.score))
+            candidates
+                .iter()
+                .filter(|c| c.found.is_some() && self.rule(c).cause > 0)
+                .max_by(|a, b| a.score.total_cmp(&b.score))
         });
         let found = best.and_then(|c| self.cited(c));
         match found {
             Some(found) => Some(self.safe(found.cause.as_deref().unwrap_or(&found.text).trim())),
             None => {
                 let last = self.matcher.tails.iter().flatten().next_back();
-                last.filter(|_| reason != Reason::Timeout && reason != Reason::Interrupted).map(|(_, text)| self.safe(text.trim()))
+                last.filter(|_| reason != Reason::Timeout && reason != Reason::Interrupted)
+                    .map(|(_, text)| self.safe(text.trim()))
             }
         }
     }
@@ -307,10 +359,17 @@ impl Weigher<'_> {
         if self.rule(candidate).pick_last { state.kept().next_back() } else { state.kept().next() }
     }
 
-    fn evidence(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Vec<Evidence> {
+    fn evidence(
+        &self,
+        reason: Reason,
+        winner: Option<&Candidate<'_>>,
+        candidates: &[Candidate<'_>],
+    ) -> Vec<Evidence> {
         let mut evidence: Vec<Evidence> = Vec::new();
         let mut others: Vec<&Candidate<'_>> = candidates.iter().collect();
-        others.sort_by(|a, b| (b.reason == reason).cmp(&(a.reason == reason)).then(b.score.total_cmp(&a.score)));
+        others.sort_by(|a, b| {
+            (b.reason == reason).cmp(&(a.reason == reason)).then(b.score.total_cmp(&a.score))
+        });
         let mut add = |candidate: &Candidate<'_>, found: Option<&Found>| {
             let rule = self.rule(candidate);
             let piece = match found {
@@ -318,9 +377,15 @@ impl Weigher<'_> {
                     rule: rule.id.to_string(),
                     line: Some(found.line),
                     text: self.safe(found.text.trim()),
-                    stream: (self.matcher.lines.len() > 1).then(|| stream_name(found.stream, self.signal.surface).to_owned()),
+                    stream: (self.matcher.lines.len() > 1)
+                        .then(|| stream_name(found.stream, self.signal.surface).to_owned()),
                 },
-                None => Evidence { rule: rule.id.to_string(), line: None, text: SafeText::new(self.circumstance(rule)), stream: None },
+                None => Evidence {
+                    rule: rule.id.to_string(),
+                    line: None,
+                    text: SafeText::new(self.circumstance(rule)),
+                    stream: None,
+                },
             };
             let known = evidence.iter().any(|e| e.text == piece.text && e.line == piece.line);
             if evidence.len() < EVIDENCE_MAX && !known {
@@ -357,9 +422,16 @@ impl Weigher<'_> {
         }
     }
 
-    fn next(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>], facts: &Facts) -> SafeText {
+    fn next(
+        &self,
+        reason: Reason,
+        winner: Option<&Candidate<'_>>,
+        candidates: &[Candidate<'_>],
+        facts: &Facts,
+    ) -> SafeText {
         let agreeing = candidates.iter().filter(|c| c.reason == reason);
-        let mut templates: Vec<&str> = winner.into_iter().chain(agreeing).filter_map(|c| self.rule(c).next.as_deref()).collect();
+        let mut templates: Vec<&str> =
+            winner.into_iter().chain(agreeing).filter_map(|c| self.rule(c).next.as_deref()).collect();
         if reason == Reason::AuthError && facts.credential.is_some() {
             templates.push("renew {credential} at {renewal}");
             templates.push("check {credential}");
@@ -430,7 +502,8 @@ pub(crate) fn circumstances_fit(rule: &Rule, signal: &Signal, programs: &Program
         && (rule.exit.is_empty() || signal.exit.is_some_and(|code| rule.exit.contains(&code)))
         && (rule.signal.is_empty() || signal.signal.is_some_and(|n| rule.signal.contains(&n)))
         && (rule.status.is_empty() || signal.status.is_some_and(|s| rule.status.contains(&s)))
-        && (rule.errno.is_empty() || signal.errno.as_deref().is_some_and(|e| rule.errno.iter().any(|known| known == e)))
+        && (rule.errno.is_empty()
+            || signal.errno.as_deref().is_some_and(|e| rule.errno.iter().any(|known| known == e)))
         && (rule.program.is_empty() || programs.runs(&rule.program))
         && (rule.argument.is_empty() || programs.has_word(&rule.argument))
 }

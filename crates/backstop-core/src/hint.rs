@@ -62,7 +62,9 @@ impl Hints {
             let value = value.trim();
             match name.as_str() {
                 "retry-after" => hints.retry_after = longer(hints.retry_after, retry_after(value, now)),
-                "retry-after-ms" | "x-ms-retry-after-ms" => retry_after_ms = longer(retry_after_ms, millis(value)),
+                "retry-after-ms" | "x-ms-retry-after-ms" => {
+                    retry_after_ms = longer(retry_after_ms, millis(value));
+                }
                 "x-should-retry" => hints.should_retry = value.parse().ok(),
                 _ => hints.read_window(&name, value, now),
             }
@@ -95,7 +97,13 @@ impl Hints {
         if self.windows.len() >= WINDOWS_MAX {
             return None;
         }
-        self.windows.push(Window { name: name.to_owned(), remaining: None, limit: None, resets_in: None, rejected: false });
+        self.windows.push(Window {
+            name: name.to_owned(),
+            remaining: None,
+            limit: None,
+            resets_in: None,
+            rejected: false,
+        });
         self.windows.last_mut()
     }
 
@@ -107,7 +115,8 @@ impl Hints {
         } else if let Some(rest) = header.strip_prefix("x-codex-") {
             self.read_codex(rest, value, now);
         } else {
-            let prefixes = ["x-ratelimitbysize-", "ratelimitbysize-", "x-ratelimit-", "x-rate-limit-", "ratelimit-"];
+            let prefixes =
+                ["x-ratelimitbysize-", "ratelimitbysize-", "x-ratelimit-", "x-rate-limit-", "ratelimit-"];
             if let Some(rest) = prefixes.iter().find_map(|p| header.strip_prefix(p)) {
                 self.read_generic(rest, value, now);
             }
@@ -203,7 +212,9 @@ impl Hints {
                             let headers: Vec<(String, String)> = inner
                                 .iter()
                                 .take(WINDOWS_MAX)
-                                .map(|(k, v)| (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned)))
+                                .map(|(k, v)| {
+                                    (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned))
+                                })
                                 .collect();
                             let inner = Hints::read(&headers, None, now);
                             self.retry_after = longer(self.retry_after, inner.retry_after);
@@ -229,7 +240,8 @@ fn longer(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
 
 /// A wait in seconds, if it is a number and not negative; longer than a year is a year.
 fn bounded(seconds: f64) -> Option<Duration> {
-    (seconds.is_finite() && seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(WAIT_MAX.as_secs_f64())))
+    (seconds.is_finite() && seconds >= 0.0)
+        .then(|| Duration::from_secs_f64(seconds.min(WAIT_MAX.as_secs_f64())))
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -303,12 +315,23 @@ fn duration(text: &str) -> Option<Duration> {
 /// `Please try again in 11.054s`, `retry in 35 seconds`, `retry after 5 minutes`, `reset after 0s`.
 fn in_words(text: &str) -> Option<Duration> {
     let lower = text.to_ascii_lowercase();
-    let cues = ["try again in ", "retry in ", "retry after ", "reset after ", "resets in ", "wait for ", "available in "];
+    let cues = [
+        "try again in ",
+        "retry in ",
+        "retry after ",
+        "reset after ",
+        "resets in ",
+        "wait for ",
+        "available in ",
+    ];
     cues.iter().filter_map(|cue| lower.find(cue).map(|at| &lower[at + cue.len()..])).find_map(|rest| {
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | ' '))).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | ' '))).unwrap_or(rest.len());
         let words: Vec<&str> = rest[..end].split_whitespace().take(2).collect();
         match words[..] {
-            [first, unit] if number(first).is_some() => duration(&format!("{first}{}", unit.trim_end_matches('.'))),
+            [first, unit] if number(first).is_some() => {
+                duration(&format!("{first}{}", unit.trim_end_matches('.')))
+            }
             [first, ..] => duration(first.trim_end_matches('.')),
             [] => None,
         }
@@ -332,7 +355,8 @@ mod tests {
 
     #[test]
     fn every_dialect_of_headers() {
-        let cases: &[(&[(&str, &str)], Option<f64>)] = &[
+        type Case<'a> = (&'a [(&'a str, &'a str)], Option<f64>);
+        let cases: &[Case<'_>] = &[
             (&[("Retry-After", "41")], Some(41.0)),
             (&[("retry-after", "1.5")], Some(1.5)),
             (&[("retry-after", "Thu, 21 Aug 2025 12:41:00 GMT")], Some(60.0)),
@@ -340,28 +364,52 @@ mod tests {
             (&[("retry-after", "2"), ("retry-after-ms", "1500")], Some(1.5)),
             (&[("x-ms-retry-after-ms", "35000")], Some(35.0)),
             (
-                &[("anthropic-ratelimit-input-tokens-remaining", "0"), ("anthropic-ratelimit-input-tokens-reset", "2025-08-21T12:40:59Z")],
+                &[
+                    ("anthropic-ratelimit-input-tokens-remaining", "0"),
+                    ("anthropic-ratelimit-input-tokens-reset", "2025-08-21T12:40:59Z"),
+                ],
                 Some(59.0),
             ),
             (
-                &[("anthropic-ratelimit-requests-remaining", "5"), ("anthropic-ratelimit-requests-reset", "2025-08-21T12:40:59Z")],
+                &[
+                    ("anthropic-ratelimit-requests-remaining", "5"),
+                    ("anthropic-ratelimit-requests-reset", "2025-08-21T12:40:59Z"),
+                ],
                 None,
             ),
-            (&[("anthropic-ratelimit-unified-status", "rejected"), ("anthropic-ratelimit-unified-reset", "1755780060")], Some(60.0)),
             (
-                &[("anthropic-ratelimit-unified-5h-status", "rejected"), ("anthropic-ratelimit-unified-5h-reset", "2025-08-21T14:40:00Z")],
+                &[
+                    ("anthropic-ratelimit-unified-status", "rejected"),
+                    ("anthropic-ratelimit-unified-reset", "1755780060"),
+                ],
+                Some(60.0),
+            ),
+            (
+                &[
+                    ("anthropic-ratelimit-unified-5h-status", "rejected"),
+                    ("anthropic-ratelimit-unified-5h-reset", "2025-08-21T14:40:00Z"),
+                ],
                 Some(7200.0),
             ),
             (&[("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "6m0s")], Some(360.0)),
             (&[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "12ms")], Some(0.012)),
-            (&[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1h2m3.5s")], Some(3723.5)),
+            (
+                &[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1h2m3.5s")],
+                Some(3723.5),
+            ),
             (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1755780060")], Some(60.0)),
             (&[("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "1755780060000")], Some(60.0)),
             (&[("ratelimit", "\"default\";r=0;t=30")], Some(30.0)),
             (&[("ratelimit", "\"default\";r=3;t=30, \"burst\";r=0;t=5")], Some(5.0)),
             (&[("ratelimit-remaining", "0"), ("ratelimit-reset", "30")], Some(30.0)),
-            (&[("x-ratelimitbysize-remaining-minute", "0"), ("x-ratelimitbysize-reset-minute", "12")], Some(12.0)),
-            (&[("x-codex-primary-used-percent", "100"), ("x-codex-primary-reset-at", "1755780060")], Some(60.0)),
+            (
+                &[("x-ratelimitbysize-remaining-minute", "0"), ("x-ratelimitbysize-reset-minute", "12")],
+                Some(12.0),
+            ),
+            (
+                &[("x-codex-primary-used-percent", "100"), ("x-codex-primary-reset-at", "1755780060")],
+                Some(60.0),
+            ),
             // A window that has passed is no limit.
             (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1655780060")], Some(0.0)),
         ];
@@ -373,10 +421,19 @@ mod tests {
     #[test]
     fn bodies_carry_hints_too() {
         let cases = [
-            (json!({"error": {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]}}), 34.4),
-            (json!({"error": {"message": "Rate limit reached. Please try again in 11.054s. Visit x"}}), 11.054),
+            (
+                json!({"error": {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]}}),
+                34.4,
+            ),
+            (
+                json!({"error": {"message": "Rate limit reached. Please try again in 11.054s. Visit x"}}),
+                11.054,
+            ),
             (json!({"error": {"message": "Try again in 35 seconds."}}), 35.0),
-            (json!({"error": {"metadata": {"headers": {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1755780060000"}}}}), 60.0),
+            (
+                json!({"error": {"metadata": {"headers": {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1755780060000"}}}}),
+                60.0,
+            ),
             (json!({"error": {"type": "usage_limit_reached", "resets_at": 1_755_780_060}}), 60.0),
             (json!({"detail": "Please retry after 5 minutes"}), 300.0),
         ];
@@ -389,12 +446,13 @@ mod tests {
     #[test]
     fn hostile_values_are_no_hints_or_bounded_ones() {
         for value in ["-1", "NaN", "inf", "", "soon", &"9".repeat(64 * 1024), "1s2", "--5s"] {
-            assert_eq!(wait(&[("retry-after", value)]), None, "{:.20}", value);
+            assert_eq!(wait(&[("retry-after", value)]), None, "{value:.20}");
         }
         for value in ["1000000000000000000000000000000", "Fri, 31 Dec 9998 23:59:59 GMT"] {
             assert_eq!(wait(&[("retry-after", value)]), Some(WAIT_MAX.as_secs_f64()), "{value}");
         }
-        let many: Vec<_> = (0..1000).map(|n| (format!("x-ratelimit-remaining-{n}"), "0".to_owned())).collect();
+        let many: Vec<_> =
+            (0..1000).map(|n| (format!("x-ratelimit-remaining-{n}"), "0".to_owned())).collect();
         assert!(Hints::read(&many, None, now()).windows.len() <= WINDOWS_MAX);
     }
 

@@ -9,7 +9,9 @@ const NAME_BYTES_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Not a name.
-    #[error("`{given}` is not a name: use 1 to 64 of a-z, 0-9, `.`, `_`, `-`, starting with a letter or digit")]
+    #[error(
+        "`{given}` is not a name: use 1 to 64 of a-z, 0-9, `.`, `_`, `-`, starting with a letter or digit"
+    )]
     Name {
         /// What was given, escaped and cut short.
         given: String,

@@ -154,8 +154,16 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::High,
         retry: Retry::No,
         remedy: "a billing or plan limit: no short wait cures it",
-        causes: &["Prepaid credit is used up", "The plan's daily, weekly or monthly limit is reached", "The account has no access to this model's quota"],
-        next_steps: &["Check usage and billing at the provider", "Wait for the stated reset, or raise the limit", "Use another key or provider"],
+        causes: &[
+            "Prepaid credit is used up",
+            "The plan's daily, weekly or monthly limit is reached",
+            "The account has no access to this model's quota",
+        ],
+        next_steps: &[
+            "Check usage and billing at the provider",
+            "Wait for the stated reset, or raise the limit",
+            "Use another key or provider",
+        ],
     },
     ReasonInfo {
         reason: Reason::ContentPolicy,
@@ -174,7 +182,11 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Medium,
         retry: Retry::Plain,
         remedy: "retry with jittered backoff; when that is used up it is network_permanent",
-        causes: &["The connection was reset, refused or timed out", "The server is overloaded or restarting", "DNS had a passing fault"],
+        causes: &[
+            "The connection was reset, refused or timed out",
+            "The server is overloaded or restarting",
+            "DNS had a passing fault",
+        ],
         next_steps: &["Wait a moment and try again", "If it goes on, check the service's status"],
     },
     ReasonInfo {
@@ -184,8 +196,17 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::High,
         retry: Retry::No,
         remedy: "wrong endpoint, unknown name, bad certificate or removed resource",
-        causes: &["The host name does not exist", "The certificate is not trusted or has expired", "The resource was moved or deleted", "Proxy or firewall refuses the connection"],
-        next_steps: &["Check the address for typing mistakes", "Check DNS, proxy and certificate settings", "Confirm that the resource still exists"],
+        causes: &[
+            "The host name does not exist",
+            "The certificate is not trusted or has expired",
+            "The resource was moved or deleted",
+            "Proxy or firewall refuses the connection",
+        ],
+        next_steps: &[
+            "Check the address for typing mistakes",
+            "Check DNS, proxy and certificate settings",
+            "Confirm that the resource still exists",
+        ],
     },
     ReasonInfo {
         reason: Reason::ServiceDown,
@@ -195,7 +216,11 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         retry: Retry::Later,
         remedy: "a service of ours is down: alert, and defer until it answers",
         causes: &["A database, queue or daemon is not running", "It listens on another port or socket"],
-        next_steps: &["Start the service", "Check its address in the configuration", "Then run the work again"],
+        next_steps: &[
+            "Start the service",
+            "Check its address in the configuration",
+            "Then run the work again",
+        ],
     },
     ReasonInfo {
         reason: Reason::Timeout,
@@ -204,8 +229,16 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Medium,
         retry: Retry::Plain,
         remedy: "the clock ended it: narrow the scope or raise the limit",
-        causes: &["The work is slower than its limit", "It waits for input or for something that never comes", "A deadlock or an endless loop"],
-        next_steps: &["Look at the last activity before the limit", "Narrow the scope, or raise the limit", "Check for prompts that wait for input"],
+        causes: &[
+            "The work is slower than its limit",
+            "It waits for input or for something that never comes",
+            "A deadlock or an endless loop",
+        ],
+        next_steps: &[
+            "Look at the last activity before the limit",
+            "Narrow the scope, or raise the limit",
+            "Check for prompts that wait for input",
+        ],
     },
     ReasonInfo {
         reason: Reason::ResourceContention,
@@ -214,7 +247,10 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Medium,
         retry: Retry::Plain,
         remedy: "somebody else holds it: pause briefly, then retry",
-        causes: &["Another process holds the lock, the port or the file", "A crashed process left its lock behind"],
+        causes: &[
+            "Another process holds the lock, the port or the file",
+            "A crashed process left its lock behind",
+        ],
         next_steps: &["Wait for the other process to finish", "If none is running, remove the stale lock"],
     },
     ReasonInfo {
@@ -224,7 +260,10 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Medium,
         retry: Retry::Plain,
         remedy: "a failed test passed unchanged: report it as flaky",
-        causes: &["Order, timing or shared state decides the outcome", "The test depends on the network or the clock"],
+        causes: &[
+            "Order, timing or shared state decides the outcome",
+            "The test depends on the network or the clock",
+        ],
         next_steps: &["Run it again alone", "Remove its dependence on time, order or network"],
     },
     ReasonInfo {
@@ -234,8 +273,16 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Medium,
         retry: Retry::Changed,
         remedy: "drop the oldest turns or attachments, about half, and retry once",
-        causes: &["The conversation is longer than the model's window", "A tool returned too much text", "max_tokens leaves no room for the prompt"],
-        next_steps: &["Shorten the conversation or the attachments", "Lower max_tokens", "Use a model with a larger window"],
+        causes: &[
+            "The conversation is longer than the model's window",
+            "A tool returned too much text",
+            "max_tokens leaves no room for the prompt",
+        ],
+        next_steps: &[
+            "Shorten the conversation or the attachments",
+            "Lower max_tokens",
+            "Use a model with a larger window",
+        ],
     },
     ReasonInfo {
         reason: Reason::AuthError,
@@ -244,8 +291,16 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::High,
         retry: Retry::No,
         remedy: "a credential is missing, wrong or expired: renew it",
-        causes: &["The key or token is wrong, expired or revoked", "The variable is not set in this environment", "The account may not do this"],
-        next_steps: &["Check which credential was used", "Renew it, or log in again", "Check that the account has access"],
+        causes: &[
+            "The key or token is wrong, expired or revoked",
+            "The variable is not set in this environment",
+            "The account may not do this",
+        ],
+        next_steps: &[
+            "Check which credential was used",
+            "Renew it, or log in again",
+            "Check that the account has access",
+        ],
     },
     ReasonInfo {
         reason: Reason::PermissionDenied,
@@ -254,8 +309,16 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::High,
         retry: Retry::No,
         remedy: "the path or scope is not allowed for this user",
-        causes: &["The file belongs to another user", "The file is not executable", "A sandbox or policy forbids it"],
-        next_steps: &["Check owner and mode of the path", "Run with the rights that it needs", "Choose a path that you may write"],
+        causes: &[
+            "The file belongs to another user",
+            "The file is not executable",
+            "A sandbox or policy forbids it",
+        ],
+        next_steps: &[
+            "Check owner and mode of the path",
+            "Run with the rights that it needs",
+            "Choose a path that you may write",
+        ],
     },
     ReasonInfo {
         reason: Reason::Validation,
@@ -264,7 +327,11 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Low,
         retry: Retry::No,
         remedy: "the request is wrong as it stands: correct it",
-        causes: &["A field is missing, unknown or of the wrong type", "The model or route does not exist", "The request is not allowed in this state"],
+        causes: &[
+            "A field is missing, unknown or of the wrong type",
+            "The model or route does not exist",
+            "The request is not allowed in this state",
+        ],
         next_steps: &["Read what the server says is wrong", "Correct the request, then send it again"],
     },
     ReasonInfo {
@@ -284,8 +351,15 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Low,
         retry: Retry::No,
         remedy: "the command, its arguments or its configuration are wrong",
-        causes: &["A flag or subcommand is misspelt", "An input file does not exist", "The configuration file is malformed"],
-        next_steps: &["Check the command line against its help", "Check the path and the configuration that are named"],
+        causes: &[
+            "A flag or subcommand is misspelt",
+            "An input file does not exist",
+            "The configuration file is malformed",
+        ],
+        next_steps: &[
+            "Check the command line against its help",
+            "Check the path and the configuration that are named",
+        ],
     },
     ReasonInfo {
         reason: Reason::ToolNotFound,
@@ -334,8 +408,16 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Medium,
         retry: Retry::Changed,
         remedy: "fix the failing tests",
-        causes: &["The code does not do what the test expects", "The test's expectation is out of date", "A fixture or a service that the test needs is missing"],
-        next_steps: &["Read the first failing assertion", "Fix the code or the expectation", "Run the failing tests alone"],
+        causes: &[
+            "The code does not do what the test expects",
+            "The test's expectation is out of date",
+            "A fixture or a service that the test needs is missing",
+        ],
+        next_steps: &[
+            "Read the first failing assertion",
+            "Fix the code or the expectation",
+            "Run the failing tests alone",
+        ],
     },
     ReasonInfo {
         reason: Reason::LintError,
@@ -354,7 +436,11 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Medium,
         retry: Retry::Changed,
         remedy: "fix the type errors",
-        causes: &["A value's type does not fit its use", "A signature has changed", "Type definitions are missing"],
+        causes: &[
+            "A value's type does not fit its use",
+            "A signature has changed",
+            "Type definitions are missing",
+        ],
         next_steps: &["Read the first error: expected and actual type", "Correct the signature or the use"],
     },
     ReasonInfo {
@@ -374,7 +460,12 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::Medium,
         retry: Retry::Changed,
         remedy: "fix the code so that it compiles",
-        causes: &["A syntax error", "A name that does not exist", "A type that does not fit", "A symbol that the linker cannot find"],
+        causes: &[
+            "A syntax error",
+            "A name that does not exist",
+            "A type that does not fit",
+            "A symbol that the linker cannot find",
+        ],
         next_steps: &["Read the first error, not the last", "Correct the file and line it names"],
     },
     ReasonInfo {
@@ -414,8 +505,16 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::High,
         retry: Retry::No,
         remedy: "install what is missing",
-        causes: &["A package, module, header or library is not installed", "A tool is not on the PATH", "The wrong environment is active"],
-        next_steps: &["Install what is named", "Check that the right environment is active", "Then run it again"],
+        causes: &[
+            "A package, module, header or library is not installed",
+            "A tool is not on the PATH",
+            "The wrong environment is active",
+        ],
+        next_steps: &[
+            "Install what is named",
+            "Check that the right environment is active",
+            "Then run it again",
+        ],
     },
     ReasonInfo {
         reason: Reason::CircularDependency,
@@ -434,7 +533,11 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::High,
         retry: Retry::No,
         remedy: "two changes meet in one place",
-        causes: &["Two changes touch the same lines", "Local changes would be overwritten", "The target exists already"],
+        causes: &[
+            "Two changes touch the same lines",
+            "Local changes would be overwritten",
+            "The target exists already",
+        ],
         next_steps: &["Merge the changes by hand", "Make the work sequential", "Split the shared file"],
     },
     ReasonInfo {
@@ -594,7 +697,11 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::High,
         retry: Retry::Later,
         remedy: "a limit of the system is reached: alert, defer",
-        causes: &["Too many open files or processes", "The process was killed, often for lack of memory", "A limit of the shell or container"],
+        causes: &[
+            "Too many open files or processes",
+            "The process was killed, often for lack of memory",
+            "A limit of the shell or container",
+        ],
         next_steps: &["Look at the limits with ulimit -a", "Lower parallelism, or raise the limit"],
     },
     ReasonInfo {
@@ -604,7 +711,11 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         severity: Severity::High,
         retry: Retry::No,
         remedy: "the program ended abnormally: read where",
-        causes: &["An uncaught exception or a panic", "A signal such as SIGSEGV or SIGABRT", "A defect in the program or in what it was given"],
+        causes: &[
+            "An uncaught exception or a panic",
+            "A signal such as SIGSEGV or SIGABRT",
+            "A defect in the program or in what it was given",
+        ],
         next_steps: &["Read the innermost frame of your own code", "Reproduce it with the same input"],
     },
     ReasonInfo {
@@ -625,7 +736,11 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         retry: Retry::No,
         remedy: "stop, and tell a person",
         causes: &["Reported by a person or a check, never guessed"],
-        next_steps: &["Stop all work", "Keep what is left untouched", "Tell the person who answers for the data"],
+        next_steps: &[
+            "Stop all work",
+            "Keep what is left untouched",
+            "Tell the person who answers for the data",
+        ],
     },
     ReasonInfo {
         reason: Reason::Interrupted,
@@ -735,7 +850,11 @@ mod tests {
     #[test]
     fn every_row_says_something() {
         for row in TAXONOMY {
-            assert!(!row.remedy.is_empty() && !row.causes.is_empty() && !row.next_steps.is_empty(), "{}", row.code);
+            assert!(
+                !row.remedy.is_empty() && !row.causes.is_empty() && !row.next_steps.is_empty(),
+                "{}",
+                row.code
+            );
         }
     }
 

@@ -50,9 +50,30 @@ const PREFIXES: &[(&str, usize)] = &[
 
 /// Words before a `=`, `:` or space that announce a secret.
 const ANNOUNCERS: &[&str] = &[
-    "password", "passwd", "passphrase", "secret", "api_key", "api-key", "apikey", "access_key", "access-key", "access_token",
-    "auth_token", "authtoken", "client_secret", "private_key", "_token", "-token", "token", "_authtoken", "_key",
-    "credential", "authorization", "x-goog-api-key", "bearer", "basic",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "api_key",
+    "api-key",
+    "apikey",
+    "access_key",
+    "access-key",
+    "access_token",
+    "auth_token",
+    "authtoken",
+    "client_secret",
+    "private_key",
+    "_token",
+    "-token",
+    "token",
+    "_authtoken",
+    "_key",
+    "credential",
+    "authorization",
+    "x-goog-api-key",
+    "bearer",
+    "basic",
 ];
 
 /// Masks secrets in text.
@@ -86,7 +107,8 @@ impl Redactor {
         let known = (!values.is_empty())
             .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok())
             .flatten();
-        let patterns = PREFIXES.iter().map(|(p, _)| *p).chain(ANNOUNCERS.iter().copied()).chain(["://", "-----BEGIN "]);
+        let patterns =
+            PREFIXES.iter().map(|(p, _)| *p).chain(ANNOUNCERS.iter().copied()).chain(["://", "-----BEGIN "]);
         let shapes = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .ascii_case_insensitive(true)
@@ -98,7 +120,9 @@ impl Redactor {
     /// The text with every secret masked.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let known = match &self.known {
-            Some(known) if known.is_match(text) => Cow::Owned(known.replace_all(text, &vec![MASK; known.patterns_len()])),
+            Some(known) if known.is_match(text) => {
+                Cow::Owned(known.replace_all(text, &vec![MASK; known.patterns_len()]))
+            }
             _ => Cow::Borrowed(text),
         };
         match self.redact_shapes(&known) {
@@ -137,7 +161,9 @@ impl Redactor {
     fn secret_at(&self, text: &str, pattern: usize, start: usize, end: usize) -> Option<(usize, usize)> {
         if let Some((prefix, rest_min)) = PREFIXES.get(pattern) {
             // Prefixes are case-sensitive, and start a word.
-            if &text[start..end] != *prefix || text[..start].chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric()) {
+            if &text[start..end] != *prefix
+                || text[..start].chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric())
+            {
                 return None;
             }
             let rest = run(&text[end..], key_char);
@@ -193,11 +219,17 @@ fn announced(text: &str, word: &str, start: usize, end: usize) -> Option<(usize,
     let value = &rest[at..];
     let length = match quote {
         Some(quote) => run(value, |c| c != quote && c != '\n'),
-        None => run(value, |c| !c.is_whitespace() && !matches!(c, '"' | '\'' | ',' | ';' | '&' | ')' | ']' | '}' | '<' | '>')),
+        None => run(value, |c| {
+            !c.is_whitespace() && !matches!(c, '"' | '\'' | ',' | ';' | '&' | ')' | ']' | '}' | '<' | '>')
+        }),
     };
     // Without quotes, prose looks like this too ("token: expected `;`"): ask for something that can be a secret.
-    let dense = value[..length].bytes().filter(u8::is_ascii_digit).count() >= 1 && length >= 8 && value[..length].chars().all(key_char);
-    let plain_password = separator == '=' && matches!(word, "password" | "passwd" | "passphrase" | "secret" | "client_secret") && length >= 3;
+    let dense = value[..length].bytes().filter(u8::is_ascii_digit).count() >= 1
+        && length >= 8
+        && value[..length].chars().all(key_char);
+    let plain_password = separator == '='
+        && matches!(word, "password" | "passwd" | "passphrase" | "secret" | "client_secret")
+        && length >= 3;
     let quoted = quote.is_some() && length >= 6 && !value[..length].contains(' ');
     (dense || plain_password || quoted).then_some((end + at, end + at + length))
 }
@@ -205,7 +237,8 @@ fn announced(text: &str, word: &str, start: usize, end: usize) -> Option<(usize,
 /// `scheme://user:password@host`: the password, or the whole of it where there is no user.
 fn userinfo(text: &str, end: usize) -> Option<(usize, usize)> {
     let rest = &text[end..];
-    let authority = run(rest, |c| !c.is_whitespace() && !matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>'));
+    let authority =
+        run(rest, |c| !c.is_whitespace() && !matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>'));
     let at = rest[..authority].rfind('@')?;
     let start = rest[..at].find(':').map_or(0, |colon| colon + 1);
     // A name without a password is no secret: `ssh://git@host`.
@@ -235,7 +268,10 @@ mod tests {
             ("the value hunter2-canary was used", "the value [redacted] was used"),
             ("abc is too short to be one", "abc is too short to be one"),
             (concat!("key sk-", "ant-x1x2x3x4x5x6x7x8 rejected"), "key [redacted] rejected"),
-            (concat!("Incorrect API key provided: sk-", "proj-aaaa1111bbbb2222, sorry"), "Incorrect API key provided: [redacted], sorry"),
+            (
+                concat!("Incorrect API key provided: sk-", "proj-aaaa1111bbbb2222, sorry"),
+                "Incorrect API key provided: [redacted], sorry",
+            ),
             ("remote: ghp_0123456789abcdefghijABCDEFGHIJ", "remote: [redacted]"),
             ("https://bob:s3cret@example.com/x", "https://bob:[redacted]@example.com/x"),
             ("ssh://git@example.com/x", "ssh://git@example.com/x"),

@@ -133,8 +133,9 @@ seed_names! {
 /// The reason that a name of a seed stands for; a reason's own code is a name too. Case does not matter.
 pub fn from_seed_name(name: &str) -> Option<Reason> {
     let name = name.trim();
-    Reason::from_code(name)
-        .or_else(|| SEED_NAMES.iter().find(|known| known.name.eq_ignore_ascii_case(name)).map(|known| known.reason))
+    Reason::from_code(name).or_else(|| {
+        SEED_NAMES.iter().find(|known| known.name.eq_ignore_ascii_case(name)).map(|known| known.reason)
+    })
 }
 
 #[cfg(test)]
@@ -164,8 +165,26 @@ mod tests {
     #[test]
     fn the_hook_s_four_lists_come_out_as_the_seed_says() {
         let lists: [(Class, &[&str]); 4] = [
-            (Class::Transient, &["ConnectionError", "TimeoutError", "TemporaryFailure", "RateLimitExceeded", "ServiceUnavailable"]),
-            (Class::Permanent, &["AuthenticationError", "PermissionDenied", "ResourceNotFound", "InvalidInput", "ValidationError"]),
+            (
+                Class::Transient,
+                &[
+                    "ConnectionError",
+                    "TimeoutError",
+                    "TemporaryFailure",
+                    "RateLimitExceeded",
+                    "ServiceUnavailable",
+                ],
+            ),
+            (
+                Class::Permanent,
+                &[
+                    "AuthenticationError",
+                    "PermissionDenied",
+                    "ResourceNotFound",
+                    "InvalidInput",
+                    "ValidationError",
+                ],
+            ),
             (Class::User, &["InvalidCommand", "MissingRequiredInput", "SyntaxError"]),
             (Class::System, &["OutOfMemory", "DiskFull", "DatabaseConnectionFailed"]),
         ];

@@ -53,11 +53,24 @@ pub fn success(style: Style) -> String {
 pub fn summary(fault: &Fault) -> String {
     let facts = &fault.facts;
     match fault.reason {
-        Reason::TestFailure | Reason::FlakyTest if facts.failed_count.is_some() || !facts.failed_tests.is_empty() => tests(facts),
-        Reason::LintError | Reason::TypecheckError | Reason::FormatError | Reason::CompileError if !facts.files.is_empty() => problems(fault),
-        Reason::DependencyMissing if facts.missing.is_some() => format!("missing: {}", names(facts.missing.as_slice())),
+        Reason::TestFailure | Reason::FlakyTest
+            if facts.failed_count.is_some() || !facts.failed_tests.is_empty() =>
+        {
+            tests(facts)
+        }
+        Reason::LintError | Reason::TypecheckError | Reason::FormatError | Reason::CompileError
+            if !facts.files.is_empty() =>
+        {
+            problems(fault)
+        }
+        Reason::DependencyMissing if facts.missing.is_some() => {
+            format!("missing: {}", names(facts.missing.as_slice()))
+        }
         Reason::Timeout if facts.last_activity.is_some() => {
-            format!("last activity: {}", facts.last_activity.as_ref().map(|a| a.line(LINE_CHARS_MAX)).unwrap_or_default())
+            format!(
+                "last activity: {}",
+                facts.last_activity.as_ref().map(|a| a.line(LINE_CHARS_MAX)).unwrap_or_default()
+            )
         }
         Reason::RateLimited if facts.retry_after_seconds.is_some() => {
             format!("the server asks to wait {} s", facts.retry_after_seconds.unwrap_or_default())
@@ -72,7 +85,11 @@ pub fn summary(fault: &Fault) -> String {
 
 fn exception_line(exception: &backstop_core::Exception) -> String {
     let message = exception.message.line(100);
-    let mut out = if message.is_empty() { exception.kind.line(80) } else { format!("{}: {message}", exception.kind.line(80)) };
+    let mut out = if message.is_empty() {
+        exception.kind.line(80)
+    } else {
+        format!("{}: {message}", exception.kind.line(80))
+    };
     if let Some(file) = &exception.file {
         let line = exception.line.map(|n| format!(":{n}")).unwrap_or_default();
         let function = exception.function.as_ref().map(|f| format!(" in {}", f.line(60))).unwrap_or_default();
@@ -85,7 +102,11 @@ fn tests(facts: &Facts) -> String {
     let count = facts.failed_count.unwrap_or(facts.failed_tests.len() as u64);
     let noun = if count == 1 { "test" } else { "tests" };
     let place = if facts.files.is_empty() { String::new() } else { format!(" in {}", names(&facts.files)) };
-    let which = if facts.failed_tests.is_empty() { String::new() } else { format!(": {}", names(&facts.failed_tests)) };
+    let which = if facts.failed_tests.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", names(&facts.failed_tests))
+    };
     format!("{count} {noun} failed{place}{which}")
 }
 
@@ -138,7 +159,8 @@ mod tests {
         let mut fault = Fault::new(Reason::TestFailure);
         fault.facts.failed_count = Some(3);
         fault.facts.files = vec!["src/api/auth.test.ts".into()];
-        fault.facts.failed_tests = vec!["validateToken".into(), "refreshToken".into(), "handleExpired".into()];
+        fault.facts.failed_tests =
+            vec!["validateToken".into(), "refreshToken".into(), "handleExpired".into()];
         fault.evidence.push(Evidence {
             rule: "jest.summary".into(),
             line: Some(812),
@@ -151,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_fault_reads_as_in_the_readme() {
-        insta::assert_snapshot!(super::fault(&sample(), Style::PLAIN), @r#"
+        insta::assert_snapshot!(fault(&sample(), Style::PLAIN), @r#"
         test_failure · permanent · medium · retry changed
           3 tests failed in src/api/auth.test.ts: validateToken, refreshToken, handleExpired
           because jest.summary matched "Tests: 3 failed, 44 passed" (line 812)

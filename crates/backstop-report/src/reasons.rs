@@ -8,7 +8,15 @@ use serde_json::{Value, json};
 pub fn reasons_table(style: Style) -> String {
     let rows: Vec<Vec<String>> = TAXONOMY
         .iter()
-        .map(|row| vec![row.code.to_owned(), row.class.to_string(), row.severity.to_string(), row.retry.to_string(), row.remedy.to_owned()])
+        .map(|row| {
+            vec![
+                row.code.to_owned(),
+                row.class.to_string(),
+                row.severity.to_string(),
+                row.retry.to_string(),
+                row.remedy.to_owned(),
+            ]
+        })
         .collect();
     let text = table(&["REASON", "CLASS", "SEVERITY", "RETRY", "REMEDY"], &rows);
     let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
@@ -61,7 +69,10 @@ pub fn reason_page(reason: Reason) -> String {
     for (n, step) in row.next_steps.iter().enumerate() {
         out.push_str(&format!("{}. {step}\n", n + 1));
     }
-    out.push_str(&format!("\n`backstop rules list --reason {}` lists the rules that recognise it.\n", row.code));
+    out.push_str(&format!(
+        "\n`backstop rules list --reason {}` lists the rules that recognise it.\n",
+        row.code
+    ));
     let also = also_called(reason);
     if !also.is_empty() {
         let names: Vec<String> = also.iter().map(|name| format!("`{name}`")).collect();
@@ -71,7 +82,8 @@ pub fn reason_page(reason: Reason) -> String {
 }
 
 fn also_called(reason: Reason) -> Vec<&'static str> {
-    let mut names: Vec<&str> = SEED_NAMES.iter().filter(|n| n.reason == reason && n.name != reason.code()).map(|n| n.name).collect();
+    let mut names: Vec<&str> =
+        SEED_NAMES.iter().filter(|n| n.reason == reason && n.name != reason.code()).map(|n| n.name).collect();
     names.dedup();
     names
 }

@@ -44,6 +44,10 @@ impl Style {
 
     /// The text with marks outside ASCII taken out, where the terminal has none.
     pub fn marks(self, text: &str) -> String {
-        if self.unicode { text.to_owned() } else { text.replace('…', "...").replace('·', "-").replace('✓', "ok") }
+        if self.unicode {
+            text.to_owned()
+        } else {
+            text.replace('…', "...").replace('·', "-").replace('✓', "ok")
+        }
     }
 }

@@ -54,7 +54,11 @@ pub(crate) fn run(classifier: &Classifier, input: impl Read) -> Result<(), CliEr
         } else if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = if cut { Err(format!("the line has more than {LINE_BYTES_MAX} bytes")) } else { answer(classifier, &line) };
+        let answer = if cut {
+            Err(format!("the line has more than {LINE_BYTES_MAX} bytes"))
+        } else {
+            answer(classifier, &line)
+        };
         let answer = answer.unwrap_or_else(|error| {
             bad += 1;
             json!({ "line": number, "error": error })
@@ -97,7 +101,10 @@ fn answer(classifier: &Classifier, line: &[u8]) -> Result<Value, String> {
 
 impl Row {
     fn into_signal(self) -> Result<Signal, String> {
-        let ran = self.command.is_some() || self.exit_code.is_some() || self.signal.is_some() || self.timed_out.is_some();
+        let ran = self.command.is_some()
+            || self.exit_code.is_some()
+            || self.signal.is_some()
+            || self.timed_out.is_some();
         let ran = ran || self.stdout.is_some() || self.stderr.is_some();
         let bytes = |text: Option<String>, base64: Option<String>| match base64 {
             Some(encoded) => decode_base64(&encoded).ok_or("not base64"),
@@ -109,7 +116,10 @@ impl Row {
             exit: self.exit_code,
             signal: self.signal,
             timed_out: self.timed_out.unwrap_or(false),
-            duration: self.duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0).map(|ms| Duration::from_secs_f64((ms / 1000.0).min(1e9))),
+            duration: self
+                .duration_ms
+                .filter(|ms| ms.is_finite() && *ms >= 0.0)
+                .map(|ms| Duration::from_secs_f64((ms / 1000.0).min(1e9))),
             status: self.status,
             headers: self.headers.unwrap_or_default().into_iter().map(|(k, v)| (k, text(&v))).collect(),
             errno: self.errno.filter(|v| !v.is_null()).map(|v| text(&v)),

@@ -25,7 +25,10 @@ pub(crate) fn run(args: &Classify) -> Result<(), CliError> {
         classifier.classify_reader(&signal, reader).map_err(|error| read_error(&args.files, error))?
     };
     if args.json {
-        return terminal::print(&format!("{}\n", backstop_report::to_json(&backstop_report::fault_json(fault.as_ref()))));
+        return terminal::print(&format!(
+            "{}\n",
+            backstop_report::to_json(&backstop_report::fault_json(fault.as_ref()))
+        ));
     }
     let style = terminal::stdout_style();
     terminal::print(&match &fault {
@@ -43,7 +46,8 @@ fn read_bounded(reader: impl Read, into: &mut Vec<u8>) -> std::io::Result<()> {
 
 /// The classifier with the packs that were named.
 pub(crate) fn classifier(packs: &[PathBuf]) -> Result<Classifier, CliError> {
-    let classifier = if packs.is_empty() { Classifier::builtin() } else { Classifier::with_packs(read_packs(packs)?)? };
+    let classifier =
+        if packs.is_empty() { Classifier::builtin() } else { Classifier::with_packs(read_packs(packs)?)? };
     Ok(classifier.redacting(terminal::redactor()))
 }
 
@@ -107,13 +111,31 @@ fn header(text: &str) -> Result<(String, String), CliError> {
 
 fn signal_number(text: &str) -> Result<i64, CliError> {
     const NAMES: &[(&str, i64)] = &[
-        ("HUP", 1), ("INT", 2), ("QUIT", 3), ("ILL", 4), ("TRAP", 5), ("ABRT", 6), ("BUS", 7), ("FPE", 8), ("KILL", 9),
-        ("USR1", 10), ("SEGV", 11), ("USR2", 12), ("PIPE", 13), ("ALRM", 14), ("TERM", 15), ("XCPU", 24), ("XFSZ", 25), ("SYS", 31),
+        ("HUP", 1),
+        ("INT", 2),
+        ("QUIT", 3),
+        ("ILL", 4),
+        ("TRAP", 5),
+        ("ABRT", 6),
+        ("BUS", 7),
+        ("FPE", 8),
+        ("KILL", 9),
+        ("USR1", 10),
+        ("SEGV", 11),
+        ("USR2", 12),
+        ("PIPE", 13),
+        ("ALRM", 14),
+        ("TERM", 15),
+        ("XCPU", 24),
+        ("XFSZ", 25),
+        ("SYS", 31),
     ];
     let upper = text.to_ascii_uppercase();
     let name = upper.strip_prefix("SIG").unwrap_or(&upper);
     let known = NAMES.iter().find(|(known, _)| *known == name).map(|(_, n)| *n);
-    known.or_else(|| text.parse().ok().filter(|n| (1..=64).contains(n))).ok_or_else(|| CliError::Signal { given: text.to_owned() })
+    known
+        .or_else(|| text.parse().ok().filter(|n| (1..=64).contains(n)))
+        .ok_or_else(|| CliError::Signal { given: text.to_owned() })
 }
 
 /// The files one after the other, or standard input.

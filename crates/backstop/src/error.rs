@@ -45,7 +45,11 @@ impl CliError {
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            CliError::Read { .. } | CliError::Write { .. } | CliError::Run { .. } | CliError::Output(_) | CliError::Batch { .. } => FAILED,
+            CliError::Read { .. }
+            | CliError::Write { .. }
+            | CliError::Run { .. }
+            | CliError::Output(_)
+            | CliError::Batch { .. } => FAILED,
             CliError::Reason(_)
             | CliError::Signal { .. }
             | CliError::Header { .. }
@@ -60,19 +64,24 @@ impl CliError {
     /// What to type next.
     pub(crate) fn hints(&self) -> Vec<String> {
         match self {
-            CliError::Read { .. } => vec!["check the path; without a file, standard input is read".to_owned()],
+            CliError::Read { .. } => {
+                vec!["check the path; without a file, standard input is read".to_owned()]
+            }
             CliError::Write { .. } => vec!["choose a folder that you may write".to_owned()],
             CliError::Run { command, .. } => vec![format!("install `{command}`, or put it on the PATH")],
             CliError::Output(_) => Vec::new(),
             CliError::Reason(_) => vec!["`backstop reasons` lists them all".to_owned()],
-            CliError::Signal { .. } => vec!["for example: `backstop classify --signal SIGSEGV out.log`".to_owned()],
+            CliError::Signal { .. } => {
+                vec!["for example: `backstop classify --signal SIGSEGV out.log`".to_owned()]
+            }
             CliError::Header { .. } => vec!["for example: `--header 'retry-after: 30'`".to_owned()],
             CliError::Pack(error) => error.hint.clone().into_iter().collect(),
             CliError::Classifier(ClassifierError::Pack(error)) => error.hint.clone().into_iter().collect(),
             CliError::Classifier(_) => vec!["give the pack's rules fewer or shorter literals".to_owned()],
             CliError::Examples(failures) => {
                 let matched = failures.first().map(|f| f.matched.join(", ")).filter(|m| !m.is_empty());
-                let mut hints = vec!["correct the rule or its example, then run `backstop rules test` again".to_owned()];
+                let mut hints =
+                    vec!["correct the rule or its example, then run `backstop rules test` again".to_owned()];
                 hints.extend(matched.map(|m| format!("the first of these texts is matched by {m}")));
                 hints
             }

@@ -24,7 +24,8 @@ pub(crate) fn run(args: &Rules) -> Result<(), CliError> {
 
 fn literals() -> Result<(), CliError> {
     let classifier = Classifier::builtin();
-    let all: BTreeSet<&str> = classifier.rules().iter().flat_map(|rule| rule.literals.iter()).map(|l| &**l).collect();
+    let all: BTreeSet<&str> =
+        classifier.rules().iter().flat_map(|rule| rule.literals.iter()).map(|l| &**l).collect();
     let lines: String = all.iter().map(|literal| format!("{literal}\n")).collect();
     terminal::print(&lines)
 }
@@ -38,7 +39,8 @@ fn list(reason: Option<&str>, pack: Option<&str>, as_json: bool) -> Result<(), C
             return Err(CliError::NoPack { given: pack.to_owned(), known: known.into_iter().collect() });
         }
     }
-    let wanted = |rule: &&Rule| reason.is_none_or(|r| rule.reason() == Some(r)) && pack.is_none_or(|p| rule.pack == p);
+    let wanted =
+        |rule: &&Rule| reason.is_none_or(|r| rule.reason() == Some(r)) && pack.is_none_or(|p| rule.pack == p);
     let rules: Vec<&Rule> = classifier.rules().iter().filter(wanted).collect();
     if as_json {
         let rows: Vec<Value> = rules.iter().map(|rule| rule_json(rule)).collect();
@@ -47,7 +49,15 @@ fn list(reason: Option<&str>, pack: Option<&str>, as_json: bool) -> Result<(), C
     }
     let rows: Vec<Vec<String>> = rules
         .iter()
-        .map(|rule| vec![rule.id.to_string(), outcome(rule), rule.tier().to_owned(), rule.pack.to_string(), looks_for(rule)])
+        .map(|rule| {
+            vec![
+                rule.id.to_string(),
+                outcome(rule),
+                rule.tier().to_owned(),
+                rule.pack.to_string(),
+                looks_for(rule),
+            ]
+        })
         .collect();
     terminal::print(&backstop_report::table(&["RULE", "REASON", "TIER", "PACK", "LOOKS FOR"], &rows))
 }
@@ -65,7 +75,8 @@ fn looks_for(rule: &Rule) -> String {
     if let Some(literal) = rule.literals.first() {
         parts.push(SafeText::new(format!("{literal:?}")).line(50));
     }
-    let numbers = |name: &str, list: Vec<String>| (!list.is_empty()).then(|| format!("{name} {}", list.join(" ")));
+    let numbers =
+        |name: &str, list: Vec<String>| (!list.is_empty()).then(|| format!("{name} {}", list.join(" ")));
     parts.extend(numbers("exit", rule.exit.iter().map(ToString::to_string).collect()));
     parts.extend(numbers("signal", rule.signal.iter().map(ToString::to_string).collect()));
     parts.extend(numbers("status", rule.status.iter().take(6).map(ToString::to_string).collect()));
@@ -87,7 +98,7 @@ fn show(id: &str, as_json: bool) -> Result<(), CliError> {
         return terminal::print(&format!("{}\n", backstop_report::to_json(&rule_json(rule))));
     }
     let mut out = format!("{} · {} · {} ({})\n", rule.id, outcome(rule), rule.tier(), rule.weight.0);
-    out.push_str(&format!("  pack     {}.toml, line {}\n", rule.pack, rule.pack_line));
+    out.push_str(&format!("  pack     {} (from line {} of {})\n", rule.pack, rule.pack_line, rule.source));
     out.push_str(&format!("  looks    {}\n", looks_for(rule)));
     if let Some(regex) = &rule.regex {
         out.push_str(&format!("  regex    {}\n", SafeText::new(&**regex)));
@@ -137,8 +148,12 @@ fn test(files: &[PathBuf], as_json: bool) -> Result<(), CliError> {
     if !failures.is_empty() {
         return Err(CliError::Examples(failures));
     }
-    let examples: usize =
-        classifier.rules().iter().filter(|r| ids.contains(&*r.id)).map(|r| r.matches.len() + r.misses.len()).sum();
+    let examples: usize = classifier
+        .rules()
+        .iter()
+        .filter(|r| ids.contains(&*r.id))
+        .map(|r| r.matches.len() + r.misses.len())
+        .sum();
     if as_json {
         let answer = json!({ "schema": backstop_report::JSON_SCHEMA, "rules": ids.len(), "examples": examples, "ok": true });
         return terminal::print(&format!("{}\n", backstop_report::to_json(&answer)));

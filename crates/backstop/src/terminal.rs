@@ -17,7 +17,9 @@ fn style(terminal: bool) -> Style {
 }
 
 fn is_utf8() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
     // Without any locale there is nothing against it: containers have none, and their logs are UTF-8.
     locale.is_none_or(|l| {
         let l = l.to_ascii_lowercase();

@@ -21,7 +21,8 @@ pub(super) fn read(lines: &[&str]) -> Option<Read> {
             }
             started = true;
         } else if let Some(place) = line.strip_prefix('\t').filter(|_| started) {
-            let (file, rest) = place.rsplit_once(".go:").map(|(f, r)| (format!("{f}.go"), r)).unwrap_or_default();
+            let (file, rest) =
+                place.rsplit_once(".go:").map(|(f, r)| (format!("{f}.go"), r)).unwrap_or_default();
             if !file.is_empty() {
                 read.frames.push(Frame { file, line: number(rest), function: function.take() });
             }

@@ -35,8 +35,19 @@ fn frame(text: &str) -> Option<Frame> {
     let (function, place) = text.split_once('(')?;
     let place = place.trim_end_matches(')');
     let (file, line) = place.split_once(':').unwrap_or((place, ""));
-    const RUNTIME: &[&str] = &["java.", "javax.", "jdk.", "sun.", "org.junit.", "scala.", "kotlin.", "org.gradle.", "org.apache.maven."];
-    let foreign = RUNTIME.iter().any(|p| function.trim_start_matches("java.base/").starts_with(p)) || text.starts_with("java.base/");
+    const RUNTIME: &[&str] = &[
+        "java.",
+        "javax.",
+        "jdk.",
+        "sun.",
+        "org.junit.",
+        "scala.",
+        "kotlin.",
+        "org.gradle.",
+        "org.apache.maven.",
+    ];
+    let foreign = RUNTIME.iter().any(|p| function.trim_start_matches("java.base/").starts_with(p))
+        || text.starts_with("java.base/");
     let file = if foreign { format!("java.base {file}") } else { file.to_owned() };
     Some(Frame { file, line: number(line), function: Some(function.to_owned()) })
 }

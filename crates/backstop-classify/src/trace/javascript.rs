@@ -35,7 +35,9 @@ pub(super) fn read(lines: &[&str]) -> Option<Read> {
 /// `f (/app/a.js:1:2)`, `async f (file:///app/a.mjs:1:2)`, `/app/a.js:1:2`
 fn frame(text: &str) -> Option<Frame> {
     let (function, place) = match text.rsplit_once(" (") {
-        Some((function, place)) => (Some(function.trim_start_matches("async ").to_owned()), place.trim_end_matches(')')),
+        Some((function, place)) => {
+            (Some(function.trim_start_matches("async ").to_owned()), place.trim_end_matches(')'))
+        }
         None => (None, text.trim_start_matches("async ")),
     };
     let place = place.trim_start_matches("file://");

@@ -61,7 +61,8 @@ pub(crate) fn read(language: Trace, body: &[u8], before: &[u8], line: u64, excep
     let Some(read) = read else { return };
     // An exception is chained to the one that was being handled: the trace above is its root.
     let root = read.root.clone().or_else(|| chained_root(language, before, exceptions));
-    let frame = read.frames.iter().find(|f| is_user(&f.file)).or(read.frames.first()).cloned().unwrap_or_default();
+    let frame =
+        read.frames.iter().find(|f| is_user(&f.file)).or(read.frames.first()).cloned().unwrap_or_default();
     let exception = Exception {
         language: name.to_owned(),
         kind: SafeText::new(read.kind),
@@ -82,7 +83,8 @@ fn chained_root(language: Trace, before: &[u8], exceptions: &Exceptions) -> Opti
     let tail = &before[before.len().saturating_sub(400)..];
     let tail = String::from_utf8_lossy(tail);
     let link = tail.lines().rev().find(|l| !l.trim().is_empty())?;
-    let chained = link.contains("the direct cause of the following") || link.contains("another exception occurred");
+    let chained =
+        link.contains("the direct cause of the following") || link.contains("another exception occurred");
     let (_, earlier) = exceptions.last.as_ref().filter(|_| chained)?;
     Some(match &earlier.root {
         Some(root) => root.raw().to_owned(),
@@ -94,9 +96,30 @@ fn chained_root(language: Trace, before: &[u8], exceptions: &Exceptions) -> Opti
 /// Whether a file is the user's own, not a library's or the runtime's.
 fn is_user(file: &str) -> bool {
     const FOREIGN: &[&str] = &[
-        "site-packages", "dist-packages", "/lib/python", "node_modules", "node:", "internal/", "/rustc/", "/.cargo/registry/",
-        "/usr/lib/go", "/usr/local/go/", "/pkg/mod/", "/gems/", "/lib/ruby/", "<frozen", "<string>", "library/std", "library/core",
-        "/toolchains/", "webpack:", "native code", "java.base", "jdk.internal", "/.pyenv/versions/", "<internal",
+        "site-packages",
+        "dist-packages",
+        "/lib/python",
+        "node_modules",
+        "node:",
+        "internal/",
+        "/rustc/",
+        "/.cargo/registry/",
+        "/usr/lib/go",
+        "/usr/local/go/",
+        "/pkg/mod/",
+        "/gems/",
+        "/lib/ruby/",
+        "<frozen",
+        "<string>",
+        "library/std",
+        "library/core",
+        "/toolchains/",
+        "webpack:",
+        "native code",
+        "java.base",
+        "jdk.internal",
+        "/.pyenv/versions/",
+        "<internal",
     ];
     !file.is_empty() && !FOREIGN.iter().any(|mark| file.contains(mark))
 }
@@ -117,7 +140,10 @@ fn typed(line: &str) -> Option<(String, String)> {
         None => (line.trim_end_matches(':'), ""),
     };
     let word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | ':');
-    let fits = !kind.is_empty() && kind.len() < 200 && kind.chars().all(word) && kind.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let fits = !kind.is_empty()
+        && kind.len() < 200
+        && kind.chars().all(word)
+        && kind.starts_with(|c: char| c.is_alphabetic() || c == '_');
     fits.then(|| (kind.to_owned(), message.to_owned()))
 }
 

@@ -12,10 +12,13 @@ pub(super) fn read(lines: &[&str]) -> Option<Read> {
     let margin = lines.first()?.find("Traceback").or_else(|| lines[0].find("Exception Group"))?;
     let mut read = Read::default();
     for line in &lines[1..] {
-        let Some(line) = line.get(margin.min(line.len())..) else { return None };
+        let line = line.get(margin.min(line.len())..)?;
         if let Some(frame) = frame(line) {
             read.frames.insert(0, frame);
-        } else if !line.starts_with(' ') && !line.trim().is_empty() && !line.trim_start().starts_with(['|', '+']) {
+        } else if !line.starts_with(' ')
+            && !line.trim().is_empty()
+            && !line.trim_start().starts_with(['|', '+'])
+        {
             let (kind, message) = typed(line)?;
             read.kind = kind;
             read.message = message;

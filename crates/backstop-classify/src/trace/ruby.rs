@@ -24,7 +24,8 @@ pub(super) fn read(lines: &[&str]) -> Option<Read> {
             }
         } else if text.contains(":in ") && text.ends_with(')') {
             // The cause comes after the frames, in the same form.
-            read.root = text.split_once(":in ").and_then(|(_, r)| r.split_once(": ")).map(|(_, r)| r.to_owned());
+            read.root =
+                text.split_once(":in ").and_then(|(_, r)| r.split_once(": ")).map(|(_, r)| r.to_owned());
         } else if !text.is_empty() {
             break;
         }
@@ -45,7 +46,9 @@ fn frame(text: &str) -> Option<Frame> {
 mod tests {
     #[test]
     fn old_and_new_quotes() {
-        for text in ["app.rb:3:in `load': no config (RuntimeError)", "app.rb:3:in 'load': no config (RuntimeError)"] {
+        for text in
+            ["app.rb:3:in `load': no config (RuntimeError)", "app.rb:3:in 'load': no config (RuntimeError)"]
+        {
             let read = super::read(&[text, "\tfrom app.rb:7:in `<main>'"]).unwrap();
             assert_eq!((read.kind.as_str(), read.message.as_str()), ("RuntimeError", "no config"));
             assert_eq!(read.frames[0].function.as_deref(), Some("load"));

@@ -12,7 +12,12 @@ pub(super) fn read(lines: &[&str]) -> Option<Read> {
     let (message, place) = match rest.strip_prefix('\'').and_then(|r| r.rsplit_once("', ")) {
         Some((message, place)) => (message.to_owned(), place),
         None => {
-            let message: Vec<&str> = lines[1..].iter().take_while(|l| !l.starts_with("note: ") && !l.starts_with("stack backtrace:")).take(6).copied().collect();
+            let message: Vec<&str> = lines[1..]
+                .iter()
+                .take_while(|l| !l.starts_with("note: ") && !l.starts_with("stack backtrace:"))
+                .take(6)
+                .copied()
+                .collect();
             (message.join("\n"), rest.trim_end_matches(':'))
         }
     };
@@ -30,7 +35,11 @@ pub(super) fn read(lines: &[&str]) -> Option<Read> {
             if same && read.frames[0].function.is_none() {
                 read.frames[0].function = Some(function.to_owned());
             }
-            read.frames.push(Frame { file: file.to_owned(), line: number(line), function: Some(function.to_owned()) });
+            read.frames.push(Frame {
+                file: file.to_owned(),
+                line: number(line),
+                function: Some(function.to_owned()),
+            });
         }
     }
     Some(read)
@@ -40,7 +49,9 @@ pub(super) fn read(lines: &[&str]) -> Option<Read> {
 mod tests {
     #[test]
     fn both_forms() {
-        let new = super::read(&["thread 'main' (99) panicked at src/main.rs:4:10:", "no value", "note: run with"]).unwrap();
+        let new =
+            super::read(&["thread 'main' (99) panicked at src/main.rs:4:10:", "no value", "note: run with"])
+                .unwrap();
         assert_eq!((new.message.as_str(), new.frames[0].line), ("no value", Some(4)));
         let old = super::read(&["thread 'main' panicked at 'no value', src/main.rs:4:10"]).unwrap();
         assert_eq!((old.message.as_str(), old.frames[0].file.as_str()), ("no value", "src/main.rs"));

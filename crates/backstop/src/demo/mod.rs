@@ -18,7 +18,12 @@ enum Step {
     /// A command that the clock ended, as it was seen.
     TimedOut { command: &'static str, output: &'static str },
     /// An answer of a model provider, as it was seen.
-    Answer { provider: &'static str, status: u16, headers: &'static [(&'static str, &'static str)], body: &'static str },
+    Answer {
+        provider: &'static str,
+        status: u16,
+        headers: &'static [(&'static str, &'static str)],
+        body: &'static str,
+    },
 }
 
 const SCRIPT: &[Step] = &[
@@ -33,7 +38,10 @@ const SCRIPT: &[Step] = &[
         exit: 1,
         output: "npm error code ECONNRESET\nnpm error syscall read\nnpm error network read ECONNRESET\n",
     },
-    Step::TimedOut { command: "cargo build", output: "    Blocking waiting for file lock on build directory\n" },
+    Step::TimedOut {
+        command: "cargo build",
+        output: "    Blocking waiting for file lock on build directory\n",
+    },
     Step::Answer {
         provider: "anthropic",
         status: 429,
@@ -71,7 +79,9 @@ pub(crate) fn run(args: &Demo) -> Result<(), CliError> {
         terminal::print(&format!("{}\n{answer}\n", style.strong(&format!("$ {title}"))))?;
     }
     if !args.json {
-        terminal::print("Now with one of your own: `COMMAND > out.log 2>&1; backstop classify --exit $? out.log`\n")?;
+        terminal::print(
+            "Now with one of your own: `COMMAND > out.log 2>&1; backstop classify --exit $? out.log`\n",
+        )?;
     }
     Ok(())
 }
@@ -81,7 +91,9 @@ impl Step {
     fn play(&self, folder: &Path) -> Result<(String, Signal), CliError> {
         Ok(match self {
             Step::Run(script) => ((*script).to_owned(), run_script(script, folder)?),
-            Step::Seen { command, exit, output } => ((*command).to_owned(), Signal::exited(*exit).command(*command).text(*output)),
+            Step::Seen { command, exit, output } => {
+                ((*command).to_owned(), Signal::exited(*exit).command(*command).text(*output))
+            }
             Step::TimedOut { command, output } => {
                 let signal = Signal { timed_out: true, ..Signal::default() };
                 (format!("{command}    (ended by the clock)"), signal.command(*command).text(*output))
@@ -89,7 +101,12 @@ impl Step {
             Step::Answer { provider, status, headers, body } => {
                 let headers = headers.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
                 let provider_name = Some((*provider).to_owned());
-                let signal = Signal { headers, provider: provider_name, at: Some(classify::now()), ..Signal::answered(*status) };
+                let signal = Signal {
+                    headers,
+                    provider: provider_name,
+                    at: Some(classify::now()),
+                    ..Signal::answered(*status)
+                };
                 (format!("POST to {provider}, answered {status}"), signal.text(*body))
             }
         })
@@ -129,7 +146,11 @@ impl Folder {
         std::fs::create_dir(&path).map_err(|error| CliError::Write { file: path.clone(), error })?;
         let folder = Self(path);
         // Without git, the first step says so: it is a failure like any other.
-        let _ = Command::new("git").args(["init", "--quiet"]).current_dir(&folder.0).stdin(Stdio::null()).output();
+        let _ = Command::new("git")
+            .args(["init", "--quiet"])
+            .current_dir(&folder.0)
+            .stdin(Stdio::null())
+            .output();
         Ok(folder)
     }
 }

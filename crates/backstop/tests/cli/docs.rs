@@ -1,0 +1,188 @@
+//! What is written down is what the program says. `BACKSTOP_WRITE_DOCS=1 cargo test docs` writes the generated parts anew.
+
+use crate::harness::{Run, root};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn same(path: &Path, want: &str) {
+    if std::env::var_os("BACKSTOP_WRITE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, want).unwrap();
+    }
+    let have = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        have == want,
+        "{} is not what the program says: `BACKSTOP_WRITE_DOCS=1 cargo test docs` writes it anew",
+        path.display()
+    );
+}
+
+#[test]
+fn there_is_a_page_for_every_reason_and_no_other() {
+    let json = Run::new(&["reasons", "--json"]).go().code(0).json();
+    let codes: BTreeSet<String> = json["reasons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["reason"].as_str().unwrap().to_owned())
+        .collect();
+    for code in &codes {
+        same(
+            &root().join(format!("docs/reasons/{code}.md")),
+            &Run::new(&["explain", code]).go().code(0).stdout(),
+        );
+    }
+    let pages = std::fs::read_dir(root().join("docs/reasons")).unwrap();
+    let pages: BTreeSet<String> =
+        pages.map(|e| e.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(pages, codes);
+    let index = format!(
+        "# Reasons\n\nEvery reason that a failure can have. `backstop reasons` prints this table.\n\n{}",
+        Run::new(&["reasons", "--markdown"]).go().code(0).stdout()
+    );
+    same(&root().join("docs/reasons.md"), &index);
+}
+
+#[test]
+fn the_reference_of_commands_is_the_help() {
+    let mut page = String::from("# Commands\n\nWhat `--help` says, command by command.\n");
+    let commands: &[&[&str]] = &[
+        &[],
+        &["classify"],
+        &["reasons"],
+        &["explain"],
+        &["rules"],
+        &["rules", "list"],
+        &["rules", "show"],
+        &["rules", "test"],
+        &["demo"],
+        &["completions"],
+        &["man"],
+    ];
+    for command in commands {
+        let mut args = command.to_vec();
+        args.push("--help");
+        let help = Run::new(&args).go().code(0).stdout();
+        let title = std::iter::once("backstop").chain(command.iter().copied()).collect::<Vec<_>>().join(" ");
+        page.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", help.trim_end()));
+    }
+    same(&root().join("docs/commands.md"), &page);
+}
+
+/// As much of JSON Schema as our schemas use.
+fn fits(schema: &Value, value: &Value, at: &str) {
+    if let Some(types) = schema.get("type") {
+        let is = |t: &Value| match t.as_str().unwrap() {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            "null" => value.is_null(),
+            "integer" => value.is_u64() || value.is_i64(),
+            "number" => value.is_number(),
+            other => panic!("unknown type {other} in a schema"),
+        };
+        let ok = types.as_array().map_or_else(|| is(types), |all| all.iter().any(is));
+        assert!(ok, "{at}: {value} is not {types}");
+    }
+    if let Some(Value::Array(allowed)) = schema.get("enum") {
+        assert!(allowed.contains(value), "{at}: {value} is not one of {allowed:?}");
+    }
+    if let (Some(Value::Object(properties)), Some(object)) = (schema.get("properties"), value.as_object()) {
+        for (key, field) in object {
+            match properties.get(key) {
+                Some(inner) => fits(inner, field, &format!("{at}.{key}")),
+                None => assert!(
+                    schema.get("additionalProperties") != Some(&Value::Bool(false)),
+                    "{at}: {key} is not in the schema"
+                ),
+            }
+        }
+        for key in schema["required"].as_array().into_iter().flatten() {
+            assert!(object.contains_key(key.as_str().unwrap()), "{at}: {key} is missing");
+        }
+    }
+    if let (Some(items), Some(list)) = (schema.get("items"), value.as_array()) {
+        list.iter().enumerate().for_each(|(n, item)| fits(items, item, &format!("{at}[{n}]")));
+    }
+}
+
+#[test]
+fn outputs_fit_their_schemas() {
+    let schema = |name: &str| -> Value {
+        serde_json::from_str(
+            &std::fs::read_to_string(root().join(format!("docs/schemas/{name}.schema.json"))).unwrap(),
+        )
+        .unwrap()
+    };
+    let fault = schema("fault");
+    for step in Run::new(&["demo", "--json"]).go().code(0).lines() {
+        fits(&fault, &step, "demo");
+    }
+    let crash = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nKeyError: 'x'\n";
+    fits(
+        &fault,
+        &Run::new(&["classify", "--exit", "1", "--json"]).stdin(crash).go().code(0).json(),
+        "classify",
+    );
+    for answer in
+        Run::new(&["classify", "--batch"]).stdin("{\"id\":1,\"exit_code\":1}\nx\n").go().code(1).lines()
+    {
+        fits(&fault, &answer, "batch");
+    }
+    fits(&schema("reasons"), &Run::new(&["reasons", "--json"]).go().code(0).json(), "reasons");
+    fits(&schema("rules"), &Run::new(&["rules", "list", "--json"]).go().code(0).json(), "rules");
+}
+
+/// A terminal as a picture: one text element a line, reasons in red, commands in bold.
+fn picture(text: &str) -> String {
+    let escape = |line: &str| line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let lines: Vec<&str> = text.lines().collect();
+    let width = lines.iter().map(|l| l.chars().count()).max().unwrap_or(0) * 8 + 40;
+    let height = lines.len() * 19 + 36;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#16181d\"/>\n"
+    );
+    for (n, line) in lines.iter().enumerate() {
+        let y = n * 19 + 32;
+        let (fill, weight) = match line {
+            l if l.starts_with("$ ") => ("#ffffff", "bold"),
+            l if l.starts_with("  because") => ("#8b93a1", "normal"),
+            l if l.starts_with("  next:") => ("#7fd1a0", "normal"),
+            l if l.starts_with("  ") => ("#d6dae2", "normal"),
+            _ => ("#ff7a70", "bold"),
+        };
+        svg.push_str(&format!(
+            "<text x=\"20\" y=\"{y}\" fill=\"{fill}\" font-weight=\"{weight}\" xml:space=\"preserve\">{}</text>\n",
+            escape(line)
+        ));
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+#[test]
+fn the_picture_shows_what_the_demo_prints() {
+    // The steps that were recorded: what git and the shell say differs from machine to machine.
+    let demo = Run::new(&["demo"]).go().code(0).stdout();
+    let from = demo.find("$ npm test").unwrap();
+    let to = demo.find("$ POST to openai").unwrap();
+    same(&root().join("docs/demo.svg"), &picture(demo[from..to].trim_end()));
+}
+
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.lines().count() <= 110, "the README is one page");
+    for command in ["cargo run --release -- demo", "cargo test --workspace"] {
+        assert!(readme.contains(command), "{command}");
+    }
+    assert!(readme.contains("docs/demo.svg"));
+    let jest = Run::new(&["classify", "--exit", "1"])
+        .stdin(include_str!("../../src/demo/jest.log"))
+        .go()
+        .code(0)
+        .stdout();
+    assert!(readme.contains(&jest), "the README's example is not what the program prints:\n{jest}");
+}

@@ -1,0 +1,12 @@
+//! End to end, through the built binary.
+#![allow(clippy::disallowed_methods)]
+
+mod bad_input;
+mod batch;
+mod classify;
+mod demo;
+mod docs;
+mod harness;
+mod limits;
+mod reference;
+mod rules;
