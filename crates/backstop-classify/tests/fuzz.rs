@@ -2,6 +2,7 @@
 //! same in every run. An input that ever broke something is added to `tests/fuzz/`, and stays.
 //!
 //! `FUZZ_ROUNDS=100000 cargo test --test fuzz` goes on for longer.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use backstop_classify::{Classifier, pack};
 use backstop_core::{Signal, Surface};

@@ -1,5 +1,5 @@
 //! End to end, through the built binary.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stdout)]
 
 mod bad_input;
 mod batch;

@@ -3,7 +3,7 @@ use crate::harness::{Folder, Run};
 #[test]
 fn list_show_and_literals() {
     let all = Run::new(&["rules", "list"]).go().code(0).stdout();
-    assert!(all.starts_with("RULE") && all.contains("\njest.summary "), "{:.200}", all);
+    assert!(all.starts_with("RULE") && all.contains("\njest.summary "), "{all:.200}");
     let some = Run::new(&["rules", "list", "--reason", "content_policy", "--json"]).go().code(0).json();
     assert!(some["rules"].as_array().unwrap().iter().all(|r| r["reason"] == "content_policy"));
     assert_eq!(Run::new(&["rules"]).go().code(0).stdout(), all);
