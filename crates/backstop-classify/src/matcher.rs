@@ -17,11 +17,12 @@ use std::collections::HashMap;
 const KEPT_FIRST: usize = 6;
 const KEPT_LAST: usize = 6;
 /// How many candidates of a rule are looked at in a block: first, and last.
-const EVALUATED_FIRST: u32 = 1024;
+const EVALUATED_FIRST: u32 = 512;
 const EVALUATED_LAST: usize = 8;
-/// After this many looks at a rule's candidates, it gets only a few in each block, until the last block: the end of the text
-/// is what decides, and is looked at as closely as its start.
-const EVALUATED_HOT: u64 = 1024;
+/// After this many looks at a rule's candidates the rule is hot: it gets only a few, in one block of several, until the last
+/// block. The end of the text is what decides, and is looked at as closely as its start.
+const EVALUATED_HOT: u64 = 512;
+const HOT_BLOCKS: u64 = 8;
 const EVALUATED_FIRST_HOT: u32 = 2;
 const EVALUATED_LAST_HOT: usize = 2;
 const EVALUATED_FIRST_AT_END: u32 = 8192;
@@ -71,8 +72,11 @@ struct Gate {
     stamp: u64,
     /// Candidates in this block.
     in_block: u32,
-    /// How many of them are looked at.
+    /// How many of them are looked at now.
     limit: u32,
+    /// Whether the rule applies to this signal at all.
+    enabled: bool,
+    hot: bool,
 }
 
 impl RuleState {
@@ -124,7 +128,7 @@ pub(crate) struct Matcher {
     pub(crate) rules: Vec<RuleState>,
     pub(crate) facts: FactLists,
     pub(crate) exceptions: Exceptions,
-    /// For each rule; a limit of 0 means that the rule does not apply to this signal.
+    /// For each rule.
     gates: Vec<Gate>,
     /// Lines seen in each stream.
     pub(crate) lines: Vec<u64>,
@@ -132,6 +136,7 @@ pub(crate) struct Matcher {
     pub(crate) tails: Vec<Option<(u64, String)>>,
     hot: Vec<u16>,
     stamps: u64,
+    blocks: u64,
     short_rules_closed: bool,
 }
 
@@ -139,16 +144,14 @@ impl Matcher {
     pub(crate) fn new(enabled: Vec<bool>) -> Self {
         Self {
             rules: std::iter::repeat_with(RuleState::default).take(enabled.len()).collect(),
-            gates: enabled
-                .iter()
-                .map(|on| Gate { limit: if *on { EVALUATED_FIRST } else { 0 }, ..Gate::default() })
-                .collect(),
+            gates: enabled.iter().map(|on| Gate { enabled: *on, ..Gate::default() }).collect(),
             facts: FactLists::default(),
             exceptions: Exceptions::default(),
             lines: vec![0],
             tails: vec![None],
             hot: Vec::new(),
             stamps: 0,
+            blocks: 0,
             short_rules_closed: false,
         }
     }
@@ -163,11 +166,7 @@ impl Matcher {
     pub(crate) fn block(&mut self, classifier: &Classifier, block: &Block, hits: &[Hit]) {
         let mut cursor = Cursor { block, line: self.lines.last().copied().unwrap_or(0) + 1, at: block.from };
         let mut bounds = 0..0;
-        if block.last {
-            for gate in self.gates.iter_mut().filter(|gate| gate.limit > 0) {
-                gate.limit = EVALUATED_FIRST_AT_END;
-            }
-        }
+        self.open_gates(block.last);
         for hit in hits {
             let at = block.from + hit.end as usize - 1;
             if !bounds.contains(&at) {
@@ -186,6 +185,20 @@ impl Matcher {
         self.keep_tail(block);
     }
 
+    /// Says how many candidates each rule gets in this block.
+    fn open_gates(&mut self, last: bool) {
+        let awake = self.blocks.is_multiple_of(HOT_BLOCKS);
+        self.blocks += 1;
+        for gate in self.gates.iter_mut().filter(|gate| gate.enabled) {
+            gate.limit = match (last, gate.hot) {
+                (true, _) => EVALUATED_FIRST_AT_END,
+                (false, false) => EVALUATED_FIRST,
+                (false, true) if awake => EVALUATED_FIRST_HOT,
+                (false, true) => 0,
+            };
+        }
+    }
+
     /// Rules for short texts need not look any further in a long one.
     fn close_short_rules(&mut self, classifier: &Classifier) {
         let lines: u64 = self.lines.iter().sum();
@@ -196,6 +209,7 @@ impl Matcher {
         for (gate, rule) in self.gates.iter_mut().zip(classifier.rules.iter()) {
             if rule.max_lines > 0 && u64::from(rule.max_lines) < lines {
                 gate.limit = 0;
+                gate.enabled = false;
             }
         }
     }
@@ -228,9 +242,7 @@ impl Matcher {
             return;
         }
         state.looked += 1;
-        if state.looked > EVALUATED_HOT && gate.limit == EVALUATED_FIRST {
-            gate.limit = EVALUATED_FIRST_HOT;
-        }
+        gate.hot = state.looked > EVALUATED_HOT;
         self.look(classifier, cursor, index, at, bounds);
     }
 

@@ -440,7 +440,7 @@ impl Weigher<'_> {
             templates.push("install {missing}, then run it again");
         }
         let filled = templates.iter().find_map(|template| self.fill(template, facts));
-        SafeText::new(filled.unwrap_or_else(|| reason.info().remedy.to_owned()))
+        SafeText::new(filled.unwrap_or_else(|| reason.first_step()))
     }
 
     /// Fills a template; nothing if a fact that it names is not known.

@@ -130,7 +130,7 @@ impl Fault {
             retry: reason.retry(),
             retryable: reason.retryable(),
             cause: None,
-            suggested_action: SafeText::new(reason.info().remedy),
+            suggested_action: SafeText::new(reason.first_step()),
             facts: Facts::default(),
             evidence: Vec::new(),
         }

@@ -797,6 +797,13 @@ impl Reason {
             || matches!(self, Reason::RateLimited | Reason::ServiceDown | Reason::ContextOverflow)
     }
 
+    /// The first thing to do about it, as part of a sentence.
+    pub fn first_step(self) -> String {
+        let step = self.info().next_steps.first().copied().unwrap_or(self.info().remedy);
+        let mut chars = step.chars();
+        chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+    }
+
     /// The reason with this code, if there is one.
     pub fn from_code(code: &str) -> Option<Reason> {
         TAXONOMY.iter().find(|row| row.code == code).map(|row| row.reason)

@@ -78,7 +78,10 @@ pub fn summary(fault: &Fault) -> String {
         _ => match (&facts.exception, &fault.cause) {
             (Some(exception), _) if fault.reason == Reason::Crash => exception_line(exception),
             (_, Some(cause)) => cause.line(LINE_CHARS_MAX),
-            _ => fault.reason.info().remedy.to_owned(),
+            _ => fault
+                .evidence
+                .first()
+                .map_or_else(|| fault.reason.info().remedy.to_owned(), |e| e.text.line(LINE_CHARS_MAX)),
         },
     }
 }

@@ -16,7 +16,7 @@ use backstop_core::{Exception, SafeText};
 /// How many lines of a trace are read.
 const LINES_MAX: usize = 400;
 /// How much of the text is read for one trace.
-const TRACE_BYTES_MAX: usize = 24 << 10;
+const TRACE_BYTES_MAX: usize = 12 << 10;
 /// How much of a message is kept.
 const MESSAGE_BYTES_MAX: usize = 600;
 
