@@ -89,7 +89,7 @@ fn write_rules(rules: &[Rule], path: &Path) {
             code,
             "Rule {{ id: {}, pack: {}, source: {}, pack_line: {}, outcome: {outcome}, weight: Weight({}), on_command: {}, on_response: {}, \
              literals: {}, regex: {}, above: {}, above_required: {}, above_lines: {}, below_lines: {}, below: {}, below_required: {}, join_until: {}, program: {}, argument: {}, exit: Cow::Borrowed(&{:?}), \
-             signal: Cow::Borrowed(&{:?}), status: Cow::Borrowed(&{:?}), errno: {}, timed_out: {}, silent: {}, last_lines: {}, max_lines: {}, \
+             signal: Cow::Borrowed(&{:?}), status: Cow::Borrowed(&{:?}), errno: {}, timed_out: {}, silent: {}, skip_warnings: {}, last_lines: {}, max_lines: {}, \
              requires: {}, unless: {}, refines: Cow::Borrowed(&[{}]), per_failure: {}, cause: {}, pick_last: {}, next: {}, tool: {}, \
              provider: {}, credential: {}, renewal: {}, trace: {trace}, matches: {}, misses: {} }},",
             text(&rule.id),
@@ -116,6 +116,7 @@ fn write_rules(rules: &[Rule], path: &Path) {
             texts(&rule.errno),
             rule.timed_out,
             rule.silent,
+            rule.skip_warnings,
             rule.last_lines,
             rule.max_lines,
             texts(&rule.requires),

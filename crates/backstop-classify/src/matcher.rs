@@ -272,6 +272,9 @@ impl Matcher {
         let text = &cursor.block.text;
         let line = window(text, at, &bounds);
         let line = without_timestamp(line);
+        if rule.skip_warnings && is_warning(line) {
+            return;
+        }
         let Some(compiled) = classifier.compiled(index) else { return };
         let Some(captures) = Captures::of(rule, compiled, line) else { return };
         let mut captures = captures;
@@ -468,6 +471,13 @@ impl Captures {
         }
         false
     }
+}
+
+/// Whether a line calls itself a warning: `npm warn …`, `warning: …`, `[WARN] …`.
+fn is_warning(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix(b"npm ").or_else(|| line.strip_prefix(b"[")).unwrap_or(line);
+    line.get(..4).is_some_and(|word| word.eq_ignore_ascii_case(b"warn"))
 }
 
 fn lines_or(lines: u32, usual: usize) -> usize {

@@ -41,6 +41,10 @@ pub const CAPTURES: &[&str] = &[
     "status",
 ];
 
+/// The facts that `next` may speak of.
+pub const TEMPLATE_FACTS: &[&str] =
+    &["file", "files", "test", "rule", "missing", "provider", "credential", "renewal", "command"];
+
 /// What is wrong with a pack, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
@@ -105,6 +109,8 @@ struct RuleFile {
     #[serde(default)]
     silent: bool,
     #[serde(default)]
+    skip_warnings: bool,
+    #[serde(default)]
     last_lines: u32,
     #[serde(default)]
     max_lines: u32,
@@ -119,7 +125,7 @@ struct RuleFile {
     cause: Option<u8>,
     #[serde(default)]
     pick_last: bool,
-    next: Option<String>,
+    next: Option<Spanned<String>>,
     tool: Option<String>,
     provider: Option<String>,
     credential: Option<String>,
@@ -318,6 +324,9 @@ impl Place<'_> {
             };
             return Err(self.error(at, format!("rule `{}` has no example: add {what}", rule.id.get_ref())));
         }
+        if let Some(next) = &rule.next {
+            self.check_template(next)?;
+        }
         let trace = rule.trace.as_ref().map(|trace| self.trace(trace)).transpose()?;
         let mut refines = Vec::new();
         for code in &rule.refines {
@@ -358,6 +367,7 @@ impl Place<'_> {
             errno: texts(rule.errno),
             timed_out: rule.timed_out,
             silent: rule.silent,
+            skip_warnings: rule.skip_warnings,
             last_lines: rule.last_lines,
             max_lines: rule.max_lines,
             requires: texts(rule.requires),
@@ -366,7 +376,7 @@ impl Place<'_> {
             per_failure: rule.per_failure,
             cause,
             pick_last: rule.pick_last,
-            next: rule.next.map(text),
+            next: rule.next.map(|n| text(n.into_inner())),
             tool: rule.tool.map(text),
             provider: rule.provider.map(text),
             credential: rule.credential.map(text),
@@ -404,6 +414,9 @@ impl Place<'_> {
     }
 
     fn weight(&self, rule: &RuleFile) -> Result<Weight, PackError> {
+        if let (Some(_), Some(tier)) = (rule.weight, &rule.tier) {
+            return Err(self.error(tier.span().start, "a rule has a tier or a weight, not both".to_owned()));
+        }
         if let Some(weight) = rule.weight {
             return Ok(Weight(weight.min(99)));
         }
@@ -441,6 +454,23 @@ impl Place<'_> {
             }
             if literal.get_ref().contains(['\n', '\r', '\0']) {
                 return Err(self.error(literal.span().start, "a literal is part of one line".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_template(&self, next: &Spanned<String>) -> Result<(), PackError> {
+        for part in next.get_ref().split('{').skip(1) {
+            let name = part.split('}').next().unwrap_or(part);
+            if !TEMPLATE_FACTS.contains(&name) {
+                let mut error =
+                    self.error(next.span().start, format!("`next` speaks of `{{{name}}}`, which is no fact"));
+                let near = nearest(name, TEMPLATE_FACTS.iter().copied());
+                error.hint = Some(near.map_or_else(
+                    || format!("facts are {}", TEMPLATE_FACTS.join(", ")),
+                    |n| format!("did you mean `{{{n}}}`?"),
+                ));
+                return Err(error);
             }
         }
         Ok(())

@@ -51,7 +51,7 @@ impl Lines {
             end -= 1;
         }
         let flat = |c: char| if matches!(c, '\n' | '\r') { ' ' } else { c };
-        self.text.push_str(kind);
+        self.text.push_str(if key.is_empty() { kind.trim_end() } else { kind });
         self.text.extend(key.chars().take(200).map(flat));
         self.text.push_str(": ");
         self.text.extend(value[..end].chars().map(flat));

@@ -125,6 +125,8 @@ pub struct Rule {
     pub timed_out: bool,
     /// Whether the command must have written nothing to standard error.
     pub silent: bool,
+    /// Whether lines that call themselves warnings are passed over.
+    pub skip_warnings: bool,
     /// If not 0, the match must be within this many lines of the end.
     pub last_lines: u32,
     /// If not 0, the text must not have more lines than this.

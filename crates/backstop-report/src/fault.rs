@@ -72,7 +72,7 @@ pub fn summary(fault: &Fault) -> String {
                 facts.last_activity.as_ref().map(|a| a.line(LINE_CHARS_MAX)).unwrap_or_default()
             )
         }
-        Reason::RateLimited if facts.retry_after_seconds.is_some() => {
+        reason if reason.retryable() && facts.retry_after_seconds.is_some() => {
             format!("the server asks to wait {} s", facts.retry_after_seconds.unwrap_or_default())
         }
         _ => match (&facts.exception, &fault.cause) {

@@ -13,12 +13,32 @@ use std::time::Duration;
 /// The longest line that is read; a longer one is answered with an error.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
+/// The fields that say something. A line with none of them is a mistake.
+const FIELDS: &[&str] = &[
+    "command",
+    "exit_code",
+    "exit",
+    "signal",
+    "timed_out",
+    "stdout",
+    "stderr",
+    "stdout_b64",
+    "stderr_b64",
+    "status",
+    "headers",
+    "body",
+    "message",
+    "errno",
+    "error_type",
+];
+
 /// What a line may say. Fields that are not here are passed over.
 #[derive(Deserialize)]
 struct Row {
     #[serde(default)]
     id: Value,
     command: Option<String>,
+    #[serde(alias = "exit")]
     exit_code: Option<i64>,
     signal: Option<i64>,
     #[serde(default)]
@@ -84,11 +104,20 @@ fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
 }
 
 fn answer(classifier: &Classifier, line: &[u8]) -> Result<Value, String> {
-    let row: Row = serde_json::from_slice(line).map_err(|error| {
+    let place = |error: serde_json::Error| {
         // serde counts lines within this one line; the column is what helps.
         let what = error.to_string();
         what.split(" at line ").next().unwrap_or(&what).to_owned() + &format!(" at column {}", error.column())
-    })?;
+    };
+    let value: Value = serde_json::from_slice(line).map_err(place)?;
+    if !value.is_object() {
+        return Err("a line is one JSON object".to_owned());
+    }
+    let known = |key: &String| FIELDS.contains(&key.as_str());
+    if !value.as_object().is_some_and(|fields| fields.keys().any(known)) {
+        return Err(format!("no known field: use some of {}", FIELDS.join(", ")));
+    }
+    let row: Row = serde_json::from_value(value).map_err(|error| error.to_string())?;
     let id = row.id.clone();
     let signal = row.into_signal()?;
     let fault = classifier.classify(&signal);

@@ -141,7 +141,10 @@ fn signal_number(text: &str) -> Result<i64, CliError> {
 /// The files one after the other, or standard input.
 fn open(files: &[PathBuf]) -> Result<Box<dyn Read + Send>, CliError> {
     let mut all: Box<dyn Read + Send> = match files {
-        [] => return Ok(Box::new(std::io::stdin())),
+        [] => {
+            terminal::tell_waiting();
+            return Ok(Box::new(std::io::stdin()));
+        }
         _ => Box::new(std::io::empty()),
     };
     for file in files {

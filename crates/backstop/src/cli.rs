@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Stands behind everything an AI agent does that can fail: classify, decide, recover, record.
 #[derive(Debug, Parser)]
-#[command(name = "backstop", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "backstop", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -36,13 +36,13 @@ pub(crate) enum Command {
 /// parts of one failure, in order. Exits 0 whatever the fault is.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  npm test > out.log 2>&1; backstop classify --exit $? out.log\n  \
-    curl -sS -D head.txt URL | backstop classify --status 429 --header 'retry-after: 30'\n  \
+    curl -sS URL | backstop classify --status 429 --header 'retry-after: 30'\n  \
     backstop classify --batch < failures.jsonl")]
 pub(crate) struct Classify {
     /// Files to read; none, or `-`, is standard input
     pub(crate) files: Vec<PathBuf>,
     /// The exit code of the command; 0 is success, whatever the output says
-    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true, conflicts_with_all = ["signal", "status", "headers", "errno"])]
     pub(crate) exit: Option<i64>,
     /// The signal that ended the command, by number or name
     #[arg(long, value_name = "SIGNAL")]
@@ -54,7 +54,7 @@ pub(crate) struct Classify {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) command: Option<String>,
     /// The HTTP status of the answer; the input is its body
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..600))]
     pub(crate) status: Option<u16>,
     /// A header of the answer, as `name: value`; may be given several times
     #[arg(long = "header", value_name = "HEADER")]

@@ -65,12 +65,16 @@ impl CliError {
     pub(crate) fn hints(&self) -> Vec<String> {
         match self {
             CliError::Read { .. } => {
-                vec!["check the path; without a file, standard input is read".to_owned()]
+                vec!["check the path, and that it is a file that you may read".to_owned()]
             }
-            CliError::Write { .. } => vec!["choose a folder that you may write".to_owned()],
+            CliError::Write { .. } => {
+                vec!["name a folder that you may write, or one that is not there yet".to_owned()]
+            }
             CliError::Run { command, .. } => vec![format!("install `{command}`, or put it on the PATH")],
             CliError::Output(_) => Vec::new(),
-            CliError::Reason(_) => vec!["`backstop reasons` lists them all".to_owned()],
+            CliError::Reason(_) => {
+                vec!["`backstop reasons` lists them all; `backstop rules show RULE` shows a rule".to_owned()]
+            }
             CliError::Signal { .. } => {
                 vec!["for example: `backstop classify --signal SIGSEGV out.log`".to_owned()]
             }

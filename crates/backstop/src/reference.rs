@@ -18,9 +18,12 @@ pub(crate) fn explain(args: &Explain) -> Result<(), CliError> {
     let reason = from_seed_name(&args.what).map_or_else(|| args.what.parse::<Reason>(), Ok)?;
     if args.json {
         let all = backstop_report::reasons_json();
-        let row = all["reasons"]
+        let mut row = all["reasons"]
             .as_array()
             .and_then(|rows| rows.iter().find(|row| row["reason"] == reason.code()).cloned());
+        if let Some(row) = &mut row {
+            row["schema"] = all["schema"].clone();
+        }
         return terminal::print(&format!("{}\n", backstop_report::to_json(&row)));
     }
     terminal::print(&backstop_report::reason_page(reason))

@@ -47,6 +47,9 @@ fn list(reason: Option<&str>, pack: Option<&str>, as_json: bool) -> Result<(), C
         let all = json!({ "schema": backstop_report::JSON_SCHEMA, "rules": rows });
         return terminal::print(&format!("{}\n", backstop_report::to_json(&all)));
     }
+    if rules.is_empty() {
+        return terminal::print("no rule: this is only ever reported by name, or derived\n");
+    }
     let rows: Vec<Vec<String>> = rules
         .iter()
         .map(|rule| {
@@ -132,7 +135,7 @@ fn example_line(example: &Example) -> String {
 
 fn rule_json(rule: &Rule) -> Value {
     json!({
-        "id": rule.id, "pack": rule.pack, "line": rule.pack_line, "reason": rule.reason().map(Reason::code), "tier": rule.tier(),
+        "schema": backstop_report::JSON_SCHEMA, "id": rule.id, "pack": rule.pack, "line": rule.pack_line, "reason": rule.reason().map(Reason::code), "tier": rule.tier(),
         "weight": rule.weight.0, "literals": rule.literals, "regex": rule.regex, "exit": rule.exit, "signal": rule.signal,
         "status": rule.status, "errno": rule.errno, "program": rule.program, "next": rule.next,
         "match": rule.matches.iter().map(|e| e.text.clone()).collect::<Vec<_>>(),
@@ -158,5 +161,6 @@ fn test(files: &[PathBuf], as_json: bool) -> Result<(), CliError> {
         let answer = json!({ "schema": backstop_report::JSON_SCHEMA, "rules": ids.len(), "examples": examples, "ok": true });
         return terminal::print(&format!("{}\n", backstop_report::to_json(&answer)));
     }
-    terminal::print(&format!("{} rules, {examples} examples: all as they should be\n", ids.len()))
+    let noun = if ids.len() == 1 { "rule" } else { "rules" };
+    terminal::print(&format!("{} {noun}, {examples} examples: all as they should be\n", ids.len()))
 }

@@ -47,6 +47,13 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
+/// Tells a person at a terminal that we wait for them.
+pub(crate) fn tell_waiting() {
+    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        let _ = std::io::stderr().lock().write_all(b"reading standard input; end it with Ctrl-D\n");
+    }
+}
+
 /// Tells a person about an error, on standard error.
 pub(crate) fn tell(error: &CliError) {
     let terminal = std::io::stderr().is_terminal();

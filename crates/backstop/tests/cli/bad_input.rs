@@ -9,6 +9,7 @@ fn what_was_typed_wrong_is_told_with_the_nearest_right_one() {
         (&["classify", "--signal", "SIGFOO"], 2, "`SIGFOO` is no signal"),
         (&["classify", "--header", "nonsense"], 2, "write it as `name: value`"),
         (&["classify", "--status", "99999"], 2, "99999"),
+        (&["classify", "--exit", "0", "--signal", "9"], 2, "cannot be used with"),
         (&["classify", "--batch", "--exit", "1"], 2, "cannot be used with"),
         (&["classify", "/no/such/file.log"], 1, "cannot read /no/such/file.log"),
         (&["classify", "/"], 1, "cannot read /"),

@@ -29,7 +29,7 @@ fn a_right_pack_passes() {
     let folder = Folder::new("rules-right");
     let pack = folder.file("acme.toml", include_str!("../../../backstop-classify/tests/fuzz/pack/good.toml"));
     let done = Run::new(&["rules", "test"]).arg(&pack).go().code(0);
-    assert_eq!(done.stdout(), "1 rules, 2 examples: all as they should be\n");
+    assert_eq!(done.stdout(), "1 rule, 2 examples: all as they should be\n");
     assert_eq!(Run::new(&["rules", "test", "--json"]).arg(&pack).go().code(0).json()["ok"], true);
 }
 
@@ -103,6 +103,18 @@ fn every_way_to_be_wrong_is_told_with_its_place() {
             format!("{head}literals = [\"abc\"]\nrequires = [\"jest.sumary\"]\n{tail}"),
             "`jest.sumary`, which is no rule",
             "did you mean `jest.summary`?",
+        ),
+        (
+            "template",
+            format!("{head}literals = [\"abc\"]\nnext = \"start {{mising}}\"\n{tail}"),
+            "speaks of `{mising}`",
+            "did you mean `{missing}`?",
+        ),
+        (
+            "tier-and-weight",
+            format!("{head}tier = \"error\"\nweight = 3\nliterals = [\"abc\"]\n{tail}"),
+            "not both",
+            "",
         ),
         ("not-toml", "[[rule]\n".to_owned(), ":1:", ""),
     ];
