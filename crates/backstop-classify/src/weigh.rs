@@ -442,10 +442,9 @@ impl Weigher<'_> {
         if let (true, Some(seconds)) = (reason.retryable(), facts.retry_after_seconds) {
             return SafeText::new(format!("wait {seconds} s, as the server asks, then try again"));
         }
-        if let (Reason::Crash, Some(exception)) = (reason, &facts.exception) {
-            if let (Some(file), Some(line)) = (&exception.file, exception.line) {
-                return SafeText::new(format!("read {}:{line}, where it came from", file.raw()));
-            }
+        let thrown = facts.exception.as_ref().filter(|_| reason == Reason::Crash);
+        if let Some((file, line)) = thrown.and_then(|e| e.file.as_ref().zip(e.line)) {
+            return SafeText::new(format!("read {}:{line}, where it came from", file.raw()));
         }
         let filled = templates.iter().find_map(|template| self.fill(template, facts));
         SafeText::new(filled.unwrap_or_else(|| reason.first_step()))
