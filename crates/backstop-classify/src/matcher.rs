@@ -27,7 +27,7 @@ const EVALUATED_FIRST_HOT: u32 = 2;
 const EVALUATED_LAST_HOT: usize = 2;
 const EVALUATED_FIRST_AT_END: u32 = 8192;
 /// How much of a line a rule sees.
-const LINE_BYTES_MAX: usize = 16 << 10;
+const LINE_BYTES_MAX: usize = 4 << 10;
 /// How much of a line is kept.
 const KEPT_BYTES_MAX: usize = 1000;
 /// How many lines a rule may look up and down.
@@ -276,8 +276,14 @@ impl Matcher {
             return;
         }
         let Some(compiled) = classifier.compiled(index) else { return };
-        let Some(captures) = Captures::of(rule, compiled, line) else { return };
-        let mut captures = captures;
+        let Some(mut captures) = Captures::of(rule, compiled, line) else { return };
+        // A secret is known by what stands around it: it is masked before anything is cut out of the line.
+        let whole = String::from_utf8_lossy(line);
+        let masked = classifier.redactor.redact(&whole);
+        if *masked != *whole {
+            captures =
+                Captures::of(rule, compiled, masked.as_bytes()).unwrap_or(Captures { values: Vec::new() });
+        }
         if let Some(regex) = &compiled.above {
             let seen =
                 captures.extend_above(regex, text, bounds.start, lines_or(rule.above_lines, ABOVE_LINES_MAX));
@@ -304,7 +310,7 @@ impl Matcher {
         let found = Found {
             line: number,
             stream,
-            text: kept(line),
+            text: kept(masked.as_bytes()),
             cause: captures.get("cause").map(|c| kept(c.as_bytes())),
             status: captures.get("status").and_then(|s| s.parse().ok()),
         };
@@ -501,6 +507,8 @@ fn window<'t>(text: &'t [u8], at: usize, bounds: &std::ops::Range<usize>) -> &'t
     }
     let at = at.min(line.len());
     let start = at.saturating_sub(LINE_BYTES_MAX / 2);
+    // Not in the middle of a word: half a secret is not known as one.
+    let start = memchr(b' ', &line[start..at]).map_or(start, |n| start + n);
     &line[start..line.len().min(start + LINE_BYTES_MAX)]
 }
 

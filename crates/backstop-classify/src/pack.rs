@@ -17,6 +17,10 @@ pub const RULES_MAX: usize = 4096;
 pub const REGEX_BYTES_MAX: usize = 2048;
 /// The largest compiled regex, in bytes: what would grow beyond it is refused.
 pub const REGEX_COMPILED_BYTES_MAX: usize = 512 << 10;
+/// How much a regex may remember between lines: there are hundreds of them.
+const REGEX_CACHE_BYTES_MAX: usize = 96 << 10;
+/// The most entries in a rule's list.
+pub const LIST_MAX: usize = 256;
 /// The shortest literal, in bytes: shorter ones would select every line.
 pub const LITERAL_BYTES_MIN: usize = 3;
 /// The longest literal, in bytes.
@@ -186,7 +190,8 @@ impl From<ExampleFile> for Example {
 
 /// Reads a pack.
 pub fn parse(file: &str, source: &str) -> Result<Vec<Rule>, PackError> {
-    let place = Place { file, source };
+    let lines = std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let place = Place { file, source, lines };
     if source.len() > PACK_BYTES_MAX {
         return Err(
             place.error(0, format!("the pack has {} bytes, more than {PACK_BYTES_MAX}", source.len()))
@@ -245,7 +250,7 @@ pub fn build_regex(pattern: &str) -> Result<regex::bytes::Regex, regex::Error> {
     regex::bytes::RegexBuilder::new(pattern)
         .unicode(false)
         .size_limit(REGEX_COMPILED_BYTES_MAX)
-        .dfa_size_limit(REGEX_COMPILED_BYTES_MAX)
+        .dfa_size_limit(REGEX_CACHE_BYTES_MAX)
         .nest_limit(32)
         .build()
 }
@@ -259,6 +264,8 @@ pub fn fact_name(capture: &str) -> Option<&'static str> {
 struct Place<'s> {
     file: &'s str,
     source: &'s str,
+    /// Where each line begins.
+    lines: Vec<usize>,
 }
 
 impl Place<'_> {
@@ -267,14 +274,13 @@ impl Place<'_> {
         while !self.source.is_char_boundary(at) {
             at -= 1;
         }
-        let before = &self.source[..at];
-        let line = before.matches('\n').count() + 1;
-        let column = before.len() - before.rfind('\n').map_or(0, |n| n + 1) + 1;
+        let line = self.lines.partition_point(|start| *start <= at);
+        let column = at - self.lines[line - 1] + 1;
         PackError { file: self.file.to_owned(), line, column, message, hint: None }
     }
 
     fn line(&self, at: usize) -> u32 {
-        u32::try_from(self.source[..at.min(self.source.len())].matches('\n').count() + 1).unwrap_or(u32::MAX)
+        u32::try_from(self.lines.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
     }
 
     fn surfaces(&self, on: &Spanned<Vec<String>>) -> Result<(bool, bool), PackError> {
@@ -298,6 +304,27 @@ impl Place<'_> {
         let weight = self.weight(&rule)?;
         let (on_command, on_response) = rule.on.as_ref().map_or(Ok(surfaces), |on| self.surfaces(on))?;
         self.check_literals(&rule)?;
+        let lists = [
+            rule.program.len(),
+            rule.argument.len(),
+            rule.exit.len(),
+            rule.signal.len(),
+            rule.status.len(),
+            rule.errno.len(),
+        ];
+        let more = [
+            rule.literals.len(),
+            rule.requires.len(),
+            rule.unless.len(),
+            rule.matches.len(),
+            rule.misses.len(),
+        ];
+        if lists.into_iter().chain(more).any(|length| length > LIST_MAX) {
+            return Err(self.error(
+                at,
+                format!("rule `{}` has a list of more than {LIST_MAX} entries", rule.id.get_ref()),
+            ));
+        }
         for regex in [&rule.regex, &rule.above, &rule.below].into_iter().flatten() {
             self.check_regex(regex)?;
         }

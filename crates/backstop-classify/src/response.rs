@@ -8,6 +8,10 @@ use serde_json::Value;
 
 /// How deep JSON is followed, strings inside it included.
 const DEPTH_MAX: usize = 24;
+/// The largest body that is read as JSON.
+const JSON_BYTES_MAX: usize = 1 << 20;
+/// How much of the path to a value is kept.
+const PATH_BYTES_MAX: usize = 200;
 /// How many lines an answer becomes at most.
 const LINES_MAX: usize = 2000;
 /// How much of one string becomes a line.
@@ -15,7 +19,8 @@ const STRING_BYTES_MAX: usize = 8 << 10;
 
 /// The body as JSON, if it is.
 pub(crate) fn body_json(signal: &Signal) -> Option<Value> {
-    serde_json::from_slice(&signal.stdout).ok()
+    // What is larger is no error message; as text it is read all the same.
+    (signal.stdout.len() <= JSON_BYTES_MAX).then(|| serde_json::from_slice(&signal.stdout).ok()).flatten()
 }
 
 /// The lines of an answer.
@@ -35,6 +40,14 @@ pub(crate) fn lines(signal: &Signal, body: Option<&Value>) -> Vec<u8> {
     out.text.into_bytes()
 }
 
+fn head(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 struct Lines {
     text: String,
     count: usize,
@@ -46,26 +59,31 @@ impl Lines {
             return;
         }
         self.count += 1;
-        let mut end = value.len().min(STRING_BYTES_MAX);
-        while !value.is_char_boundary(end) {
-            end -= 1;
-        }
+        let value = head(value, STRING_BYTES_MAX);
         let flat = |c: char| if matches!(c, '\n' | '\r') { ' ' } else { c };
         self.text.push_str(if key.is_empty() { kind.trim_end() } else { kind });
         self.text.extend(key.chars().take(200).map(flat));
         self.text.push_str(": ");
-        self.text.extend(value[..end].chars().map(flat));
+        self.text.extend(value.chars().map(flat));
         self.text.push('\n');
     }
 
     fn value(&mut self, path: &str, value: &Value, depth: usize) {
-        if depth > DEPTH_MAX {
+        if depth > DEPTH_MAX || self.count >= LINES_MAX {
             return;
         }
         match value {
             Value::Object(fields) => {
                 for (key, field) in fields {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    if self.count >= LINES_MAX {
+                        return;
+                    }
+                    let key = head(key, PATH_BYTES_MAX);
+                    let path = if path.is_empty() {
+                        key.to_owned()
+                    } else {
+                        format!("{}.{key}", head(path, PATH_BYTES_MAX))
+                    };
                     self.value(&path, field, depth + 1);
                 }
             }

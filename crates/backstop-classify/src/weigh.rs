@@ -268,7 +268,11 @@ impl Weigher<'_> {
             for text in [&mut exception.message, &mut exception.kind] {
                 *text = self.safe(text.raw());
             }
-            exception.root = exception.root.map(|root| self.safe(root.raw()));
+            for text in
+                [&mut exception.root, &mut exception.file, &mut exception.function].into_iter().flatten()
+            {
+                *text = self.safe(text.raw());
+            }
             if facts.files.is_empty() {
                 facts.files.extend(exception.file.clone());
                 facts.line = exception.line;
@@ -478,11 +482,12 @@ impl Weigher<'_> {
     }
 
     fn safe(&self, text: &str) -> SafeText {
+        let text = self.classifier.redactor.redact(text);
         let mut end = text.len().min(TEXT_BYTES_MAX);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        SafeText::new(self.classifier.redactor.redact(&text[..end]).into_owned())
+        SafeText::new(&text[..end])
     }
 }
 

@@ -129,3 +129,32 @@ fn secrets_are_in_no_answer() {
     assert!(!json.contains("hunter2"), "{json}");
     assert!(json.contains("[redacted]"), "{json}");
 }
+
+#[test]
+fn a_secret_is_masked_before_anything_is_cut_out_of_its_line() {
+    let key = format!("ghp_{}", "0123456789abcdefghijABCDEFGHIJ");
+    let long = format!("Error: {} {key}\n", "x".repeat(473));
+    let window = format!(
+        "{}{key} {} ENOSPC: no space left on device {}\n",
+        "a ".repeat(10_000),
+        "c".repeat(8148),
+        "d".repeat(9000)
+    );
+    let frame = format!(
+        "Traceback (most recent call last):\n  File \"/app/{key}.py\", line 3, in f_{key}\n    x\nKeyError: 1\n"
+    );
+    let url = "error: cannot open https://bob:s3cretpass@h/run.py: No such file or directory\n".to_owned();
+    for text in [long, window, frame, url] {
+        let fault = CLASSIFIER.classify(&Signal::exited(1).text(text.clone())).unwrap();
+        let json = serde_json::to_string(&fault).unwrap();
+        assert!(!json.contains("0123456789abcde") && !json.contains("s3cretpass"), "{text:.80}: {json}");
+    }
+}
+
+#[test]
+fn a_hostile_body_takes_no_more_than_its_share() {
+    let wide: String = (0..40_000).map(|n| format!("\"{n:x}\":1,")).collect();
+    let body = format!("{{\"{}\":{{{}\"z\":1}}}}", "k".repeat(400_000), wide);
+    let fault = CLASSIFIER.classify(&Signal::answered(500).text(body)).unwrap();
+    assert_eq!(fault.reason, Reason::NetworkTransient);
+}

@@ -69,6 +69,8 @@ const ANNOUNCERS: &[&str] = &[
     "token",
     "_authtoken",
     "_key",
+    "_pass",
+    "_pwd",
     "credential",
     "authorization",
     "x-goog-api-key",
@@ -200,14 +202,20 @@ fn announced(text: &str, word: &str, start: usize, end: usize) -> Option<(usize,
     if at > 0 && !rest.starts_with(['_', '-']) {
         return None;
     }
-    at += run(&rest[at..], |c| matches!(c, '"' | '\'' | ' '));
+    // `--password VALUE`: the value is the next word.
+    if text[..start].ends_with("--") && rest[at..].starts_with(' ') {
+        let value = rest[at + 1..].trim_start_matches(' ');
+        let from = rest.len() - value.len();
+        let length = run(value, |c| !c.is_whitespace());
+        return (length >= 3 && !value.starts_with('-')).then_some((end + from, end + from + length));
+    }
+    at += run(&rest[at..], |c| matches!(c, '"' | '\'' | ' ' | '\\'));
     let separator = rest[at..].chars().next().filter(|c| matches!(c, '=' | ':'))?;
     at += separator.len_utf8();
     if separator == ':' && rest[at..].starts_with("//") {
         return None;
     }
-    let spaces = run(&rest[at..], |c| matches!(c, ' '));
-    at += spaces;
+    at += run(&rest[at..], |c| matches!(c, ' ' | '\t' | '\\'));
     let quote = rest[at..].chars().next().filter(|c| matches!(c, '"' | '\''));
     at += quote.map_or(0, char::len_utf8);
     for scheme in ["Bearer ", "bearer ", "Basic ", "basic ", "token "] {
@@ -219,6 +227,7 @@ fn announced(text: &str, word: &str, start: usize, end: usize) -> Option<(usize,
     let value = &rest[at..];
     let length = match quote {
         Some(quote) => run(value, |c| c != quote && c != '\n'),
+        None if separator == '=' => run(value, |c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '&')),
         None => run(value, |c| {
             !c.is_whitespace() && !matches!(c, '"' | '\'' | ',' | ';' | '&' | ')' | ']' | '}' | '<' | '>')
         }),
@@ -228,9 +237,12 @@ fn announced(text: &str, word: &str, start: usize, end: usize) -> Option<(usize,
         && length >= 8
         && value[..length].chars().all(key_char);
     let plain_password = separator == '='
-        && matches!(word, "password" | "passwd" | "passphrase" | "secret" | "client_secret")
+        && matches!(
+            word,
+            "password" | "passwd" | "passphrase" | "secret" | "client_secret" | "_pass" | "_pwd"
+        )
         && length >= 3;
-    let quoted = quote.is_some() && length >= 6 && !value[..length].contains(' ');
+    let quoted = quote.is_some() && length >= 6;
     (dense || plain_password || quoted).then_some((end + at, end + at + length))
 }
 
@@ -280,6 +292,9 @@ mod tests {
             ("DB_PASSWORD=swordfish rest", "DB_PASSWORD=[redacted] rest"),
             ("GET /v1?access_token=abc123def456&x=1", "GET /v1?access_token=[redacted]&x=1"),
             ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nok", "[redacted]\nok"),
+            ("{\"password\":\"two words\"}", "{\"password\":\"[redacted]\"}"),
+            ("run --password hunter2abc now", "run --password [redacted] now"),
+            ("DB_PASS=a,b<c rest", "DB_PASS=[redacted] rest"),
             ("AKIAIOSFODNN7EXAMPLE is an id", "[redacted] is an id"),
         ];
         for (text, want) in cases {

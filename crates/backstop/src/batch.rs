@@ -5,13 +5,19 @@ use crate::{classify, terminal};
 use backstop_classify::Classifier;
 use backstop_core::{Signal, Surface};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 /// The longest line that is read; a longer one is answered with an error.
-const LINE_BYTES_MAX: u64 = 16 << 20;
+const LINE_BYTES_MAX: u64 = 8 << 20;
+/// The largest `headers` that are read.
+const HEADERS_BYTES_MAX: usize = 256 << 10;
+
+/// The longest id that is answered with.
+const ID_BYTES_MAX: usize = 64 << 10;
 
 /// The fields that say something. A line with none of them is a mistake.
 const FIELDS: &[&str] = &[
@@ -34,9 +40,9 @@ const FIELDS: &[&str] = &[
 
 /// What a line may say. Fields that are not here are passed over.
 #[derive(Deserialize)]
-struct Row {
-    #[serde(default)]
-    id: Value,
+struct Row<'l> {
+    #[serde(borrow, default)]
+    id: Option<&'l RawValue>,
     command: Option<String>,
     #[serde(alias = "exit")]
     exit_code: Option<i64>,
@@ -50,8 +56,10 @@ struct Row {
     stderr_b64: Option<String>,
     provider: Option<String>,
     status: Option<u16>,
-    headers: Option<BTreeMap<String, Value>>,
-    body: Option<Value>,
+    #[serde(borrow, default)]
+    headers: Option<&'l RawValue>,
+    #[serde(borrow, default)]
+    body: Option<&'l RawValue>,
     message: Option<String>,
     errno: Option<Value>,
     error_type: Option<String>,
@@ -81,7 +89,7 @@ pub(crate) fn run(classifier: &Classifier, input: impl Read) -> Result<(), CliEr
         };
         let answer = answer.unwrap_or_else(|error| {
             bad += 1;
-            json!({ "line": number, "error": error })
+            json!({ "line": number, "error": terminal::redactor().redact(&error) })
         });
         terminal::print(&format!("{}\n", backstop_report::to_json(&answer)))?;
     }
@@ -104,21 +112,24 @@ fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
 }
 
 fn answer(classifier: &Classifier, line: &[u8]) -> Result<Value, String> {
-    let place = |error: serde_json::Error| {
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return Err("a line is one JSON object".to_owned());
+    }
+    let row: Row<'_> = serde_json::from_slice(line).map_err(|error| {
         // serde counts lines within this one line; the column is what helps.
         let what = error.to_string();
         what.split(" at line ").next().unwrap_or(&what).to_owned() + &format!(" at column {}", error.column())
-    };
-    let value: Value = serde_json::from_slice(line).map_err(place)?;
-    if !value.is_object() {
-        return Err("a line is one JSON object".to_owned());
-    }
-    let known = |key: &String| FIELDS.contains(&key.as_str());
-    if !value.as_object().is_some_and(|fields| fields.keys().any(known)) {
+    })?;
+    if !row.says_anything() {
         return Err(format!("no known field: use some of {}", FIELDS.join(", ")));
     }
-    let row: Row = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    let id = row.id.clone();
+    let id = match row.id {
+        Some(id) if id.get().len() > ID_BYTES_MAX => {
+            return Err(format!("the id has more than {ID_BYTES_MAX} bytes"));
+        }
+        Some(id) => serde_json::from_str(id.get()).unwrap_or(Value::Null),
+        None => Value::Null,
+    };
     let signal = row.into_signal()?;
     let fault = classifier.classify(&signal);
     let mut answer = backstop_report::fault_json(fault.as_ref());
@@ -128,7 +139,28 @@ fn answer(classifier: &Classifier, line: &[u8]) -> Result<Value, String> {
     Ok(answer)
 }
 
-impl Row {
+impl Row<'_> {
+    fn says_anything(&self) -> bool {
+        let text = [
+            &self.command,
+            &self.stdout,
+            &self.stderr,
+            &self.stdout_b64,
+            &self.stderr_b64,
+            &self.message,
+            &self.error_type,
+        ];
+        text.iter().any(|field| field.is_some())
+            || self.exit_code.is_some()
+            || self.signal.is_some()
+            || self.timed_out.is_some()
+            || self.status.is_some()
+            || self.headers.is_some()
+            || self.body.is_some()
+            || self.errno.is_some()
+            || self.provider.is_some()
+    }
+
     fn into_signal(self) -> Result<Signal, String> {
         let ran = self.command.is_some()
             || self.exit_code.is_some()
@@ -150,7 +182,7 @@ impl Row {
                 .filter(|ms| ms.is_finite() && *ms >= 0.0)
                 .map(|ms| Duration::from_secs_f64((ms / 1000.0).min(1e9))),
             status: self.status,
-            headers: self.headers.unwrap_or_default().into_iter().map(|(k, v)| (k, text(&v))).collect(),
+            headers: self.headers.map(headers).unwrap_or_default(),
             errno: self.errno.filter(|v| !v.is_null()).map(|v| text(&v)),
             provider: self.provider,
             reported: self.error_type,
@@ -160,15 +192,24 @@ impl Row {
             ..Signal::default()
         };
         if !ran {
-            signal.stdout = match self.body {
-                None | Some(Value::Null) => Vec::new(),
-                Some(Value::String(text)) => text.into_bytes(),
-                Some(value) => value.to_string().into_bytes(),
+            let body = self.body.map_or("null", RawValue::get);
+            signal.stdout = match body.as_bytes().first() {
+                Some(b'n') => Vec::new(),
+                Some(b'"') => serde_json::from_str::<String>(body).unwrap_or_default().into_bytes(),
+                _ => body.as_bytes().to_vec(),
             };
             signal.stderr = self.message.unwrap_or_default().into_bytes();
         }
         Ok(signal)
     }
+}
+
+fn headers(raw: &RawValue) -> Vec<(String, String)> {
+    if raw.get().len() > HEADERS_BYTES_MAX {
+        return Vec::new();
+    }
+    let fields: BTreeMap<String, Value> = serde_json::from_str(raw.get()).unwrap_or_default();
+    fields.into_iter().map(|(name, value)| (name, text(&value))).collect()
 }
 
 fn text(value: &Value) -> String {

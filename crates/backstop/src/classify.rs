@@ -3,8 +3,9 @@
 use crate::cli::Classify;
 use crate::error::CliError;
 use crate::{batch, terminal};
-use backstop_classify::{Classifier, Rule, pack};
+use backstop_classify::{Classifier, Rule, check_examples, pack};
 use backstop_core::{Signal, Surface, Timestamp};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &Classify) -> Result<(), CliError> {
 }
 
 /// How much of an answer's body is read.
-const BODY_BYTES_MAX: u64 = 8 << 20;
+const BODY_BYTES_MAX: u64 = 2 << 20;
 
 fn read_bounded(reader: impl Read, into: &mut Vec<u8>) -> std::io::Result<()> {
     reader.take(BODY_BYTES_MAX).read_to_end(into).map(|_| ())
@@ -46,13 +47,21 @@ fn read_bounded(reader: impl Read, into: &mut Vec<u8>) -> std::io::Result<()> {
 
 /// The classifier with the packs that were named.
 pub(crate) fn classifier(packs: &[PathBuf]) -> Result<Classifier, CliError> {
-    let classifier =
-        if packs.is_empty() { Classifier::builtin() } else { Classifier::with_packs(read_packs(packs)?)? };
+    let classifier = if packs.is_empty() { Classifier::builtin() } else { with_packs(packs)?.0 };
     Ok(classifier.redacting(terminal::redactor()))
 }
 
+/// The classifier with these packs, and the ids of their rules. A pack whose examples fail is refused.
+pub(crate) fn with_packs(packs: &[PathBuf]) -> Result<(Classifier, BTreeSet<String>), CliError> {
+    let rules = read_packs(packs)?;
+    let ids: BTreeSet<String> = rules.iter().map(|rule| rule.id.to_string()).collect();
+    let classifier = Classifier::with_packs(rules)?;
+    let failures = check_examples(&classifier, |rule| ids.contains(&*rule.id));
+    if failures.is_empty() { Ok((classifier, ids)) } else { Err(CliError::Examples(failures)) }
+}
+
 /// Reads packs and checks them.
-pub(crate) fn read_packs(files: &[PathBuf]) -> Result<Vec<Rule>, CliError> {
+fn read_packs(files: &[PathBuf]) -> Result<Vec<Rule>, CliError> {
     let mut rules = Vec::new();
     for file in files {
         let read_error = |error| CliError::Read { file: file.clone(), error };

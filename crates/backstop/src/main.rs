@@ -16,7 +16,10 @@ use error::{CliError, DONE};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return terminal::tell_usage(&error),
+    };
     let result = match cli.command {
         None => terminal::print(THREE_THINGS_TO_TRY),
         Some(Command::Classify(args)) => classify::run(&args),

@@ -1,10 +1,10 @@
 //! `backstop rules`.
 
-use crate::classify::read_packs;
+use crate::classify::with_packs;
 use crate::cli::{Rules, RulesAction};
 use crate::error::CliError;
 use crate::terminal;
-use backstop_classify::{Classifier, Example, Outcome, Rule, check_examples};
+use backstop_classify::{Classifier, Example, Outcome, Rule};
 use backstop_core::{Reason, SafeText, nearest::nearest};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -144,13 +144,7 @@ fn rule_json(rule: &Rule) -> Value {
 }
 
 fn test(files: &[PathBuf], as_json: bool) -> Result<(), CliError> {
-    let rules = read_packs(files)?;
-    let ids: BTreeSet<String> = rules.iter().map(|rule| rule.id.to_string()).collect();
-    let classifier = Classifier::with_packs(rules)?;
-    let failures = check_examples(&classifier, |rule| ids.contains(&*rule.id));
-    if !failures.is_empty() {
-        return Err(CliError::Examples(failures));
-    }
+    let (classifier, ids) = with_packs(files)?;
     let examples: usize = classifier
         .rules()
         .iter()

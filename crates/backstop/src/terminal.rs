@@ -1,9 +1,13 @@
 //! The terminal: what may be shown on it, and writing to it.
 
-use crate::error::CliError;
-use backstop_core::Redactor;
+use crate::error::{CliError, FAILED, USAGE};
+use backstop_core::{Redactor, SafeText};
 use backstop_report::Style;
 use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// How much of an error message is shown.
+const LINE_CHARS_MAX: usize = 2000;
 
 /// How to dress what goes to standard output.
 pub(crate) fn stdout_style() -> Style {
@@ -54,13 +58,32 @@ pub(crate) fn tell_waiting() {
     }
 }
 
+/// What clap has to say: help and version as they are, errors with what was typed escaped and redacted.
+pub(crate) fn tell_usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let text = error.render();
+        let text = if stdout_style().colour { text.ansi().to_string() } else { text.to_string() };
+        return if print(&text).is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
+    }
+    let text = SafeText::new(redactor().redact(&error.render().to_string()).into_owned());
+    let _ = std::io::stderr().lock().write_all(text.terminal().as_bytes());
+    ExitCode::from(USAGE)
+}
+
 /// Tells a person about an error, on standard error.
 pub(crate) fn tell(error: &CliError) {
     let terminal = std::io::stderr().is_terminal();
     let style = style(terminal);
-    let mut text = format!("{} {}\n", style.bad("error:"), backstop_core::SafeText::new(error.to_string()));
+    let redactor = redactor();
+    let safe = |text: &str| SafeText::new(redactor.redact(text).into_owned());
+    // Of several lines, each is ours; a line end inside one is somebody else's.
+    let message = match error {
+        CliError::Examples(_) => safe(&error.to_string()).terminal(),
+        other => safe(&other.to_string()).line(LINE_CHARS_MAX),
+    };
+    let mut text = format!("{} {message}\n", style.bad("error:"));
     for hint in error.hints() {
-        text.push_str(&format!("{} {}\n", style.strong("hint:"), backstop_core::SafeText::new(hint)));
+        text.push_str(&format!("{} {}\n", style.strong("hint:"), safe(&hint).line(LINE_CHARS_MAX)));
     }
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -31,16 +31,17 @@ fn each_line_gets_an_answer_with_its_id() {
 
 #[test]
 fn a_line_that_is_not_json_is_answered_and_the_rest_goes_on() {
-    let input = "{\"id\":1,\"exit\":1}\nnot json\n\n{\"id\":3,\"foo\":\"x\"}\n{\"id\":4,\"exit_code\":127}\n";
+    let input = "{\"id\":1,\"exit\":1}\nnot json\n\n{\"id\":3,\"foo\":\"x\"}\n{\"id\":3,\"exit\":[]}\n{\"id\":4,\"exit_code\":127}\n";
     let done = Run::new(&["classify", "--batch"]).stdin(input).go().code(1);
     let answers = done.lines();
-    assert_eq!(answers.len(), 4);
+    assert_eq!(answers.len(), 5);
     assert_eq!(answers[1]["line"], 2);
-    assert!(answers[1]["error"].as_str().unwrap().contains("at column"), "{}", answers[1]);
+    assert_eq!(answers[1]["error"], "a line is one JSON object");
     assert_eq!(answers[2]["line"], 4);
     assert!(answers[2]["error"].as_str().unwrap().starts_with("no known field"), "{}", answers[2]);
-    assert_eq!(answers[3]["reason"], "dependency_missing");
-    assert!(done.stderr().contains("2 of the batch's lines could not be read"), "{}", done.stderr());
+    assert!(answers[3]["error"].as_str().unwrap().contains("at column"), "{}", answers[3]);
+    assert_eq!(answers[4]["reason"], "dependency_missing");
+    assert!(done.stderr().contains("3 of the batch's lines could not be read"), "{}", done.stderr());
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn an_empty_batch_is_fine() {
 
 #[test]
 fn a_line_that_is_too_long_is_refused_alone() {
-    let mut input = vec![b'x'; 17 << 20];
+    let mut input = vec![b'x'; 9 << 20];
     input.extend_from_slice(b"\n{\"id\":2,\"exit_code\":127}\n");
     let done = Run::new(&["classify", "--batch"]).stdin(input).go().code(1);
     let answers = done.lines();
