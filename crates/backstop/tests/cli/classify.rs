@@ -182,3 +182,22 @@ fn a_terminal_without_utf8_gets_ascii() {
     let done = Run::new(&["classify", "--exit", "1"]).env("LC_ALL", "C").stdin("").go().code(0);
     assert!(done.stdout().is_ascii(), "{}", done.stdout());
 }
+
+#[test]
+fn what_was_expected_and_what_was_there_are_facts() {
+    let cases = [
+        (JEST, "{\"id\": 7}", "null"),
+        ("E       assert 3.0 == 4\n=== 1 failed in 0.10s ===\n", "4", "3.0"),
+        ("--- FAIL: TestSum (0.00s)\n    cart_test.go:7: Sum = 3, want 4\nFAIL\n", "4", "3"),
+        (
+            "src/a.ts(2,3): error TS2322: Type 'number' is not assignable to type 'string'.\n",
+            "string",
+            "number",
+        ),
+    ];
+    for (text, expected, actual) in cases {
+        let facts =
+            Run::new(&["classify", "--exit", "1", "--json"]).stdin(text).go().code(0).json()["facts"].clone();
+        assert_eq!((&facts["expected"], &facts["actual"]), (&expected.into(), &actual.into()), "{facts}");
+    }
+}
