@@ -270,10 +270,7 @@ struct Place<'s> {
 
 impl Place<'_> {
     fn error(&self, at: usize, message: String) -> PackError {
-        let mut at = at.min(self.source.len());
-        while !self.source.is_char_boundary(at) {
-            at -= 1;
-        }
+        let at = self.source.floor_char_boundary(at);
         let line = self.lines.partition_point(|start| *start <= at);
         let column = at - self.lines[line - 1] + 1;
         PackError { file: self.file.to_owned(), line, column, message, hint: None }

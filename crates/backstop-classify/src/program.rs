@@ -72,10 +72,7 @@ pub(crate) struct Programs {
 impl Programs {
     /// Reads a command line.
     pub(crate) fn read(command: &str) -> Self {
-        let mut end = command.len().min(COMMAND_BYTES_MAX);
-        while !command.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = command.floor_char_boundary(COMMAND_BYTES_MAX);
         let mut programs = Self::default();
         programs.read_script(&command[..end], 0);
         programs

@@ -41,11 +41,7 @@ pub(crate) fn lines(signal: &Signal, body: Option<&Value>) -> Vec<u8> {
 }
 
 fn head(text: &str, bytes_max: usize) -> &str {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(bytes_max)]
 }
 
 struct Lines {

@@ -257,7 +257,7 @@ impl Weigher<'_> {
             facts.failed_count = Some(facts.failed_tests.len() as u64);
         }
         if let Some(signal) = self.signal.signal {
-            facts.signal = Some(signal_name(signal));
+            facts.signal = Some(backstop_core::signal_name(signal));
         }
         if self.signal.timed_out || reason == Reason::Timeout {
             let last = self.matcher.tails.iter().flatten().next_back();
@@ -418,7 +418,9 @@ impl Weigher<'_> {
             };
         }
         match (signal.signal, signal.exit, signal.status, &signal.errno) {
-            (Some(n), ..) if !rule.signal.is_empty() => format!("signal {n} ({})", signal_name(n)),
+            (Some(n), ..) if !rule.signal.is_empty() => {
+                format!("signal {n} ({})", backstop_core::signal_name(n))
+            }
             (_, _, Some(status), _) if !rule.status.is_empty() => format!("status {status}"),
             (_, _, _, Some(errno)) if !rule.errno.is_empty() => format!("errno {errno}"),
             (_, Some(code), ..) => format!("exit {code}"),
@@ -483,11 +485,7 @@ impl Weigher<'_> {
 
     fn safe(&self, text: &str) -> SafeText {
         let text = self.classifier.redactor.redact(text);
-        let mut end = text.len().min(TEXT_BYTES_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        SafeText::new(&text[..end])
+        SafeText::new(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)])
     }
 }
 
@@ -518,30 +516,4 @@ pub(crate) fn circumstances_fit(rule: &Rule, signal: &Signal, programs: &Program
             || signal.errno.as_deref().is_some_and(|e| rule.errno.iter().any(|known| known == e)))
         && (rule.program.is_empty() || programs.runs(&rule.program))
         && (rule.argument.is_empty() || programs.has_word(&rule.argument))
-}
-
-/// The name of a signal.
-pub(crate) fn signal_name(number: i64) -> String {
-    let name = match number {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        10 => "SIGUSR1",
-        11 => "SIGSEGV",
-        12 => "SIGUSR2",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        31 => "SIGSYS",
-        n => return format!("signal {n}"),
-    };
-    name.to_owned()
 }

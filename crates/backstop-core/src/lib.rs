@@ -41,5 +41,5 @@ pub use reason::{Reason, ReasonInfo, TAXONOMY, UnknownReason};
 pub use redact::{MASK, Redactor};
 pub use safe::SafeText;
 pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
-pub use signal::{Dispatch, Signal, Surface};
+pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};
 pub use time::Timestamp;

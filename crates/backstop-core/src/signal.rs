@@ -92,3 +92,55 @@ impl Signal {
         self.surface == Surface::Command && self.exit == Some(0) && self.signal.is_none() && !self.timed_out
     }
 }
+
+/// The signals that end processes, by number.
+const SIGNALS: &[(i64, &str)] = &[
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (10, "SIGUSR1"),
+    (11, "SIGSEGV"),
+    (12, "SIGUSR2"),
+    (13, "SIGPIPE"),
+    (14, "SIGALRM"),
+    (15, "SIGTERM"),
+    (24, "SIGXCPU"),
+    (25, "SIGXFSZ"),
+    (31, "SIGSYS"),
+];
+
+/// The name of a signal, such as `SIGKILL`.
+pub fn signal_name(number: i64) -> String {
+    let known = SIGNALS.iter().find(|(n, _)| *n == number);
+    known.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
+}
+
+/// The number of a signal that is given by number or by name, with or without `SIG`, in any case.
+pub fn signal_number(given: &str) -> Option<i64> {
+    let upper = given.to_ascii_uppercase();
+    let bare = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let known = SIGNALS.iter().find(|(_, name)| name.strip_prefix("SIG") == Some(bare)).map(|(n, _)| *n);
+    known.or_else(|| given.parse().ok().filter(|n| (1..=64).contains(n)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_known_by_number_and_name() {
+        for given in ["9", "KILL", "SIGKILL", "sigkill"] {
+            assert_eq!(signal_number(given), Some(9), "{given}");
+        }
+        assert_eq!(signal_number("SIGFOO"), None);
+        assert_eq!(signal_number("65"), None);
+        assert_eq!(signal_name(11), "SIGSEGV");
+        assert_eq!(signal_name(40), "signal 40");
+    }
+}

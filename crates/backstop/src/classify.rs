@@ -4,7 +4,7 @@ use crate::cli::Classify;
 use crate::error::CliError;
 use crate::{batch, terminal};
 use backstop_classify::{Classifier, Rule, check_examples, pack};
-use backstop_core::{Signal, Surface, Timestamp};
+use backstop_core::{Signal, Surface, Timestamp, signal_number};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -92,7 +92,7 @@ fn signal(args: &Classify) -> Result<Signal, CliError> {
         surface: if answered && args.exit.is_none() { Surface::Response } else { Surface::Command },
         command: args.command.clone(),
         exit: args.exit,
-        signal: args.signal.as_deref().map(signal_number).transpose()?,
+        signal: args.signal.as_deref().map(signal_given).transpose()?,
         timed_out: args.timed_out,
         status: args.status,
         headers: args.headers.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
@@ -118,33 +118,8 @@ fn header(text: &str) -> Result<(String, String), CliError> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-fn signal_number(text: &str) -> Result<i64, CliError> {
-    const NAMES: &[(&str, i64)] = &[
-        ("HUP", 1),
-        ("INT", 2),
-        ("QUIT", 3),
-        ("ILL", 4),
-        ("TRAP", 5),
-        ("ABRT", 6),
-        ("BUS", 7),
-        ("FPE", 8),
-        ("KILL", 9),
-        ("USR1", 10),
-        ("SEGV", 11),
-        ("USR2", 12),
-        ("PIPE", 13),
-        ("ALRM", 14),
-        ("TERM", 15),
-        ("XCPU", 24),
-        ("XFSZ", 25),
-        ("SYS", 31),
-    ];
-    let upper = text.to_ascii_uppercase();
-    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
-    let known = NAMES.iter().find(|(known, _)| *known == name).map(|(_, n)| *n);
-    known
-        .or_else(|| text.parse().ok().filter(|n| (1..=64).contains(n)))
-        .ok_or_else(|| CliError::Signal { given: text.to_owned() })
+fn signal_given(text: &str) -> Result<i64, CliError> {
+    signal_number(text).ok_or_else(|| CliError::Signal { given: text.to_owned() })
 }
 
 /// The files one after the other, or standard input.

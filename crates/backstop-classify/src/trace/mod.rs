@@ -125,11 +125,7 @@ fn is_user(file: &str) -> bool {
 }
 
 fn cut(message: &str) -> &str {
-    let mut end = message.len().min(MESSAGE_BYTES_MAX);
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    message[..end].trim()
+    message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)].trim()
 }
 
 /// `Type: message`, where the type looks like a type.
