@@ -10,19 +10,34 @@ pub enum Action {
     /// Try again after this long, as this attempt.
     Retry {
         /// How long to wait first.
+        #[serde(rename = "after_seconds", with = "seconds")]
         after: Duration,
         /// The number of the next attempt, counted from 1.
+        #[serde(rename = "next_attempt")]
         attempt: u32,
+        /// How many attempts there may be in all.
+        of: u32,
     },
-    /// Wait for the guard of this provider, then try again.
+    /// Wait for the guard of this provider and then this long, then try again.
     AwaitGuard {
         /// Whose guard.
         provider: String,
+        /// How long to wait after the guard has opened; at least this long where there is no guard.
+        #[serde(rename = "after_seconds", with = "seconds")]
+        after: Duration,
+        /// The number of the next attempt, counted from 1.
+        #[serde(rename = "next_attempt")]
+        attempt: u32,
+        /// How many attempts there may be in all.
+        of: u32,
     },
     /// Make the request smaller, then try again.
     Compress {
         /// How much of it should remain, in percent.
         keep_percent: u8,
+        /// The number of the next attempt, counted from 1.
+        #[serde(rename = "next_attempt")]
+        attempt: u32,
     },
     /// Use the next alternative: another model, another tool, live discovery.
     Fallback {
@@ -59,6 +74,50 @@ pub struct Decision {
     pub why: String,
 }
 
+impl Action {
+    /// The name as it is written in outputs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Action::Retry { .. } => "retry",
+            Action::AwaitGuard { .. } => "await_guard",
+            Action::Compress { .. } => "compress",
+            Action::Fallback { .. } => "fallback",
+            Action::UsePartial => "use_partial",
+            Action::Defer { .. } => "defer",
+            Action::Confirm { .. } => "confirm",
+            Action::Block => "block",
+            Action::Halt => "halt",
+            Action::Surface => "surface",
+        }
+    }
+
+    /// Whether the operation is attempted again.
+    pub fn goes_on(&self) -> bool {
+        matches!(
+            self,
+            Action::Retry { .. }
+                | Action::AwaitGuard { .. }
+                | Action::Compress { .. }
+                | Action::Fallback { .. }
+        )
+    }
+}
+
+/// Durations are written as seconds, as people read them.
+mod seconds {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(value.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,11 +125,12 @@ mod tests {
     #[test]
     fn a_decision_reads_back() {
         let decision = Decision {
-            action: Action::Retry { after: Duration::from_millis(1100), attempt: 2 },
+            action: Action::Retry { after: Duration::from_millis(1100), attempt: 2, of: 4 },
             why: "network_transient: attempt 1 of 4".into(),
         };
         let json = serde_json::to_string(&decision).unwrap();
         assert!(json.contains("\"action\":\"retry\""), "{json}");
+        assert!(json.contains("\"after_seconds\":1.1"), "{json}");
         assert_eq!(serde_json::from_str::<Decision>(&json).unwrap(), decision);
     }
 }

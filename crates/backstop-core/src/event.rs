@@ -1,6 +1,6 @@
 //! The catalogue of events: everything that is ever recorded.
 
-use crate::{Action, EventId, Fault, Name, Reason, RunId, Timestamp};
+use crate::{Decision, EventId, Fault, Name, Reason, RunId, SafeText, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The version of the event format.
@@ -21,16 +21,75 @@ pub struct Event {
     pub at: Timestamp,
     /// The session of the agent or the person, if known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub session: Option<String>,
+    pub session: Option<SafeText>,
     /// The surface that recorded it: `exec`, `hook`, `run`.
     pub surface: String,
     /// Who called, if known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub caller: Option<String>,
+    pub caller: Option<SafeText>,
     /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
 }
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All was done.
+    Done,
+    /// It failed.
+    Failed,
+    /// A part was done.
+    Partial,
+    /// It was put aside until a condition is gone.
+    Deferred,
+    /// It may have happened already: a person says whether it is repeated.
+    Unconfirmed,
+    /// It was stopped from outside.
+    Interrupted,
+    /// Backstop itself was ended while it ran.
+    Lost,
+}
+
+impl Outcome {
+    /// The name as it is written in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Failed => "failed",
+            Outcome::Partial => "partial",
+            Outcome::Deferred => "deferred",
+            Outcome::Unconfirmed => "unconfirmed",
+            Outcome::Interrupted => "interrupted",
+            Outcome::Lost => "lost",
+        }
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Where events of one run are recorded.
+pub trait Record: Send + Sync {
+    /// Records these, in order, all or none. Once this has returned, they survive the death of the process.
+    fn record(&self, kinds: Vec<EventKind>) -> Result<(), RecordError>;
+}
+
+/// Nothing is recorded: for tests, and for those who keep no journal.
+impl Record for () {
+    fn record(&self, _: Vec<EventKind>) -> Result<(), RecordError> {
+        Ok(())
+    }
+}
+
+/// Why an event could not be recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot record: {0}")]
+pub struct RecordError(pub String);
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,13 +99,37 @@ pub enum EventKind {
     #[serde(rename = "run.started")]
     RunStarted {
         /// What is run: a command line, a plan's path.
-        operation: String,
+        operation: SafeText,
+        /// The folder it runs in.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        folder: Option<SafeText>,
+        /// The profile that decides.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        profile: Option<String>,
+        /// The run that started this one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        parent: Option<RunId>,
     },
     /// A run ended by itself.
     #[serde(rename = "run.ended")]
     RunEnded {
-        /// How: `done`, `failed`, `partial`.
-        outcome: String,
+        /// How.
+        outcome: Outcome,
+        /// Why, where it is not done.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason: Option<Reason>,
+        /// How many attempts were made.
+        #[serde(default)]
+        attempts: u32,
+        /// How long it took in all.
+        #[serde(default)]
+        duration_ms: u64,
+        /// The exit code that was passed on.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        exit: Option<i32>,
+        /// The exact command that continues, where there is one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        next: Option<SafeText>,
     },
     /// A run stopped, resumable.
     #[serde(rename = "run.halted")]
@@ -63,7 +146,7 @@ pub enum EventKind {
     #[serde(rename = "attempt.started")]
     AttemptStarted {
         /// The operation.
-        operation: String,
+        operation: SafeText,
         /// Counted from 1.
         attempt: u32,
     },
@@ -71,29 +154,38 @@ pub enum EventKind {
     #[serde(rename = "attempt.finished")]
     AttemptFinished {
         /// The operation.
-        operation: String,
+        operation: SafeText,
         /// Counted from 1.
         attempt: u32,
         /// Whether it succeeded.
         success: bool,
         /// How long it took.
         duration_ms: u64,
+        /// The exit code, where there is one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        exit: Option<i64>,
+        /// The signal that ended it, by name.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        signal: Option<String>,
+        /// The end of what it wrote, where it failed.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        output: Option<SafeText>,
     },
     /// An attempt's worker went away; how the attempt ended is not known.
     #[serde(rename = "attempt.lost")]
     AttemptLost {
         /// The operation.
-        operation: String,
+        operation: SafeText,
         /// Counted from 1.
         attempt: u32,
         /// What is known.
-        why: String,
+        why: SafeText,
     },
     /// A signal was classified. Recorded before anything is done about it.
     #[serde(rename = "error.classified")]
     ErrorClassified {
         /// The operation.
-        operation: String,
+        operation: SafeText,
         /// Counted from 1.
         attempt: u32,
         /// What it is.
@@ -102,10 +194,15 @@ pub enum EventKind {
     /// The policy decided.
     #[serde(rename = "decision.made")]
     DecisionMade {
-        /// What to do.
-        decision: Action,
-        /// Why.
-        why: String,
+        /// After which attempt, counted from 1.
+        #[serde(default)]
+        attempt: u32,
+        /// What to do, and why.
+        #[serde(flatten)]
+        decision: Decision,
+        /// What the fault is called from now on, where it is no longer what it was.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reclassified: Option<Reason>,
     },
     /// A recovery was tried.
     #[serde(rename = "recovery.attempted")]
@@ -114,6 +211,9 @@ pub enum EventKind {
         strategy: String,
         /// Whether it helped.
         success: bool,
+        /// By which attempt, counted from 1.
+        #[serde(default)]
+        attempt: u32,
     },
     /// A guard learned something.
     #[serde(rename = "guard.updated")]
@@ -169,13 +269,13 @@ pub enum EventKind {
     #[serde(rename = "integration.started")]
     IntegrationStarted {
         /// What is integrated.
-        operation: String,
+        operation: SafeText,
     },
     /// An integration ended.
     #[serde(rename = "integration.finished")]
     IntegrationFinished {
         /// What was integrated.
-        operation: String,
+        operation: SafeText,
         /// The new tip.
         tip: String,
     },
@@ -183,7 +283,7 @@ pub enum EventKind {
     #[serde(rename = "integration.conflicted")]
     IntegrationConflicted {
         /// What was integrated.
-        operation: String,
+        operation: SafeText,
         /// The files in conflict.
         files: Vec<String>,
     },
@@ -191,7 +291,7 @@ pub enum EventKind {
     #[serde(rename = "commit.made")]
     CommitMade {
         /// For what.
-        operation: String,
+        operation: SafeText,
         /// Its hash.
         sha: String,
     },
@@ -208,11 +308,11 @@ pub enum EventKind {
     #[serde(rename = "override")]
     Override {
         /// Who.
-        by: String,
+        by: SafeText,
         /// What.
-        what: String,
+        what: SafeText,
         /// Why.
-        rationale: String,
+        rationale: SafeText,
     },
     /// A person was told.
     #[serde(rename = "notified")]
@@ -224,10 +324,48 @@ pub enum EventKind {
     #[serde(rename = "deferred")]
     Deferred {
         /// The operation.
-        operation: String,
+        operation: SafeText,
         /// What it waits for.
         until: String,
     },
+}
+
+macro_rules! kind_names {
+    ($($variant:ident = $name:literal),* $(,)?) => {
+        impl EventKind {
+            /// The name as it is written in outputs: `error.classified`.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant { .. } => $name),* }
+            }
+        }
+    };
+}
+
+kind_names! {
+    RunStarted = "run.started",
+    RunEnded = "run.ended",
+    RunHalted = "run.halted",
+    RunResumed = "run.resumed",
+    AttemptStarted = "attempt.started",
+    AttemptFinished = "attempt.finished",
+    AttemptLost = "attempt.lost",
+    ErrorClassified = "error.classified",
+    DecisionMade = "decision.made",
+    RecoveryAttempted = "recovery.attempted",
+    GuardUpdated = "guard.updated",
+    GuardWaited = "guard.waited",
+    BudgetConsumed = "budget.consumed",
+    BudgetRefunded = "budget.refunded",
+    BudgetExhausted = "budget.exhausted",
+    GateFinished = "gate.finished",
+    IntegrationStarted = "integration.started",
+    IntegrationFinished = "integration.finished",
+    IntegrationConflicted = "integration.conflicted",
+    CommitMade = "commit.made",
+    StateEntered = "state.entered",
+    Override = "override",
+    Notified = "notified",
+    Deferred = "deferred",
 }
 
 #[cfg(test)]
@@ -254,6 +392,7 @@ mod tests {
         };
         let json = serde_json::to_value(&event).unwrap();
         assert_eq!(json["kind"], "error.classified");
+        assert_eq!(event.kind.name(), "error.classified");
         assert_eq!(json["fault"]["reason"], "rate_limited");
         assert_eq!(serde_json::from_value::<Event>(json).unwrap(), event);
     }

@@ -33,7 +33,7 @@ mod time;
 
 pub use class::{Class, Retry, Severity};
 pub use decision::{Action, Decision};
-pub use event::{EVENT_SCHEMA, Event, EventKind};
+pub use event::{EVENT_SCHEMA, Event, EventKind, Outcome, Record, RecordError};
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hint::{Hints, Window};
 pub use id::{EventId, IdError, Name, RunId};
