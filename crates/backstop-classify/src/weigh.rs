@@ -317,6 +317,7 @@ impl Weigher<'_> {
             // Without a time, a time of day in a header says nothing: every one of them has passed.
             let now = self.signal.at.unwrap_or(Timestamp::from_millis(i64::MAX));
             let hints = Hints::read(&self.signal.headers, response::body_json(self.signal).as_ref(), now);
+            facts.should_retry = hints.should_retry;
             facts.retry_after_seconds =
                 hints.wait().filter(|w| !w.is_zero()).map(|w| w.as_secs_f64()).or(facts.retry_after_seconds);
         }

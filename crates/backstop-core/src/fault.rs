@@ -85,6 +85,9 @@ pub struct Facts {
     /// How long the server asks us to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<f64>,
+    /// Whether the server says that a retry makes sense.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub should_retry: Option<bool>,
     /// The signal that ended the process, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,

@@ -2,7 +2,8 @@
 //!
 //! Backstop treats every failure the same way: *classify, decide, recover, record*. This crate holds what those words
 //! mean: a [`Signal`] is what was seen, a [`Fault`] is what it is, a [`Reason`] is one row of the taxonomy, a
-//! [`Decision`] is what to do about it, an [`Event`] is what is recorded.
+//! [`Decision`] is what a [`Policy`] says to do about it, an [`Event`] is what is recorded. A [`Machine`] keeps the state of
+//! one operation and makes the decisions.
 //!
 //! It must not do I/O, read a clock or draw a random number: time and randomness are arguments. That is what makes
 //! everything above it testable without sleeping.
@@ -17,13 +18,18 @@
 //! println!("{}: {}", reason, reason.info().remedy);
 //! ```
 
+mod backoff;
 mod class;
 mod decision;
+pub mod duration;
 mod event;
 mod fault;
 mod hint;
 mod id;
+mod machine;
 pub mod nearest;
+mod policy;
+mod profiles;
 mod reason;
 mod redact;
 mod safe;
@@ -31,12 +37,16 @@ mod seed;
 mod signal;
 mod time;
 
+pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use class::{Class, Retry, Severity};
 pub use decision::{Action, Decision};
 pub use event::{EVENT_SCHEMA, Event, EventKind, Outcome, Record, RecordError};
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hint::{Hints, Window};
 pub use id::{EventId, IdError, Name, RunId};
+pub use machine::{Failure, Machine, Recent, RetryBudget, Stage, Verdict};
+pub use policy::{ATTEMPTS_MAX, Allowance, Cell, Exhausted, How, On, Policy, World};
+pub use profiles::{PROFILES, profile};
 pub use reason::{Reason, ReasonInfo, TAXONOMY, UnknownReason};
 pub use redact::{MASK, Redactor};
 pub use safe::SafeText;

@@ -797,6 +797,25 @@ impl Reason {
             || matches!(self, Reason::RateLimited | Reason::ServiceDown | Reason::ContextOverflow)
     }
 
+    /// What it is called when retries did not help, where that is another reason.
+    pub fn when_exhausted(self) -> Option<Reason> {
+        (self == Reason::NetworkTransient).then_some(Reason::NetworkPermanent)
+    }
+
+    /// The condition that must be gone before it makes sense to go on, as part of a sentence.
+    pub fn waits_for(self) -> &'static str {
+        match self {
+            Reason::RateLimited => "the rate limit has reset",
+            Reason::QuotaExhausted => "the quota has reset or was raised",
+            Reason::ServiceDown => "the service answers",
+            Reason::OutOfMemory => "there is memory",
+            Reason::DiskFull => "there is space on the disk",
+            Reason::ResourceExhausted => "the system is below its limit",
+            Reason::NetworkTransient | Reason::NetworkPermanent => "the network answers",
+            _ => "its cause is gone",
+        }
+    }
+
     /// The first thing to do about it, as part of a sentence.
     pub fn first_step(self) -> String {
         let step = self.info().next_steps.first().copied().unwrap_or(self.info().remedy);

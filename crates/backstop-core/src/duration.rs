@@ -1,0 +1,167 @@
+//! How people write durations and sizes, and how we write them back.
+
+use std::time::Duration;
+
+/// The longest duration that may be asked for: a year.
+const DURATION_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Why something is not a duration or a size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// Not a duration.
+    #[error("`{given}` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d{}", meant.as_ref().map(|m| format!("; did you mean `{m}`?")).unwrap_or_default())]
+    Duration {
+        /// What was given.
+        given: String,
+        /// What was probably meant.
+        meant: Option<String>,
+    },
+    /// Not a size.
+    #[error("`{given}` is no size: write a number and a unit, such as 500MB or 1GB")]
+    Size {
+        /// What was given.
+        given: String,
+    },
+}
+
+/// Reads `500ms`, `30s`, `10m`, `1h30m`, `2d`, `1.5h`. A bare number is refused, except 0: its unit would be a guess.
+pub fn parse(given: &str) -> Result<Duration, QuantityError> {
+    let text = given.trim();
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    parts(text).filter(|d| *d <= DURATION_MAX).ok_or_else(|| QuantityError::Duration {
+        given: given.chars().take(40).collect(),
+        meant: meant(text),
+    })
+}
+
+fn parts(mut text: &str) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    if text.is_empty() {
+        return None;
+    }
+    while !text.is_empty() {
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = text[..digits].parse().ok()?;
+        let rest = &text[digits..];
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let unit = match &rest[..letters] {
+            "ms" => 0.001,
+            "s" | "sec" | "second" | "seconds" => 1.0,
+            "m" | "min" | "minute" | "minutes" => 60.0,
+            "h" | "hour" | "hours" => 3600.0,
+            "d" | "day" | "days" => 86_400.0,
+            _ => return None,
+        };
+        let part = Duration::try_from_secs_f64(number * unit).ok()?;
+        total = total.checked_add(part)?;
+        text = rest[letters..].trim_start();
+    }
+    Some(total)
+}
+
+/// What somebody probably meant who wrote a number without a unit, or a unit in capitals.
+fn meant(text: &str) -> Option<String> {
+    if !text.is_empty() && text.len() < 10 && text.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(format!("{text}s"));
+    }
+    let lower = text.to_ascii_lowercase().replace(' ', "");
+    (lower != text && parts(&lower).is_some()).then_some(lower)
+}
+
+/// Reads `500MB`, `1GB`, `64k`: powers of 1024.
+pub fn parse_size(given: &str) -> Result<u64, QuantityError> {
+    let error = || QuantityError::Size { given: given.chars().take(40).collect() };
+    let text = given.trim().to_ascii_lowercase();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().map_err(|_| error())?;
+    let shift = match text[digits..].trim() {
+        "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        "" if number == 0 => 0,
+        _ => return Err(error()),
+    };
+    number.checked_mul(1 << shift).filter(|n| *n <= 1 << 50).ok_or_else(error)
+}
+
+/// As people read it: `340 ms`, `1.1 s`, `41 s`, `4m 20s`, `2h 05m`, `3d 4h`.
+pub fn shown(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match () {
+        () if duration < Duration::from_millis(1000) => format!("{} ms", duration.as_millis()),
+        () if duration < Duration::from_millis(9950) => format!("{:.1} s", duration.as_secs_f64()),
+        () if seconds < 60 => format!("{} s", (duration.as_secs_f64().round() as u64).min(59)),
+        () if seconds < 3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        () if seconds < 86_400 => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+        () => format!("{}d {}h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (given, millis) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("10m", 600_000),
+            ("1h30m", 5_400_000),
+            ("1.5h", 5_400_000),
+            ("2d", 172_800_000),
+            ("1h 5s", 3_605_000),
+            ("0", 0),
+        ] {
+            assert_eq!(parse(given).unwrap().as_millis(), millis, "{given}");
+        }
+    }
+
+    #[test]
+    fn refuses_the_rest_and_says_what_was_meant() {
+        for given in ["", "10", "m", "10x", "-5s", "1..5s", "9999999d", "s10", "1e9s", "NaN", "5 apples"] {
+            assert!(parse(given).is_err(), "{given}");
+        }
+        assert!(parse("10").unwrap_err().to_string().ends_with("did you mean `10s`?"));
+        assert!(parse("10M").unwrap_err().to_string().ends_with("did you mean `10m`?"));
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("1GB").unwrap(), 1 << 30);
+        assert_eq!(parse_size("64k").unwrap(), 65_536);
+        for bad in ["", "x", "10", "99999999TB", "-1k"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shows_what_people_read() {
+        for (millis, want) in [
+            (0, "0 ms"),
+            (340, "340 ms"),
+            (1100, "1.1 s"),
+            (9960, "10 s"),
+            (41_000, "41 s"),
+            (59_900, "59 s"),
+            (260_000, "4m 20s"),
+            (7_500_000, "2h 05m"),
+            (273_600_000, "3d 4h"),
+        ] {
+            assert_eq!(shown(Duration::from_millis(millis)), want);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in any::<String>()) {
+            let _ = parse(&text);
+            let _ = parse_size(&text);
+        }
+    }
+}

@@ -1,0 +1,668 @@
+//! The attempt machine: the pure state machine of one operation. What happened, and the time, in; a [`Decision`] out.
+//!
+//! It must not wait, run or record anything: a host does, and reports back. Time is the host's monotonic time since the
+//! operation began, so that no jump of the clock on the wall moves a deadline.
+//!
+//! The three types that matter: [`Machine`], [`Failure`] (what the host saw) and [`Verdict`] (what to do about it).
+
+use crate::duration::shown;
+use crate::policy::{Allowance, Exhausted, How, Policy};
+use crate::{Action, Class, Decision, Dispatch, Fault, Reason, Retry};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much of the recent traffic may be retries, so that an outage is not multiplied.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RetryBudget {
+    /// How far back to look.
+    pub window: Duration,
+    /// So many retries are always allowed within it.
+    pub reserve: u64,
+    /// Beyond that, at most this share of all attempts, in percent.
+    pub share_percent: u64,
+}
+
+impl Default for RetryBudget {
+    fn default() -> Self {
+        Self { window: Duration::from_secs(60), reserve: 30, share_percent: 50 }
+    }
+}
+
+/// What was attempted lately, by everybody who shares a retry budget.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recent {
+    /// All attempts.
+    pub attempts: u64,
+    /// Those that were not the first of their operation.
+    pub retries: u64,
+}
+
+impl RetryBudget {
+    /// Whether one more retry is within it.
+    pub fn allows(&self, recent: Recent) -> bool {
+        let share = recent.attempts.saturating_mul(self.share_percent) / 100;
+        recent.retries < self.reserve.max(share)
+    }
+}
+
+/// A failed attempt, and what the host knows around it.
+#[derive(Debug, Clone)]
+pub struct Failure<'f> {
+    /// What it is.
+    pub fault: &'f Fault,
+    /// How far it got.
+    pub dispatch: Dispatch,
+    /// Monotonic time since the operation began.
+    pub now: Duration,
+    /// A random number from 0 up to 1.
+    pub random: f64,
+    /// What was attempted lately.
+    pub recent: Recent,
+    /// How often a layer below has tried already, where one did.
+    pub retried_below: Option<u32>,
+    /// Why the operation cannot be repeated as it was, where it cannot: its input is gone.
+    pub unrepeatable: Option<&'f str>,
+}
+
+impl<'f> Failure<'f> {
+    /// A fault that was answered, at this time, with no jitter and nothing else known.
+    pub fn new(fault: &'f Fault, now: Duration) -> Self {
+        Self {
+            fault,
+            dispatch: Dispatch::Answered,
+            now,
+            random: 0.5,
+            recent: Recent::default(),
+            retried_below: None,
+            unrepeatable: None,
+        }
+    }
+}
+
+/// A decision, and what the fault is called from now on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// What to do, and why.
+    pub decision: Decision,
+    /// Another reason, where the fault is no longer what it was.
+    pub reclassified: Option<Reason>,
+}
+
+/// Where an operation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// No attempt has begun.
+    Idle,
+    /// An attempt is under way.
+    Attempting,
+    /// The next attempt is waited for.
+    Waiting,
+    /// It is over.
+    Ended,
+}
+
+/// The state of one operation.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    policy: Arc<Policy>,
+    repeatable: bool,
+    confirm_with: String,
+    budget: RetryBudget,
+    deadline: Option<Duration>,
+    disabled: bool,
+    stage: Stage,
+    attempt: u32,
+    /// Failures charged to each cell; the last counts those that no cell covers.
+    charged: Vec<u32>,
+    world_waits: u32,
+    world_waited: Duration,
+}
+
+impl Machine {
+    /// An operation under this policy.
+    pub fn new(policy: Arc<Policy>) -> Self {
+        let charged = vec![0; policy.cells.len() + 1];
+        Self {
+            policy,
+            repeatable: true,
+            confirm_with: String::new(),
+            budget: RetryBudget::default(),
+            deadline: None,
+            disabled: false,
+            stage: Stage::Idle,
+            attempt: 0,
+            charged,
+            world_waits: 0,
+            world_waited: Duration::ZERO,
+        }
+    }
+
+    /// Whether it may be repeated when nobody knows how far it got.
+    pub fn repeatable(mut self, repeatable: bool) -> Self {
+        self.repeatable = repeatable;
+        self
+    }
+
+    /// The command with which somebody says that it is to be repeated.
+    pub fn confirm_with(mut self, command: impl Into<String>) -> Self {
+        self.confirm_with = command.into();
+        self
+    }
+
+    /// No attempt begins after this, in time since the operation began.
+    pub fn deadline(mut self, deadline: Option<Duration>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The share of retries that is allowed.
+    pub fn budget(mut self, budget: RetryBudget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// With every recovery turned off.
+    pub fn disabled(mut self, disabled: bool) -> Self {
+        self.disabled = disabled;
+        self
+    }
+
+    /// Where it stands.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// The number of the current attempt, counted from 1; 0 before the first.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// An attempt begins; its number.
+    pub fn begin(&mut self) -> u32 {
+        self.stage = Stage::Attempting;
+        self.attempt += 1;
+        self.attempt
+    }
+
+    /// The attempt succeeded.
+    pub fn succeeded(&mut self) {
+        self.stage = Stage::Ended;
+    }
+
+    /// The attempt failed: what to do.
+    pub fn failed(&mut self, failure: &Failure<'_>) -> Verdict {
+        let policy = Arc::clone(&self.policy);
+        let reason = failure.fault.reason;
+        let allowed = policy.allowance(reason);
+        let verdict = match self.judge(&policy, &allowed, failure) {
+            Ok(decision) => Verdict { decision, reclassified: None },
+            Err(ending) => {
+                let reclassified = ending.used_up.then(|| reason.when_exhausted()).flatten();
+                Verdict { decision: ending.decision, reclassified }
+            }
+        };
+        self.stage = if verdict.decision.action.goes_on() { Stage::Waiting } else { Stage::Ended };
+        verdict
+    }
+
+    fn judge(
+        &mut self,
+        policy: &Policy,
+        allowed: &Allowance<'_>,
+        failure: &Failure<'_>,
+    ) -> Result<Decision, Ending> {
+        let fault = failure.fault;
+        let reason = fault.reason;
+        let end = |why: String| Err(Ending::of(policy, reason, why));
+        if self.disabled {
+            return Err(Ending::surface("recovery is turned off by BACKSTOP_DISABLE".to_owned()));
+        }
+        match allowed.how {
+            How::Surface => {
+                return Err(Ending::surface(format!("{reason} is given to the caller: --on says so")));
+            }
+            How::Halt => {
+                let why = format!("{reason} stops a {} at once", policy.name);
+                return Err(Ending { decision: Decision { action: Action::Halt, why }, used_up: false });
+            }
+            How::Defer => return Err(Ending::defer(reason, format!("{reason} is put aside: --on says so"))),
+            How::Confirm => {
+                return Err(
+                    self.confirm(format!("{reason} is repeated only when somebody says so: --on says so"))
+                );
+            }
+            How::Again | How::Guarded | How::Compressed(_) => {}
+        }
+        if fault.facts.should_retry == Some(false) {
+            return end("the server says that a retry makes no sense".to_owned());
+        }
+        if let Some(wait) = self.world_wait(policy, failure) {
+            return wait;
+        }
+        let slot = allowed.cell.unwrap_or(policy.cells.len());
+        let used = self.charged[slot].saturating_add(1);
+        self.charged[slot] = used;
+        let attempts = match fault.facts.should_retry {
+            Some(true) if allowed.attempts == 1 => policy.usual_attempts(),
+            _ => allowed.attempts,
+        };
+        if used >= attempts {
+            let why = if attempts == 1 {
+                format!("{reason} has 1 attempt in profile {}: {}", policy.name, once(reason))
+            } else {
+                format!("{reason} has {attempts} attempts in profile {}, and all are used", policy.name)
+            };
+            let mut ending = Ending::of(policy, reason, why);
+            ending.used_up = attempts > 1;
+            return Err(ending);
+        }
+        if let Some(below) = failure.retried_below.filter(|n| *n > 1) {
+            let why =
+                format!("a layer below has made {below} attempts already; retrying here would multiply them");
+            let mut ending = Ending::of(policy, reason, why);
+            ending.used_up = true;
+            return Err(ending);
+        }
+        self.may_repeat(policy, failure)?;
+        // After a guard the waits start over.
+        let n = if allowed.how == How::Guarded { 1 } else { used };
+        let wait = allowed.backoff.wait(n, failure.random);
+        let (delay, mut words) = (wait.delay, format!("wait {}", shown(wait.delay)));
+        if wait.jitter_percent != 0.0 {
+            words =
+                format!("wait {}, jitter {:+.0} %: {}", shown(wait.plain), wait.jitter_percent, shown(delay));
+        }
+        let (delay, hint) = self.floor(policy, failure, delay)?;
+        let next = self.attempt.saturating_add(1);
+        let of = self.attempt.saturating_add(attempts - used);
+        let why = format!(
+            "{reason} has {attempts} attempts in profile {}, {used} used; {words}{hint}",
+            policy.name
+        );
+        let action = match allowed.how {
+            How::Guarded => {
+                let provider = fault.facts.provider.as_ref().map_or("unknown", |p| p.raw()).to_owned();
+                Action::AwaitGuard { provider, after: delay, attempt: next, of }
+            }
+            How::Compressed(keep_percent) => Action::Compress { keep_percent, attempt: next },
+            _ => Action::Retry { after: delay, attempt: next, of },
+        };
+        Ok(Decision { action, why })
+    }
+
+    /// The world's trouble is waited out against limits of its own. Nothing, where it is the work's.
+    fn world_wait(&mut self, policy: &Policy, failure: &Failure<'_>) -> Option<Result<Decision, Ending>> {
+        let world = policy.world.as_ref()?;
+        let reason = failure.fault.reason;
+        if !world.reasons.contains(&reason) {
+            return None;
+        }
+        let halt = |why: String| {
+            Some(Err(Ending { decision: Decision { action: Action::Halt, why }, used_up: true }))
+        };
+        if self.world_waits >= world.times {
+            return halt(format!("{reason} was waited out {} times, which is the limit", world.times));
+        }
+        let wait = world.backoff.wait(self.world_waits + 1, failure.random);
+        let (delay, hint) = match self.floor(policy, failure, wait.delay) {
+            Ok(floored) => floored,
+            Err(ending) => return Some(Err(ending)),
+        };
+        if self.world_waited.saturating_add(delay) > world.total {
+            let limit = shown(world.total);
+            return halt(format!(
+                "waiting {} more for {reason} would pass the limit of {limit} in all",
+                shown(delay)
+            ));
+        }
+        if let Err(ending) = self.may_repeat(policy, failure) {
+            return Some(Err(ending));
+        }
+        self.world_waits += 1;
+        self.world_waited += delay;
+        let next = self.attempt.saturating_add(1);
+        let left = world.times - self.world_waits;
+        let why = format!(
+            "{reason} is not the work's fault: wait {} of {}, {}{hint}",
+            self.world_waits,
+            world.times,
+            shown(delay)
+        );
+        Some(Ok(Decision { action: Action::Retry { after: delay, attempt: next, of: next + left }, why }))
+    }
+
+    /// Whether anything but the number of attempts forbids another.
+    fn may_repeat(&self, policy: &Policy, failure: &Failure<'_>) -> Result<(), Ending> {
+        let reason = failure.fault.reason;
+        if let Some(why) = failure.unrepeatable {
+            return Err(Ending::of(policy, reason, why.to_owned()));
+        }
+        if failure.dispatch == Dispatch::Lost && !self.repeatable {
+            let why = format!(
+                "{reason}: it began and how far it got is not known, and it is not marked as repeatable"
+            );
+            return Err(self.confirm(why));
+        }
+        if failure.dispatch != Dispatch::NotDispatched && !self.budget.allows(failure.recent) {
+            let Recent { attempts, retries } = failure.recent;
+            let window = shown(self.budget.window);
+            let why = format!(
+                "the retry budget is empty: {retries} of {attempts} attempts in the last {window} were retries"
+            );
+            return Err(Ending::of(policy, reason, why));
+        }
+        Ok(())
+    }
+
+    /// The server's hint is a floor, the deadline a ceiling.
+    fn floor(
+        &self,
+        policy: &Policy,
+        failure: &Failure<'_>,
+        delay: Duration,
+    ) -> Result<(Duration, String), Ending> {
+        let reason = failure.fault.reason;
+        let asked = failure.fault.facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let mut hint = String::new();
+        let mut wait = delay;
+        if let Some(asked) = asked.filter(|asked| *asked > delay) {
+            if asked > policy.wait_max {
+                let why = format!(
+                    "the server asks to wait {}, which is longer than {} allows ({})",
+                    shown(asked),
+                    policy.name,
+                    shown(policy.wait_max)
+                );
+                return Err(Ending {
+                    decision: Decision {
+                        action: Action::Defer { until: format!("{} have passed", shown(asked)) },
+                        why,
+                    },
+                    used_up: false,
+                });
+            }
+            wait = asked;
+            hint = format!("; the server asks for {}, which is longer", shown(asked));
+        }
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_sub(failure.now);
+            if wait >= left {
+                let why = format!(
+                    "the wait of {} would pass the deadline, which is {} away",
+                    shown(wait),
+                    shown(left)
+                );
+                return Err(Ending::of(policy, reason, why));
+            }
+        }
+        Ok((wait, hint))
+    }
+
+    fn confirm(&self, why: String) -> Ending {
+        let command = self.confirm_with.clone();
+        Ending { decision: Decision { action: Action::Confirm { command }, why }, used_up: false }
+    }
+}
+
+/// A decision that ends the operation.
+struct Ending {
+    decision: Decision,
+    /// Whether it ends because retries did not help.
+    used_up: bool,
+}
+
+impl Ending {
+    fn surface(why: String) -> Self {
+        Self { decision: Decision { action: Action::Surface, why }, used_up: false }
+    }
+
+    fn defer(reason: Reason, why: String) -> Self {
+        let until = reason.waits_for().to_owned();
+        Self { decision: Decision { action: Action::Defer { until }, why }, used_up: false }
+    }
+
+    /// What the policy makes of an operation that is not attempted again.
+    fn of(policy: &Policy, reason: Reason, why: String) -> Self {
+        if policy.exhausted == Exhausted::Halt {
+            return Self { decision: Decision { action: Action::Halt, why }, used_up: false };
+        }
+        if reason.class() == Class::System && reason.retry() == Retry::Later {
+            return Self::defer(reason, why);
+        }
+        Self::surface(why)
+    }
+}
+
+/// Why a reason has no second attempt.
+fn once(reason: Reason) -> &'static str {
+    match reason.retry() {
+        Retry::No => "the same again would fail again",
+        Retry::Changed => "only a change can cure it",
+        Retry::Later => "it is tried again when its cause is gone",
+        Retry::Plain => "the profile does not repeat it",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profiles::{PROFILES, profile};
+    use proptest::prelude::*;
+
+    fn machine(name: &str) -> Machine {
+        Machine::new(Arc::new(profile(name).unwrap()))
+    }
+
+    /// Fails with these reasons, one after the other, and says what was decided each time.
+    fn play(mut machine: Machine, reasons: &[Reason]) -> Vec<String> {
+        let mut said = Vec::new();
+        for reason in reasons {
+            if machine.stage() == Stage::Ended {
+                break;
+            }
+            machine.begin();
+            let verdict = machine.failed(&Failure::new(&Fault::new(*reason), Duration::ZERO));
+            let name = verdict.decision.action.name();
+            let wait = match verdict.decision.action {
+                Action::Retry { after, attempt, of } | Action::AwaitGuard { after, attempt, of, .. } => {
+                    format!(" {}ms {attempt}/{of}", after.as_millis())
+                }
+                _ => String::new(),
+            };
+            let named = verdict.reclassified.map(|r| format!(" as {r}")).unwrap_or_default();
+            said.push(format!("{name}{wait}{named}"));
+        }
+        said
+    }
+
+    #[test]
+    fn a_command_retries_the_network_three_times_and_then_calls_it_permanent() {
+        assert_eq!(
+            play(machine("command"), &[Reason::NetworkTransient; 9]),
+            ["retry 1000ms 2/4", "retry 2000ms 3/4", "retry 4000ms 4/4", "surface as network_permanent"]
+        );
+        assert_eq!(play(machine("command"), &[Reason::TestFailure; 2]), ["surface"]);
+    }
+
+    #[test]
+    fn different_transient_faults_share_the_chances_of_their_cell() {
+        let mixed =
+            [Reason::NetworkTransient, Reason::Timeout, Reason::RateLimited, Reason::ResourceContention];
+        assert_eq!(
+            play(machine("command"), &mixed),
+            ["retry 1000ms 2/4", "retry 2000ms 3/4", "retry 4000ms 4/4", "surface"]
+        );
+    }
+
+    #[test]
+    fn a_rate_limit_waits_for_the_guard_and_starts_over() {
+        assert_eq!(
+            play(machine("request"), &[Reason::RateLimited; 9]),
+            [
+                "await_guard 100ms 2/5",
+                "await_guard 100ms 3/5",
+                "await_guard 100ms 4/5",
+                "await_guard 100ms 5/5",
+                "surface"
+            ]
+        );
+        assert_eq!(play(machine("request"), &[Reason::ContextOverflow; 9]), ["compress", "surface"]);
+    }
+
+    #[test]
+    fn the_worlds_trouble_does_not_use_up_a_phases_one_retry() {
+        let mut reasons = vec![Reason::NetworkTransient, Reason::RateLimited];
+        reasons.extend([Reason::TestFailure; 3]);
+        assert_eq!(
+            play(machine("phase"), &reasons),
+            ["retry 15000ms 2/6", "retry 30000ms 3/6", "retry 0ms 4/4", "halt"]
+        );
+        let waits = play(machine("phase"), &[Reason::ServiceDown; 9]);
+        assert_eq!(waits.len(), 6, "{waits:?}");
+        assert_eq!(waits.last().unwrap(), "halt");
+        assert_eq!(play(machine("phase"), &[Reason::AuthError]), ["halt"]);
+    }
+
+    #[test]
+    fn a_service_that_is_down_is_put_aside() {
+        let mut machine = machine("command");
+        machine.begin();
+        let verdict = machine.failed(&Failure::new(&Fault::new(Reason::ServiceDown), Duration::ZERO));
+        assert_eq!(verdict.decision.action, Action::Defer { until: "the service answers".to_owned() });
+    }
+
+    #[test]
+    fn what_was_lost_is_repeated_only_if_it_may_be() {
+        let fault = Fault::new(Reason::Timeout);
+        for (dispatch, repeatable, want) in [
+            (Dispatch::Lost, true, "retry"),
+            (Dispatch::Lost, false, "confirm"),
+            (Dispatch::NotDispatched, false, "retry"),
+            (Dispatch::Answered, false, "retry"),
+        ] {
+            let mut machine =
+                machine("command").repeatable(repeatable).confirm_with("backstop exec --confirm r-7f3a");
+            machine.begin();
+            let verdict = machine.failed(&Failure { dispatch, ..Failure::new(&fault, Duration::ZERO) });
+            assert_eq!(verdict.decision.action.name(), want, "{dispatch:?} {repeatable}");
+        }
+    }
+
+    #[test]
+    fn a_hint_is_a_floor_and_the_deadline_a_ceiling() {
+        let mut fault = Fault::new(Reason::RateLimited);
+        fault.facts.retry_after_seconds = Some(41.0);
+        let decide = |deadline: Option<u64>, fault: &Fault| {
+            let mut machine = machine("command").deadline(deadline.map(Duration::from_secs));
+            machine.begin();
+            machine.failed(&Failure::new(fault, Duration::from_secs(10))).decision
+        };
+        assert_eq!(
+            decide(None, &fault).why,
+            "rate_limited has 4 attempts in profile command, 1 used; wait 1.0 s; the server asks for 41 s, which is longer"
+        );
+        assert!(
+            matches!(decide(Some(60), &fault).action, Action::Retry { after, .. } if after.as_secs() == 41)
+        );
+        let late = decide(Some(50), &fault);
+        assert_eq!(late.action, Action::Surface);
+        assert_eq!(late.why, "the wait of 41 s would pass the deadline, which is 40 s away");
+        fault.facts.retry_after_seconds = Some(7200.0);
+        assert!(matches!(decide(None, &fault).action, Action::Defer { .. }));
+        fault.facts.retry_after_seconds = Some(f64::INFINITY);
+        assert!(matches!(decide(None, &fault).action, Action::Retry { .. }));
+    }
+
+    #[test]
+    fn the_server_may_forbid_a_retry_or_ask_for_one() {
+        let mut fault = Fault::new(Reason::NetworkTransient);
+        fault.facts.should_retry = Some(false);
+        let mut first = machine("request");
+        first.begin();
+        assert_eq!(first.failed(&Failure::new(&fault, Duration::ZERO)).decision.action, Action::Surface);
+        let mut fault = Fault::new(Reason::Validation);
+        fault.facts.should_retry = Some(true);
+        let mut second = machine("request");
+        second.begin();
+        assert!(second.failed(&Failure::new(&fault, Duration::ZERO)).decision.action.goes_on());
+    }
+
+    #[test]
+    fn an_empty_retry_budget_refuses_and_says_the_numbers() {
+        let fault = Fault::new(Reason::NetworkTransient);
+        let mut machine = machine("command");
+        machine.begin();
+        let recent = Recent { attempts: 40, retries: 30 };
+        let verdict = machine.failed(&Failure { recent, ..Failure::new(&fault, Duration::ZERO) });
+        assert_eq!(verdict.decision.action, Action::Surface);
+        assert_eq!(
+            verdict.decision.why,
+            "the retry budget is empty: 30 of 40 attempts in the last 1m 00s were retries"
+        );
+        let budget = RetryBudget::default();
+        assert!(budget.allows(Recent { attempts: 1000, retries: 499 }));
+        assert!(!budget.allows(Recent { attempts: 1000, retries: 500 }));
+    }
+
+    #[test]
+    fn a_layer_below_that_retried_is_not_multiplied() {
+        let fault = Fault::new(Reason::NetworkTransient);
+        let mut machine = machine("command");
+        machine.begin();
+        let failure = Failure { retried_below: Some(4), ..Failure::new(&fault, Duration::ZERO) };
+        let verdict = machine.failed(&failure);
+        assert_eq!(verdict.decision.action, Action::Surface);
+        assert!(verdict.decision.why.contains("4 attempts already"), "{}", verdict.decision.why);
+    }
+
+    #[test]
+    fn disabled_means_that_nothing_is_tried_again() {
+        let mut machine = machine("command").disabled(true);
+        machine.begin();
+        let fault = Fault::new(Reason::NetworkTransient);
+        assert_eq!(machine.failed(&Failure::new(&fault, Duration::ZERO)).decision.action, Action::Surface);
+    }
+
+    proptest! {
+        #[test]
+        fn every_machine_ends_and_no_wait_passes_a_bound(
+            name in prop::sample::select(PROFILES),
+            seed in prop::collection::vec((0usize..51, 0.0f64..1.0, prop::option::of(0.0f64..10_000.0), 0u8..3), 700),
+            deadline in prop::option::of(0u64..100_000),
+            attempts in prop::option::of(1u32..120),
+            repeatable: bool,
+        ) {
+            let mut policy = profile(name).unwrap();
+            if let Some(attempts) = attempts {
+                policy = policy.with_attempts(attempts);
+            }
+            let policy = Arc::new(policy);
+            let deadline = deadline.map(Duration::from_secs);
+            let mut machine = Machine::new(Arc::clone(&policy)).deadline(deadline).repeatable(repeatable);
+            let mut now = Duration::ZERO;
+            for (index, random, hint, dispatch) in &seed {
+                machine.begin();
+                let mut fault = Fault::new(Reason::all().nth(*index).unwrap());
+                fault.facts.retry_after_seconds = *hint;
+                let dispatch = [Dispatch::NotDispatched, Dispatch::Answered, Dispatch::Lost][usize::from(*dispatch)];
+                let failure = Failure { random: *random, dispatch, ..Failure::new(&fault, now) };
+                let verdict = machine.failed(&failure);
+                prop_assert!(!verdict.decision.why.is_empty());
+                match verdict.decision.action {
+                    Action::Retry { after, attempt, of } | Action::AwaitGuard { after, attempt, of, .. } => {
+                        let table = policy.allowance(fault.reason).backoff.ceiling();
+                        let world = policy.world.as_ref().map_or(Duration::ZERO, |w| w.backoff.ceiling());
+                        let hinted = hint.map_or(Duration::ZERO, Duration::from_secs_f64);
+                        prop_assert!(after <= table.max(world).max(hinted));
+                        prop_assert!(attempt <= of);
+                        if let Some(deadline) = deadline { prop_assert!(now + after < deadline); }
+                        now += after;
+                    }
+                    Action::Compress { .. } => {}
+                    _ => break,
+                }
+            }
+            prop_assert_eq!(machine.stage(), Stage::Ended);
+        }
+    }
+}
