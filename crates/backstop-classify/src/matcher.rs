@@ -156,6 +156,13 @@ impl Matcher {
         }
     }
 
+    /// Lines of this stream that nobody saw.
+    pub(crate) fn skip(&mut self, lines: u64) {
+        if let Some(counted) = self.lines.last_mut() {
+            *counted += lines;
+        }
+    }
+
     /// Another stream begins: its lines are counted from 1.
     pub(crate) fn next_stream(&mut self) {
         self.lines.push(0);

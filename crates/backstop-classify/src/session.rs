@@ -69,6 +69,13 @@ impl<'c> Session<'c> {
         self.fed.push(0);
     }
 
+    /// So many lines of the current stream were not kept: what follows is its end.
+    pub fn left_out(&mut self, lines: u64) {
+        let block = std::mem::take(&mut self.chunker).finish();
+        self.scan(&Block { last: false, ..block });
+        self.matcher.skip(lines);
+    }
+
     fn end_stream(&mut self) {
         let block = std::mem::take(&mut self.chunker).finish();
         self.scan(&block);

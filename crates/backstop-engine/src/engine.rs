@@ -1,0 +1,466 @@
+//! The loop.
+
+use crate::Cancel;
+use crate::operation::{Attempt, Failed, Operation, Seen};
+use crate::random::Random;
+use crate::recent::RecentAttempts;
+use backstop_classify::Classifier;
+use backstop_core::{
+    Action, Decision, EventKind, Failure, Fault, Machine, Outcome, Policy, Reason, Recent, Record,
+    RecordError, RetryBudget, SafeText,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+type Ask<T> = Arc<dyn Fn() -> T + Send + Sync>;
+
+/// Drives operations under one policy. Clones share the retry budget.
+#[derive(Clone)]
+pub struct Engine {
+    policy: Arc<Policy>,
+    classifier: Arc<Classifier>,
+    record: Arc<dyn Record>,
+    random: Arc<Random>,
+    recent: Arc<RecentAttempts>,
+    recent_elsewhere: Option<Ask<Recent>>,
+    budget: RetryBudget,
+    cancel: Cancel,
+    deadline: Option<Duration>,
+    repeatable: bool,
+    confirm_with: String,
+    disabled: bool,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("policy", &self.policy.name).finish_non_exhaustive()
+    }
+}
+
+/// How an operation ended that did not succeed.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// In one word.
+    pub outcome: Outcome,
+    /// What it is in the end.
+    pub fault: Fault,
+    /// What was decided last, and why.
+    pub decision: Decision,
+}
+
+/// How an operation came out.
+#[derive(Debug)]
+pub struct Finished<T> {
+    /// What it gave, or how it ended.
+    pub result: Result<T, Ending>,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// The fault of each failed attempt, in order.
+    pub faults: Vec<Fault>,
+    /// How long it took in all.
+    pub elapsed: Duration,
+    /// Events of the success that are not recorded yet: they go with whatever is recorded next.
+    pub unrecorded: Vec<EventKind>,
+}
+
+impl Engine {
+    /// Under this policy, with the built-in rules, recording nothing.
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy: Arc::new(policy),
+            classifier: Arc::new(Classifier::builtin()),
+            record: Arc::new(()),
+            random: Arc::new(Random::new()),
+            recent: Arc::default(),
+            recent_elsewhere: None,
+            budget: RetryBudget::default(),
+            cancel: Cancel::new(),
+            deadline: None,
+            repeatable: true,
+            confirm_with: String::new(),
+            disabled: false,
+        }
+    }
+
+    /// With this classifier.
+    pub fn classifying(mut self, classifier: Arc<Classifier>) -> Self {
+        self.classifier = classifier;
+        self
+    }
+
+    /// Recording here.
+    pub fn recording(mut self, record: Arc<dyn Record>) -> Self {
+        self.record = record;
+        self
+    }
+
+    /// Ended by this.
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// No attempt begins later than this after the operation began.
+    pub fn deadline(mut self, deadline: Option<Duration>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Whether an operation may be repeated when nobody knows how far it got; the command that says so where it may not.
+    pub fn repeatable(mut self, repeatable: bool, confirm_with: impl Into<String>) -> Self {
+        self.repeatable = repeatable;
+        self.confirm_with = confirm_with.into();
+        self
+    }
+
+    /// With every recovery turned off.
+    pub fn disabled(mut self, disabled: bool) -> Self {
+        self.disabled = disabled;
+        self
+    }
+
+    /// How many retries there may be, and what others attempted lately.
+    pub fn budget(mut self, budget: RetryBudget, recent: Option<Ask<Recent>>) -> Self {
+        self.budget = budget;
+        self.recent_elsewhere = recent;
+        self
+    }
+
+    /// Attempts an operation until it succeeds or nothing more is to be tried.
+    pub async fn run<O: Operation>(&self, name: &str, mut operation: O) -> Finished<O::Output> {
+        let began = Instant::now();
+        let name = SafeText::new(name);
+        let mut machine = Machine::new(Arc::clone(&self.policy))
+            .deadline(self.deadline)
+            .budget(self.budget)
+            .repeatable(self.repeatable)
+            .confirm_with(self.confirm_with.clone())
+            .disabled(self.disabled);
+        let mut faults = Vec::new();
+        let mut strategy: Option<&'static str> = None;
+        let mut keep_percent = None;
+        let finish = |result, attempts, faults, unrecorded| Finished {
+            result,
+            attempts,
+            faults,
+            elapsed: began.elapsed(),
+            unrecorded,
+        };
+        loop {
+            if self.cancel.is_cancelled() {
+                return finish(Err(interrupted()), machine.attempt(), faults, Vec::new());
+            }
+            let number = machine.begin();
+            self.recent.add(Instant::now(), number > 1);
+            let started = EventKind::AttemptStarted { operation: name.clone(), attempt: number };
+            if let Err(error) = self.record.record(vec![started]) {
+                return finish(Err(unrecordable(&error)), number - 1, faults, Vec::new());
+            }
+            let left = self.deadline.map(|deadline| deadline.saturating_sub(began.elapsed()));
+            let from = Instant::now();
+            let attempt = Attempt { number, left, cancel: self.cancel.clone(), keep_percent };
+            let result = operation.attempt(attempt).await;
+            let duration_ms = u64::try_from(from.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let finished = |success, failed: Option<&Failed>| EventKind::AttemptFinished {
+                operation: name.clone(),
+                attempt: number,
+                success,
+                duration_ms,
+                exit: if success { Some(0) } else { failed.and_then(|f| f.exit) },
+                signal: failed.and_then(|f| f.signal.clone()),
+                output: failed.and_then(|f| f.output.clone()),
+            };
+            let recovery = |success| {
+                strategy.map(|strategy| EventKind::RecoveryAttempted {
+                    strategy: strategy.to_owned(),
+                    success,
+                    attempt: number,
+                })
+            };
+            let failed = match result {
+                Ok(value) => {
+                    machine.succeeded();
+                    let mut unrecorded = vec![finished(true, None)];
+                    unrecorded.extend(recovery(true));
+                    return finish(Ok(value), number, faults, unrecorded);
+                }
+                Err(failed) => failed,
+            };
+            let fault = self.classify(&failed);
+            let mut events = vec![finished(false, Some(&failed))];
+            events.extend(recovery(false));
+            events.push(EventKind::ErrorClassified {
+                operation: name.clone(),
+                attempt: number,
+                fault: Box::new(fault.clone()),
+            });
+            // What failed is on record before anything is done about it.
+            let recorded = self.record.record(events);
+            faults.push(fault.clone());
+            if let Err(error) = recorded {
+                return finish(Err(unrecordable(&error)), number, faults, Vec::new());
+            }
+            let verdict = machine.failed(&Failure {
+                fault: &fault,
+                dispatch: failed.dispatch,
+                now: began.elapsed(),
+                random: self.random.next(),
+                recent: self.recent(),
+                retried_below: failed.retried_below,
+                unrepeatable: failed.unrepeatable.as_deref(),
+            });
+            let decided = EventKind::DecisionMade {
+                attempt: number,
+                decision: verdict.decision.clone(),
+                reclassified: verdict.reclassified,
+            };
+            if let Err(error) = self.record.record(vec![decided]) {
+                return finish(Err(unrecordable(&error)), number, faults, Vec::new());
+            }
+            strategy = Some(verdict.decision.action.name());
+            let wait = match &verdict.decision.action {
+                // Guards are asked before each attempt by those who have them; what is left is the wait itself.
+                Action::Retry { after, .. } | Action::AwaitGuard { after, .. } => *after,
+                Action::Compress { keep_percent: keep, .. } => {
+                    keep_percent = Some(*keep);
+                    Duration::ZERO
+                }
+                Action::Fallback { .. } => Duration::ZERO,
+                ending => {
+                    let outcome = outcome_of(ending, fault.reason);
+                    let fault = renamed(fault, verdict.reclassified);
+                    let ending = Ending { outcome, fault, decision: verdict.decision };
+                    return finish(Err(ending), number, faults, Vec::new());
+                }
+            };
+            if !self.wait(wait).await {
+                let ending = Ending { fault, ..interrupted() };
+                return finish(Err(ending), number, faults, Vec::new());
+            }
+        }
+    }
+
+    fn classify(&self, failed: &Failed) -> Fault {
+        match &failed.seen {
+            Seen::Fault(fault) => (**fault).clone(),
+            // Whoever calls it a failure is believed, even where the signal alone says success.
+            Seen::Signal(signal) => {
+                self.classifier.classify(signal).unwrap_or_else(|| Fault::new(Reason::Unknown))
+            }
+        }
+    }
+
+    fn recent(&self) -> Recent {
+        match &self.recent_elsewhere {
+            Some(ask) => ask(),
+            None => self.recent.within(Instant::now(), self.budget.window),
+        }
+    }
+
+    /// Waits. False, where the end was asked for meanwhile.
+    async fn wait(&self, wait: Duration) -> bool {
+        if self.cancel.is_cancelled() {
+            return false;
+        }
+        tokio::time::timeout(wait, self.cancel.cancelled()).await.is_err()
+    }
+}
+
+fn outcome_of(action: &Action, reason: Reason) -> Outcome {
+    match action {
+        _ if reason == Reason::Interrupted => Outcome::Interrupted,
+        Action::Defer { .. } => Outcome::Deferred,
+        Action::Confirm { .. } => Outcome::Unconfirmed,
+        Action::UsePartial => Outcome::Partial,
+        _ => Outcome::Failed,
+    }
+}
+
+/// The fault under the name that it has in the end. What was found stays.
+fn renamed(fault: Fault, reason: Option<Reason>) -> Fault {
+    let Some(reason) = reason else { return fault };
+    let named = Fault::new(reason);
+    Fault { cause: fault.cause, facts: fault.facts, evidence: fault.evidence, ..named }
+}
+
+fn interrupted() -> Ending {
+    Ending {
+        outcome: Outcome::Interrupted,
+        fault: Fault::new(Reason::Interrupted),
+        decision: Decision { action: Action::Surface, why: "it was stopped from outside".to_owned() },
+    }
+}
+
+fn unrecordable(error: &RecordError) -> Ending {
+    let mut fault = Fault::new(Reason::StateInvalid);
+    fault.cause = Some(SafeText::new(error.to_string()));
+    let why = "what cannot be recorded is not attempted".to_owned();
+    Ending { outcome: Outcome::Failed, fault, decision: Decision { action: Action::Halt, why } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::{Signal, profile};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<EventKind>>);
+
+    impl Record for Notes {
+        fn record(&self, kinds: Vec<EventKind>) -> Result<(), RecordError> {
+            self.0.lock().unwrap().extend(kinds);
+            Ok(())
+        }
+    }
+
+    impl Notes {
+        fn names(&self) -> Vec<&'static str> {
+            self.0.lock().unwrap().iter().map(EventKind::name).collect()
+        }
+    }
+
+    fn engine(name: &str) -> Engine {
+        Engine::new(profile(name).unwrap())
+    }
+
+    fn reset() -> Signal {
+        Signal {
+            errno: Some("ECONNRESET".into()),
+            surface: backstop_core::Surface::Response,
+            ..Signal::default()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_fails_twice_and_then_succeeds() {
+        let notes = Arc::new(Notes::default());
+        let engine = engine("request").recording(Arc::clone(&notes) as Arc<dyn Record>);
+        let finished = engine
+            .run("GET /", |attempt: Attempt| async move {
+                if attempt.number < 3 { Err(reset()) } else { Ok(attempt.number) }
+            })
+            .await;
+        assert_eq!((finished.result.unwrap(), finished.attempts), (3, 3));
+        let once = ["attempt.started", "attempt.finished", "error.classified", "decision.made"];
+        let twice = [
+            "attempt.started",
+            "attempt.finished",
+            "recovery.attempted",
+            "error.classified",
+            "decision.made",
+        ];
+        let mut want = [once.to_vec(), twice.to_vec()].concat();
+        want.push("attempt.started");
+        assert_eq!(notes.names(), want);
+        let unrecorded: Vec<&str> = finished.unrecorded.iter().map(EventKind::name).collect();
+        assert_eq!(unrecorded, ["attempt.finished", "recovery.attempted"]);
+        // 100 ms and 200 ms, each with a jitter of 20 %.
+        let waited = finished.elapsed.as_millis();
+        assert!((240..=362).contains(&waited), "{waited}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_recorded_before_the_next_attempt_begins() {
+        let notes = Arc::new(Notes::default());
+        let engine = engine("request").recording(Arc::clone(&notes) as Arc<dyn Record>);
+        let seen = Arc::clone(&notes);
+        let finished = engine
+            .run("GET /", move |attempt: Attempt| {
+                let names = seen.names();
+                async move {
+                    if attempt.number > 1 {
+                        assert!(
+                            names.ends_with(&["error.classified", "decision.made", "attempt.started"]),
+                            "{names:?}"
+                        );
+                    }
+                    Err::<(), _>(reset())
+                }
+            })
+            .await;
+        let ending = finished.result.unwrap_err();
+        assert_eq!((finished.attempts, ending.fault.reason), (4, Reason::NetworkPermanent));
+        assert_eq!(finished.faults.len(), 4);
+        assert_eq!(finished.faults[3].reason, Reason::NetworkTransient);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn cancelling_ends_a_wait_at_once() {
+        let cancel = Cancel::new();
+        let engine = engine("task").cancelled_by(cancel.clone());
+        let running = tokio::spawn(async move { engine.run("x", |_| async { Err::<(), _>(reset()) }).await });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cancel.cancel();
+        let finished = running.await.unwrap();
+        assert_eq!(finished.result.unwrap_err().outcome, Outcome::Interrupted);
+        assert_eq!((finished.attempts, finished.elapsed), (1, Duration::from_secs(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_is_kept_and_told() {
+        let engine = engine("task").deadline(Some(Duration::from_secs(10)));
+        let lefts = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&lefts);
+        let finished = engine
+            .run("x", move |attempt: Attempt| {
+                seen.lock().unwrap().push(attempt.left.unwrap());
+                async { Err::<(), _>(reset()) }
+            })
+            .await;
+        let ending = finished.result.unwrap_err();
+        assert!(ending.decision.why.contains("deadline"), "{}", ending.decision.why);
+        assert!(finished.elapsed < Duration::from_secs(10));
+        let lefts = lefts.lock().unwrap().clone();
+        assert_eq!(lefts[0], Duration::from_secs(10));
+        assert!(lefts[1] <= Duration::from_secs(6));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_overflow_is_compressed_once() {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        let finished = engine("request")
+            .run("x", move |attempt: Attempt| {
+                seen.lock().unwrap().push(attempt.keep_percent);
+                async { Err::<(), _>(Fault::new(Reason::ContextOverflow)) }
+            })
+            .await;
+        assert_eq!(*asked.lock().unwrap(), [None, Some(50)]);
+        assert_eq!(finished.attempts, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_recorded_is_not_attempted() {
+        struct Full;
+        impl Record for Full {
+            fn record(&self, _: Vec<EventKind>) -> Result<(), RecordError> {
+                Err(RecordError("the disk is full".to_owned()))
+            }
+        }
+        let tried = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&tried);
+        let finished = engine("request")
+            .recording(Arc::new(Full))
+            .run("x", move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+                async { Ok::<_, Signal>(()) }
+            })
+            .await;
+        assert_eq!(tried.load(Ordering::Relaxed), 0);
+        assert_eq!(finished.result.unwrap_err().fault.reason, Reason::StateInvalid);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn io_errors_are_understood() {
+        let finished = engine("request")
+            .run("x", |_| async { Err::<(), _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset)) })
+            .await;
+        assert_eq!(finished.faults[0].reason, Reason::NetworkTransient);
+        let once = engine("request").repeatable(false, "confirm it");
+        let reset = |_| async { Err::<(), _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset)) };
+        assert_eq!(once.run("x", reset).await.result.unwrap_err().outcome, Outcome::Unconfirmed);
+    }
+}

@@ -1,0 +1,225 @@
+//! Standard input: passed on, and kept so that a retry gets the same.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How much is read and written at once.
+const CHUNK_BYTES: usize = 64 << 10;
+/// How much may be on its way once the cap is passed.
+const AHEAD_BYTES: usize = 256 << 10;
+
+/// Where a command's standard input comes from.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// From wherever ours comes from.
+    Inherit,
+    /// From nowhere.
+    Null,
+    /// From a file, from this place on, for every attempt.
+    File {
+        /// The file.
+        file: Arc<File>,
+        /// Where it begins.
+        from: u64,
+    },
+    /// From a pipe, of which as much is kept as the cap allows.
+    Replay(Replay),
+}
+
+impl Input {
+    /// Rewinds a file, so that this attempt reads what the first one read.
+    pub(crate) fn rewind(&self) -> std::io::Result<()> {
+        match self {
+            Input::File { file, from } => (&**file).seek(SeekFrom::Start(*from)).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why there cannot be another attempt with the same input, where there cannot.
+    pub fn unrepeatable(&self) -> Option<String> {
+        match self {
+            Input::Replay(replay) if replay.state().passed_cap => Some(format!(
+                "more than {} bytes of standard input were read: they are gone, and cannot be given to another attempt",
+                replay.shared.bytes_max
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// A pipe whose content is kept up to a cap and given to every attempt anew.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    source: Option<File>,
+    /// What is kept, from `base` on.
+    kept: Vec<u8>,
+    base: u64,
+    ended: bool,
+    passed_cap: bool,
+    /// Which attempt may read now; writers of earlier ones give up.
+    attempt: u64,
+}
+
+impl Replay {
+    /// Keeps at most this many bytes of what the source gives. Nothing is read before the first attempt.
+    pub fn new(source: File, bytes_max: usize) -> Self {
+        let state = State {
+            source: Some(source),
+            kept: Vec::new(),
+            base: 0,
+            ended: false,
+            passed_cap: false,
+            attempt: 0,
+        };
+        Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), bytes_max }) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Feeds one attempt, from the beginning, on a thread of its own.
+    pub(crate) fn feed(&self, mut to: Box<dyn Write + Send>) -> std::io::Result<()> {
+        let (attempt, source) = {
+            let mut state = self.state();
+            state.attempt += 1;
+            (state.attempt, state.source.take())
+        };
+        self.shared.changed.notify_all();
+        if let Some(source) = source {
+            let reader = self.clone();
+            spawn(move || reader.read(source))?;
+        }
+        let writer = self.clone();
+        spawn(move || writer.write(attempt, &mut *to))
+    }
+
+    fn read(&self, mut source: File) {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        loop {
+            let read = match source.read(&mut buffer) {
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => 0,
+            };
+            let mut state = self.state();
+            if read == 0 {
+                state.ended = true;
+                self.shared.changed.notify_all();
+                return;
+            }
+            state.passed_cap |= state.kept.len() + read > self.shared.bytes_max;
+            while state.passed_cap && state.kept.len() > AHEAD_BYTES {
+                state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            state.kept.extend_from_slice(&buffer[..read]);
+            drop(state);
+            self.shared.changed.notify_all();
+        }
+    }
+
+    fn write(&self, attempt: u64, to: &mut dyn Write) {
+        let mut at = 0u64;
+        loop {
+            let mut state = self.state();
+            let chunk = loop {
+                if state.attempt != attempt {
+                    return;
+                }
+                let from = usize::try_from(at.saturating_sub(state.base)).unwrap_or(usize::MAX);
+                if from < state.kept.len() {
+                    let to = state.kept.len().min(from + CHUNK_BYTES);
+                    break state.kept[from..to].to_vec();
+                }
+                if state.ended {
+                    return;
+                }
+                state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            };
+            at += chunk.len() as u64;
+            if state.passed_cap {
+                let used = usize::try_from(at - state.base).unwrap_or(0).min(state.kept.len());
+                state.kept.drain(..used);
+                state.base = at;
+            }
+            drop(state);
+            self.shared.changed.notify_all();
+            if to.write_all(&chunk).is_err() {
+                // The command does not read any more.
+                return;
+            }
+        }
+    }
+}
+
+fn spawn(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name("input".to_owned()).stack_size(128 << 10).spawn(run).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Collects what an attempt is fed, and tells when it is over.
+    struct Sink(std::sync::mpsc::Sender<Vec<u8>>, Vec<u8>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.1.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Drop for Sink {
+        fn drop(&mut self) {
+            let _ = self.0.send(std::mem::take(&mut self.1));
+        }
+    }
+
+    fn fed(replay: &Replay) -> Vec<u8> {
+        let (to, from) = std::sync::mpsc::channel();
+        replay.feed(Box::new(Sink(to, Vec::new()))).unwrap();
+        from.recv().unwrap()
+    }
+
+    fn pipe(content: Vec<u8>) -> File {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        std::thread::spawn(move || {
+            let _ = writer.write_all(&content);
+        });
+        File::from(std::os::fd::OwnedFd::from(reader))
+    }
+
+    #[test]
+    fn every_attempt_gets_the_same() {
+        let replay = Replay::new(pipe(b"abc".repeat(1000)), 8 << 20);
+        for _ in 0..3 {
+            assert_eq!(fed(&replay), b"abc".repeat(1000));
+        }
+        assert_eq!(Input::Replay(replay).unrepeatable(), None);
+    }
+
+    #[test]
+    fn beyond_the_cap_all_comes_through_once() {
+        let content: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
+        let replay = Replay::new(pipe(content.clone()), 1000);
+        assert!(fed(&replay) == content);
+        assert!(Input::Replay(replay).unrepeatable().unwrap().contains("1000 bytes"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Starting a command.
+
+use crate::{Input, Spec, terminal};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+/// Why a command could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no such program.
+    #[error("there is no program `{program}`")]
+    NotFound {
+        /// What was looked for.
+        program: String,
+    },
+    /// It may not be run.
+    #[error("`{program}` cannot be run: {error}")]
+    NotExecutable {
+        /// What was to be run.
+        program: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The folder to run in is not there.
+    #[error("cannot run in {folder}: {error}")]
+    Folder {
+        /// The folder.
+        folder: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The system could not do it.
+    #[error("cannot start `{program}`: {error}")]
+    System {
+        /// What was to be run.
+        program: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+}
+
+impl StartError {
+    /// The exit code with which a shell would say this.
+    pub fn exit(&self) -> i32 {
+        match self {
+            StartError::NotFound { .. } => 127,
+            StartError::NotExecutable { .. } => 126,
+            StartError::Folder { .. } | StartError::System { .. } => 125,
+        }
+    }
+}
+
+/// A command that was started, with our ends of its streams.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    pub(crate) stdout: File,
+    /// Nothing, where it has a terminal of its own.
+    pub(crate) stderr: Option<File>,
+    pub(crate) terminal: Option<terminal::Terminal>,
+}
+
+pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
+    let program = spec.argv.first().cloned().unwrap_or_default();
+    let name = program.to_string_lossy().into_owned();
+    let system = |error| StartError::System { program: name.clone(), error };
+    input.rewind().map_err(system)?;
+    let mut command = Command::new(&program);
+    command.args(spec.argv.iter().skip(1)).envs(spec.env.iter().map(|(k, v)| (k, v)));
+    if let Some(folder) = &spec.folder {
+        command.current_dir(folder);
+    }
+    let mut terminal = None;
+    if spec.pty {
+        let opened = terminal::Terminal::open().map_err(system)?;
+        opened.attach(&mut command).map_err(system)?;
+        terminal = Some(opened);
+    } else {
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(match input {
+            Input::Inherit => Stdio::inherit(),
+            Input::Null => Stdio::null(),
+            Input::File { file, .. } => Stdio::from(file.try_clone().map_err(system)?),
+            Input::Replay(_) => Stdio::piped(),
+        });
+    }
+    let mut child = command.spawn().map_err(|error| refused(spec, &name, error))?;
+    drop(command);
+    let mut feed: Option<Box<dyn Write + Send>> = None;
+    let (stdout, stderr) = match &mut terminal {
+        Some(terminal) => {
+            terminal.started();
+            if !matches!(input, Input::Null) {
+                feed = terminal.input().ok().map(|file| Box::new(file) as Box<dyn Write + Send>);
+            }
+            (terminal.output().map_err(system)?, None)
+        }
+        None => {
+            feed = child.stdin.take().map(|pipe| Box::new(pipe) as Box<dyn Write + Send>);
+            let stdout = child.stdout.take().map(|s| File::from(OwnedFd::from(s)));
+            let stderr = child.stderr.take().map(|s| File::from(OwnedFd::from(s)));
+            let missing = || system(std::io::Error::other("its output is not connected"));
+            (stdout.ok_or_else(missing)?, Some(stderr.ok_or_else(missing)?))
+        }
+    };
+    if let (Input::Replay(replay), Some(feed)) = (input, feed) {
+        replay.feed(feed).map_err(system)?;
+    }
+    Ok(Running { child, stdout, stderr, terminal })
+}
+
+fn refused(spec: &Spec, program: &str, error: std::io::Error) -> StartError {
+    let program = program.to_owned();
+    if let Some(folder) = spec.folder.as_ref().filter(|folder| !folder.is_dir()) {
+        return StartError::Folder { folder: folder.display().to_string(), error };
+    }
+    match error.raw_os_error() {
+        Some(libc::ENOENT) => StartError::NotFound { program },
+        Some(
+            libc::EACCES
+            | libc::ENOEXEC
+            | libc::EPERM
+            | libc::EISDIR
+            | libc::ENOTDIR
+            | libc::ELOOP
+            | libc::ETXTBSY
+            | libc::E2BIG,
+        ) => StartError::NotExecutable { program, error },
+        _ => StartError::System { program, error },
+    }
+}

@@ -1,0 +1,125 @@
+//! Terminals: one of its own for a command that wants one, and ours lent to a command that reads it.
+
+use rustix::process::Pid;
+use rustix::pty::OpenptFlags;
+use rustix::termios::{OptionalActions, Termios, Winsize};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// A terminal of its own for a command: our side of it, and how ours was before.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    ours: OwnedFd,
+    theirs: Option<OwnedFd>,
+    before: Option<Termios>,
+}
+
+impl Terminal {
+    pub(crate) fn open() -> std::io::Result<Self> {
+        let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        rustix::pty::grantpt(&ours)?;
+        rustix::pty::unlockpt(&ours)?;
+        let name = rustix::pty::ptsname(&ours, Vec::new())?;
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+        let theirs = rustix::fs::open(name, flags, rustix::fs::Mode::empty())?;
+        let terminal = Self { ours, theirs: Some(theirs), before: None };
+        terminal.resize();
+        Ok(terminal)
+    }
+
+    /// Makes the command's three streams this terminal, and the terminal the command's own.
+    pub(crate) fn attach(&self, command: &mut Command) -> std::io::Result<()> {
+        let theirs = self.theirs.as_ref().ok_or_else(|| std::io::Error::other("the terminal is in use"))?;
+        command
+            .stdin(Stdio::from(theirs.try_clone()?))
+            .stdout(Stdio::from(theirs.try_clone()?))
+            .stderr(Stdio::from(theirs.try_clone()?));
+        // SAFETY: between fork and exec only two system calls are made, both safe there; nothing is allocated.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+                Ok(())
+            });
+        }
+        Ok(())
+    }
+
+    /// The command holds its side now; what is typed on ours goes through as it is.
+    pub(crate) fn started(&mut self) {
+        self.theirs = None;
+        let stdin = rustix::stdio::stdin();
+        if !is_foreground() {
+            return;
+        }
+        if let Ok(before) = rustix::termios::tcgetattr(stdin) {
+            let mut raw = before.clone();
+            raw.make_raw();
+            if rustix::termios::tcsetattr(stdin, OptionalActions::Now, &raw).is_ok() {
+                self.before = Some(before);
+            }
+        }
+    }
+
+    pub(crate) fn input(&self) -> std::io::Result<File> {
+        Ok(File::from(self.ours.try_clone()?))
+    }
+
+    pub(crate) fn output(&self) -> std::io::Result<File> {
+        Ok(File::from(self.ours.try_clone()?))
+    }
+
+    /// As large as ours.
+    pub(crate) fn resize(&self) {
+        let size = our_size().unwrap_or(Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 });
+        let _ = rustix::termios::tcsetwinsize(&self.ours, size);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            let _ = rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+fn our_size() -> Option<Winsize> {
+    [rustix::stdio::stdout(), rustix::stdio::stderr(), rustix::stdio::stdin()]
+        .into_iter()
+        .find_map(|fd| rustix::termios::tcgetwinsize(fd).ok())
+}
+
+/// Whether our standard input is a terminal and we are in its foreground.
+fn is_foreground() -> bool {
+    let stdin = rustix::stdio::stdin();
+    rustix::termios::tcgetpgrp(stdin).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Lends our terminal to a group that reads from it. Gives whether it was ours to lend.
+pub(crate) fn lend(group: Pid) -> bool {
+    is_foreground() && set_foreground(group)
+}
+
+/// Takes our terminal back.
+pub(crate) fn take_back() {
+    set_foreground(rustix::process::getpgrp());
+}
+
+/// While in the background, setting the foreground would stop us: the signal is held back for the length of the call.
+fn set_foreground(group: Pid) -> bool {
+    // SAFETY: the sets are initialised before they are read, and the mask of this thread is put back.
+    unsafe {
+        let mut held: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut held);
+        libc::sigaddset(&raw mut held, libc::SIGTTOU);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, &raw mut before);
+        let done =
+            libc::tcsetpgrp(rustix::stdio::stdin().as_fd().as_raw_fd(), group.as_raw_nonzero().get()) == 0;
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        done
+    }
+}

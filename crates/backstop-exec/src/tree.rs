@@ -1,0 +1,223 @@
+//! Processes and what hangs on them.
+//!
+//! A process is a pid and the moment it started: a pid alone may be somebody else by now.
+
+use rustix::process::{Pid, Signal};
+
+/// A process, by pid and start time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Process {
+    /// Its pid.
+    pub pid: u32,
+    /// When it started, in the system's own ticks since boot; 0 where the system does not say.
+    pub start: u64,
+}
+
+impl Process {
+    /// The process with this pid, if there is one.
+    pub fn find(pid: u32) -> Option<Self> {
+        let stat = Stat::read(pid)?;
+        Some(Self { pid, start: stat.start })
+    }
+
+    /// This process.
+    pub fn current() -> Self {
+        let pid = std::process::id();
+        Self::find(pid).unwrap_or(Self { pid, start: 0 })
+    }
+
+    /// Whether it is still there, and has not become another.
+    pub fn is_alive(&self) -> bool {
+        Stat::read(self.pid).is_some_and(|stat| stat.start == self.start && !stat.is_dead())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        if let Some(pid) = pid(self.pid) {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+}
+
+pub(crate) fn pid(raw: u32) -> Option<Pid> {
+    i32::try_from(raw).ok().filter(|p| *p > 1).and_then(Pid::from_raw)
+}
+
+/// What the system says about a process.
+#[derive(Debug)]
+pub(crate) struct Stat {
+    pub(crate) name: String,
+    pub(crate) state: u8,
+    pub(crate) parent: u32,
+    pub(crate) start: u64,
+}
+
+impl Stat {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn read(pid: u32) -> Option<Self> {
+        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The name is in brackets and may hold anything, brackets too.
+        let open = memchr::memchr(b'(', &text)?;
+        let close = memchr::memrchr(b')', &text)?;
+        let rest = std::str::from_utf8(text.get(close + 2..)?).ok()?;
+        let mut fields = rest.split(' ');
+        let state = fields.next()?.bytes().next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let start = fields.nth(17)?.parse().ok()?;
+        Some(Self {
+            name: String::from_utf8_lossy(text.get(open + 1..close)?).into_owned(),
+            state,
+            parent,
+            start,
+        })
+    }
+
+    /// Without a process file system, only whether it is there is known.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn read(raw: u32) -> Option<Self> {
+        rustix::process::test_kill_process(pid(raw)?).ok()?;
+        Some(Self { name: String::new(), state: b'R', parent: 0, start: 0 })
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// The children of a process, zombies too.
+#[cfg(target_os = "linux")]
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{parent}/task")) else { return found };
+    for task in tasks.flatten() {
+        match std::fs::read_to_string(task.path().join("children")) {
+            Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(|p| p.parse::<u32>().ok())),
+            // A task that has just ended, or a kernel without these lists: then every process is asked.
+            Err(_) if task.path().exists() => return children_by_scan(parent),
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+#[cfg(target_os = "linux")]
+fn children_by_scan(parent: u32) -> Vec<u32> {
+    all().into_iter().filter(|pid| Stat::read(*pid).is_some_and(|stat| stat.parent == parent)).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn children(_: u32) -> Vec<u32> {
+    Vec::new()
+}
+
+/// Every process of this machine that we may see.
+pub(crate) fn all() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Whether a process was started with this variable in its environment.
+pub(crate) fn has_variable(pid: u32, name: &str, value: &str) -> bool {
+    let Ok(environ) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
+    let want = format!("{name}={value}");
+    environ.split(|b| *b == 0).any(|entry| entry == want.as_bytes())
+}
+
+/// Whether one process is another or hangs on it.
+pub(crate) fn is_below(mut pid: u32, ancestor: u32) -> bool {
+    for _ in 0..1000 {
+        if pid == ancestor {
+            return true;
+        }
+        match Stat::read(pid) {
+            Some(stat) if stat.parent > 1 => pid = stat.parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// A command and everything that hangs on it.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// The command itself.
+    pub(crate) root: u32,
+    /// Its process group.
+    pub(crate) group: Option<Pid>,
+    /// Whether all orphans that come to us are its.
+    pub(crate) exclusive: bool,
+    /// The variables that its processes were started with.
+    pub(crate) marks: Vec<(String, String)>,
+}
+
+impl Tree {
+    /// Everything alive below the command, itself included unless it was reaped. Orphans that have ended are reaped.
+    pub(crate) fn alive(&self) -> Vec<u32> {
+        let own: Vec<u32> = children(std::process::id())
+            .into_iter()
+            .filter(|pid| *pid == self.root || self.is_ours(*pid))
+            .filter(|pid| *pid == self.root || !reap(*pid))
+            .collect();
+        let mut found = own;
+        let mut at = 0;
+        while at < found.len() {
+            for child in children(found[at]) {
+                if !found.contains(&child) {
+                    found.push(child);
+                }
+            }
+            at += 1;
+        }
+        found.retain(|pid| Stat::read(*pid).is_some_and(|stat| !stat.is_dead()));
+        found
+    }
+
+    fn is_ours(&self, pid: u32) -> bool {
+        self.exclusive || (!self.marks.is_empty() && self.marks.iter().all(|(n, v)| has_variable(pid, n, v)))
+    }
+
+    /// Sends a signal to all of it; gives how many there were.
+    pub(crate) fn signal(&self, signal: Signal) -> Vec<u32> {
+        if let Some(group) = self.group {
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+        let alive = self.alive();
+        for found in alive.iter().filter_map(|p| pid(*p)) {
+            let _ = rustix::process::kill_process(found, signal);
+        }
+        alive
+    }
+}
+
+/// Reaps an orphan that came to us and has ended.
+fn reap(raw: u32) -> bool {
+    let Some(pid) = pid(raw) else { return false };
+    matches!(rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::NOHANG), Ok(Some(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_another_with_its_pid_is_not() {
+        let me = Process::current();
+        assert!(me.is_alive());
+        if cfg!(target_os = "linux") {
+            assert!(me.start > 0);
+            assert!(!Process { start: me.start + 1, ..me }.is_alive());
+        }
+        assert!(is_below(me.pid, me.pid));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn children_are_found() {
+        let mut child = std::process::Command::new("sleep").arg("600").env("MARK", "x=y").spawn().unwrap();
+        assert!(children(std::process::id()).contains(&child.id()));
+        assert_eq!(Stat::read(child.id()).unwrap().parent, std::process::id());
+        assert!(is_below(child.id(), std::process::id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(Process::find(child.id()).is_none());
+    }
+}
