@@ -48,7 +48,7 @@ pub use machine::{Failure, Machine, Recent, RetryBudget, Stage, Verdict};
 pub use policy::{ATTEMPTS_MAX, Allowance, Cell, Exhausted, How, On, Policy, World};
 pub use profiles::{PROFILES, profile};
 pub use reason::{Reason, ReasonInfo, TAXONOMY, UnknownReason};
-pub use redact::{MASK, Redactor};
+pub use redact::{MASK, RedactStream, Redactor};
 pub use safe::SafeText;
 pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
 pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};
