@@ -1,0 +1,91 @@
+//! How a run begins: its header, and an id that nobody has.
+
+use crate::fold::fold;
+use crate::row::{insert_events, insert_run};
+use crate::summary::RunSummary;
+use crate::{Host, Journal, RunJournal, RunState, StoreError};
+use backstop_core::{EventKind, RunId, SafeText};
+
+/// The fewest and the most digits of a run's id.
+const DIGITS: std::ops::RangeInclusive<u32> = 4..=16;
+
+/// How often another random number is derived before we give up.
+const ROUNDS_MAX: u32 = 64;
+
+/// What is known of a run when it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunHeader {
+    /// The surface that begins it: `exec`, `hook`, `run`.
+    pub surface: String,
+    /// The session of the agent or the person, if known.
+    pub session: Option<SafeText>,
+    /// Who called, if known.
+    pub caller: Option<SafeText>,
+    /// The run that started this one.
+    pub parent: Option<RunId>,
+    /// The Backstop process.
+    pub host: Host,
+    /// A random number, from which the id is made.
+    pub random: u64,
+}
+
+impl RunHeader {
+    /// A header with nothing but what every run has.
+    pub fn new(surface: impl Into<String>, host: Host, random: u64) -> Self {
+        Self { surface: surface.into(), session: None, caller: None, parent: None, host, random }
+    }
+}
+
+impl Journal {
+    /// Begins a run: picks an id that is free in this project, and records the run with its first events in one
+    /// transaction.
+    pub fn begin(&self, header: RunHeader, first: Vec<EventKind>) -> Result<RunJournal, StoreError> {
+        let at = self.now();
+        let masked = self.mask(first)?;
+        let mut run = RunSummary {
+            id: RunId::from_random(header.random, *DIGITS.start()),
+            events: masked.len() as u64,
+            state: RunState::Open,
+            surface: header.surface,
+            session: header.session.map(|text| self.mask_text(&text)),
+            caller: header.caller.map(|text| self.mask_text(&text)),
+            parent: header.parent,
+            host: header.host,
+            operation: None,
+            folder: None,
+            profile: None,
+            started_at: at,
+            ended_at: None,
+            outcome: None,
+            reason: None,
+            attempts: 0,
+            exit: None,
+            duration_ms: None,
+            next: None,
+        };
+        for event in &masked {
+            fold(&mut run, &event.kind, at);
+        }
+        let row = self.write(|tx| {
+            for id in ids(header.random) {
+                run.id = id;
+                if let Some(row) = insert_run(tx, &run)? {
+                    insert_events(tx, &row, 0, masked, at)?;
+                    return Ok(row);
+                }
+            }
+            let what = format!("a run beside {}", run.id);
+            let why = "no id is free: is the random number always the same?".to_owned();
+            Err(StoreError::Unrecordable { what, file: self.file().to_owned(), why }.into())
+        })?;
+        Ok(RunJournal::new(self.clone(), row))
+    }
+}
+
+/// Ids to try: longer and longer ones of one random number, then those of others derived from it.
+fn ids(random: u64) -> impl Iterator<Item = RunId> {
+    let randoms = (0..ROUNDS_MAX).map(move |round| {
+        random.wrapping_add(u64::from(round).wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(round)
+    });
+    randoms.flat_map(|random| DIGITS.map(move |digits| RunId::from_random(random, digits)))
+}

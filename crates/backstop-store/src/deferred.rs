@@ -1,0 +1,144 @@
+//! Work that was put aside until a condition is gone.
+//!
+//! The same command in the same folder is one row, however often it was deferred. A command that holds a secret is kept
+//! with the secret masked, and says that it cannot be run from here.
+
+use crate::masked::mask_argv;
+use crate::summary::{parsed, worded};
+use crate::{Journal, StoreError};
+use backstop_core::{Reason, RunId, SafeText, Timestamp};
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Row, params};
+
+/// Work to put aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeferredWork {
+    /// The run that deferred it.
+    pub run: RunId,
+    /// The command, word by word.
+    pub argv: Vec<String>,
+    /// The folder it runs in.
+    pub folder: String,
+    /// Why it was deferred.
+    pub reason: Reason,
+    /// What it waits for, in words.
+    pub until: SafeText,
+}
+
+/// The id of deferred work. It prints as `d-1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeferredId(u32);
+
+impl std::fmt::Display for DeferredId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "d-{}", self.0)
+    }
+}
+
+/// Something is not the id of deferred work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is not the id of deferred work: it looks like d-1")]
+pub struct DeferredIdError {
+    /// What was given, escaped and cut short.
+    pub given: String,
+}
+
+impl std::str::FromStr for DeferredId {
+    type Err = DeferredIdError;
+
+    fn from_str(given: &str) -> Result<Self, DeferredIdError> {
+        let digits = given.strip_prefix("d-").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+        match digits.and_then(|digits| digits.parse().ok()) {
+            Some(number) => Ok(Self(number)),
+            None => Err(DeferredIdError {
+                given: given.chars().take(40).flat_map(char::escape_default).collect(),
+            }),
+        }
+    }
+}
+
+/// Work that was put aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deferred {
+    /// Its id.
+    pub id: DeferredId,
+    /// What was put aside last, with secrets masked.
+    pub work: DeferredWork,
+    /// Whether the command is whole: false where a secret was masked in it.
+    pub runnable: bool,
+    /// How often it was put aside.
+    pub count: u32,
+    /// When it was first.
+    pub first_at: Timestamp,
+    /// When it was last.
+    pub last_at: Timestamp,
+}
+
+const COLUMNS: &str = "id, run, argv, folder, reason, until, runnable, count, first_at, last_at";
+
+impl Journal {
+    /// Puts work aside. Where the same command in the same folder was put aside already, it is counted.
+    pub fn defer(&self, work: &DeferredWork) -> Result<Deferred, StoreError> {
+        let argv = mask_argv(&self.redactor, &work.argv);
+        let folder = self.redactor.redact(&work.folder);
+        let runnable = argv == work.argv && folder == work.folder;
+        let now = self.now().as_millis();
+        let words = serde_json::Value::from(argv).to_string();
+        let until = self.mask_text(&work.until);
+        self.write(|tx| {
+            let values =
+                params![work.run.to_string(), words, folder, work.reason.code(), until.raw(), runnable, now];
+            let counted = tx.query_row(
+                &format!(
+                    "UPDATE deferred SET run = ?1, reason = ?4, until = ?5, runnable = runnable AND ?6, \
+                     count = count + 1, last_at = ?7 WHERE argv = ?2 AND folder = ?3 RETURNING {COLUMNS}"
+                ),
+                values,
+                read,
+            );
+            if let Some(counted) = counted.optional()? {
+                return Ok(counted);
+            }
+            let sql = format!(
+                "INSERT INTO deferred (run, argv, folder, reason, until, runnable, count, first_at, last_at) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?7) RETURNING {COLUMNS}"
+            );
+            Ok(tx.query_row(&sql, values, read)?)
+        })
+    }
+
+    /// All work that was put aside, oldest first.
+    pub fn deferred(&self) -> Result<Vec<Deferred>, StoreError> {
+        self.db.read(|conn| {
+            let mut statement = conn.prepare(&format!("SELECT {COLUMNS} FROM deferred ORDER BY id"))?;
+            let rows = statement.query_map([], read)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Forgets deferred work; says whether there was any with this id.
+    pub fn drop_deferred(&self, id: DeferredId) -> Result<bool, StoreError> {
+        self.write_one(|conn| Ok(conn.execute("DELETE FROM deferred WHERE id = ?1", [id.0])? == 1))
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Deferred> {
+    let words: String = row.get(2)?;
+    let argv = serde_json::from_str(&words)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, Type::Text, error.into()))?;
+    let until: String = row.get(5)?;
+    Ok(Deferred {
+        id: DeferredId(row.get(0)?),
+        work: DeferredWork {
+            run: parsed(row, 1)?,
+            argv,
+            folder: row.get(3)?,
+            reason: worded(row, 4, Reason::from_code)?,
+            until: SafeText::new(until),
+        },
+        runnable: row.get(6)?,
+        count: row.get(7)?,
+        first_at: Timestamp::from_millis(row.get(8)?),
+        last_at: Timestamp::from_millis(row.get(9)?),
+    })
+}

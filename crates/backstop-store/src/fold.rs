@@ -1,0 +1,104 @@
+//! What a run's events add up to.
+
+use crate::RunSummary;
+use backstop_core::{EventKind, Reason, SafeText, Timestamp};
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunState {
+    /// It goes on, as far as is known.
+    Open,
+    /// It stopped, and can be resumed.
+    Halted,
+    /// It ended.
+    Ended,
+}
+
+impl RunState {
+    /// The name as it is written in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunState::Open => "open",
+            RunState::Halted => "halted",
+            RunState::Ended => "ended",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [RunState::Open, RunState::Halted, RunState::Ended].into_iter().find(|state| state.name() == name)
+    }
+}
+
+impl std::fmt::Display for RunState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What one more event makes of the run.
+pub(crate) fn fold(run: &mut RunSummary, kind: &EventKind, at: Timestamp) {
+    match kind {
+        EventKind::RunStarted { operation, folder, profile, parent } => {
+            run.operation = Some(operation.clone());
+            run.folder.clone_from(folder);
+            run.profile.clone_from(profile);
+            run.parent = run.parent.or(*parent);
+            run.started_at = at;
+        }
+        EventKind::RunEnded { outcome, reason, attempts, duration_ms, exit, next } => {
+            run.state = RunState::Ended;
+            run.ended_at = Some(at);
+            run.outcome = Some(*outcome);
+            run.reason = *reason;
+            run.attempts = *attempts;
+            run.duration_ms = Some(*duration_ms);
+            run.exit = *exit;
+            run.next.clone_from(next);
+        }
+        EventKind::RunHalted { reason, resume } => {
+            run.state = RunState::Halted;
+            run.reason = Some(*reason);
+            run.next = Some(SafeText::new(resume.clone()));
+        }
+        EventKind::RunResumed {} => {
+            run.state = RunState::Open;
+            run.ended_at = None;
+            run.outcome = None;
+            run.reason = None;
+            run.duration_ms = None;
+            run.exit = None;
+            run.next = None;
+        }
+        EventKind::AttemptStarted { attempt, .. } => run.attempts = run.attempts.max(*attempt),
+        EventKind::ErrorClassified { attempt, fault, .. } => {
+            run.attempts = run.attempts.max(*attempt);
+            run.reason = Some(fault.reason);
+        }
+        EventKind::DecisionMade { reclassified: Some(reason), .. } => run.reason = Some(*reason),
+        _ => {}
+    }
+}
+
+/// The reason that an event is found by.
+pub(crate) fn reason_of(kind: &EventKind) -> Option<Reason> {
+    match kind {
+        EventKind::RunEnded { reason, .. } => *reason,
+        EventKind::RunHalted { reason, .. } => Some(*reason),
+        EventKind::ErrorClassified { fault, .. } => Some(fault.reason),
+        EventKind::DecisionMade { reclassified, .. } => *reclassified,
+        _ => None,
+    }
+}
+
+/// The attempt that an event belongs to.
+pub(crate) fn attempt_of(kind: &EventKind) -> Option<u32> {
+    match kind {
+        EventKind::AttemptStarted { attempt, .. }
+        | EventKind::AttemptFinished { attempt, .. }
+        | EventKind::AttemptLost { attempt, .. }
+        | EventKind::ErrorClassified { attempt, .. }
+        | EventKind::DecisionMade { attempt, .. }
+        | EventKind::RecoveryAttempted { attempt, .. } => Some(*attempt),
+        _ => None,
+    }
+}

@@ -1,0 +1,213 @@
+//! The user's state folder: private to its user, and the only place where anything is stored.
+//!
+//! [`StateFolder`] checks it once and hands it to whatever is stored there, together with the [`Clock`] and the
+//! redactor that the caller chose. It must not follow a symbolic link, and it must not delete.
+
+use crate::{ProjectKey, StoreError, filesystem};
+use backstop_core::{Redactor, Timestamp};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the time comes from.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The folder of the projects' databases.
+const PROJECTS: &str = "projects";
+
+/// The smallest database: one page of the smallest size.
+const DATABASE_BYTES_MIN: u64 = 512;
+
+/// The user's state folder.
+#[derive(Clone)]
+pub struct StateFolder {
+    root: PathBuf,
+    pub(crate) clock: Clock,
+    pub(crate) redactor: Arc<Redactor>,
+}
+
+impl std::fmt::Debug for StateFolder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateFolder").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl StateFolder {
+    /// Opens the folder; makes it where it is missing, with mode 0700, and closes it to others where it was open.
+    ///
+    /// Everything that is stored in it takes its time from `clock` and goes through `redactor` first.
+    pub fn open(root: &Path, clock: Clock, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
+        // A trailing slash would make the system follow a link.
+        let root: PathBuf = root.components().collect();
+        private_folder(&root, true)?;
+        let root = root.canonicalize().map_err(|error| StoreError::io(&root, &error))?;
+        Ok(Self { root, clock, redactor })
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Says so when the folder lies on a network file system: SQLite's locks cannot be trusted there.
+    pub fn filesystem_note(&self) -> Option<String> {
+        filesystem::filesystem_note(&self.root)
+    }
+
+    /// Whether something can be written here now: a small file is, and is removed again.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        filesystem::check_writable(&self.root)
+    }
+
+    /// Puts the database of a project aside, with what belongs to it, and says where it is now; `None` where there is
+    /// none. Nothing is deleted, and the next command starts a fresh one.
+    pub fn quarantine(&self, project_root: &Path) -> Result<Option<PathBuf>, StoreError> {
+        self.put_aside(&self.project_file(&ProjectKey::of(&canonical(project_root)?)))
+    }
+
+    /// Puts the user's own database aside, as [`StateFolder::quarantine`] does a project's.
+    pub fn quarantine_user(&self) -> Result<Option<PathBuf>, StoreError> {
+        self.put_aside(&self.user_file())
+    }
+
+    fn put_aside(&self, file: &Path) -> Result<Option<PathBuf>, StoreError> {
+        let _lock = self.lock()?;
+        if file.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        let stem = suffixed(file, &format!(".corrupt-{}", (self.clock)().as_millis()));
+        let mut target = stem.clone();
+        let mut n = 1;
+        while target.symlink_metadata().is_ok() {
+            n += 1;
+            target = suffixed(&stem, &format!(".{n}"));
+        }
+        // The log goes first: beside a fresh database it would be taken for that one's.
+        for part in ["-wal", "-shm", ""] {
+            let from = suffixed(file, part);
+            match std::fs::rename(&from, suffixed(&target, part)) {
+                Err(error) if error.kind() == ErrorKind::NotFound && !part.is_empty() => {}
+                done => done.map_err(|error| StoreError::io(&from, &error))?,
+            }
+        }
+        Ok(Some(target))
+    }
+
+    /// Held while a database is made, migrated or put aside: one process at a time.
+    pub(crate) fn lock(&self) -> Result<File, StoreError> {
+        let path = self.root.join("lock");
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(no_follow())
+            .open(&path)
+            .and_then(|file| file.lock().map(|()| file));
+        file.map_err(|error| StoreError::io(&path, &error))
+    }
+
+    pub(crate) fn user_file(&self) -> PathBuf {
+        self.root.join("user.db")
+    }
+
+    pub(crate) fn projects_folder(&self) -> PathBuf {
+        self.root.join(PROJECTS)
+    }
+
+    pub(crate) fn project_file(&self, key: &ProjectKey) -> PathBuf {
+        self.projects_folder().join(key.file_name())
+    }
+}
+
+/// The one spelling of a project's path. A folder that is gone keeps the name it was given.
+pub(crate) fn canonical(project_root: &Path) -> Result<PathBuf, StoreError> {
+    match project_root.canonicalize() {
+        Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(project_root),
+        found => found,
+    }
+    .map_err(|error| StoreError::io(project_root, &error))
+}
+
+/// The path with something added to its last name.
+pub(crate) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn no_follow() -> i32 {
+    rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
+}
+
+/// Makes a folder for this user alone, or sees to it that the one that is there is.
+pub(crate) fn private_folder(path: &Path, with_parents: bool) -> Result<(), StoreError> {
+    let io = |error: &std::io::Error| StoreError::io(path, error);
+    let found = match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if let (true, Some(parent)) = (with_parents, path.parent()) {
+                std::fs::create_dir_all(parent).map_err(|error| StoreError::io(parent, &error))?;
+            }
+            match DirBuilder::new().mode(0o700).create(path) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(io(&error)),
+                _ => path.symlink_metadata(),
+            }
+        }
+        found => found,
+    }
+    .map_err(|error| io(&error))?;
+    if found.is_symlink() {
+        return Err(StoreError::Symlink { path: path.to_owned() });
+    }
+    if !found.is_dir() {
+        return Err(StoreError::NotAFolder { path: path.to_owned() });
+    }
+    let user = rustix::process::geteuid().as_raw();
+    if found.uid() != user {
+        return Err(StoreError::NotOwned { path: path.to_owned(), owner: found.uid(), user });
+    }
+    if found.mode() & 0o077 != 0 {
+        std::fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(|error| io(&error))?;
+    }
+    Ok(())
+}
+
+/// What is known of a database's file before it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Missing,
+    There,
+}
+
+/// Looks at a database's file, and closes it to others where it was open.
+pub(crate) fn private_file(file: &Path) -> Result<Found, StoreError> {
+    let found = match file.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Missing),
+        found => found.map_err(|error| StoreError::io(file, &error))?,
+    };
+    if found.is_symlink() {
+        return Err(StoreError::Symlink { path: file.to_owned() });
+    }
+    if !found.is_file() {
+        return Err(StoreError::Corrupt { file: file.to_owned(), why: "it is not a file".to_owned() });
+    }
+    // SQLite takes a file that is too short to be a database for an empty one, and would write over it.
+    if (1..DATABASE_BYTES_MIN).contains(&found.len()) {
+        return Err(StoreError::Corrupt { file: file.to_owned(), why: "it is cut short".to_owned() });
+    }
+    if found.mode() & 0o077 != 0 {
+        let closed = std::fs::set_permissions(file, Permissions::from_mode(0o600));
+        closed.map_err(|error| StoreError::io(file, &error))?;
+    }
+    Ok(Found::There)
+}
+
+/// Makes an empty file that only this user can read, if there is none: what SQLite puts beside it has the same mode.
+pub(crate) fn make_private_file(file: &Path) -> Result<(), StoreError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(StoreError::io(file, &error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,141 @@
+//! The database of one project: opened, and what everything in it shares.
+
+use crate::db::{CommitHook, Db};
+use crate::error::Trouble;
+use crate::folder::canonical;
+use crate::masked::{Masked, mask_event, mask_text};
+use crate::{Clock, ProjectKey, StateFolder, StoreError, schema};
+use backstop_core::{EventKind, Redactor, SafeText, Timestamp};
+use rusqlite::{Connection, Transaction, params};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The database of one project: its runs, their events, the work it deferred. Clones share one connection.
+#[derive(Clone)]
+pub struct Journal {
+    pub(crate) db: Arc<Db>,
+    clock: Clock,
+    pub(crate) redactor: Arc<Redactor>,
+    hook: Option<CommitHook>,
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journal").field("file", &self.file()).finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    /// Opens the database of the project at this path, and makes it where it is missing.
+    pub fn open(folder: &StateFolder, project_root: &Path) -> Result<Self, StoreError> {
+        let root = canonical(project_root)?;
+        let file = folder.project_file(&ProjectKey::of(&root));
+        let now = (folder.clock)();
+        let db = Db::open(folder, file, &schema::PROJECT, &|conn| seed(conn, Some(&root), now))?;
+        Ok(Self::of(folder, db))
+    }
+
+    /// Opens the database of the project at this path if there is one.
+    pub fn open_existing(folder: &StateFolder, project_root: &Path) -> Result<Option<Self>, StoreError> {
+        let root = canonical(project_root)?;
+        Self::open_file(folder, folder.project_file(&ProjectKey::of(&root)), Some(&root))
+    }
+
+    /// Opens the database with this key if there is one.
+    pub fn open_key(folder: &StateFolder, key: &ProjectKey) -> Result<Option<Self>, StoreError> {
+        Self::open_file(folder, folder.project_file(key), None)
+    }
+
+    fn open_file(
+        folder: &StateFolder,
+        file: PathBuf,
+        root: Option<&Path>,
+    ) -> Result<Option<Self>, StoreError> {
+        let now = (folder.clock)();
+        let db = Db::open_existing(folder, file, &schema::PROJECT, &|conn| seed(conn, root, now))?;
+        Ok(db.map(|db| Self::of(folder, db)))
+    }
+
+    fn of(folder: &StateFolder, db: Db) -> Self {
+        Self {
+            db: Arc::new(db),
+            clock: Arc::clone(&folder.clock),
+            redactor: Arc::clone(&folder.redactor),
+            hook: None,
+        }
+    }
+
+    /// The same journal, which calls `hook` around every commit of a write: so a test can end the process there.
+    #[must_use]
+    pub fn on_commit(mut self, hook: CommitHook) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    /// Where the database is.
+    pub fn file(&self) -> &Path {
+        self.db.file()
+    }
+
+    /// The path of the project, as it was when the database was made.
+    pub fn project_path(&self) -> Result<Option<PathBuf>, StoreError> {
+        self.db.read(|conn| {
+            let mut found = conn.prepare("SELECT value FROM meta WHERE key = 'project'")?;
+            let mut rows = found.query([])?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let bytes: Vec<u8> = row.get(0)?;
+            Ok(Some(PathBuf::from(OsStr::from_bytes(&bytes))))
+        })
+    }
+
+    /// Reads the whole database and says what is wrong with it, if anything is. Slow: for `doctor` and for tests.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.db.check()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    pub(crate) fn mask(&self, kinds: Vec<EventKind>) -> Result<Vec<Masked>, StoreError> {
+        let mask = |kind: EventKind| {
+            let what = kind.name();
+            mask_event(&self.redactor, kind).map_err(|error| StoreError::Unrecordable {
+                what: what.to_owned(),
+                file: self.file().to_owned(),
+                why: error.to_string(),
+            })
+        };
+        kinds.into_iter().map(mask).collect()
+    }
+
+    pub(crate) fn mask_text(&self, text: &SafeText) -> SafeText {
+        mask_text(&self.redactor, text)
+    }
+
+    pub(crate) fn write<T>(
+        &self,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, Trouble>,
+    ) -> Result<T, StoreError> {
+        self.db.write(self.hook.as_ref(), write)
+    }
+
+    pub(crate) fn write_one<T>(
+        &self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.db.write_one(self.hook.as_ref(), write)
+    }
+}
+
+/// What a fresh database knows: whose it is, and that there is nothing to clean yet.
+fn seed(conn: &Connection, root: Option<&Path>, now: Timestamp) -> rusqlite::Result<()> {
+    if let Some(root) = root {
+        let bytes = root.as_os_str().as_bytes();
+        conn.execute("INSERT INTO meta (key, value) VALUES ('project', ?1)", params![bytes])?;
+    }
+    conn.execute("INSERT INTO meta (key, value) VALUES ('cleaned_at', ?1)", params![now.as_millis()])?;
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What must survive: the journal of every run, the children that a crash leaves behind, deferred work, trust.
+//!
+//! [`StateFolder`] is the place: the user's state folder, private to its user. [`Journal`] is the database of one
+//! project, and [`RunJournal`] the pen of one run in it: what it has recorded survives kill -9 of the process. Many
+//! processes may write at once; every write is one statement or one `BEGIN IMMEDIATE` transaction.
+//!
+//! It must not decide anything, print, or read the environment or the clock: folder, time and secrets come from the
+//! caller. Nothing is stored before it went through the redactor, no name from outside becomes part of a path, and a
+//! damaged database is named and left as it is.
+//!
+//! ```
+//! use backstop_core::{EventKind, Outcome, Redactor, Timestamp};
+//! use backstop_store::{Host, Journal, RunHeader, StateFolder};
+//! use std::sync::Arc;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let temp = tempfile::tempdir()?;
+//! # let (state, project) = (temp.path().join("state"), temp.path());
+//! let clock = Arc::new(|| Timestamp::from_millis(1_700_000_000_000));
+//! let folder = StateFolder::open(&state, clock, Arc::new(Redactor::default()))?;
+//! let journal = Journal::open(&folder, project)?;
+//!
+//! let header = RunHeader::new("exec", Host { pid: 7, start: 1 }, 0x7f3a);
+//! let started =
+//!     EventKind::RunStarted { operation: "npm ci".into(), folder: None, profile: None, parent: None };
+//! let run = journal.begin(header, vec![started])?;
+//! run.append(vec![EventKind::RunEnded {
+//!     outcome: Outcome::Done,
+//!     reason: None,
+//!     attempts: 1,
+//!     duration_ms: 12,
+//!     exit: Some(0),
+//!     next: None,
+//! }])?;
+//! assert_eq!(journal.load(run.id())?.len(), 2);
+//! # Ok(()) }
+//! ```
+
+mod begin;
+mod db;
+mod deferred;
+mod error;
+mod filesystem;
+mod fold;
+mod folder;
+mod journal;
+mod key;
+mod lost;
+mod masked;
+mod migrate;
+mod project;
+mod read;
+mod retention;
+mod row;
+mod run;
+mod schema;
+mod summary;
+mod user;
+
+pub use begin::RunHeader;
+pub use db::{CommitHook, CommitPoint};
+pub use deferred::{Deferred, DeferredId, DeferredIdError, DeferredWork};
+pub use error::StoreError;
+pub use fold::RunState;
+pub use folder::{Clock, StateFolder};
+pub use journal::Journal;
+pub use key::{KeyError, ProjectKey};
+pub use lost::{Child, Host, LostRun};
+pub use masked::masked;
+pub use project::Project;
+pub use read::{EventFilter, RecentAttempts, RunFilter};
+pub use retention::{Cleaned, Retention};
+pub use run::RunJournal;
+pub use summary::RunSummary;
+pub use user::{Nested, Trusted, UserStore};

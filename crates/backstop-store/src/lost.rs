@@ -1,0 +1,146 @@
+//! Runs whose Backstop is gone, and the processes that it left behind.
+//!
+//! A process is known by its id and its start time, never by its id alone: ids are used again. Nothing here looks at
+//! processes or ends them: the caller says who is alive.
+
+use crate::error::Trouble;
+use crate::row::append;
+use crate::summary::{COLUMNS, RunRow, read};
+use crate::{Journal, StoreError};
+use backstop_core::{EventKind, Outcome, RunId, SafeText};
+use rusqlite::{Connection, OptionalExtension};
+
+/// A Backstop process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Host {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, in the system's clock ticks since boot.
+    pub start: u64,
+}
+
+/// A process that an attempt has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Child {
+    /// The attempt, counted from 1.
+    pub attempt: u32,
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, in the system's clock ticks since boot.
+    pub start: u64,
+    /// Its process group.
+    pub group: i32,
+}
+
+/// A run that goes on by its record, while the process that wrote it is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostRun {
+    /// The run.
+    pub run: RunId,
+    /// What it ran.
+    pub operation: Option<SafeText>,
+    /// The attempt that was under way, counted from 1; the latest where there were several.
+    pub attempt: Option<u32>,
+    /// The processes that may still be there.
+    pub children: Vec<Child>,
+    /// The process that is gone.
+    pub host: Host,
+    version: u64,
+}
+
+impl Journal {
+    /// The runs that go on by their record while their host is not `alive`, oldest first. Costs one look into a small
+    /// index where there is none.
+    pub fn lost_runs(&self, alive: &dyn Fn(&Host) -> bool) -> Result<Vec<LostRun>, StoreError> {
+        let mut lost = Vec::new();
+        for row in self.open_rows()?.into_iter().filter(|row| !alive(&row.run.host)) {
+            let (attempts, children) =
+                self.db.read(|conn| Ok((open_attempts(conn, row.n)?, children(conn, row.n)?)))?;
+            lost.push(LostRun {
+                run: row.run.id,
+                operation: row.run.operation,
+                attempt: attempts.last().map(|(_, attempt)| *attempt),
+                children,
+                host: row.run.host,
+                version: row.run.events,
+            });
+        }
+        Ok(lost)
+    }
+
+    /// Ends a lost run: every attempt that was under way is `attempt.lost`, and the run `run.ended` with
+    /// [`Outcome::Lost`]. Returns false, and writes nothing, where somebody else was faster or the run has gone on.
+    pub fn close_lost(&self, lost: &LostRun) -> Result<bool, StoreError> {
+        let at = self.now();
+        self.write(|tx| {
+            let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1 AND version = ?2 AND state = 'open'");
+            let found = tx.query_row(&sql, (lost.run.to_string(), lost.version.cast_signed()), read);
+            let Some(mut row) = found.optional()? else { return Ok(false) };
+            let events = self.mask(ending(tx, &row)?)?;
+            append(tx, &mut row, events, at)?;
+            Ok(true)
+        })
+    }
+}
+
+/// The events that end a run whose host is gone.
+fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, Trouble> {
+    let mut kinds: Vec<EventKind> = open_attempts(conn, row.n)?
+        .into_iter()
+        .map(|(operation, attempt)| EventKind::AttemptLost {
+            operation,
+            attempt,
+            why: SafeText::new(format!("the Backstop process {} is gone", row.run.host.pid)),
+        })
+        .collect();
+    let last: Option<i64> =
+        conn.query_row("SELECT max(at) FROM events WHERE run = ?1", [row.n], |found| found.get(0))?;
+    let known = last.unwrap_or_default().saturating_sub(row.run.started_at.as_millis());
+    kinds.push(EventKind::RunEnded {
+        outcome: Outcome::Lost,
+        reason: row.run.reason,
+        attempts: row.run.attempts,
+        // How long it was seen to go on: when it ended nobody knows.
+        duration_ms: u64::try_from(known).unwrap_or(0),
+        exit: None,
+        next: None,
+    });
+    Ok(kinds)
+}
+
+/// Attempts of a run that began and did not end, in order.
+fn open_attempts(conn: &Connection, n: i64) -> Result<Vec<(SafeText, u32)>, Trouble> {
+    let mut statement = conn.prepare(
+        "SELECT body FROM events WHERE run = ?1 \
+         AND kind IN ('attempt.started', 'attempt.finished', 'attempt.lost') ORDER BY seq",
+    )?;
+    let mut rows = statement.query([n])?;
+    let mut open: Vec<(SafeText, u32)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let body: String = row.get(0)?;
+        match serde_json::from_str(&body) {
+            Ok(EventKind::AttemptStarted { operation, attempt }) => open.push((operation, attempt)),
+            Ok(
+                EventKind::AttemptFinished { operation, attempt, .. }
+                | EventKind::AttemptLost { operation, attempt, .. },
+            ) => open.retain(|known| *known != (operation.clone(), attempt)),
+            // What cannot be read is reported when the run is loaded; it must not keep a lost run open for ever.
+            _ => {}
+        }
+    }
+    Ok(open)
+}
+
+fn children(conn: &Connection, n: i64) -> rusqlite::Result<Vec<Child>> {
+    let mut statement =
+        conn.prepare("SELECT attempt, pid, start, process_group FROM children WHERE run = ?1")?;
+    let rows = statement.query_map([n], |row| {
+        Ok(Child {
+            attempt: row.get(0)?,
+            pid: row.get(1)?,
+            start: row.get::<_, i64>(2)?.cast_unsigned(),
+            group: row.get(3)?,
+        })
+    })?;
+    rows.collect()
+}

@@ -1,0 +1,137 @@
+//! Secrets are masked on their way in: nothing is stored before it went through here.
+
+use backstop_core::{EventKind, MASK, Redactor, SafeText};
+use serde_json::Value;
+
+/// Fields whose words are ours. A secret that happens to be one of them ("failed") tells nobody anything there, and
+/// masking it would make the event unreadable.
+const OUR_WORDS: &[&str] =
+    &["kind", "outcome", "reason", "reclassified", "action", "class", "severity", "retry", "parent"];
+
+/// Fields that hold a checked name in these kinds of events.
+const NAMES: &[&str] = &["provider", "budget"];
+
+/// What stands in place of a secret where only a name can stand.
+const NAME_MASK: &str = "redacted";
+
+/// An event as it is stored: what it says, and its text.
+pub(crate) struct Masked {
+    pub(crate) kind: EventKind,
+    pub(crate) body: String,
+}
+
+/// Masks every secret in an event.
+pub(crate) fn mask_event(redactor: &Redactor, kind: EventKind) -> serde_json::Result<Masked> {
+    let mut value = serde_json::to_value(&kind)?;
+    let names = matches!(
+        kind,
+        EventKind::GuardUpdated { .. }
+            | EventKind::GuardWaited { .. }
+            | EventKind::BudgetConsumed { .. }
+            | EventKind::BudgetRefunded { .. }
+            | EventKind::BudgetExhausted { .. }
+    );
+    let mut changed = false;
+    if let (true, Some(fields)) = (names, value.as_object_mut()) {
+        for (_, field) in fields.iter_mut().filter(|(key, _)| NAMES.contains(&key.as_str())) {
+            let secret = field.as_str().is_some_and(|text| redactor.redact(text) != text);
+            if secret {
+                *field = Value::from(NAME_MASK);
+                changed = true;
+            }
+        }
+    }
+    mask_value(redactor, &mut value, &mut changed);
+    let body = value.to_string();
+    let kind = if changed { serde_json::from_value(value)? } else { kind };
+    Ok(Masked { kind, body })
+}
+
+/// Events as they would be stored, for where they are told without being kept. What cannot be put into words is left out.
+pub fn masked(redactor: &Redactor, kinds: Vec<EventKind>) -> Vec<EventKind> {
+    kinds.into_iter().filter_map(|kind| mask_event(redactor, kind).ok()).map(|masked| masked.kind).collect()
+}
+
+fn mask_value(redactor: &Redactor, value: &mut Value, changed: &mut bool) {
+    match value {
+        Value::String(text) => {
+            if let std::borrow::Cow::Owned(masked) = redactor.redact(text) {
+                *changed |= *text != masked;
+                *text = masked;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_value(redactor, item, changed)),
+        Value::Object(fields) => {
+            for (key, field) in fields.iter_mut() {
+                if !(field.is_string() && OUR_WORDS.contains(&key.as_str())) {
+                    mask_value(redactor, field, changed);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Masks every secret in a text.
+pub(crate) fn mask_text(redactor: &Redactor, text: &SafeText) -> SafeText {
+    SafeText::new(redactor.redact(text.raw()))
+}
+
+/// Masks every secret in the words of a command. `--password` and its value are two words, and one secret.
+pub(crate) fn mask_argv(redactor: &Redactor, argv: &[String]) -> Vec<String> {
+    let mut masked: Vec<String> = argv.iter().map(|word| redactor.redact(word).into_owned()).collect();
+    for at in 1..argv.len() {
+        let (flag, value) = (&argv[at - 1], &argv[at]);
+        if flag.starts_with('-') && masked[at] == *value {
+            let together = format!("{flag} {value}");
+            if redactor.redact(&together) != format!("{} {value}", masked[at - 1]) {
+                masked[at] = MASK.to_owned();
+            }
+        }
+    }
+    masked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::{Fault, Outcome, Reason};
+
+    #[test]
+    fn a_secret_that_is_one_of_our_words_leaves_the_event_readable() {
+        let redactor = Redactor::new(["failed", "timeout", "error.classified", "openai"]);
+        let ended = EventKind::RunEnded {
+            outcome: Outcome::Failed,
+            reason: Some(Reason::Timeout),
+            attempts: 1,
+            duration_ms: 2,
+            exit: None,
+            next: Some("why it failed".into()),
+        };
+        let EventKind::RunEnded { outcome, reason, next, .. } = mask_event(&redactor, ended).unwrap().kind
+        else {
+            panic!("another kind")
+        };
+        assert_eq!((outcome, reason), (Outcome::Failed, Some(Reason::Timeout)));
+        assert_eq!(next.unwrap().raw(), "why it [redacted]");
+        let fault = EventKind::ErrorClassified {
+            operation: "openai".into(),
+            attempt: 1,
+            fault: Box::new(Fault::new(Reason::Timeout)),
+        };
+        assert!(mask_event(&redactor, fault).unwrap().body.contains("\"kind\":\"error.classified\""));
+        let guard = EventKind::GuardWaited { provider: "openai".parse().unwrap(), waited_ms: 1 };
+        let masked = mask_event(&redactor, guard).unwrap();
+        assert!(!masked.body.contains("openai") && masked.body.contains("redacted"), "{}", masked.body);
+    }
+
+    #[test]
+    fn a_secret_that_is_the_next_word_is_masked() {
+        let redactor = Redactor::new(["hunter2-canary"]);
+        let argv: Vec<String> = ["db", "--password", "sw0rdfish", "--name", "x", "-k", "hunter2-canary"]
+            .map(str::to_owned)
+            .to_vec();
+        let masked = mask_argv(&redactor, &argv);
+        assert_eq!(masked, ["db", "--password", MASK, "--name", "x", "-k", MASK]);
+    }
+}

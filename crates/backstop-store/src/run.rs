@@ -1,0 +1,90 @@
+//! The pen of one run.
+
+use crate::row;
+use crate::summary::RunRow;
+use crate::{Child, Host, Journal, StoreError};
+use backstop_core::{Event, EventKind, Record, RecordError, RunId};
+use rusqlite::params;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where the events of one run are recorded. It knows the version that it wrote last: where somebody else has written
+/// since, nothing is written and the answer is [`StoreError::Conflict`].
+pub struct RunJournal {
+    journal: Journal,
+    id: RunId,
+    row: Mutex<RunRow>,
+}
+
+impl std::fmt::Debug for RunJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunJournal").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl RunJournal {
+    pub(crate) fn new(journal: Journal, row: RunRow) -> Self {
+        Self { journal, id: row.run.id, row: Mutex::new(row) }
+    }
+
+    /// Opens a run that is there for appending. With the first events that `host` appends, it is the run's host.
+    pub fn resume(journal: &Journal, run: RunId, host: Host) -> Result<Self, StoreError> {
+        let mut row = journal
+            .row(run)?
+            .ok_or_else(|| StoreError::NoSuchRun { run, file: journal.file().to_owned() })?;
+        row.run.host = host;
+        Ok(Self::new(journal.clone(), row))
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> RunId {
+        self.id
+    }
+
+    /// The journal it is in.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// How many events this writer knows of: the version it expects.
+    pub fn version(&self) -> u64 {
+        self.row().run.events
+    }
+
+    fn row(&self) -> MutexGuard<'_, RunRow> {
+        self.row.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records these, in order, all or none. They are returned as they were stored, with secrets masked.
+    pub fn append(&self, kinds: Vec<EventKind>) -> Result<Vec<Event>, StoreError> {
+        if kinds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let masked = self.journal.mask(kinds)?;
+        let mut row = self.row();
+        let mut next = row.clone();
+        // Read under the lock, so that the times of a run's events do not go back where the clock did not.
+        let at = self.journal.now();
+        let events = self.journal.write(|tx| row::append(tx, &mut next, masked, at))?;
+        *row = next;
+        Ok(events)
+    }
+
+    /// Records a process that an attempt has started, so that a later Backstop can find it if this one dies. It is
+    /// forgotten when its attempt, or the run, has ended.
+    pub fn child_started(&self, child: Child) -> Result<(), StoreError> {
+        let n = self.row().n;
+        self.journal.write_one(|conn| {
+            conn.execute(
+                "INSERT INTO children (run, attempt, pid, start, process_group) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![n, child.attempt, child.pid, child.start.cast_signed(), child.group],
+            )
+        })?;
+        Ok(())
+    }
+}
+
+impl Record for RunJournal {
+    fn record(&self, kinds: Vec<EventKind>) -> Result<(), RecordError> {
+        self.append(kinds).map(|_| ()).map_err(|error| RecordError(error.to_string()))
+    }
+}

@@ -1,0 +1,86 @@
+//! The tables, version by version. A step that was released is never changed.
+
+use crate::migrate::Format;
+
+/// The database of one project.
+///
+/// `events.position` is the order in which events were committed; the run that holds the highest is never removed, so
+/// that positions are never used twice. A run is open while `state = 'open'`; two small partial indexes make it cheap
+/// to ask for the open runs and for the attempts of the last minutes.
+pub(crate) const PROJECT: Format = Format {
+    steps: &["
+CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
+CREATE TABLE runs (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    surface TEXT NOT NULL,
+    session TEXT,
+    caller TEXT,
+    parent TEXT,
+    host_pid INTEGER NOT NULL,
+    host_start INTEGER NOT NULL,
+    operation TEXT,
+    folder TEXT,
+    profile TEXT,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    outcome TEXT,
+    reason TEXT,
+    attempts INTEGER NOT NULL,
+    exit INTEGER,
+    duration_ms INTEGER,
+    next TEXT
+) STRICT;
+CREATE INDEX runs_open ON runs (n) WHERE state = 'open';
+CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    schema INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    reason TEXT,
+    attempt INTEGER,
+    body TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX events_of_run ON events (run, seq);
+CREATE INDEX events_attempts ON events (at, attempt) WHERE kind = 'attempt.started';
+CREATE TABLE children (
+    run INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    process_group INTEGER NOT NULL
+) STRICT;
+CREATE TABLE deferred (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run TEXT NOT NULL,
+    argv TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    runnable INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    until TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    UNIQUE (argv, folder)
+) STRICT;
+"],
+};
+
+/// The database of the user: what belongs to no project.
+pub(crate) const USER: Format = Format {
+    steps: &["
+CREATE TABLE trust (path BLOB PRIMARY KEY, hash TEXT NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE nested (
+    parent TEXT NOT NULL,
+    run TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (parent, run)
+) STRICT, WITHOUT ROWID;
+"],
+};

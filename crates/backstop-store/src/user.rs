@@ -1,0 +1,162 @@
+//! The database of the user: what belongs to no project.
+//!
+//! Which project files are trusted, and which runs have a run below them that retried already, so that retries do not
+//! multiply. It must not hold anything of one project's runs.
+
+use crate::db::Db;
+use crate::summary::{parsed, worded};
+use crate::{Clock, StateFolder, StoreError, schema};
+use backstop_core::{Reason, RunId, Timestamp};
+use rusqlite::{OptionalExtension, params};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A note of a nested run is of no use once its parent has ended; after this long it surely has.
+const NESTED_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The database of the user.
+pub struct UserStore {
+    db: Db,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for UserStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserStore").field("file", &self.db.file()).finish_non_exhaustive()
+    }
+}
+
+/// A file that is trusted as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trusted {
+    /// The file.
+    pub path: PathBuf,
+    /// The hash of what it held.
+    pub hash: String,
+    /// When it was trusted.
+    pub at: Timestamp,
+}
+
+/// A run below another one that retried already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nested {
+    /// The run below.
+    pub run: RunId,
+    /// How many attempts it made.
+    pub attempts: u32,
+    /// What went wrong there.
+    pub reason: Reason,
+}
+
+impl UserStore {
+    /// Opens the user's database, and makes it where it is missing.
+    pub fn open(folder: &StateFolder) -> Result<Self, StoreError> {
+        let db = Db::open(folder, folder.user_file(), &schema::USER, &|_| Ok(()))?;
+        Ok(Self { db, clock: Clock::clone(&folder.clock) })
+    }
+
+    /// Opens the user's database if there is one.
+    pub fn open_existing(folder: &StateFolder) -> Result<Option<Self>, StoreError> {
+        let db = Db::open_existing(folder, folder.user_file(), &schema::USER, &|_| Ok(()))?;
+        Ok(db.map(|db| Self { db, clock: Clock::clone(&folder.clock) }))
+    }
+
+    /// Where the database is.
+    pub fn file(&self) -> &Path {
+        self.db.file()
+    }
+
+    /// Reads the whole database and says what is wrong with it, if anything is.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.db.check()
+    }
+
+    /// Trusts a file as it is now.
+    pub fn trust(&self, path: &Path, hash: &str) -> Result<(), StoreError> {
+        let at = (self.clock)().as_millis();
+        self.db.write_one(None, |conn| {
+            conn.execute(
+                "INSERT INTO trust (path, hash, at) VALUES (?1, ?2, ?3) \
+                 ON CONFLICT (path) DO UPDATE SET hash = excluded.hash, at = excluded.at",
+                params![path.as_os_str().as_bytes(), hash, at],
+            )
+        })?;
+        Ok(())
+    }
+
+    /// Whether a file with this hash is trusted.
+    pub fn is_trusted(&self, path: &Path, hash: &str) -> Result<bool, StoreError> {
+        self.db.read(|conn| {
+            Ok(conn.query_row(
+                "SELECT EXISTS (SELECT 1 FROM trust WHERE path = ?1 AND hash = ?2)",
+                params![path.as_os_str().as_bytes(), hash],
+                |row| row.get(0),
+            )?)
+        })
+    }
+
+    /// Trusts a file no longer; says whether it was trusted.
+    pub fn revoke(&self, path: &Path) -> Result<bool, StoreError> {
+        let path = path.as_os_str().as_bytes();
+        self.db.write_one(None, |conn| {
+            Ok(conn.execute("DELETE FROM trust WHERE path = ?1", params![path])? == 1)
+        })
+    }
+
+    /// All files that are trusted, in the order of their paths.
+    pub fn trusted(&self) -> Result<Vec<Trusted>, StoreError> {
+        self.db.read(|conn| {
+            let mut statement = conn.prepare("SELECT path, hash, at FROM trust ORDER BY path")?;
+            let rows = statement.query_map([], |row| {
+                let path: Vec<u8> = row.get(0)?;
+                Ok(Trusted {
+                    path: PathBuf::from(OsStr::from_bytes(&path)),
+                    hash: row.get(1)?,
+                    at: Timestamp::from_millis(row.get(2)?),
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Notes that `run`, below `parent`, made this many attempts. Notes that are of no use any more go.
+    pub fn note_nested(
+        &self,
+        parent: RunId,
+        run: RunId,
+        attempts: u32,
+        reason: Reason,
+    ) -> Result<(), StoreError> {
+        let now = (self.clock)();
+        let keep = i64::try_from(NESTED_KEEP.as_millis()).unwrap_or(i64::MAX);
+        self.db.write(None, |tx| {
+            // A clock that jumped leaves notes on either side of now.
+            let (from, to) = (now.as_millis().saturating_sub(keep), now.as_millis().saturating_add(keep));
+            tx.execute("DELETE FROM nested WHERE at NOT BETWEEN ?1 AND ?2", [from, to])?;
+            tx.execute(
+                "INSERT INTO nested (parent, run, attempts, reason, at) VALUES (?1, ?2, ?3, ?4, ?5) \
+                 ON CONFLICT (parent, run) DO UPDATE SET attempts = max(attempts, excluded.attempts), \
+                 reason = excluded.reason, at = excluded.at",
+                params![parent.to_string(), run.to_string(), attempts, reason.code(), now.as_millis()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// The run below `parent` that made the most attempts, if one did.
+    pub fn nested(&self, parent: RunId) -> Result<Option<Nested>, StoreError> {
+        self.db.read(|conn| {
+            let found = conn.query_row(
+                "SELECT run, attempts, reason FROM nested WHERE parent = ?1 ORDER BY attempts DESC, run LIMIT 1",
+                [parent.to_string()],
+                |row| {
+                    let reason = worded(row, 2, Reason::from_code)?;
+                    Ok(Nested { run: parsed(row, 0)?, attempts: row.get(1)?, reason })
+                },
+            );
+            Ok(found.optional()?)
+        })
+    }
+}
