@@ -89,15 +89,24 @@ pub fn parse_size(given: &str) -> Result<u64, QuantityError> {
 }
 
 /// As people read it: `340 ms`, `1.1 s`, `41 s`, `4m 20s`, `2h 05m`, `3d 4h`.
-pub fn shown(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match () {
-        () if duration < Duration::from_millis(1000) => format!("{} ms", duration.as_millis()),
-        () if duration < Duration::from_millis(9950) => format!("{:.1} s", duration.as_secs_f64()),
-        () if seconds < 60 => format!("{} s", (duration.as_secs_f64().round() as u64).min(59)),
-        () if seconds < 3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
-        () if seconds < 86_400 => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
-        () => format!("{}d {}h", seconds / 86_400, seconds % 86_400 / 3600),
+pub fn shown(of: Duration) -> String {
+    let ms = of.as_millis();
+    let tenths = (ms + 50) / 100;
+    let seconds = (ms + 500) / 1_000;
+    let minutes = seconds / 60;
+    let hours = minutes / 60;
+    if ms < 1_000 {
+        format!("{ms} ms")
+    } else if tenths < 100 && !tenths.is_multiple_of(10) {
+        format!("{}.{} s", tenths / 10, tenths % 10)
+    } else if seconds < 60 {
+        format!("{seconds} s")
+    } else if minutes < 60 {
+        format!("{minutes}m {:02}s", seconds % 60)
+    } else if hours < 24 {
+        format!("{hours}h {:02}m", minutes % 60)
+    } else {
+        format!("{}d {}h", hours / 24, hours % 24)
     }
 }
 
@@ -141,20 +150,25 @@ mod tests {
     }
 
     #[test]
-    fn shows_what_people_read() {
-        for (millis, want) in [
-            (0, "0 ms"),
-            (340, "340 ms"),
-            (1100, "1.1 s"),
-            (9960, "10 s"),
-            (41_000, "41 s"),
-            (59_900, "59 s"),
-            (260_000, "4m 20s"),
-            (7_500_000, "2h 05m"),
-            (273_600_000, "3d 4h"),
-        ] {
-            assert_eq!(shown(Duration::from_millis(millis)), want);
-        }
+    fn each_length_has_its_unit() {
+        let text = |ms| shown(Duration::from_millis(ms));
+        assert_eq!(text(0), "0 ms");
+        assert_eq!(text(340), "340 ms");
+        assert_eq!(text(999), "999 ms");
+        assert_eq!(text(1_000), "1 s");
+        assert_eq!(text(1_149), "1.1 s");
+        assert_eq!(text(9_949), "9.9 s");
+        assert_eq!(text(9_950), "10 s");
+        assert_eq!(text(41_400), "41 s");
+        assert_eq!(text(59_500), "1m 00s");
+        assert_eq!(text(260_000), "4m 20s");
+        assert_eq!(text(3_599_400), "59m 59s");
+        assert_eq!(text(3_599_500), "1h 00m");
+        assert_eq!(text(7_500_000), "2h 05m");
+        assert_eq!(text(86_399_000), "23h 59m");
+        assert_eq!(text(86_400_000), "1d 0h");
+        assert_eq!(text(3 * 86_400_000 + 4 * 3_600_000), "3d 4h");
+        assert!(!shown(Duration::MAX).is_empty());
     }
 
     proptest! {

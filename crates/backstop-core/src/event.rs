@@ -333,6 +333,9 @@ pub enum EventKind {
 macro_rules! kind_names {
     ($($variant:ident = $name:literal),* $(,)?) => {
         impl EventKind {
+            /// The names of all kinds.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
             /// The name as it is written in outputs: `error.classified`.
             pub fn name(&self) -> &'static str {
                 match self { $(Self::$variant { .. } => $name),* }

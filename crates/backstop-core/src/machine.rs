@@ -436,6 +436,7 @@ impl Ending {
 /// Why a reason has no second attempt.
 fn once(reason: Reason) -> &'static str {
     match reason.retry() {
+        _ if reason == Reason::Unknown => "what nobody knows is not repeated",
         Retry::No => "the same again would fail again",
         Retry::Changed => "only a change can cure it",
         Retry::Later => "it is tried again when its cause is gone",
@@ -559,7 +560,7 @@ mod tests {
         };
         assert_eq!(
             decide(None, &fault).why,
-            "rate_limited has 4 attempts in profile command, 1 used; wait 1.0 s; the server asks for 41 s, which is longer"
+            "rate_limited has 4 attempts in profile command, 1 used; wait 1 s; the server asks for 41 s, which is longer"
         );
         assert!(
             matches!(decide(Some(60), &fault).action, Action::Retry { after, .. } if after.as_secs() == 41)

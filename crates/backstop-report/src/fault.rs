@@ -67,10 +67,13 @@ pub fn summary(fault: &Fault) -> String {
             format!("missing: {}", names(facts.missing.as_slice()))
         }
         Reason::Timeout if facts.last_activity.is_some() => {
-            format!(
-                "last activity: {}",
-                facts.last_activity.as_ref().map(|a| a.line(LINE_CHARS_MAX)).unwrap_or_default()
-            )
+            let last = facts.last_activity.as_ref().map(|a| a.line(LINE_CHARS_MAX)).unwrap_or_default();
+            match &fault.cause {
+                Some(cause) if cause.raw() != last => {
+                    format!("{}; last activity: {last}", cause.line(LINE_CHARS_MAX))
+                }
+                _ => format!("last activity: {last}"),
+            }
         }
         reason if reason.retryable() && facts.retry_after_seconds.is_some() => {
             format!("the server asks to wait {} s", facts.retry_after_seconds.unwrap_or_default())
@@ -129,10 +132,7 @@ fn problems(fault: &Fault) -> String {
 }
 
 fn names(list: &[SafeText]) -> String {
-    let shown: Vec<String> = list.iter().take(NAMES_MAX).map(|name| name.line(80)).collect();
-    let rest = list.len().saturating_sub(NAMES_MAX);
-    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!("{}{more}", shown.join(", "))
+    crate::list::names(list, NAMES_MAX, 80)
 }
 
 /// A fault, or a success, as JSON. `reason` is null for a success.

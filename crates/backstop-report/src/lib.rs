@@ -1,19 +1,50 @@
 //! What people read. Every template lives here, and text from outside is escaped for where it goes.
 //!
-//! It must not print, decide or look anything up: values in, text out. The three things it renders are a [`Fault`], the
-//! taxonomy as a table, and the page of one [`Reason`].
+//! It must not print, decide or look anything up: values in, text out. What it renders:
+//!
+//! - a [`Fault`], the taxonomy as a table, and the page of one [`Reason`];
+//! - a [`Notice`]: each text about a tool call or a phase that failed, for a terminal, for Markdown and as JSON, and the
+//!   [`failure_report`] for programs;
+//! - guidance: what the one who tries again is told ([`retry_guidance`]), what a person does ([`user_actions`]);
+//! - a run: its lines while it goes on, its events, and its story afterwards ([`RunStory`]).
 //!
 //! [`Fault`]: backstop_core::Fault
 //! [`Reason`]: backstop_core::Reason
 
 mod fault;
+mod guidance;
 mod json;
+mod list;
+mod notice;
+mod phase;
 mod reasons;
+mod run;
+#[cfg(test)]
+mod samples;
 mod style;
 mod table;
+mod tool;
 
 pub use fault::{fault, fault_json, success, summary};
+pub use guidance::{GuidanceContext, retry_guidance, user_actions};
 pub use json::{JSON_SCHEMA, to_json};
+pub use notice::Notice;
+pub use phase::{
+    Batch, BatchPhase, BatchState, CircularDependency, ConflictFile, DependencyMissing, FileConflict,
+    FreshStart, LineRange, Phase, PhaseError, PhaseRetry, PlanInvalid, batch_multiple_failures,
+    batch_partial_failure, batch_retry, circular_dependency, dependency_missing, file_conflict, fresh_start,
+    phase_error, phase_retry, plan_invalid,
+};
 pub use reasons::{reason_page, reasons_json, reasons_markdown, reasons_table};
+pub use run::{
+    AttemptStory, Ending, Entry, RunRow, RunStory, attempt_failed, done, duration, event_emit, event_gdd,
+    event_line, gave_up, retrying, runs_table, story, story_json, story_markdown,
+};
 pub use style::Style;
 pub use table::table;
+pub use tool::{
+    Advice, CacheMissing, ExecutionFailure, FailedItem, InvalidParameters, Param, PartialSuccess, ToolError,
+    ToolKind, ToolNotFound, ToolTimeout, cache_missing, execution_failure, failure_report,
+    failure_suggestion, generic_error, invalid_parameters, partial_success, tool_advice, tool_kind,
+    tool_not_found, tool_timeout,
+};

@@ -88,7 +88,8 @@ fn also_called(reason: Reason) -> Vec<&'static str> {
     names
 }
 
-fn sentence(text: &str) -> String {
+/// The text with its first letter raised.
+pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,0 +1,88 @@
+//! How a failure shows, and what a person does when trying again did not help.
+
+use backstop_core::Reason;
+
+/// What a person does when trying again did not help. Never empty.
+pub fn user_actions(reason: Reason) -> &'static [&'static str] {
+    match reason {
+        Reason::TestFailure => &[
+            "Read the failures yourself, the first assertion first",
+            "Run the tests several times unchanged: some may be flaky",
+            "Ask whether the tests still describe what the code should do",
+        ],
+        Reason::LintError => &[
+            "Read the rules that are broken, and what they protect from",
+            "Switch off a rule that does not suit the project, in its configuration",
+            "Look for two configurations that contradict each other",
+        ],
+        Reason::TypecheckError => &[
+            "Compare the type definitions with their use",
+            "Look for packages of type definitions that are not installed",
+            "Check the type checker's configuration: tsconfig.json, mypy.ini, pyproject.toml",
+        ],
+        Reason::FormatError => &[
+            "Run the formatter by hand and look at what it changes",
+            "Check that the agent and the gate use the same version and configuration",
+        ],
+        Reason::Timeout => &[
+            "Raise the time limit, if the work deserves it",
+            "Split the phase into smaller ones",
+            "Look for an endless loop, or for something that waits for input",
+        ],
+        Reason::VerificationMismatch => &[
+            "Read the agent's log, from the last gate it ran",
+            "Look for races: things that pass or fail by their order",
+            "Check that nothing outside the phase changed in between",
+        ],
+        Reason::TaskIncomplete => &[
+            "See which tasks are open, and whether the plan says clearly what they ask",
+            "Split the phase, or give the open tasks a phase of their own",
+        ],
+        Reason::ParseError => &[
+            "Look at the raw result in the log: it may have been cut short",
+            "Check that the agent is told the form in which it has to answer",
+        ],
+        _ => reason.info().next_steps,
+    }
+}
+
+/// How a failure of a phase shows, where there is more to say than its possible causes.
+pub(crate) fn symptoms(reason: Reason) -> Option<&'static [&'static str]> {
+    Some(match reason {
+        Reason::TestFailure => {
+            &["The test command ended with a code other than 0", "At least one test failed"]
+        }
+        Reason::LintError => {
+            &["The linter ended with a code other than 0", "At least one of its rules is broken"]
+        }
+        Reason::TypecheckError => {
+            &["The type checker ended with a code other than 0", "Types do not fit, or are missing"]
+        }
+        Reason::FormatError => &[
+            "The formatter's check ended with a code other than 0",
+            "At least one file would be changed by it",
+        ],
+        Reason::Timeout => {
+            &["The agent gave no result within its time limit", "It may have hung on one of its tasks"]
+        }
+        Reason::VerificationMismatch => {
+            &["The agent reported success", "The gates, run afresh after it, did not pass"]
+        }
+        Reason::TaskIncomplete => &["The agent ended by itself", "Some of the phase's tasks are not done"],
+        Reason::ParseError => &["The agent ended by itself", "Its result is not in the agreed form"],
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_something_to_do() {
+        for reason in Reason::all() {
+            assert!(!user_actions(reason).is_empty(), "{reason}");
+            assert!(user_actions(reason).iter().all(|action| !action.ends_with('.')), "{reason}");
+        }
+    }
+}

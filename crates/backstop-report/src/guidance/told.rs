@@ -1,0 +1,110 @@
+//! The parts of guidance that come from facts.
+
+use super::GuidanceContext;
+use crate::list::more;
+use crate::notice::code_span;
+use backstop_core::{Facts, SafeText};
+
+/// How many names are told before "and n more".
+const NAMES_MAX: usize = 5;
+/// How much of a name is told.
+const NAME_CHARS_MAX: usize = 100;
+
+/// Facts and context, as parts of sentences.
+pub(super) struct Told<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) context: &'a GuidanceContext,
+}
+
+/// One name, or what stands in its place.
+pub(super) fn name(given: Option<&SafeText>, otherwise: &str) -> String {
+    match given {
+        Some(text) if !text.raw().trim().is_empty() => code_span(text, NAME_CHARS_MAX),
+        _ => otherwise.to_owned(),
+    }
+}
+
+/// `before` and the names, or nothing.
+pub(super) fn names(before: &str, list: &[SafeText]) -> String {
+    let list: Vec<&SafeText> = list.iter().filter(|text| !text.raw().trim().is_empty()).collect();
+    if list.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<String> =
+        list.iter().take(NAMES_MAX).map(|text| code_span(text, NAME_CHARS_MAX)).collect();
+    format!("{before}{}{}", shown.join(", "), more(list.len(), NAMES_MAX))
+}
+
+impl Told<'_> {
+    /// ` in a, b`, with the line where there is one file.
+    pub(super) fn places(&self) -> String {
+        let line = match (self.facts.line, self.facts.files.len()) {
+            (Some(line), 1) => format!(", line {line}"),
+            _ => String::new(),
+        };
+        match names(" in ", &self.facts.files) {
+            places if places.is_empty() => places,
+            places => format!("{places}{line}"),
+        }
+    }
+
+    /// `: a, b`.
+    pub(super) fn tests(&self) -> String {
+        names(": ", &self.facts.failed_tests)
+    }
+
+    /// ` (rules: a, b)`.
+    pub(super) fn rules(&self) -> String {
+        match names("", &self.facts.rules) {
+            rules if rules.is_empty() => rules,
+            rules => format!(" ({rules})"),
+        }
+    }
+
+    /// ` Expected a, found b.`
+    pub(super) fn difference(&self) -> String {
+        match (&self.facts.expected, &self.facts.actual) {
+            (Some(expected), Some(actual)) => {
+                format!(
+                    " Expected {}, found {}.",
+                    name(Some(expected), "nothing"),
+                    name(Some(actual), "nothing")
+                )
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// ` Run X to see what is left.`
+    pub(super) fn check(&self) -> String {
+        match &self.context.check {
+            Some(command) if !command.raw().trim().is_empty() => {
+                format!(
+                    " Run {} to see what is left, and run it once more at the end.",
+                    name(Some(command), "")
+                )
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// ` Y puts most of it right by itself.`
+    pub(super) fn fix(&self) -> String {
+        match &self.context.fix {
+            Some(command) if !command.raw().trim().is_empty() => {
+                format!(" {} puts much of it right by itself; run it first.", name(Some(command), ""))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The provider, or "the provider".
+    pub(super) fn provider(&self) -> String {
+        name(self.facts.provider.as_ref(), "the provider")
+    }
+
+    /// ` of X`, where the file is known.
+    pub(super) fn first_file(&self, otherwise: &str) -> String {
+        name(self.facts.files.first(), otherwise)
+    }
+}

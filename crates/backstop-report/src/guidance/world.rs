@@ -1,0 +1,134 @@
+//! Guidance about the world that the work meets: requests, tools, the machine and those who share it.
+
+use super::told::{Told, name, names};
+use crate::duration;
+use backstop_core::Reason;
+use std::time::Duration;
+
+/// Requests and tools.
+pub(super) fn request(reason: Reason, told: &Told) -> Option<String> {
+    let facts = told.facts;
+    let provider = told.provider();
+    let wait = facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    Some(match reason {
+        Reason::RateLimited => format!(
+            "The limit of {provider} was reached; the wait{} is over when you read this. Go on where you were, with fewer \
+             and larger requests.",
+            wait.map(|wait| format!(" of {}", duration(wait))).unwrap_or_default()
+        ),
+        Reason::QuotaExhausted => format!(
+            "The allowance of {provider} is used up, and no short wait brings it back. Stop here, and report what is done \
+             and what is not{}.",
+            names("; it is raised at ", facts.renewal.as_slice())
+        ),
+        Reason::ContentPolicy => format!(
+            "{provider} refused the content. Do not send it again unchanged: leave out or reword the part it refused."
+        ),
+        Reason::NetworkTransient => {
+            "The connection failed in passing. Repeat the step that failed; what came before it still holds.".to_owned()
+        }
+        Reason::NetworkPermanent => format!(
+            "The address cannot be reached{}. Repeating will not change that: check host, proxy and certificate, or work \
+             without it and say so.",
+            names(": ", facts.missing.as_slice())
+        ),
+        Reason::ServiceDown => format!(
+            "A service that the work needs does not answer{}. Go on once it does; do not replace it by a stand-in.",
+            names(": ", facts.provider.as_slice())
+        ),
+        Reason::ContextOverflow => {
+            "The conversation had become too long, and its oldest part was dropped. Read again what you need from the files, \
+             and ask tools for less output."
+                .to_owned()
+        }
+        Reason::AuthError => format!(
+            "{provider} did not accept the credential{}. Do not try again and do not look for another one: a person has to \
+             renew it{}.",
+            names(" in ", facts.credential.as_slice()),
+            names(" at ", facts.renewal.as_slice())
+        ),
+        Reason::PermissionDenied => format!(
+            "This is not allowed here{}. Stay within the folders and scopes you were given; do not change rights to get past it.",
+            names(": ", &told.facts.files)
+        ),
+        Reason::Validation => format!(
+            "The request was refused as it stands{}.{} Correct it before you send it again.",
+            told.rules(),
+            told.difference()
+        ),
+        Reason::InvalidParameters => format!(
+            "The call's parameters do not fit{}.{} Read the tool's schema, then give every required value in its type.",
+            names(": ", facts.missing.as_slice()),
+            told.difference()
+        ),
+        Reason::InvalidUsage => format!(
+            "The command line or its configuration is wrong{}. Read the command's help before you type it again.",
+            told.places()
+        ),
+        Reason::ToolNotFound => format!(
+            "There is no such tool{}. Use a name from the list of tools, spelt as it is there; do not guess another.",
+            names(": ", facts.missing.as_slice())
+        ),
+        Reason::ToolFailed => {
+            "The tool reported an error. Read its message, refresh what the call refers to, and repeat it only if a second \
+             time does no harm."
+                .to_owned()
+        }
+        Reason::CacheInvalid => {
+            "The list of tools could not be read and is made anew. Look up the tool again before you call it.".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// The machine and those who share it.
+pub(super) fn machine(reason: Reason, told: &Told) -> Option<String> {
+    Some(match reason {
+        Reason::ResourceContention => format!(
+            "Somebody else held what you need{}. Try again now; do not remove a lock whose owner is alive.",
+            names(": ", &told.facts.files)
+        ),
+        Reason::DependencyMissing => format!(
+            "{} is not installed. Do not work round it: it has to be installed first{}.",
+            name(told.facts.missing.as_ref(), "Something the work needs"),
+            match &told.context.fix {
+                Some(command) => names(", with ", std::slice::from_ref(command)),
+                None => String::new(),
+            }
+        ),
+        Reason::OutOfMemory => {
+            "Memory ran out. Do less at once: fewer parallel jobs, smaller inputs, one test file at a time.".to_owned()
+        }
+        Reason::DiskFull => format!(
+            "The disk is full{}. Write nothing large, and remove only files that you made yourself in this attempt.",
+            names(": ", &told.facts.files)
+        ),
+        Reason::ResourceExhausted => {
+            "A limit of the system was reached. Do less at once, and close what you no longer use.".to_owned()
+        }
+        Reason::SecurityBreach => {
+            "A breach of security was reported. Do nothing further, change nothing, and wait for a person.".to_owned()
+        }
+        Reason::DataLoss => {
+            "A loss of data was reported. Do nothing further, leave what remains as it is, and wait for a person.".to_owned()
+        }
+        Reason::Interrupted => {
+            "The last attempt was stopped from outside, not by a mistake. Look at what is already there, then finish it."
+                .to_owned()
+        }
+        Reason::FileConflict => format!(
+            "Your change meets another one{}. Keep both intentions: start from the version that is there now, and make your \
+             change again on top of it.",
+            told.places()
+        ),
+        Reason::VcsError => {
+            "Git refused. Run `git status`, do what it names, and neither force nor discard anything that is not yours."
+                .to_owned()
+        }
+        Reason::StateInvalid => format!(
+            "The record {} cannot be read. Do not repair it by guessing; a person corrects it or starts fresh.",
+            told.first_file("of this run")
+        ),
+        _ => return None,
+    })
+}

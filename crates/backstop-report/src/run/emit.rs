@@ -1,0 +1,46 @@
+//! Events in the FTL seed's words: `EMIT: TOOL_FAILURE tool=… error=…`.
+
+use super::event::said;
+use super::line::short_cause;
+use backstop_core::{Event, EventKind, Outcome, SafeText};
+
+/// How much of a value is written.
+const VALUE_CHARS_MAX: usize = 300;
+
+/// The line for this event, where the seed has words for it: failures, states, recoveries, overrides and endings.
+pub fn event_emit(event: &Event) -> Option<String> {
+    let line = match &event.kind {
+        EventKind::ErrorClassified { operation, fault, .. } => {
+            let error = match &fault.cause {
+                Some(cause) if !cause.raw().trim().is_empty() => cause.line(VALUE_CHARS_MAX),
+                _ => short_cause(fault).unwrap_or_else(|| fault.reason.code().to_owned()),
+            };
+            format!("TOOL_FAILURE tool={} error={}", value(operation.raw()), value(&error))
+        }
+        EventKind::StateEntered { state, error_type } => {
+            let error =
+                error_type.as_ref().map(|error| format!(" error_type={}", value(error))).unwrap_or_default();
+            format!("STATE_ENTRY state={}{error}", value(state))
+        }
+        EventKind::RecoveryAttempted { strategy, success, .. } => {
+            format!("RECOVERY_ATTEMPT strategy={} success={success}", value(strategy))
+        }
+        EventKind::RunEnded { outcome: Outcome::Done, .. } => return None,
+        EventKind::RunEnded { .. } => quoted(&format!("Run ended: {}", said(&event.kind))),
+        EventKind::RunHalted { .. } => quoted(&format!("Run halted: {}", said(&event.kind))),
+        EventKind::Override { .. } => quoted(&format!("Override: {}", said(&event.kind))),
+        _ => return None,
+    };
+    Some(format!("EMIT: {line}"))
+}
+
+/// A value: in quotes where it would not be read back as one word otherwise.
+fn value(text: &str) -> String {
+    let text = SafeText::from(text).line(VALUE_CHARS_MAX);
+    let plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '=' | '\\' | '`');
+    if !text.is_empty() && text.chars().all(plain) { text } else { quoted(&text) }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

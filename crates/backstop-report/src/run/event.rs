@@ -1,0 +1,105 @@
+//! One line for each event, for people.
+
+use super::line::short_cause;
+use super::{clock, decided, duration};
+use crate::{Style, list};
+use backstop_core::{Event, EventKind, SafeText};
+use std::time::Duration;
+
+/// How much of a text is shown.
+const TEXT_CHARS_MAX: usize = 120;
+
+/// One line: when, its place, its kind, and what it says.
+pub fn event_line(event: &Event, style: Style) -> String {
+    let said = SafeText::new(said(&event.kind)).line(TEXT_CHARS_MAX * 4);
+    let line =
+        format!("{} {:>4} {:<22} {}", clock(event.at), event.seq, event.kind.name(), style.marks(&said));
+    line.trim_end().to_owned()
+}
+
+/// What an event says, in one line without escapes that a terminal would act on.
+pub(super) fn said(kind: &EventKind) -> String {
+    let text = |text: &SafeText| text.line(TEXT_CHARS_MAX);
+    let ms = |ms: u64| duration(Duration::from_millis(ms));
+    let own = |text: &str| SafeText::from(text).line(TEXT_CHARS_MAX);
+    match kind {
+        EventKind::RunStarted { operation, folder, .. } => match folder {
+            Some(folder) => format!("{} in {}", text(operation), text(folder)),
+            None => text(operation),
+        },
+        EventKind::RunEnded { outcome, reason, attempts, duration_ms, .. } => {
+            let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!(
+                "{outcome}{why} after {} and {}",
+                list::count((*attempts).into(), "attempt", "attempts"),
+                ms(*duration_ms)
+            )
+        }
+        EventKind::RunHalted { reason, resume } => format!("{reason}; continue with {}", own(resume)),
+        EventKind::RunResumed {} => "the run goes on".to_owned(),
+        EventKind::AttemptStarted { operation, attempt } => {
+            format!("attempt {attempt} of {}", text(operation))
+        }
+        EventKind::AttemptFinished { operation, attempt, success, duration_ms, exit, signal, .. } => {
+            let how = how(*exit, signal.as_deref()).map(|how| format!(", {how}")).unwrap_or_default();
+            let end = if *success { "succeeded" } else { "failed" };
+            format!("attempt {attempt} of {} {end} after {}{how}", text(operation), ms(*duration_ms))
+        }
+        EventKind::AttemptLost { operation, attempt, why } => {
+            format!("attempt {attempt} of {}: how it ended is not known: {}", text(operation), text(why))
+        }
+        EventKind::ErrorClassified { operation, attempt, fault } => {
+            let cause = short_cause(fault).map(|cause| format!(": {cause}")).unwrap_or_default();
+            format!("attempt {attempt} of {}: {} ({}){cause}", text(operation), fault.reason, fault.class)
+        }
+        EventKind::DecisionMade { decision, reclassified, .. } => {
+            let now = reclassified.map(|reason| format!("; from now on it is {reason}")).unwrap_or_default();
+            format!("{}: {}{now}", decided(decision).terminal(Style::PLAIN), own(&decision.why))
+        }
+        EventKind::RecoveryAttempted { strategy, success, .. } => {
+            format!("{}: {}", own(strategy), if *success { "it helped" } else { "it did not help" })
+        }
+        EventKind::GuardUpdated { provider, until: Some(until) } => {
+            format!("{provider} is closed until {until}")
+        }
+        EventKind::GuardUpdated { provider, until: None } => format!("{provider} is open"),
+        EventKind::GuardWaited { provider, waited_ms } => format!("waited {} for {provider}", ms(*waited_ms)),
+        EventKind::BudgetConsumed { budget, units, remaining } => {
+            format!("{budget}: {units} taken, {remaining} left")
+        }
+        EventKind::BudgetRefunded { budget, units, remaining } => {
+            format!("{budget}: {units} given back, {remaining} left")
+        }
+        EventKind::BudgetExhausted { budget } => format!("{budget}: nothing left"),
+        EventKind::GateFinished { gate, passed } => {
+            format!("{} {}", own(gate), if *passed { "passed" } else { "failed" })
+        }
+        EventKind::IntegrationStarted { operation } => text(operation),
+        EventKind::IntegrationFinished { operation, tip } => {
+            format!("{}, the tip is {}", text(operation), own(tip))
+        }
+        EventKind::IntegrationConflicted { operation, files } => {
+            let files: Vec<SafeText> = files.iter().map(|file| SafeText::from(file.as_str())).collect();
+            format!("{} conflicts in {}", text(operation), list::names(&files, 4, 80))
+        }
+        EventKind::CommitMade { operation, sha } => format!("{} for {}", own(sha), text(operation)),
+        EventKind::StateEntered { state, error_type } => match error_type {
+            Some(error) => format!("{} ({})", own(state), own(error)),
+            None => own(state),
+        },
+        EventKind::Override { by, what, rationale } => {
+            format!("{} by {}: {}", text(what), text(by), text(rationale))
+        }
+        EventKind::Notified { sink } => format!("through {}", own(sink)),
+        EventKind::Deferred { operation, until } => format!("{} until {}", text(operation), own(until)),
+    }
+}
+
+/// `exit 1`, `SIGKILL`.
+pub(super) fn how(exit: Option<i64>, signal: Option<&str>) -> Option<String> {
+    match (signal, exit) {
+        (Some(signal), _) => Some(SafeText::from(signal).line(20)),
+        (None, Some(exit)) => Some(format!("exit {exit}")),
+        (None, None) => None,
+    }
+}

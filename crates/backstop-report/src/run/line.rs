@@ -1,0 +1,160 @@
+//! What `exec` says while it works: one line for each thing that happens.
+
+use super::duration;
+use crate::list::{count, cut};
+use crate::{Style, summary};
+use backstop_core::{Action, Decision, Fault, RunId, SafeText};
+use std::time::Duration;
+
+/// How much of a cause is shown.
+const CAUSE_CHARS_MAX: usize = 100;
+/// How much of a why or a next step is shown.
+const LINE_CHARS_MAX: usize = 300;
+
+/// `attempt 1 failed: network_transient (npm error code ECONNRESET, rule npm.econnreset)`.
+pub fn attempt_failed(attempt: u32, fault: &Fault, style: Style) -> String {
+    let rule = fault
+        .evidence
+        .first()
+        .map(|evidence| format!("rule {}", SafeText::from(evidence.rule.as_str()).line(60)));
+    let parts: Vec<String> = short_cause(fault).into_iter().chain(rule).collect();
+    let because = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    format!("attempt {attempt} failed: {}{}", style.bad(fault.reason.code()), style.marks(&because))
+}
+
+/// `retrying in 1.1 s (attempt 2 of 4) · Ctrl-C to stop`.
+pub fn retrying(after: Duration, attempt: u32, of: u32, style: Style) -> String {
+    let when = if after.is_zero() { "now".to_owned() } else { format!("in {}", duration(after)) };
+    format!("retrying {when} (attempt {attempt} of {of}){}{}", style.dot(), style.faint("Ctrl-C to stop"))
+}
+
+/// ``done on attempt 2 · 41 s · `backstop explain r-7f3a` tells the story``.
+pub fn done(attempt: u32, total: Duration, run: RunId, style: Style) -> String {
+    let dot = style.dot();
+    format!("{} on attempt {attempt}{dot}{}{dot}{}", style.good("done"), duration(total), story_command(run))
+}
+
+/// What it is in the end, why nothing more is tried, and what to do next.
+pub fn gave_up(
+    fault: &Fault,
+    decision: &Decision,
+    attempts: u32,
+    total: Duration,
+    run: RunId,
+    next: Option<&SafeText>,
+    style: Style,
+) -> String {
+    let dot = style.dot();
+    let (head, label) = match decision.action {
+        Action::Defer { .. } => ("deferred", "put aside"),
+        Action::Confirm { .. } => ("unconfirmed", "not repeated by itself"),
+        Action::UsePartial => ("partial", "going on with what there is"),
+        Action::Block => ("blocked", "not tried again"),
+        Action::Halt => ("halted", "not tried again"),
+        _ => ("failed", "not tried again"),
+    };
+    let cause = short_cause(fault).map(|cause| format!(": {}", style.marks(&cause))).unwrap_or_default();
+    let mut out = format!(
+        "{head} after {}{dot}{}{dot}{} ({}){cause}\n",
+        count(attempts.into(), "attempt", "attempts"),
+        duration(total),
+        style.bad(fault.reason.code()),
+        fault.class,
+    );
+    let why = SafeText::from(decision.why.as_str()).line(LINE_CHARS_MAX);
+    if !why.is_empty() {
+        out.push_str(&format!("  {label}: {}\n", style.marks(&why)));
+    }
+    let next = match (next, &decision.action) {
+        (Some(next), _) => next.line(LINE_CHARS_MAX),
+        (None, Action::Confirm { command }) => {
+            format!("`{}`", SafeText::from(command.as_str()).line(LINE_CHARS_MAX))
+        }
+        (None, _) => fault.suggested_action.line(LINE_CHARS_MAX),
+    };
+    out.push_str(&format!("  next: {}{dot}{}\n", style.marks(&next), story_command(run)));
+    out
+}
+
+/// What was found, cut short; nothing where nothing is known.
+pub(super) fn short_cause(fault: &Fault) -> Option<String> {
+    let text = summary(fault);
+    let known = text != fault.reason.info().remedy || fault.cause.is_some();
+    (known && !text.is_empty()).then(|| cut(&text, CAUSE_CHARS_MAX))
+}
+
+fn story_command(run: RunId) -> String {
+    format!("`backstop explain {run}` tells the story")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::{Evidence, Reason};
+
+    fn reset() -> Fault {
+        let mut fault = Fault::new(Reason::NetworkTransient);
+        fault.cause = Some("npm error code ECONNRESET".into());
+        fault.evidence.push(Evidence {
+            rule: "npm.econnreset".into(),
+            line: Some(2),
+            text: "npm error code ECONNRESET".into(),
+            stream: None,
+        });
+        fault
+    }
+
+    #[test]
+    fn a_recovery_in_three_lines() {
+        let run: RunId = "r-7f3a".parse().unwrap();
+        let shown = [
+            attempt_failed(1, &reset(), Style::PLAIN),
+            retrying(Duration::from_millis(1_100), 2, 4, Style::PLAIN),
+            done(2, Duration::from_secs(41), run, Style::PLAIN),
+            retrying(Duration::ZERO, 2, 3, Style::default()),
+        ];
+        insta::assert_snapshot!(shown.join("\n"), @"
+        attempt 1 failed: network_transient (npm error code ECONNRESET, rule npm.econnreset)
+        retrying in 1.1 s (attempt 2 of 4) · Ctrl-C to stop
+        done on attempt 2 · 41 s · `backstop explain r-7f3a` tells the story
+        retrying now (attempt 2 of 3) - Ctrl-C to stop
+        ");
+    }
+
+    #[test]
+    fn nothing_known_leaves_no_empty_parentheses() {
+        let fault = Fault::new(Reason::Unknown);
+        assert_eq!(attempt_failed(1, &fault, Style::PLAIN), "attempt 1 failed: unknown");
+        let mut long = reset();
+        long.cause = Some(SafeText::new("x\x1b".repeat(500)));
+        let shown = attempt_failed(1, &long, Style::PLAIN);
+        assert!(shown.len() < 180 && !shown.contains('\x1b'), "{shown}");
+    }
+
+    #[test]
+    fn an_ending_says_why_and_what_next() {
+        let run: RunId = "r-7f3a".parse().unwrap();
+        let end = |action, next: Option<&SafeText>| {
+            let decision = Decision { action, why: "network_transient: all 4 attempts are used up".into() };
+            gave_up(&reset(), &decision, 4, Duration::from_secs(95), run, next, Style::PLAIN)
+        };
+        let confirm = Action::Confirm { command: "backstop exec --confirm -- ./deploy".into() };
+        let shown = format!(
+            "{}{}{}",
+            end(Action::Surface, None),
+            end(Action::Defer { until: "the disk has space".into() }, Some(&"backstop deferred run".into())),
+            end(confirm, None)
+        );
+        insta::assert_snapshot!(shown, @"
+        failed after 4 attempts · 1m 35s · network_transient (transient): npm error code ECONNRESET
+          not tried again: network_transient: all 4 attempts are used up
+          next: wait a moment and try again · `backstop explain r-7f3a` tells the story
+        deferred after 4 attempts · 1m 35s · network_transient (transient): npm error code ECONNRESET
+          put aside: network_transient: all 4 attempts are used up
+          next: backstop deferred run · `backstop explain r-7f3a` tells the story
+        unconfirmed after 4 attempts · 1m 35s · network_transient (transient): npm error code ECONNRESET
+          not repeated by itself: network_transient: all 4 attempts are used up
+          next: `backstop exec --confirm -- ./deploy` · `backstop explain r-7f3a` tells the story
+        ");
+    }
+}

@@ -1,0 +1,71 @@
+//! A run as people read it: while it goes on, in one line an event, and as a story afterwards.
+//!
+//! It must not read a journal or a clock: events and durations are given.
+
+mod emit;
+mod event;
+mod gdd;
+mod line;
+mod story;
+mod story_json;
+mod story_markdown;
+mod story_text;
+mod table;
+mod tell;
+#[cfg(test)]
+mod tests;
+
+pub use backstop_core::duration::shown as duration;
+pub use emit::event_emit;
+pub use event::event_line;
+pub use gdd::event_gdd;
+pub use line::{attempt_failed, done, gave_up, retrying};
+pub use story::{AttemptStory, Ending, Entry, RunStory};
+pub use story_json::story_json;
+pub use story_markdown::story_markdown;
+pub use story_text::story;
+pub use table::{RunRow, runs_table};
+
+use crate::notice::Words;
+use backstop_core::{Action, Decision, SafeText, Timestamp};
+
+/// `12:40:59Z`.
+fn clock(at: Timestamp) -> String {
+    let text = at.to_string();
+    text.get(11..19).map_or_else(|| text.clone(), |time| format!("{time}Z"))
+}
+
+/// `2025-08-21 12:40:59Z`.
+fn date(at: Timestamp) -> String {
+    let text = at.to_string();
+    text.split_once('T').map_or_else(|| text.clone(), |(day, _)| format!("{day} {}", clock(at)))
+}
+
+/// What was decided, as part of a sentence.
+fn decided(decision: &Decision) -> Words {
+    let outside = |text: &str| Words::outside(&SafeText::from(text));
+    match &decision.action {
+        Action::Retry { after, attempt, of } if after.is_zero() => {
+            format!("retry at once, attempt {attempt} of {of}").into()
+        }
+        Action::Retry { after, attempt, of } => {
+            format!("retry in {}, attempt {attempt} of {of}", duration(*after)).into()
+        }
+        Action::AwaitGuard { provider, attempt, of, .. } => {
+            let wait = Words::own("wait for the guard of ").and_words(outside(provider));
+            wait.and(format!(", then attempt {attempt} of {of}"))
+        }
+        Action::Compress { keep_percent, attempt } => {
+            format!("keep {keep_percent} % of the request, then attempt {attempt}").into()
+        }
+        Action::Fallback { to } => Words::own("use ").and_words(outside(to)).and(" instead"),
+        Action::UsePartial => "go on with what there is".into(),
+        Action::Defer { until } => Words::own("put aside until ").and_words(outside(until)),
+        Action::Confirm { command } => {
+            Words::own("ask before it is repeated with ").and_code(&command.as_str().into())
+        }
+        Action::Block => "block it, let the others go on".into(),
+        Action::Halt => "halt the run".into(),
+        Action::Surface => "give it to the caller".into(),
+    }
+}

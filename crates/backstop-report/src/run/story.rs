@@ -1,0 +1,228 @@
+//! What the events of a run add up to: who tried what, how it went, what was decided, how it ended.
+
+use super::event::said;
+use backstop_core::{Decision, Event, EventKind, Fault, Outcome, Reason, RunId, SafeText, Timestamp};
+use std::time::Duration;
+
+/// A run, told from its events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunStory {
+    /// The run.
+    pub run: RunId,
+    /// The surface that recorded it.
+    pub surface: String,
+    /// Who called, if known.
+    pub caller: Option<SafeText>,
+    /// The session, if known.
+    pub session: Option<SafeText>,
+    /// What was run.
+    pub operation: Option<SafeText>,
+    /// Where.
+    pub folder: Option<SafeText>,
+    /// The profile that decided.
+    pub profile: Option<String>,
+    /// The run that started this one.
+    pub parent: Option<RunId>,
+    /// When it began.
+    pub started: Timestamp,
+    /// When the last event was recorded.
+    pub last: Timestamp,
+    /// What happened, in order.
+    pub entries: Vec<Entry>,
+    /// How it ended, if it has.
+    pub ending: Option<Ending>,
+}
+
+/// A part of the story.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// An attempt, and what followed from it.
+    Attempt(Box<AttemptStory>),
+    /// Anything else that happened: an override, a wait, a gate, a commit.
+    Note {
+        /// When.
+        at: Timestamp,
+        /// The kind of event: `override`, `guard.waited`.
+        kind: &'static str,
+        /// What it says, in one escaped line.
+        text: String,
+    },
+}
+
+/// One attempt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AttemptStory {
+    /// The operation.
+    pub operation: SafeText,
+    /// Counted from 1.
+    pub attempt: u32,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// How long it took.
+    pub duration: Option<Duration>,
+    /// Whether it succeeded; nothing where that is not known.
+    pub success: Option<bool>,
+    /// The exit code.
+    pub exit: Option<i64>,
+    /// The signal that ended it.
+    pub signal: Option<String>,
+    /// The end of what it wrote.
+    pub output: Option<SafeText>,
+    /// Why it is not known how it ended.
+    pub lost: Option<SafeText>,
+    /// What was wrong.
+    pub fault: Option<Fault>,
+    /// What was decided.
+    pub decision: Option<Decision>,
+    /// What the fault is called since then.
+    pub reclassified: Option<Reason>,
+    /// The recovery that this attempt was, and whether it helped.
+    pub recovery: Option<(String, bool)>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ending {
+    /// How; nothing where it halted and can be resumed.
+    pub outcome: Option<Outcome>,
+    /// Why, where it is not done.
+    pub reason: Option<Reason>,
+    /// How many attempts were made, where that was recorded.
+    pub attempts: Option<u32>,
+    /// How long it took, where that was recorded.
+    pub duration: Option<Duration>,
+    /// The exit code that was passed on.
+    pub exit: Option<i32>,
+    /// The command that continues.
+    pub next: Option<SafeText>,
+}
+
+impl RunStory {
+    /// The story of these events, which are of one run and in order. Nothing where there are none.
+    pub fn from_events(events: &[Event]) -> Option<Self> {
+        let first = events.first()?;
+        let mut story = Self {
+            run: first.run,
+            surface: first.surface.clone(),
+            caller: first.caller.clone(),
+            session: first.session.clone(),
+            operation: None,
+            folder: None,
+            profile: None,
+            parent: None,
+            started: first.at,
+            last: first.at,
+            entries: Vec::new(),
+            ending: None,
+        };
+        for event in events.iter().filter(|event| event.run == first.run) {
+            story.last = story.last.max(event.at);
+            story.take(event);
+        }
+        Some(story)
+    }
+
+    /// The attempts, in order.
+    pub fn attempts(&self) -> impl Iterator<Item = &AttemptStory> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Attempt(attempt) => Some(&**attempt),
+            Entry::Note { .. } => None,
+        })
+    }
+
+    /// How long it took, or has taken up to the last event.
+    pub fn total(&self) -> Duration {
+        let recorded = self.ending.as_ref().and_then(|ending| ending.duration);
+        recorded.unwrap_or_else(|| self.last.since(self.started))
+    }
+
+    fn take(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::RunStarted { operation, folder, profile, parent } => {
+                self.operation = Some(operation.clone());
+                self.folder.clone_from(folder);
+                self.profile.clone_from(profile);
+                self.parent = *parent;
+            }
+            EventKind::RunEnded { outcome, reason, attempts, duration_ms, exit, next } => {
+                self.ending = Some(Ending {
+                    outcome: Some(*outcome),
+                    reason: *reason,
+                    attempts: Some(*attempts),
+                    duration: Some(Duration::from_millis(*duration_ms)),
+                    exit: *exit,
+                    next: next.clone(),
+                });
+            }
+            EventKind::RunHalted { reason, resume } => {
+                let next = Some(SafeText::from(resume.as_str()));
+                let reason = Some(*reason);
+                self.ending =
+                    Some(Ending { outcome: None, reason, attempts: None, duration: None, exit: None, next });
+            }
+            EventKind::AttemptStarted { operation, attempt } => {
+                let (operation, started) = (operation.clone(), Some(event.at));
+                let begun = AttemptStory { operation, attempt: *attempt, started, ..AttemptStory::default() };
+                self.entries.push(Entry::Attempt(Box::new(begun)));
+            }
+            EventKind::AttemptFinished { operation, attempt, success, duration_ms, exit, signal, output } => {
+                self.of(operation, *attempt, |story| {
+                    story.success = Some(*success);
+                    story.duration = Some(Duration::from_millis(*duration_ms));
+                    story.exit = *exit;
+                    story.signal.clone_from(signal);
+                    story.output.clone_from(output);
+                });
+            }
+            EventKind::AttemptLost { operation, attempt, why } => {
+                self.of(operation, *attempt, |story| story.lost = Some(why.clone()));
+            }
+            EventKind::ErrorClassified { operation, attempt, fault } => {
+                self.of(operation, *attempt, |story| story.fault = Some((**fault).clone()));
+            }
+            EventKind::DecisionMade { attempt, decision, reclassified } => match self.numbered(*attempt) {
+                Some(story) => {
+                    story.decision = Some(decision.clone());
+                    story.reclassified = *reclassified;
+                }
+                None => self.note(event),
+            },
+            EventKind::RecoveryAttempted { strategy, success, attempt } => match self.numbered(*attempt) {
+                Some(story) => story.recovery = Some((strategy.clone(), *success)),
+                None => self.note(event),
+            },
+            EventKind::RunResumed {} => {
+                self.ending = None;
+                self.note(event);
+            }
+            _ => self.note(event),
+        }
+    }
+
+    fn note(&mut self, event: &Event) {
+        self.entries.push(Entry::Note { at: event.at, kind: event.kind.name(), text: said(&event.kind) });
+    }
+
+    /// Changes the latest attempt with this number of this operation; one is made where its start was not recorded.
+    fn of(&mut self, operation: &SafeText, attempt: u32, change: impl FnOnce(&mut AttemptStory)) {
+        for entry in self.entries.iter_mut().rev() {
+            if let Entry::Attempt(story) = entry
+                && story.attempt == attempt
+                && story.operation == *operation
+            {
+                return change(story);
+            }
+        }
+        let mut story = AttemptStory { operation: operation.clone(), attempt, ..AttemptStory::default() };
+        change(&mut story);
+        self.entries.push(Entry::Attempt(Box::new(story)));
+    }
+
+    /// The latest attempt with this number; with 0, which older events have, simply the latest.
+    fn numbered(&mut self, attempt: u32) -> Option<&mut AttemptStory> {
+        self.entries.iter_mut().rev().find_map(|entry| match entry {
+            Entry::Attempt(story) if attempt == 0 || story.attempt == attempt => Some(&mut **story),
+            _ => None,
+        })
+    }
+}

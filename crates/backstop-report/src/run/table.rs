@@ -1,0 +1,80 @@
+//! Runs as a table.
+
+use super::{date, duration};
+use crate::{Style, table};
+use backstop_core::{Outcome, Reason, RunId, SafeText, Timestamp};
+use std::time::Duration;
+
+/// How much of an operation is shown.
+const OPERATION_CHARS_MAX: usize = 60;
+
+/// A run, as a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    /// The run.
+    pub run: RunId,
+    /// When it began.
+    pub started: Timestamp,
+    /// What was run.
+    pub operation: SafeText,
+    /// How it ended, if it has.
+    pub outcome: Option<Outcome>,
+    /// Why, where it is not done.
+    pub reason: Option<Reason>,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// How long it took, if it has ended.
+    pub duration: Option<Duration>,
+}
+
+/// The runs, in the order given.
+pub fn runs_table(rows: &[RunRow], style: Style) -> String {
+    if rows.is_empty() {
+        return "no runs are recorded here yet; `backstop exec -- COMMAND` makes one\n".to_owned();
+    }
+    let cells = |row: &RunRow| {
+        vec![
+            row.run.to_string(),
+            date(row.started),
+            row.outcome.map_or("running", Outcome::name).to_owned(),
+            row.reason.map_or("-", Reason::code).to_owned(),
+            row.attempts.to_string(),
+            row.duration.map_or_else(|| "-".to_owned(), duration),
+            style.marks(&row.operation.line(OPERATION_CHARS_MAX)),
+        ]
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    let text = table(&["RUN", "STARTED", "OUTCOME", "REASON", "ATTEMPTS", "TIME", "OPERATION"], &rows);
+    let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
+    format!("{}\n{body}", style.strong(head))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_stand_below_each_other() {
+        let row = |run: &str, outcome, reason, operation: &str| RunRow {
+            run: run.parse().unwrap(),
+            started: Timestamp::from_millis(1_760_000_000_000),
+            operation: operation.into(),
+            outcome,
+            reason,
+            attempts: 2,
+            duration: outcome.map(|_| Duration::from_secs(41)),
+        };
+        let rows = [
+            row("r-7f3a", Some(Outcome::Done), None, "npm ci"),
+            row("r-7f3b", Some(Outcome::Failed), Some(Reason::TestFailure), "cargo test\n\x1b[2J"),
+            row("r-7f3c", None, None, &"x".repeat(100)),
+        ];
+        insta::assert_snapshot!(runs_table(&rows, Style::PLAIN), @r"
+        RUN     STARTED               OUTCOME  REASON        ATTEMPTS  TIME  OPERATION
+        r-7f3a  2025-10-09 08:53:20Z  done     -             2         41 s  npm ci
+        r-7f3b  2025-10-09 08:53:20Z  failed   test_failure  2         41 s  cargo test \e[2J
+        r-7f3c  2025-10-09 08:53:20Z  running  -             2         -     xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+        ");
+        assert!(runs_table(&[], Style::PLAIN).starts_with("no runs"));
+    }
+}

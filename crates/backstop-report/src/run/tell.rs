@@ -1,0 +1,175 @@
+//! The sentences of a story, before it is known where they go.
+
+use super::event::how;
+use super::{AttemptStory, RunStory, clock, date, decided, duration};
+use crate::list::{count, names};
+use crate::notice::Words;
+use crate::summary;
+use backstop_core::{Facts, Fault, Outcome, Reason, SafeText};
+
+/// How much of a text is shown on a line.
+pub(super) const LINE_CHARS_MAX: usize = 160;
+/// How many lines of output are shown.
+pub(super) const OUTPUT_LINES_MAX: usize = 8;
+
+/// What was run.
+pub(super) fn operation(story: &RunStory) -> Words {
+    story.operation.as_ref().map_or_else(|| "(not recorded)".into(), outside)
+}
+
+/// How it ended, in one word.
+pub(super) fn ended(story: &RunStory) -> &'static str {
+    match &story.ending {
+        Some(ending) => ending.outcome.map_or("halted", Outcome::name),
+        None => "not ended",
+    }
+}
+
+/// When, where, by whom.
+pub(super) fn about(story: &RunStory) -> Vec<Words> {
+    let mut parts = vec![Words::own(date(story.started))];
+    parts.extend(story.folder.as_ref().map(|folder| Words::own("in ").and_words(outside(folder))));
+    parts.push(outside(&story.surface.as_str().into()));
+    parts.extend(
+        story.profile.as_deref().map(|profile| Words::own("profile ").and_words(outside(&profile.into()))),
+    );
+    parts.extend(story.caller.as_ref().map(|caller| Words::own("called by ").and_words(outside(caller))));
+    parts.extend(story.parent.map(|parent| Words::own(format!("started by {parent}"))));
+    parts
+}
+
+/// `attempt 2`; the operation is named where it is not the run's own.
+pub(super) fn title(story: &RunStory, attempt: &AttemptStory) -> Words {
+    let title = Words::own(format!("attempt {}", attempt.attempt));
+    match story.operation.as_ref() == Some(&attempt.operation) {
+        true => title,
+        false => title.and(" of ").and_words(outside(&attempt.operation)),
+    }
+}
+
+/// When it began, how long it took, how it ended.
+pub(super) fn course(story: &RunStory, attempt: &AttemptStory) -> Vec<String> {
+    let mut parts = Vec::new();
+    parts.extend(attempt.started.map(|at| match at.since(story.started) {
+        later if later.is_zero() => clock(at),
+        later => format!("{}, {} into the run", clock(at), duration(later)),
+    }));
+    parts.extend(attempt.duration.map(|took| format!("took {}", duration(took))));
+    parts.extend(how(attempt.exit, attempt.signal.as_deref()));
+    let end = match (attempt.success, &attempt.lost, &attempt.fault) {
+        (Some(true), _, _) => "succeeded",
+        (Some(false), _, _) => "failed",
+        (None, Some(_), _) => "lost",
+        (None, None, Some(_)) => "failed",
+        (None, None, None) => "no end is recorded",
+    };
+    parts.push(end.to_owned());
+    parts
+}
+
+/// What was wrong with an attempt, why we think so, and what was decided.
+pub(super) fn details(attempt: &AttemptStory) -> Vec<Words> {
+    let mut lines = Vec::new();
+    if let Some((strategy, helped)) = &attempt.recovery {
+        let helped = if *helped { ", it helped" } else { ", it did not help" };
+        lines.push(Words::own("recovery: ").and_words(outside(&strategy.as_str().into())).and(helped));
+    }
+    lines.extend(
+        attempt.lost.as_ref().map(|why| Words::own("how it ended is not known: ").and_words(outside(why))),
+    );
+    if let Some(fault) = &attempt.fault {
+        let head = Words::own(format!("{} ({}): ", fault.reason, fault.class));
+        lines.push(head.and_words(outside(&summary(fault).into())));
+        lines.push(because(fault));
+        lines.extend(found(&fault.facts));
+    }
+    if let Some(decision) = &attempt.decision {
+        let why = (!decision.why.trim().is_empty()).then(|| outside(&decision.why.as_str().into()));
+        let action = Words::own("decided: ").and_words(decided(decision));
+        lines.push(match why {
+            Some(why) => action.and(", because ").and_words(why),
+            None => action,
+        });
+    }
+    lines.extend(
+        attempt
+            .reclassified
+            .map(|reason| Words::own(format!("from then on it is {reason} ({})", reason.class()))),
+    );
+    lines
+}
+
+fn because(fault: &Fault) -> Words {
+    let Some(evidence) = fault.evidence.first() else {
+        return "because no rule knows it".into();
+    };
+    let place = match (evidence.line, evidence.stream.as_deref()) {
+        (Some(line), Some(stream)) => format!(" ({} line {line})", SafeText::from(stream).line(20)),
+        (Some(line), None) => format!(" (line {line})"),
+        (None, _) => String::new(),
+    };
+    let rule = outside(&evidence.rule.as_str().into());
+    Words::own("because ")
+        .and_words(rule)
+        .and(" matched \"")
+        .and_words(outside(&evidence.text))
+        .and(format!("\"{place}"))
+}
+
+/// The facts that a summary does not always show.
+fn found(facts: &Facts) -> Option<Words> {
+    let lists = [
+        ("files ", facts.files.as_slice()),
+        ("tests ", &facts.failed_tests),
+        ("rules ", &facts.rules),
+        ("missing ", facts.missing.as_slice()),
+        ("provider ", facts.provider.as_slice()),
+        ("credential ", facts.credential.as_slice()),
+    ];
+    let mut words: Option<Words> = None;
+    for (label, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+        let so_far = words.map_or_else(|| Words::own("found: "), |words| words.and("; "));
+        words = Some(so_far.and(label).and_outside(&names(list, 4, 80).into()));
+    }
+    words
+}
+
+/// The ending, and what to do next.
+pub(super) fn ending(story: &RunStory) -> Vec<Words> {
+    let Some(ending) = &story.ending else {
+        let last = clock(story.last);
+        return vec![
+            format!("no ending is recorded: it still runs, or Backstop was ended while it ran; the last event is of {last}")
+                .into(),
+            format!("next: `backstop events --run {}` shows every event", story.run).into(),
+        ];
+    };
+    let attempts =
+        ending.attempts.unwrap_or_else(|| u32::try_from(story.attempts().count()).unwrap_or(u32::MAX));
+    let after =
+        format!("after {} and {}", count(attempts.into(), "attempt", "attempts"), duration(story.total()));
+    let exit = ending.exit.map(|exit| format!(", exit {exit}")).unwrap_or_default();
+    let head = match ending.reason {
+        Some(reason) => format!("{}: {reason} ({}), {after}{exit}", ended(story), reason.class()),
+        None => format!("{} {after}{exit}", ended(story)),
+    };
+    let next = match (&ending.next, ending.reason) {
+        (Some(next), _) => Some(Words::own("next: ").and_code(&next.line(LINE_CHARS_MAX * 2).into())),
+        (None, Some(reason)) => Some(next_step(story, reason)),
+        (None, None) => None,
+    };
+    [Words::own(head)].into_iter().chain(next).collect()
+}
+
+/// What the last fault suggests, where it is the one that ended the run.
+fn next_step(story: &RunStory, reason: Reason) -> Words {
+    let step = match story.attempts().filter_map(|attempt| attempt.fault.as_ref()).last() {
+        Some(fault) if fault.reason == reason => outside(&fault.suggested_action),
+        _ => reason.first_step().into(),
+    };
+    Words::own("next: ").and_words(step).and(format!("; `backstop explain {reason}` says more"))
+}
+
+fn outside(text: &SafeText) -> Words {
+    Words::outside(&text.line(LINE_CHARS_MAX).into())
+}

@@ -1,0 +1,138 @@
+//! The snapshots, and the property that DESIGN asks of every text.
+
+use super::phases::phases;
+use super::tools::{seed_variants, tools, variants};
+use super::{Sample, Texts};
+use crate::*;
+use backstop_core::SafeText;
+use proptest::prelude::*;
+
+fn shown(notice: &Notice) -> String {
+    format!(
+        "{}\n---- markdown\n{}\n---- json\n{}",
+        notice.terminal(Style::PLAIN),
+        notice.markdown(),
+        serde_json::to_string_pretty(&notice.json()).unwrap()
+    )
+}
+
+#[test]
+fn every_notice_in_every_rendering() {
+    let texts = Texts::seed();
+    let mut phase_texts = texts.clone();
+    phase_texts.message = "3 tests failing in auth.test.ts".into();
+    for sample in tools(&texts).iter().chain(&phases(&phase_texts)) {
+        insta::assert_snapshot!(sample.name, shown(&sample.notice));
+    }
+    for (name, notice) in seed_variants() {
+        insta::assert_snapshot!(name, shown(&notice));
+    }
+}
+
+/// Text without the differences that only layout makes.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// How a text begins on a terminal and in a code span.
+fn start(text: &SafeText) -> String {
+    let first = SafeText::from(text.raw().trim().split('\n').next().unwrap_or_default());
+    flat(first.line(12).trim_end_matches('…'))
+}
+
+fn acts(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+fn check(sample: &Sample) {
+    let Sample { name, notice, cause, operation, key } = sample;
+    let renderings = [("terminal", notice.terminal(Style::PLAIN)), ("markdown", notice.markdown())];
+    for (how, text) in &renderings {
+        assert!(!text.chars().any(acts), "{name}, {how}: {text:?}");
+        let text = flat(text);
+        for wanted in [cause, operation].into_iter().chain(key) {
+            assert!(text.contains(&start(wanted)), "{name}, {how}: no {wanted:?} in {text}");
+        }
+        if let Some(reason) = notice.reason() {
+            assert!(
+                text.contains(reason.code()) && text.contains(reason.class().name()),
+                "{name}, {how}: {text}"
+            );
+        }
+    }
+    let next = flat(&notice.next());
+    assert!(!next.is_empty() && flat(&renderings[0].1).contains(&next), "{name}: next is not shown: {next}");
+    let markdown = flat(&notice.next_markdown());
+    assert!(flat(&renderings[1].1).contains(&markdown), "{name}: next is not shown in Markdown: {markdown}");
+    let printed = to_json(&notice.json());
+    assert!(!printed.chars().any(acts) && !printed.contains('\n'), "{name}: {printed:?}");
+    let back: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(back, notice.json(), "{name}");
+    assert_eq!(back["reason"], serde_json::json!(notice.reason()), "{name}");
+    assert!(back["next"].as_str().is_some_and(|next| !next.is_empty()), "{name}");
+    let strings = strings(&back);
+    for wanted in [cause, operation].into_iter().chain(key) {
+        let wanted: String = wanted.raw().trim().chars().take(12).collect();
+        assert!(
+            strings.iter().any(|text| text.contains(&wanted)),
+            "{name}, json: no {wanted:?} in {printed}"
+        );
+    }
+}
+
+/// Every key and every string of a JSON value.
+fn strings(value: &serde_json::Value) -> Vec<String> {
+    match value {
+        serde_json::Value::String(text) => vec![text.clone()],
+        serde_json::Value::Array(list) => list.iter().flat_map(strings).collect(),
+        serde_json::Value::Object(fields) => {
+            fields.iter().flat_map(|(key, value)| [vec![key.clone()], strings(value)].concat()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn nasty() -> impl Strategy<Value = SafeText> {
+    let piece = prop_oneof![
+        any::<String>(),
+        Just("\x1b]0;x\x07\r\u{202e}".to_owned()),
+        Just("``` `x` [a](http://b) <!-- @all".to_owned()),
+        Just("x".repeat(2_000)),
+        "[ -~]{0,40}",
+        Just("\n\n\t\u{85}".to_owned()),
+    ];
+    prop::collection::vec(piece, 0..3).prop_map(|pieces| SafeText::new(pieces.concat()))
+}
+
+prop_compose! {
+    fn texts()(
+        tool in nasty(), message in nasty(), name in nasty(), value in nasty(),
+        id in nasty(), file in nasty(), test in nasty(), command in nasty(), other in nasty(),
+    ) -> Texts {
+        let (check, plan, package) = (other.clone(), file.clone(), test.clone());
+        let (absent, problem) = (message.clone(), other);
+        Texts { tool, message, param: (name, value), id, file, test, command, check, plan, package, absent, problem }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn each_names_class_cause_operation_parameters_and_a_next_step(texts in texts()) {
+        for sample in tools(&texts).iter().chain(&variants(&texts)).chain(&phases(&texts)) {
+            check(sample);
+        }
+    }
+}
+
+#[test]
+fn no_key_is_used_twice() {
+    for sample in tools(&Texts::seed()).iter().chain(&phases(&Texts::seed())) {
+        let mut keys = sample.notice.keys();
+        let all = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), all, "{}: {keys:?}", sample.name);
+    }
+}

@@ -1,0 +1,191 @@
+//! A call that was made and failed: in general, with an error of the tool's own, out of time, or in part.
+
+use super::advice::{tool_advice, tool_kind};
+use crate::Notice;
+use crate::notice::{ITEMS_MAX, Marker, Value, Words};
+use backstop_core::{Reason, SafeText};
+use std::time::Duration;
+
+/// What to do next where nothing better is known.
+const ASK: &str = "say whether to repeat it, or call it with other parameters";
+/// What may help where nothing better is known.
+const ACTIONS: &[&str] = &[
+    "Look again at what the call refers to: it may have changed, or be gone",
+    "Correct the parameters or narrow them, then call it again",
+];
+
+/// Any failure of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolError {
+    /// What it is.
+    pub reason: Reason,
+    /// What the tool said.
+    pub message: SafeText,
+    /// The tool.
+    pub tool: SafeText,
+    /// The category of the tool, where it is known.
+    pub category: Option<SafeText>,
+    /// What was given to it.
+    pub params: Vec<(SafeText, SafeText)>,
+    /// What to do next, where the caller knows better than the taxonomy.
+    pub next: Option<SafeText>,
+}
+
+/// The general text, and the variants of browser, GitHub, GraphQL and docs tools.
+pub fn generic_error(given: &ToolError) -> Notice {
+    let advice = tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, 1);
+    let known = tool_kind(&given.tool, given.category.as_ref()).is_some();
+    let (key, label) = if known { ("params", "Params") } else { ("context", "Context") };
+    let next = match (&given.next, advice) {
+        (Some(next), _) => Words::outside(next),
+        (None, Some(advice)) => advice.next.into(),
+        (None, None) if matches!(given.reason, Reason::Unknown | Reason::ToolFailed) => ASK.into(),
+        (None, None) => given.reason.first_step().into(),
+    };
+    Notice::new("tool_error", "Tool call failed", Some(given.reason))
+        .field("status", "Status", "failure")
+        .value("error", "Error", Value::Message(given.message.clone()))
+        .field("tool", "Tool", Words::outside(&given.tool))
+        .value(key, label, Value::Params(given.params.clone()))
+        .reason_line()
+        .next_line(next)
+}
+
+/// A tool that ran and reported an error.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecutionFailure {
+    /// What it is, mostly `tool_failed`.
+    pub reason: Reason,
+    /// What the tool said.
+    pub message: SafeText,
+    /// The tool.
+    pub tool: SafeText,
+    /// The category of the tool, where it is known.
+    pub category: Option<SafeText>,
+    /// What was given to it.
+    pub params: Vec<(SafeText, SafeText)>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// The command that repeats it, where repeating needs a word from somebody.
+    pub confirm: Option<SafeText>,
+}
+
+/// The tool ran and reported an error.
+pub fn execution_failure(given: &ExecutionFailure) -> Notice {
+    let advice =
+        tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, given.attempts);
+    let actions = match (advice, given.reason) {
+        (Some(advice), _) => advice.actions,
+        (None, Reason::ToolFailed) => ACTIONS,
+        (None, reason) => reason.info().next_steps,
+    };
+    let next = match &given.confirm {
+        Some(command) => Words::own("run ")
+            .and_code(command)
+            .and(" to repeat it as it was, or call it with other parameters"),
+        None => ASK.into(),
+    };
+    Notice::new("execution_failure", "Tool failed", Some(given.reason))
+        .value("error", "Error", Value::Message(given.message.clone()))
+        .field("tool", "Tool", Words::outside(&given.tool))
+        .value("params", "Params", Value::Params(given.params.clone()))
+        .reason_line()
+        .data("attempts", given.attempts)
+        .list(
+            "suggestions",
+            "Suggestions",
+            Marker::Paren,
+            actions.iter().map(|action| (*action).into()).collect(),
+        )
+        .next_line(next)
+}
+
+/// A call that our clock ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolTimeout {
+    /// The tool.
+    pub tool: SafeText,
+    /// What was given to it.
+    pub params: Vec<(SafeText, SafeText)>,
+    /// After how long.
+    pub after: Duration,
+    /// What came before that, in short.
+    pub partial: Option<SafeText>,
+    /// The command that repeats it, where it may have taken effect already.
+    pub confirm: Option<SafeText>,
+}
+
+/// The clock ended the call.
+pub fn tool_timeout(given: &ToolTimeout) -> Notice {
+    let ms = u64::try_from(given.after.as_millis()).unwrap_or(u64::MAX);
+    let partial = given.partial.clone().map_or_else(|| Value::Line("none".into()), Value::Message);
+    let next = match &given.confirm {
+        Some(command) => Words::own("it may have taken effect: check that, then run ").and_code(command),
+        None => "repeat it with narrower parameters, or raise its time limit".into(),
+    };
+    Notice::new("tool_timeout", "Timeout", Some(Reason::Timeout))
+        .field("timeout", "Timeout", Words::outside(&given.tool).and(format!(" after {ms}ms")))
+        .data("tool", crate::notice::json_text(&given.tool))
+        .data("after_ms", ms)
+        .value("params", "Params", Value::Params(given.params.clone()))
+        .value("partial", "Partial", partial)
+        .reason_line()
+        .field("suggestions", "Suggestions", "narrow the scope, ask for less output, then retry")
+        .next_line(next)
+}
+
+/// An item that failed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FailedItem {
+    /// Which.
+    pub id: SafeText,
+    /// Why.
+    pub message: SafeText,
+}
+
+/// Work of which a part succeeded.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PartialSuccess {
+    /// The tool, or the batch.
+    pub tool: SafeText,
+    /// What was given to it.
+    pub params: Vec<(SafeText, SafeText)>,
+    /// What succeeded.
+    pub succeeded: Vec<SafeText>,
+    /// What failed.
+    pub failed: Vec<FailedItem>,
+    /// Warnings of items that succeeded.
+    pub warnings: Vec<SafeText>,
+    /// The command that repeats the failed ones only, where there is one.
+    pub retry: Option<SafeText>,
+}
+
+/// A part succeeded, a part failed.
+pub fn partial_success(given: &PartialSuccess) -> Notice {
+    let failed: Vec<SafeText> = given.failed.iter().map(|item| item.id.clone()).collect();
+    let why = |item: &FailedItem| Words::outside(&item.id).and(": ").and_outside(&item.message);
+    let counts = format!("{} succeeded, {} failed", given.succeeded.len(), failed.len());
+    let next = match (&given.retry, failed.is_empty()) {
+        (Some(command), _) => Words::own("run ").and_code(command).and(": it repeats the failed items only"),
+        (None, false) => "repeat the failed items only, with other parameters".into(),
+        (None, true) => "read the warnings; nothing needs to be repeated".into(),
+    };
+    let params = (!given.params.is_empty()).then_some(&given.params);
+    Notice::new("partial_success", "Partial success", Some(Reason::PartialSuccess))
+        .field("partial_success", "Partial success", counts)
+        .data("succeeded_count", given.succeeded.len())
+        .data("failed_count", failed.len())
+        .value("succeeded", "Succeeded", Value::Bracketed(given.succeeded.clone()))
+        .value("failed", "Failed", Value::Bracketed(failed))
+        .list("errors", "Errors", Marker::Indent, given.failed.iter().map(why).collect())
+        .list(
+            "warnings",
+            "Warnings",
+            Marker::Indent,
+            given.warnings.iter().take(ITEMS_MAX).map(Words::outside).collect(),
+        )
+        .field("tool", "Tool", Words::outside(&given.tool))
+        .with(params, |notice, params| notice.value("params", "Params", Value::Params(params.clone())))
+        .reason_line()
+        .next_line(next)
+}
