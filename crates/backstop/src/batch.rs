@@ -1,7 +1,7 @@
 //! `backstop classify --batch`: one JSON object a line in, one a line out.
 
 use crate::error::CliError;
-use crate::{classify, terminal};
+use crate::terminal;
 use backstop_classify::Classifier;
 use backstop_core::{Signal, Surface};
 use serde::Deserialize;
@@ -186,7 +186,7 @@ impl Row<'_> {
             errno: self.errno.filter(|v| !v.is_null()).map(|v| text(&v)),
             provider: self.provider,
             reported: self.error_type,
-            at: Some(classify::now()),
+            at: Some(crate::context::now()),
             stdout: bytes(self.stdout, self.stdout_b64)?,
             stderr: bytes(self.stderr, self.stderr_b64)?,
             ..Signal::default()

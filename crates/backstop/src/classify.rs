@@ -1,15 +1,15 @@
 //! `backstop classify`.
 
 use crate::cli::Classify;
+use crate::context::now;
 use crate::error::CliError;
 use crate::{batch, terminal};
 use backstop_classify::{Classifier, Rule, check_examples, pack};
-use backstop_core::{Signal, Surface, Timestamp, signal_number};
+use backstop_core::{Redactor, Signal, Surface, signal_number};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 pub(crate) fn run(args: &Classify) -> Result<(), CliError> {
     let classifier = classifier(&args.packs)?;
@@ -47,8 +47,13 @@ fn read_bounded(reader: impl Read, into: &mut Vec<u8>) -> std::io::Result<()> {
 
 /// The classifier with the packs that were named.
 pub(crate) fn classifier(packs: &[PathBuf]) -> Result<Classifier, CliError> {
+    classifier_with(packs, &terminal::redactor())
+}
+
+/// The classifier with the packs that were named, and this redactor.
+pub(crate) fn classifier_with(packs: &[PathBuf], redactor: &Redactor) -> Result<Classifier, CliError> {
     let classifier = if packs.is_empty() { Classifier::builtin() } else { with_packs(packs)?.0 };
-    Ok(classifier.redacting(terminal::redactor()))
+    Ok(classifier.redacting(redactor.clone()))
 }
 
 /// The classifier with these packs, and the ids of their rules. A pack whose examples fail is refused.
@@ -101,12 +106,6 @@ fn signal(args: &Classify) -> Result<Signal, CliError> {
         at: Some(now()),
         ..Signal::default()
     })
-}
-
-/// The time, from the one place that reads the clock.
-pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 fn header(text: &str) -> Result<(String, String), CliError> {

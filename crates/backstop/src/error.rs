@@ -1,6 +1,10 @@
 //! The one place that maps errors to words and exit codes.
 
+use crate::config::ConfigError;
 use backstop_classify::{ClassifierError, ExampleFailure, PackError};
+use backstop_core::RunId;
+use backstop_core::duration::QuantityError;
+use backstop_store::StoreError;
 use std::path::PathBuf;
 
 /// It worked.
@@ -37,6 +41,38 @@ pub(crate) enum CliError {
     NoRule { given: String, nearest: Option<String> },
     #[error("there is no pack `{given}`")]
     NoPack { given: String, known: Vec<String> },
+    #[error("{}", .0)]
+    Config(ConfigError),
+    #[error("{0}")]
+    Store(StoreError),
+    #[error("{0}")]
+    Id(#[from] backstop_core::IdError),
+    #[error("{0}")]
+    DeferredId(#[from] backstop_store::DeferredIdError),
+    #[error("{0}")]
+    Quantity(#[from] QuantityError),
+    #[error("there is no folder for Backstop's state: neither BACKSTOP_STATE_DIR nor HOME is set")]
+    NoStateFolder,
+    #[error("cannot tell the current folder: {0}")]
+    NoFolder(std::io::Error),
+    #[error("cannot listen for signals: {0}")]
+    Signals(std::io::Error),
+    #[error("`{given}` is no override: write it as REASON=ACTION")]
+    On { given: String },
+    #[error("{run} does not wait for a confirmation in this project")]
+    NotWaiting { run: RunId },
+    #[error("the command holds a secret, which was not stored: {command}")]
+    Masked { command: String, again: String },
+    #[error("no run {run} is recorded")]
+    NoRun { run: RunId },
+    #[error("no runs are recorded in this project")]
+    NoRuns,
+    #[error("there is no kind of event `{given}`")]
+    NoKind { given: String, nearest: Option<&'static str> },
+    #[error("no work {given} is put aside in this project")]
+    NoDeferred { given: String },
+    #[error("there is nothing to trust: no backstop.toml between here and the repository's root")]
+    NothingToTrust,
     #[error("{lines} of the batch's lines could not be read; each is answered with an error")]
     Batch { lines: u64 },
 }
@@ -49,6 +85,11 @@ impl CliError {
             | CliError::Write { .. }
             | CliError::Run { .. }
             | CliError::Output(_)
+            | CliError::Store(_)
+            | CliError::NoStateFolder
+            | CliError::NoFolder(_)
+            | CliError::Signals(_)
+            | CliError::Masked { .. }
             | CliError::Batch { .. } => FAILED,
             CliError::Reason(_)
             | CliError::Signal { .. }
@@ -57,7 +98,18 @@ impl CliError {
             | CliError::Classifier(_)
             | CliError::Examples(_)
             | CliError::NoRule { .. }
-            | CliError::NoPack { .. } => USAGE,
+            | CliError::NoPack { .. }
+            | CliError::Config(_)
+            | CliError::Id(_)
+            | CliError::DeferredId(_)
+            | CliError::Quantity(_)
+            | CliError::On { .. }
+            | CliError::NotWaiting { .. }
+            | CliError::NoRun { .. }
+            | CliError::NoRuns
+            | CliError::NoKind { .. }
+            | CliError::NoDeferred { .. }
+            | CliError::NothingToTrust => USAGE,
         }
     }
 
@@ -92,8 +144,47 @@ impl CliError {
             CliError::NoRule { nearest: Some(near), .. } => vec![format!("did you mean `{near}`?")],
             CliError::NoRule { .. } => vec!["`backstop rules list` lists them all".to_owned()],
             CliError::NoPack { known, .. } => vec![format!("packs are {}", known.join(", "))],
+            CliError::Config(error) => error.hints(),
+            CliError::Store(error) => vec![error.hint()],
+            CliError::Id(_) | CliError::NoRun { .. } => {
+                vec!["`backstop runs` lists the runs of this project".to_owned()]
+            }
+            CliError::NoRuns => vec!["`backstop exec -- COMMAND` makes one".to_owned()],
+            CliError::DeferredId(_) | CliError::NoDeferred { .. } => {
+                vec!["`backstop deferred list` lists what is put aside".to_owned()]
+            }
+            CliError::Quantity(_) => vec!["for example: `--timeout 10m`".to_owned()],
+            CliError::NoStateFolder => vec!["set BACKSTOP_STATE_DIR to a folder of your own".to_owned()],
+            CliError::NoFolder(_) => vec!["change into a folder that is there".to_owned()],
+            CliError::Signals(_) => Vec::new(),
+            CliError::On { .. } => {
+                vec!["for example: `--on unknown=retry`; `backstop reasons` lists the reasons".to_owned()]
+            }
+            CliError::NotWaiting { run } => {
+                vec![format!(
+                    "`backstop explain {run}` tells how it ended; `backstop deferred list` what waits"
+                )]
+            }
+            CliError::Masked { again, .. } => vec![format!("type it again, with the secret: `{again}`")],
+            CliError::NoKind { nearest: Some(near), .. } => vec![format!("did you mean `{near}`?")],
+            CliError::NoKind { .. } => {
+                vec![format!("kinds are {}", backstop_core::EventKind::NAMES.join(", "))]
+            }
+            CliError::NothingToTrust => vec!["docs/config.md says what it may hold".to_owned()],
             CliError::Batch { .. } => vec!["look for answers with an `error` field".to_owned()],
         }
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
     }
 }
 

@@ -4,48 +4,78 @@
 mod batch;
 mod classify;
 mod cli;
+mod config;
+mod context;
+mod deferred;
 mod demo;
+mod doctor;
+mod environment;
 mod error;
+mod events;
+mod exec;
+mod files;
 mod reference;
 mod rules;
+mod runs;
+mod settings;
 mod terminal;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use error::{CliError, DONE};
+use error::{CliError, DONE, USAGE};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return terminal::tell_usage(&error),
+        Err(error) => return terminal::tell_usage(&error, usage_code()),
     };
-    let result = match cli.command {
-        None => terminal::print(THREE_THINGS_TO_TRY),
-        Some(Command::Classify(args)) => classify::run(&args),
-        Some(Command::Reasons(args)) => reference::reasons(&args),
-        Some(Command::Explain(args)) => reference::explain(&args),
-        Some(Command::Rules(args)) => rules::run(&args),
-        Some(Command::Demo(args)) => demo::run(&args),
-        Some(Command::Completions(args)) => reference::completions(&args),
-        Some(Command::Man(args)) => reference::man(&args),
-    };
-    match result {
-        Ok(()) => ExitCode::from(DONE),
+    let is_exec = matches!(cli.command, Some(Command::Exec(_)));
+    match run(cli) {
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             terminal::tell(&error);
-            ExitCode::from(CliError::code(&error))
+            ExitCode::from(if is_exec { exec::NOT_STARTED } else { CliError::code(&error) })
         }
     }
+}
+
+fn run(cli: Cli) -> Result<u8, CliError> {
+    let format = cli.log_format;
+    let done = |()| DONE;
+    match cli.command {
+        None => terminal::print(THREE_THINGS_TO_TRY).map(done),
+        Some(Command::Exec(args)) => exec::run(&args, format),
+        Some(Command::Classify(args)) => classify::run(&args).map(done),
+        Some(Command::Reasons(args)) => reference::reasons(&args).map(done),
+        Some(Command::Explain(args)) => runs::explain(&args, format).map(done),
+        Some(Command::Runs(args)) => runs::list(&args, format).map(done),
+        Some(Command::Events(args)) => events::run(&args, format).map(done),
+        Some(Command::Deferred(args)) => deferred::run(&args, format),
+        Some(Command::Config(args)) => settings::config(&args).map(done),
+        Some(Command::Trust(args)) => settings::trust(&args).map(done),
+        Some(Command::Clean(args)) => settings::clean(&args).map(done),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Rules(args)) => rules::run(&args).map(done),
+        Some(Command::Demo(args)) => demo::run(&args).map(done),
+        Some(Command::Completions(args)) => reference::completions(&args).map(done),
+        Some(Command::Man(args)) => reference::man(&args).map(done),
+    }
+}
+
+/// What a mistake in the arguments exits with: `exec` keeps 1 to 124 for the command.
+fn usage_code() -> u8 {
+    let first = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    if first.as_deref() == Some("exec") { exec::NOT_STARTED } else { USAGE }
 }
 
 const THREE_THINGS_TO_TRY: &str = "\
 Backstop stands behind everything an AI agent does that can fail.
 
 Three things to try:
-  backstop demo                                                  watch commands fail and be classified
+  backstop demo                                                  watch a command fail and recover
+  backstop exec --timeout 10m -- npm ci                          any command, made dependable
   npm test > out.log 2>&1; backstop classify --exit $? out.log   what failed, why, and what to do
-  backstop reasons                                               every reason a failure can have
 
 `backstop --help` lists all commands.
 ";

@@ -1,6 +1,6 @@
 //! The terminal: what may be shown on it, and writing to it.
 
-use crate::error::{CliError, FAILED, USAGE};
+use crate::error::{CliError, FAILED};
 use backstop_core::{Redactor, SafeText};
 use backstop_report::Style;
 use std::io::{IsTerminal, Write};
@@ -31,15 +31,26 @@ fn is_utf8() -> bool {
     })
 }
 
+/// How to dress what goes to standard error.
+pub(crate) fn stderr_style() -> Style {
+    style(std::io::stderr().is_terminal())
+}
+
 /// A redactor that knows the secrets in the environment.
 pub(crate) fn redactor() -> Redactor {
+    redactor_knowing(&[])
+}
+
+/// A redactor that knows the secrets in the environment, and these variables whatever they are called.
+pub(crate) fn redactor_knowing(names: &[String]) -> Redactor {
     const MARKS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PASSPHRASE"];
     let secrets = std::env::vars_os().filter_map(|(name, value)| {
         let name = name.to_str()?.to_ascii_uppercase();
         MARKS.iter().any(|mark| name.contains(mark)).then(|| value.into_string().ok()).flatten()
     });
     // A path or a short word under such a name is a setting, not a secret.
-    Redactor::new(secrets.filter(|v| v.len() >= 8 && !v.starts_with('/')))
+    let secrets = secrets.filter(|v| v.len() >= 8 && !v.starts_with('/'));
+    Redactor::new(secrets.chain(names.iter().filter_map(|name| std::env::var(name).ok())))
 }
 
 /// Writes data to standard output. A closed pipe is no error: the reader has seen enough.
@@ -51,6 +62,43 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
+/// Says something to people, on standard error. That it cannot be said is no reason to fail.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Warns, with what to do about it.
+pub(crate) fn warn(what: &str, hint: Option<&str>) {
+    let style = stderr_style();
+    let line = |text: &str| SafeText::new(text).line(LINE_CHARS_MAX);
+    let mut text = format!("{} {}\n", style.strong("warning:"), line(what));
+    if let Some(hint) = hint {
+        text.push_str(&format!("{} {}\n", style.strong("hint:"), line(hint)));
+    }
+    say(&text);
+}
+
+/// Warns where a project's configuration is not trusted and has something that needs it.
+pub(crate) fn warn_inert(config: &crate::config::Config) {
+    if let Some((what, hint)) = crate::config::untrusted(config) {
+        warn(&what, Some(&hint));
+    }
+}
+
+/// Appends whole lines to a file that others read meanwhile.
+pub(crate) fn append(file: &std::path::Path, lines: &str) -> std::io::Result<()> {
+    std::fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(lines.as_bytes())
+}
+
+/// Whether anybody still reads our standard output.
+pub(crate) fn is_read() -> bool {
+    let out = rustix::stdio::stdout();
+    let mut watched = [rustix::event::PollFd::new(&out, rustix::event::PollFlags::empty())];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let gone = rustix::event::PollFlags::ERR | rustix::event::PollFlags::NVAL;
+    !matches!(rustix::event::poll(&mut watched, Some(&now)), Ok(n) if n > 0 && watched[0].revents().intersects(gone))
+}
+
 /// Tells a person at a terminal that we wait for them.
 pub(crate) fn tell_waiting() {
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
@@ -59,15 +107,15 @@ pub(crate) fn tell_waiting() {
 }
 
 /// What clap has to say: help and version as they are, errors with what was typed escaped and redacted.
-pub(crate) fn tell_usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn tell_usage(error: &clap::Error, code: u8) -> ExitCode {
     if !error.use_stderr() {
         let text = error.render();
         let text = if stdout_style().colour { text.ansi().to_string() } else { text.to_string() };
         return if print(&text).is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
     }
     let text = SafeText::new(redactor().redact(&error.render().to_string()).into_owned());
-    let _ = std::io::stderr().lock().write_all(text.terminal().as_bytes());
-    ExitCode::from(USAGE)
+    say(&text.terminal());
+    ExitCode::from(code)
 }
 
 /// Tells a person about an error, on standard error.
@@ -78,7 +126,7 @@ pub(crate) fn tell(error: &CliError) {
     let safe = |text: &str| SafeText::new(redactor.redact(text).into_owned());
     // Of several lines, each is ours; a line end inside one is somebody else's.
     let message = match error {
-        CliError::Examples(_) => safe(&error.to_string()).terminal(),
+        CliError::Examples(_) | CliError::Config(_) => safe(&error.to_string()).terminal(),
         other => safe(&other.to_string()).line(LINE_CHARS_MAX),
     };
     let mut text = format!("{} {message}\n", style.bad("error:"));

@@ -1,5 +1,13 @@
 //! What may be typed. Completions, man pages and the reference are made from this.
 
+mod exec;
+mod journal;
+mod settings;
+
+pub(crate) use exec::{Exec, StdinMode};
+pub(crate) use journal::{Clean, Deferred, DeferredAction, Events, Runs};
+pub(crate) use settings::{Config, ConfigAction, Doctor, Trust};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -7,22 +15,52 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "backstop", version, max_term_width = 100)]
 pub(crate) struct Cli {
+    /// How events are printed: for people, as JSON lines, or as EMIT lines
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+/// How events are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Human,
+    /// One JSON object a line
+    Json,
+    /// `EMIT: TOOL_FAILURE tool=… error=…`
+    Emit,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a command and make it dependable: classified, retried where that helps, recorded, nothing left behind
+    Exec(Box<Exec>),
     /// Say what a failure is, why, whether to try again, and what to do
     Classify(Classify),
     /// List the reasons that a failure can have
     Reasons(Reasons),
-    /// Print the page of a reason
+    /// Tell the story of a run, or print the page of a reason
     Explain(Explain),
+    /// List the runs of this project
+    Runs(Runs),
+    /// List, follow and filter what was recorded
+    Events(Events),
+    /// Work that was put aside: list it, run it, drop it
+    Deferred(Deferred),
     /// List, show and test the rules that recognise failures
     Rules(Rules),
-    /// Watch some commands fail and be classified, offline
+    /// Show and check the configuration
+    Config(Config),
+    /// Trust this project's configuration, so that what it runs and reads takes effect
+    Trust(Trust),
+    /// Remove what is old, or set a damaged store aside
+    Clean(Clean),
+    /// Check this machine: state folder, store, configuration, supervision
+    Doctor(Doctor),
+    /// Watch a command fail and recover, and others be classified, offline
     Demo(Demo),
     /// Print completions for a shell
     Completions(Completions),
@@ -87,11 +125,16 @@ pub(crate) struct Reasons {
     pub(crate) markdown: bool,
 }
 
-/// Print the page of a reason.
+/// Tell the story of a run: each attempt, what failed, which rule says so, what was decided and why. Or print the page of a
+/// reason.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// The reason, such as `rate_limited`; a name that another system uses for it will do
+    /// A run, such as `r-7f3a`, `last` for the latest of this project, or a reason, such as `rate_limited`; a name that
+    /// another system uses for a reason will do
     pub(crate) what: String,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use crate::cli::Demo;
 use crate::error::CliError;
-use crate::{classify, terminal};
+use crate::{context, terminal};
 use backstop_classify::Classifier;
 use backstop_core::{Signal, Surface};
 use serde_json::json;
@@ -104,7 +104,7 @@ impl Step {
                 let signal = Signal {
                     headers,
                     provider: provider_name,
-                    at: Some(classify::now()),
+                    at: Some(context::now()),
                     ..Signal::answered(*status)
                 };
                 (format!("POST to {provider}, answered {status}"), signal.text(*body))

@@ -49,9 +49,24 @@ fn the_reference_of_commands_is_the_help() {
     let mut page = String::from("# Commands\n\nWhat `--help` says, command by command.\n");
     let commands: &[&[&str]] = &[
         &[],
+        &["exec"],
         &["classify"],
         &["reasons"],
         &["explain"],
+        &["runs"],
+        &["events"],
+        &["deferred"],
+        &["deferred", "list"],
+        &["deferred", "run"],
+        &["deferred", "drop"],
+        &["config"],
+        &["config", "show"],
+        &["config", "keys"],
+        &["config", "env"],
+        &["config", "check"],
+        &["trust"],
+        &["clean"],
+        &["doctor"],
         &["rules"],
         &["rules", "list"],
         &["rules", "show"],
@@ -68,6 +83,13 @@ fn the_reference_of_commands_is_the_help() {
         page.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", help.trim_end()));
     }
     same(&root().join("docs/commands.md"), &page);
+}
+
+#[test]
+fn keys_and_variables_are_written_down() {
+    for (command, page) in [("keys", "docs/config.md"), ("env", "docs/environment.md")] {
+        same(&root().join(page), &Run::new(&["config", command]).go().code(0).stdout());
+    }
 }
 
 /// As much of JSON Schema as our schemas use.

@@ -35,6 +35,7 @@ impl Run {
         let mut child = Command::new(env!("CARGO_BIN_EXE_backstop"))
             .args(&self.args)
             .env_remove("CI")
+            .env("BACKSTOP_STATE_DIR", state_folder())
             .env("LC_ALL", "C.UTF-8")
             .envs(self.env)
             .stdin(Stdio::piped())
@@ -52,6 +53,11 @@ impl Run {
         writer.join().unwrap();
         Done { args: self.args, output }
     }
+}
+
+/// A state folder that all tests of this process share, unless they name their own.
+fn state_folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("state")
 }
 
 /// What a run left behind.

@@ -1,0 +1,310 @@
+//! The config: what was typed, written in files and set in the environment, as one set of checked values that know
+//! where they come from.
+//!
+//! It must not act on any of them, and it must not ask the process for anything: folders, variables, flags and what is
+//! trusted are arguments. An unknown key is an error, because a mistake in `timout` must not mean "no timeout".
+
+mod error;
+mod file;
+mod find;
+mod keys;
+mod layers;
+mod profile;
+mod reference;
+#[cfg(test)]
+mod scratch;
+mod show;
+mod trust;
+mod value;
+
+pub(crate) use error::ConfigError;
+pub(crate) use find::{Surroundings, repository_root};
+pub(crate) use keys::{KEYS, Key, Kind};
+pub(crate) use layers::{FileRead, Given, Inert, Origin, load};
+pub(crate) use reference::markdown;
+pub(crate) use show::{check, check_json, show, show_json, untrusted};
+pub(crate) use trust::candidate;
+
+use backstop_core::{Policy, RetryBudget};
+use layers::{Setting, plain_keys, texts};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use value::{Value, Written};
+
+/// All values, each with its origin.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    /// What was set, by the key's name, lowest layer first. Defaults are not in it.
+    settings: BTreeMap<String, Vec<Setting>>,
+    inert: Vec<Inert>,
+    notes: Vec<String>,
+    files: Vec<FileRead>,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+}
+
+/// How `exec` runs a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Exec {
+    /// The profile that decides about retries.
+    pub(crate) profile: String,
+    /// How long one attempt may take.
+    pub(crate) timeout: Option<Duration>,
+    /// How long an attempt may be silent.
+    pub(crate) idle: Option<Duration>,
+    /// How long all of it may take.
+    pub(crate) deadline: Option<Duration>,
+    /// Between TERM and KILL.
+    pub(crate) grace: Duration,
+    /// How much piped input is kept for a retry, in bytes.
+    pub(crate) stdin_bytes_max: u64,
+    /// How much of each stream is kept for classifying, in bytes.
+    pub(crate) output_bytes_max: u64,
+    /// How long to wait for a pipe that a leftover process holds open.
+    pub(crate) drain: Duration,
+}
+
+/// How long and how much the store keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Store {
+    /// How long the journal of an ended run is kept.
+    pub(crate) keep: Duration,
+    /// How large it may grow, in bytes.
+    pub(crate) bytes_max: u64,
+}
+
+/// How events are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Human,
+    /// One JSON object a line.
+    Json,
+    /// `KIND key=value` lines.
+    Emit,
+}
+
+/// One value as it is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shown {
+    /// The key's name.
+    pub(crate) key: String,
+    /// The value as it was written. It is text from outside: escape it for where it goes.
+    pub(crate) text: String,
+    /// The value for other programs: a number, a list, nothing, or its text.
+    pub(crate) json: serde_json::Value,
+    /// Where it comes from; of what adds up, the highest layer that added.
+    pub(crate) origin: Origin,
+}
+
+impl Config {
+    /// What was set for this key, if it was: the highest layer's.
+    fn set(&self, key: &str) -> Option<&Setting> {
+        self.settings.get(key)?.last()
+    }
+
+    /// What was set for keys that begin so.
+    fn set_below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Setting)> {
+        let from = self.settings.range(prefix.to_owned()..);
+        let below = from.take_while(move |(key, _)| key.starts_with(prefix));
+        below.filter_map(|(key, settings)| Some((key.as_str(), settings.last()?)))
+    }
+
+    /// The value that counts, and its text.
+    fn written(&self, key: &Key) -> Written {
+        let Some(settings) = self.settings.get(key.name) else { return value::default(key) };
+        if key.kind == Kind::Names {
+            return texts(settings.iter().flat_map(|setting| match &setting.written.value {
+                Value::Texts(list) => list.as_slice(),
+                _ => &[],
+            }));
+        }
+        settings.last().map_or_else(|| value::default(key), |setting| setting.written.clone())
+    }
+
+    fn value(&self, name: &str) -> Value {
+        let key = keys::named(name);
+        debug_assert!(key.is_some_and(|key| !key.is_pattern()), "{name} is no key");
+        key.map_or(Value::None, |key| self.written(key).value)
+    }
+
+    fn duration(&self, key: &str) -> Option<Duration> {
+        match self.value(key) {
+            Value::Duration(duration) => Some(duration),
+            _ => None,
+        }
+    }
+
+    fn size(&self, key: &str) -> u64 {
+        match self.value(key) {
+            Value::Size(bytes) => bytes,
+            _ => 0,
+        }
+    }
+
+    fn count(&self, key: &str) -> u64 {
+        match self.value(key) {
+            Value::Count(count) => count,
+            _ => 0,
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        match self.value(key) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn list(&self, key: &str) -> Vec<String> {
+        match self.value(key) {
+            Value::Texts(list) => list,
+            _ => Vec::new(),
+        }
+    }
+
+    /// A path as it is meant: relative to the file that names it, else to the current folder; `~/` is the home folder.
+    fn resolved(&self, key: &str, path: &str) -> PathBuf {
+        if let (Some(rest), Some(home)) = (path.strip_prefix("~/"), &self.home) {
+            return home.join(rest);
+        }
+        let folder = match self.set(key).map(|setting| &setting.origin) {
+            Some(Origin::File { file, .. }) => file.path.parent().unwrap_or(&self.cwd),
+            _ => &self.cwd,
+        };
+        folder.join(Path::new(path))
+    }
+
+    /// How `exec` runs a command.
+    pub(crate) fn exec(&self) -> Exec {
+        Exec {
+            profile: self.text("exec.profile").unwrap_or_else(|| "command".to_owned()),
+            timeout: self.duration("exec.timeout"),
+            idle: self.duration("exec.idle"),
+            deadline: self.duration("exec.deadline"),
+            grace: self.duration("exec.grace").unwrap_or_default(),
+            stdin_bytes_max: self.size("exec.stdin_max"),
+            output_bytes_max: self.size("exec.output_max"),
+            drain: self.duration("exec.drain").unwrap_or_default(),
+        }
+    }
+
+    /// How long and how much the store keeps.
+    pub(crate) fn store(&self) -> Store {
+        Store { keep: self.duration("store.keep").unwrap_or_default(), bytes_max: self.size("store.max") }
+    }
+
+    /// How events are printed.
+    pub(crate) fn log_format(&self) -> LogFormat {
+        match self.text("log.format").as_deref() {
+            Some("json") => LogFormat::Json,
+            Some("emit") => LogFormat::Emit,
+            _ => LogFormat::Human,
+        }
+    }
+
+    /// Rule packs of the user's own.
+    pub(crate) fn packs(&self) -> Vec<PathBuf> {
+        self.list("rules.packs").iter().map(|path| self.resolved("rules.packs", path)).collect()
+    }
+
+    /// The file that classified errors are appended to.
+    pub(crate) fn tail_to(&self) -> Option<PathBuf> {
+        self.text("events.tail_to").map(|path| self.resolved("events.tail_to", &path))
+    }
+
+    /// Names of environment variables whose values are masked, of all layers.
+    pub(crate) fn redact_env(&self) -> Vec<String> {
+        self.list("redact.env")
+    }
+
+    /// How much of the recent traffic may be retries.
+    pub(crate) fn retry_budget(&self) -> RetryBudget {
+        RetryBudget {
+            window: self.duration("retry_budget.window").unwrap_or_default(),
+            reserve: self.count("retry_budget.reserve"),
+            share_percent: self.count("retry_budget.share_percent"),
+        }
+    }
+
+    /// The profile with this name, as the config changes it.
+    pub(crate) fn policy(&self, name: &str) -> Result<Policy, ConfigError> {
+        profile::policy(self, name).map_err(ConfigError::one)
+    }
+
+    /// Where the value of a key comes from; nothing for what is no key.
+    #[cfg(test)]
+    pub(crate) fn origin(&self, key: &str) -> Option<&Origin> {
+        keys::named(key)?;
+        Some(self.set(key).map_or(&Origin::Default, |setting| &setting.origin))
+    }
+
+    /// Every value in the order of the reference, then what was set for profiles.
+    pub(crate) fn settings(&self) -> Vec<Shown> {
+        let row = |key: &str, written: Written| Shown {
+            key: key.to_owned(),
+            json: json(&written),
+            text: written.text,
+            origin: self.set(key).map_or(Origin::Default, |setting| setting.origin.clone()),
+        };
+        let plain = plain_keys().map(|key| row(key.name, self.written(key)));
+        let profiles = self.set_below("profile.").map(|(key, setting)| row(key, setting.written.clone()));
+        plain.chain(profiles).collect()
+    }
+
+    /// What does not count because the project's file is not trusted.
+    pub(crate) fn inert(&self) -> &[Inert] {
+        &self.inert
+    }
+
+    /// What a person should know, though it is no error.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The files that were read, lowest layer first.
+    pub(crate) fn files(&self) -> &[FileRead] {
+        &self.files
+    }
+}
+
+fn json(written: &Written) -> serde_json::Value {
+    match &written.value {
+        Value::None => serde_json::Value::Null,
+        Value::Count(count) => (*count).into(),
+        Value::Texts(list) => list.clone().into(),
+        Value::Durations(list) => list.iter().map(|wait| format!("{}ms", wait.as_millis())).collect(),
+        _ => written.text.clone().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scratch::Scratch;
+    use super::*;
+
+    #[test]
+    fn what_holds_if_nobody_sets_anything() {
+        let scratch = Scratch::new();
+        let config = load(&scratch.around(""), &[], &|_, _| false).unwrap();
+        assert_eq!(
+            config.exec(),
+            Exec {
+                profile: "command".to_owned(),
+                timeout: None,
+                idle: None,
+                deadline: None,
+                grace: Duration::from_secs(5),
+                stdin_bytes_max: 8 << 20,
+                output_bytes_max: 4 << 20,
+                drain: Duration::from_secs(2),
+            }
+        );
+        assert_eq!(config.store(), Store { keep: Duration::from_secs(30 * 86_400), bytes_max: 1 << 30 });
+        assert_eq!(config.log_format(), LogFormat::Human);
+        assert_eq!(config.retry_budget(), RetryBudget::default());
+        assert!(config.packs().is_empty() && config.redact_env().is_empty() && config.tail_to().is_none());
+        assert!(config.files().is_empty() && config.inert().is_empty() && config.notes().is_empty());
+    }
+}

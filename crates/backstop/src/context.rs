@@ -1,0 +1,174 @@
+//! What every command that acts needs: folders, configuration, secrets, the store. Read once, from the process.
+
+use crate::cli::LogFormat;
+use crate::config::{self, Config, Given, Surroundings};
+use crate::error::CliError;
+use crate::{environment, terminal};
+use backstop_core::{Redactor, RunId, Timestamp};
+use backstop_exec::tree::Process;
+use backstop_store::{Host, Journal, StateFolder, StoreError, UserStore};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What every command that acts needs.
+pub(crate) struct Context {
+    pub(crate) config: Config,
+    /// The repository's root, else the current folder.
+    pub(crate) project: PathBuf,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) log_format: LogFormat,
+    state_root: Option<PathBuf>,
+}
+
+impl Context {
+    /// Reads the configuration. Flags beat everything else.
+    pub(crate) fn new(flags: &[Given], log_format: Option<LogFormat>) -> Result<Self, CliError> {
+        let around = surroundings()?;
+        let project = config::repository_root(&around.cwd, around.home.as_deref())
+            .unwrap_or_else(|| around.cwd.clone());
+        let state_root = state_root(around.home.as_deref());
+        let is_trusted = |path: &Path, hash: &str| {
+            let known = || -> Option<bool> {
+                let folder = open_folder(state_root.as_deref()?, Arc::default()).ok()?;
+                UserStore::open_existing(&folder).ok()??.is_trusted(path, hash).ok()
+            };
+            known().unwrap_or(false)
+        };
+        let config = config::load(&around, flags, &is_trusted)?;
+        let redactor = Arc::new(terminal::redactor_knowing(&config.redact_env()));
+        let log_format = log_format.unwrap_or_else(|| match config.log_format() {
+            config::LogFormat::Human => LogFormat::Human,
+            config::LogFormat::Json => LogFormat::Json,
+            config::LogFormat::Emit => LogFormat::Emit,
+        });
+        Ok(Self { config, project, redactor, log_format, state_root })
+    }
+
+    /// The state folder.
+    pub(crate) fn folder(&self) -> Result<StateFolder, CliError> {
+        let root = self.state_root.as_deref().ok_or(CliError::NoStateFolder)?;
+        Ok(open_folder(root, Arc::clone(&self.redactor))?)
+    }
+
+    /// This project's journal, made where it is not there yet.
+    pub(crate) fn journal(&self) -> Result<Journal, CliError> {
+        let journal = Journal::open(&self.folder()?, &self.project)?;
+        Ok(match crash_hook() {
+            Some(hook) => journal.on_commit(hook),
+            None => journal,
+        })
+    }
+
+    /// This project's journal, if there is one.
+    pub(crate) fn existing_journal(&self) -> Result<Option<Journal>, CliError> {
+        Ok(Journal::open_existing(&self.folder()?, &self.project)?)
+    }
+
+    /// The user's own store.
+    pub(crate) fn user_store(&self) -> Result<UserStore, CliError> {
+        Ok(UserStore::open(&self.folder()?)?)
+    }
+}
+
+/// Where we are: folders and variables.
+pub(crate) fn surroundings() -> Result<Surroundings<'static>, CliError> {
+    let cwd = std::env::current_dir().map_err(CliError::NoFolder)?;
+    Ok(Surroundings {
+        cwd,
+        home: folder_variable("HOME"),
+        xdg_config_home: folder_variable("XDG_CONFIG_HOME"),
+        // What is no UTF-8 is read as far as it goes, and then refused: a bad timeout must not mean no timeout.
+        env: &|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
+    })
+}
+
+/// Whether every recovery is turned off.
+pub(crate) fn is_disabled() -> bool {
+    std::env::var_os("BACKSTOP_DISABLE").is_some_and(|v| !v.is_empty() && v != "0")
+}
+
+/// The run that started this one, and the deadline that it set.
+pub(crate) fn outer() -> (Option<RunId>, Option<Timestamp>) {
+    let run = std::env::var("BACKSTOP_RUN_ID").ok().and_then(|id| id.parse().ok());
+    let deadline = std::env::var("BACKSTOP_DEADLINE").ok().and_then(|at| Timestamp::parse_rfc3339(&at));
+    (run, deadline)
+}
+
+/// Who calls and in which session, where nobody typed it.
+pub(crate) fn caller_and_session() -> (Option<String>, Option<String>) {
+    (std::env::var("BACKSTOP_CALLER").ok(), std::env::var("BACKSTOP_SESSION").ok())
+}
+
+/// Variables that look like ours and are not: a mistake in one must not pass unseen. What it is, and what was meant.
+pub(crate) fn strange_variables() -> Vec<(String, String)> {
+    let names: Vec<String> = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|n| n.starts_with("BACKSTOP_"))
+        .collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let told = |(name, near): (String, Option<String>)| {
+        let hint = near.map_or_else(
+            || "`backstop config env` lists them all".to_owned(),
+            |near| format!("did you mean {near}?"),
+        );
+        (format!("{name} is no variable of Backstop's and does nothing"), hint)
+    };
+    environment::strangers(names.iter().map(String::as_str)).into_iter().map(told).collect()
+}
+
+fn folder_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+fn state_root(home: Option<&Path>) -> Option<PathBuf> {
+    folder_variable("BACKSTOP_STATE_DIR")
+        .or_else(|| folder_variable("XDG_STATE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("backstop")))
+        .or_else(|| home.map(|home| home.join(".local/state/backstop")))
+}
+
+fn open_folder(root: &Path, redactor: Arc<Redactor>) -> Result<StateFolder, StoreError> {
+    StateFolder::open(root, Arc::new(now), redactor)
+}
+
+/// The time, from the one place that reads the clock on the wall.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// This process, as the store knows it.
+pub(crate) fn host() -> Host {
+    let me = Process::current();
+    Host { pid: me.pid, start: me.start }
+}
+
+/// Whether a process that wrote a run is still there.
+pub(crate) fn is_alive(host: &Host) -> bool {
+    Process { pid: host.pid, start: host.start }.is_alive()
+}
+
+/// In debug builds, the process can be told to die at the n-th commit, before or after it: for tests that show that nothing
+/// acknowledged is lost.
+#[cfg(debug_assertions)]
+fn crash_hook() -> Option<backstop_store::CommitHook> {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let at: u64 = std::env::var("BACKSTOP_CRASH_AT").ok()?.parse().ok()?;
+    let seen = AtomicU64::new(0);
+    Some(Arc::new(move |_| {
+        if seen.fetch_add(1, Ordering::SeqCst) + 1 == at {
+            // As hard as it gets: nothing is flushed, nobody is told.
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            loop {
+                std::thread::park();
+            }
+        }
+    }))
+}
+
+#[cfg(not(debug_assertions))]
+fn crash_hook() -> Option<backstop_store::CommitHook> {
+    None
+}

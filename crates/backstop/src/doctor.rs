@@ -1,0 +1,190 @@
+//! `backstop doctor`: what on this machine would keep Backstop from doing its work.
+
+use crate::cli::Doctor;
+use crate::config;
+use crate::context::{self, Context};
+use crate::error::{CliError, DONE, FAILED};
+use crate::terminal;
+use backstop_core::SafeText;
+use backstop_report::{JSON_SCHEMA, to_json};
+use serde_json::json;
+use std::process::{Command, Stdio};
+
+/// How a check came out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Good,
+    Note,
+    Bad,
+}
+
+struct Check {
+    name: &'static str,
+    state: State,
+    says: String,
+    hint: Option<String>,
+}
+
+impl Check {
+    fn good(name: &'static str, says: impl Into<String>) -> Self {
+        Self { name, state: State::Good, says: says.into(), hint: None }
+    }
+
+    fn note(name: &'static str, says: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { name, state: State::Note, says: says.into(), hint: Some(hint.into()) }
+    }
+
+    fn bad(name: &'static str, error: &CliError) -> Self {
+        Self { name, state: State::Bad, says: error.to_string(), hint: error.hints().into_iter().next() }
+    }
+}
+
+pub(crate) fn run(args: &Doctor) -> Result<u8, CliError> {
+    let mut checks = vec![Check::good("version", env!("CARGO_PKG_VERSION"))];
+    match Context::new(&[], None) {
+        Ok(context) => {
+            checks.push(configuration(&context));
+            store(&context, &mut checks);
+        }
+        Err(error) => checks.push(Check::bad("configuration", &error)),
+    }
+    checks.extend(
+        context::strange_variables().into_iter().map(|(what, hint)| Check::note("environment", what, hint)),
+    );
+    checks.push(supervision());
+    checks.push(classifier());
+    checks.push(git());
+    let failed = checks.iter().any(|check| check.state == State::Bad);
+    let word = |state| match state {
+        State::Good => "ok",
+        State::Note => "note",
+        State::Bad => "failed",
+    };
+    if args.json {
+        let rows: Vec<_> = checks
+            .iter()
+            .map(|c| json!({ "check": c.name, "state": word(c.state), "says": c.says, "hint": c.hint }))
+            .collect();
+        terminal::print(&format!(
+            "{}\n",
+            to_json(&json!({ "schema": JSON_SCHEMA, "ok": !failed, "checks": rows }))
+        ))?;
+    } else {
+        let style = terminal::stdout_style();
+        let mut text = String::new();
+        for check in &checks {
+            let mark = match check.state {
+                State::Good => style.good("ok    "),
+                State::Note => style.strong("note  "),
+                State::Bad => style.bad("failed"),
+            };
+            text.push_str(&format!(
+                "{mark}  {:<14} {}\n",
+                check.name,
+                SafeText::new(check.says.clone()).line(300)
+            ));
+            if let Some(hint) = &check.hint {
+                text.push_str(&format!(
+                    "        {:<14} hint: {}\n",
+                    "",
+                    SafeText::new(hint.clone()).line(300)
+                ));
+            }
+        }
+        terminal::print(&text)?;
+    }
+    Ok(if failed { FAILED } else { DONE })
+}
+
+fn configuration(context: &Context) -> Check {
+    if let Some((what, hint)) = config::untrusted(&context.config) {
+        return Check::note("configuration", what, hint);
+    }
+    if let Some(note) = context.config.notes().first() {
+        return Check::note("configuration", note, "see `backstop config check`");
+    }
+    let files = context.config.files();
+    if files.is_empty() {
+        return Check::good("configuration", "no files: everything is as built in");
+    }
+    let names: Vec<String> = files.iter().map(|read| read.file.shown.clone()).collect();
+    Check::good("configuration", names.join(", "))
+}
+
+fn store(context: &Context, checks: &mut Vec<Check>) {
+    let folder = match context.folder().and_then(|folder| {
+        folder.check_writable()?;
+        Ok(folder)
+    }) {
+        Ok(folder) => folder,
+        Err(error) => return checks.push(Check::bad("state folder", &error)),
+    };
+    let root = folder.root().display().to_string();
+    checks.push(match folder.filesystem_note() {
+        Some(note) => {
+            Check::note("state folder", format!("{root}: {note}"), "set BACKSTOP_STATE_DIR to a local folder")
+        }
+        None => Check::good("state folder", root),
+    });
+    let journal = context.existing_journal().and_then(|journal| {
+        if let Some(journal) = &journal {
+            journal.check()?;
+        }
+        Ok(journal)
+    });
+    match journal {
+        Ok(Some(journal)) => {
+            let runs = journal.lost_runs(&context::is_alive).unwrap_or_default();
+            checks.push(if runs.is_empty() {
+                Check::good("store", journal.file().display().to_string())
+            } else {
+                let ids: Vec<String> = runs.iter().map(|run| run.run.to_string()).collect();
+                Check::note(
+                    "store",
+                    format!("cut off when Backstop was killed: {}", ids.join(", ")),
+                    "the next `backstop exec` here ends what they left running",
+                )
+            });
+        }
+        Ok(None) => checks.push(Check::good("store", "nothing is recorded in this project yet")),
+        Err(error) => checks.push(Check::bad("store", &error)),
+    }
+    let user =
+        backstop_store::UserStore::open_existing(&folder).and_then(|user| user.map_or(Ok(()), |u| u.check()));
+    if let Err(error) = user {
+        checks.push(Check::bad("user store", &CliError::from(error)));
+    }
+}
+
+fn supervision() -> Check {
+    if cfg!(target_os = "linux") {
+        if std::path::Path::new("/proc/self/stat").exists() {
+            return Check::good("supervision", "whole process trees are ended, orphans too");
+        }
+        return Check::note(
+            "supervision",
+            "/proc is not mounted: only process groups can be ended",
+            "mount /proc",
+        );
+    }
+    Check::note(
+        "supervision",
+        "on this system only the process group of a command can be ended, not what leaves it",
+        "keep commands from starting daemons",
+    )
+}
+
+fn classifier() -> Check {
+    let rules = backstop_classify::Classifier::builtin().rules().len();
+    Check::good("rules", format!("{rules} built in"))
+}
+
+fn git() -> Check {
+    let found = Command::new("git").arg("--version").stdin(Stdio::null()).output();
+    match found {
+        Ok(output) if output.status.success() => {
+            Check::good("git", String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        _ => Check::note("git", "not found", "install git: plans are run in worktrees"),
+    }
+}

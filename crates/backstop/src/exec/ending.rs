@@ -1,0 +1,129 @@
+//! How it ended: for people on standard error, for programs as JSON.
+
+use super::journal::ExecJournal;
+use crate::cli::{Exec, LogFormat};
+use crate::context::Context;
+use crate::{files, terminal};
+use backstop_core::{Decision, Fault, Outcome, RunId, SafeText};
+use backstop_report::{JSON_SCHEMA, RunStory, to_json};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How it ended.
+pub(super) struct Ended {
+    pub(super) run: RunId,
+    pub(super) outcome: Outcome,
+    pub(super) exit: i32,
+    pub(super) attempts: u32,
+    pub(super) elapsed: Duration,
+    pub(super) command: SafeText,
+    pub(super) program: SafeText,
+    /// What it is in the end.
+    pub(super) fault: Option<Fault>,
+    /// The fault of each failed attempt.
+    pub(super) faults: Vec<Fault>,
+    pub(super) decision: Option<Decision>,
+    pub(super) next: Option<SafeText>,
+    pub(super) signal: Option<String>,
+    pub(super) left_behind: Vec<String>,
+}
+
+impl Ended {
+    /// Tells it wherever it was asked for.
+    pub(super) fn tell(&self, args: &Exec, context: &Context, journal: &ExecJournal) {
+        if context.log_format == LogFormat::Human && !args.quiet_failure {
+            self.tell_people(args);
+        }
+        if args.json {
+            let _ = terminal::print(&format!("{}\n", to_json(&self.json())));
+        }
+        if let Some(file) = &args.report {
+            let markdown = file.extension().is_some_and(|e| e == "md");
+            let story = || {
+                let events = context.existing_journal().ok()??.load(journal.run()).ok()?;
+                Some(backstop_report::story_markdown(&RunStory::from_events(&events)?))
+            };
+            let text =
+                markdown.then(story).flatten().unwrap_or_else(|| format!("{}\n", to_json(&self.json())));
+            if let Err(error) = files::write_atomic(file, text.as_bytes()) {
+                terminal::warn(&format!("cannot write the report {}: {error}", file.display()), None);
+            }
+        }
+    }
+
+    fn tell_people(&self, args: &Exec) {
+        let style = terminal::stderr_style();
+        let mut text = String::new();
+        if !self.left_behind.is_empty() {
+            let names: Vec<String> =
+                self.left_behind.iter().map(|n| SafeText::new(n.clone()).line(40)).collect();
+            text.push_str(&style.faint(&format!(
+                "ended what it had left running: {} (--keep-background leaves it)",
+                names.join(", ")
+            )));
+            text.push('\n');
+        }
+        match (&self.fault, &self.decision) {
+            _ if self.outcome == Outcome::Interrupted => {
+                let dot = style.dot();
+                text.push_str(&format!(
+                    "stopped after attempt {}{dot}`backstop explain {}` tells the story\n",
+                    self.attempts, self.run
+                ));
+            }
+            (Some(fault), _) if args.classify => text.push_str(&backstop_report::fault(fault, style)),
+            (Some(fault), Some(decision)) => {
+                text.push_str(&backstop_report::gave_up(
+                    fault,
+                    decision,
+                    self.attempts,
+                    self.elapsed,
+                    self.run,
+                    self.next.as_ref(),
+                    style,
+                ));
+                if !text.ends_with('\n') {
+                    text.push('\n');
+                }
+            }
+            _ if self.attempts > 1 => {
+                text.push_str(&backstop_report::done(self.attempts, self.elapsed, self.run, style));
+                text.push('\n');
+            }
+            _ => {}
+        }
+        terminal::say(&text);
+    }
+
+    /// For programs. A failure also has what the failure report of the skill manager has.
+    pub(super) fn json(&self) -> Value {
+        let mut value = json!({
+            "schema": JSON_SCHEMA,
+            "run": self.run,
+            "outcome": self.outcome,
+            "exit": self.exit,
+            "signal": self.signal,
+            "attempts": self.attempts,
+            "duration_seconds": self.elapsed.as_secs_f64(),
+            "operation": self.command,
+            "reason": self.fault.as_ref().map(|f| f.reason),
+            "fault": self.fault.as_ref().map(|f| backstop_report::fault_json(Some(f))),
+            "decision": self.decision,
+            "next": self.next,
+            "left_behind": self.left_behind,
+        });
+        if let (Some(fault), Value::Object(fields)) = (&self.fault, &mut value) {
+            let errors: Vec<SafeText> =
+                self.faults.iter().map(|f| SafeText::new(backstop_report::summary(f))).collect();
+            let report = backstop_report::failure_report(
+                &self.program,
+                &errors,
+                &backstop_report::failure_suggestion(fault),
+            );
+            for key in ["tool", "errors", "suggestion"] {
+                fields.insert(key.to_owned(), report[key].clone());
+            }
+        }
+        value
+    }
+}

@@ -1,0 +1,349 @@
+//! The record of one `exec`: written first, then told.
+//!
+//! When the store cannot be written, the command goes on: one warning, and the events are told but not kept.
+
+use crate::cli::{Exec, LogFormat};
+use crate::context::{self, Context};
+use crate::error::CliError;
+use crate::terminal;
+use backstop_core::{
+    EVENT_SCHEMA, Event, EventId, EventKind, Fault, Reason, Recent, Record, RecordError, Redactor, RunId,
+    SafeText,
+};
+use backstop_exec::tree::Process;
+use backstop_report::Style;
+use backstop_store::{
+    Child, DeferredId, DeferredWork, Journal, Retention, RunHeader, RunJournal, StateFolder, UserStore,
+};
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The record of one `exec`.
+pub(super) struct ExecJournal {
+    state: Mutex<State>,
+    redactor: Arc<Redactor>,
+    log_format: LogFormat,
+    quiet: bool,
+    style: Style,
+    surface: &'static str,
+    session: Option<SafeText>,
+    caller: Option<SafeText>,
+    why: Option<String>,
+    parent: Option<RunId>,
+    folder: String,
+    tail_to: Option<PathBuf>,
+    retention: Retention,
+    state_folder: Option<StateFolder>,
+    /// The line about the attempt that failed last.
+    failed: Mutex<String>,
+}
+
+enum State {
+    /// Nothing is written yet.
+    Pending { journal: Journal, header: RunHeader, first: Vec<EventKind>, run: RunId },
+    /// Everything is written.
+    Open(Box<RunJournal>),
+    /// Nothing can be written.
+    Off { run: RunId, seq: u64 },
+}
+
+impl ExecJournal {
+    pub(super) fn open(
+        args: &Exec,
+        context: &Context,
+        command: &str,
+        profile: &str,
+        parent: Option<RunId>,
+    ) -> Self {
+        let random = RandomState::new().build_hasher().finish();
+        let folder = std::env::current_dir().unwrap_or_default().display().to_string();
+        let (caller, session) = context::caller_and_session();
+        let text =
+            |given: &Option<String>, variable: Option<String>| given.clone().or(variable).map(SafeText::new);
+        let (caller, session) = (text(&args.caller, caller), text(&args.session, session));
+        let run = RunId::from_random(random, 4);
+        let opened = context.journal();
+        let state_folder = context.folder().ok();
+        let store = context.config.store();
+        let this = Self {
+            state: Mutex::new(State::Off { run, seq: 0 }),
+            redactor: Arc::clone(&context.redactor),
+            log_format: context.log_format,
+            quiet: args.quiet_failure,
+            style: terminal::stderr_style(),
+            surface: "exec",
+            session: session.clone(),
+            caller: caller.clone(),
+            why: args.why.clone(),
+            parent,
+            folder: folder.clone(),
+            tail_to: context.config.tail_to(),
+            retention: Retention { keep: store.keep, max_bytes: store.bytes_max, ..Retention::default() },
+            state_folder,
+            failed: Mutex::default(),
+        };
+        let started = EventKind::RunStarted {
+            operation: SafeText::new(command),
+            folder: Some(SafeText::new(folder)),
+            profile: Some(profile.to_owned()),
+            parent,
+        };
+        match opened {
+            Ok(journal) => {
+                let header =
+                    RunHeader { session, caller, parent, ..RunHeader::new("exec", context::host(), random) };
+                *this.state() = State::Pending { journal, header, first: vec![started], run };
+            }
+            Err(error) => this.warn(&error),
+        }
+        this
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run's id. Before the first event it may still change.
+    pub(super) fn run(&self) -> RunId {
+        match &*self.state() {
+            State::Pending { run, .. } | State::Off { run, .. } => *run,
+            State::Open(run) => run.id(),
+        }
+    }
+
+    pub(super) fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
+    }
+
+    fn warn(&self, error: &CliError) {
+        terminal::warn(
+            &format!("this run is not recorded: {error}"),
+            error.hints().first().map(String::as_str),
+        );
+    }
+
+    /// Writes, and gives what is on record. From the first trouble on nothing is written any more.
+    fn write(&self, kinds: Vec<EventKind>) -> Vec<Event> {
+        let mut state = self.state();
+        let taken = std::mem::replace(&mut *state, State::Off { run: RunId::from_random(0, 4), seq: 0 });
+        let (next, events, error) = match taken {
+            State::Pending { journal, header, mut first, run } => {
+                first.extend(kinds.clone());
+                match journal.begin(header, first) {
+                    Ok(open) => {
+                        let events = if self.log_format == LogFormat::Json {
+                            journal.load(open.id()).unwrap_or_default()
+                        } else {
+                            self.as_events(open.id(), 0, kinds)
+                        };
+                        (State::Open(Box::new(open)), events, None)
+                    }
+                    Err(error) => {
+                        let events = self.as_events(run, 0, kinds);
+                        (State::Off { run, seq: events.len() as u64 }, events, Some(error))
+                    }
+                }
+            }
+            State::Open(open) => match open.append(kinds.clone()) {
+                Ok(events) => (State::Open(open), events, None),
+                Err(error) => {
+                    let (run, seq) = (open.id(), open.version());
+                    let events = self.as_events(run, seq, kinds);
+                    (State::Off { run, seq: seq + events.len() as u64 }, events, Some(error))
+                }
+            },
+            State::Off { run, seq } => {
+                let events = self.as_events(run, seq, kinds);
+                (State::Off { run, seq: seq + events.len() as u64 }, events, None)
+            }
+        };
+        *state = next;
+        drop(state);
+        if let Some(error) = error {
+            self.warn(&CliError::from(error));
+        }
+        events
+    }
+
+    /// Events that are told without being kept.
+    fn as_events(&self, run: RunId, seq: u64, kinds: Vec<EventKind>) -> Vec<Event> {
+        let masked = backstop_store::masked(&self.redactor, kinds);
+        (seq + 1..)
+            .zip(masked)
+            .map(|(seq, kind)| Event {
+                schema: EVENT_SCHEMA,
+                id: EventId { run, seq },
+                run,
+                seq,
+                at: context::now(),
+                session: self.session.clone(),
+                surface: self.surface.to_owned(),
+                caller: self.caller.clone(),
+                kind,
+            })
+            .collect()
+    }
+
+    fn tell(&self, events: &[Event]) {
+        if let Some(file) = &self.tail_to {
+            let lines: String = events
+                .iter()
+                .filter_map(backstop_report::event_gdd)
+                .map(|value| format!("{}\n", backstop_report::to_json(&value)))
+                .collect();
+            if !lines.is_empty()
+                && let Err(error) = terminal::append(file, &lines)
+            {
+                terminal::warn(&format!("cannot append to {}: {error}", file.display()), None);
+            }
+        }
+        if self.quiet && self.log_format == LogFormat::Human {
+            return;
+        }
+        for event in events {
+            let line = match self.log_format {
+                LogFormat::Json => Some(backstop_report::to_json(event)),
+                LogFormat::Emit => backstop_report::event_emit(event),
+                LogFormat::Human => self.human(&event.kind),
+            };
+            if let Some(line) = line {
+                terminal::say(&format!("{line}\n"));
+            }
+        }
+    }
+
+    /// What a person is told while it goes on. How it ended is told at the end.
+    fn human(&self, kind: &EventKind) -> Option<String> {
+        match kind {
+            EventKind::ErrorClassified { attempt, fault, .. } => {
+                // Told with what is done about it; a failure that ends the run is told by the ending.
+                let line = backstop_report::attempt_failed(*attempt, fault, self.style);
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = line;
+                None
+            }
+            EventKind::DecisionMade { decision, .. } => match &decision.action {
+                backstop_core::Action::Retry { after, attempt, of }
+                | backstop_core::Action::AwaitGuard { after, attempt, of, .. } => {
+                    let failed =
+                        std::mem::take(&mut *self.failed.lock().unwrap_or_else(PoisonError::into_inner));
+                    let retrying = backstop_report::retrying(*after, *attempt, *of, self.style);
+                    Some(format!("{failed}\n{retrying}"))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Ends what a killed Backstop left behind in this project, and closes its runs.
+    pub(super) fn end_leftovers(&self) {
+        let state = self.state();
+        let State::Pending { journal, .. } = &*state else { return };
+        let Ok(lost) = journal.lost_runs(&context::is_alive) else { return };
+        for run in lost {
+            let id = run.run.to_string();
+            let process = run.children.last().map(|child| Process { pid: child.pid, start: child.start });
+            let ended = backstop_exec::end_leftover(process, ("BACKSTOP_RUN_ID", &id));
+            let closed = journal.close_lost(&run).unwrap_or(false);
+            if closed && !self.quiet {
+                let what = if ended.is_empty() {
+                    "nothing of it was left running".to_owned()
+                } else {
+                    format!("what it had left running is ended: {}", ended.join(", "))
+                };
+                terminal::warn(&format!("{id} was cut off when Backstop was killed; {what}"), None);
+            }
+        }
+    }
+
+    /// Records what a person overrides, before it takes effect.
+    pub(super) fn overridden(&self, typed: &[String]) {
+        let by = self.caller.clone().unwrap_or_else(|| SafeText::new("command line"));
+        let rationale = SafeText::new(self.why.clone().unwrap_or_else(|| "none given".to_owned()));
+        let kinds = typed.iter().map(|typed| EventKind::Override {
+            by: by.clone(),
+            what: SafeText::new(typed.clone()),
+            rationale: rationale.clone(),
+        });
+        if let State::Pending { first, .. } = &mut *self.state() {
+            first.extend(kinds);
+        }
+    }
+
+    pub(super) fn child_started(&self, child: Child) {
+        let result = match &*self.state() {
+            State::Open(run) => run.child_started(child),
+            _ => Ok(()),
+        };
+        if let Err(error) = result {
+            // The next event meets the same trouble and warns of it.
+            let _ = error;
+        }
+    }
+
+    /// What was attempted lately in this project.
+    pub(super) fn recent(&self, window: Duration) -> Recent {
+        let since = backstop_core::Timestamp::from_millis(
+            context::now().as_millis().saturating_sub(i64::try_from(window.as_millis()).unwrap_or(i64::MAX)),
+        );
+        match &*self.state() {
+            State::Open(run) => run
+                .journal()
+                .recent_attempts(since)
+                .map(|recent| Recent { attempts: recent.attempts, retries: recent.retries })
+                .unwrap_or_default(),
+            _ => Recent::default(),
+        }
+    }
+
+    /// How often a Backstop inside this command has tried already.
+    pub(super) fn retried_below(&self) -> Option<u32> {
+        let State::Open(run) = &*self.state() else { return None };
+        let user = UserStore::open_existing(self.state_folder.as_ref()?).ok()??;
+        user.nested(run.id()).ok()?.map(|nested| nested.attempts)
+    }
+
+    /// Tells the run that started this one that retries were made here and did not help.
+    pub(super) fn note_nested(&self, attempts: u32, fault: Option<&Fault>) {
+        if let (Some(parent), Some(fault), Some(folder), true) =
+            (self.parent, fault, &self.state_folder, attempts > 1)
+            && let Ok(user) = UserStore::open(folder)
+        {
+            let _ = user.note_nested(parent, self.run(), attempts, fault.reason);
+        }
+    }
+
+    /// Puts the command aside.
+    pub(super) fn defer(&self, argv: &[OsString], reason: Option<Reason>, until: &str) -> Option<DeferredId> {
+        let state = self.state();
+        let State::Open(run) = &*state else { return None };
+        let work = DeferredWork {
+            run: run.id(),
+            argv: argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            folder: self.folder.clone(),
+            reason: reason.unwrap_or(Reason::Unknown),
+            until: SafeText::new(until),
+        };
+        run.journal().defer(&work).ok().map(|deferred| deferred.id)
+    }
+
+    /// The last events of the run; then, now and then, what is old goes.
+    pub(super) fn finish(&self, kinds: Vec<EventKind>) {
+        let events = self.write(kinds);
+        self.tell(&events);
+        if let State::Open(run) = &*self.state() {
+            let _ = run.journal().clean_if_due(&self.retention, &context::is_alive);
+        }
+    }
+}
+
+impl Record for ExecJournal {
+    fn record(&self, kinds: Vec<EventKind>) -> Result<(), RecordError> {
+        let events = self.write(kinds);
+        self.tell(&events);
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! `backstop runs`, and the story of one run.
+
+use crate::cli::{Explain, LogFormat, Runs};
+use crate::context::{self, Context};
+use crate::error::CliError;
+use crate::{reference, terminal};
+use backstop_core::{Outcome, RunId, Timestamp};
+use backstop_report::{JSON_SCHEMA, RunRow, RunStory, to_json};
+use backstop_store::{RunFilter, RunSummary};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Lists the runs of this project.
+pub(crate) fn list(args: &Runs, log_format: Option<LogFormat>) -> Result<(), CliError> {
+    let since = args.since.as_deref().map(since).transpose()?;
+    let context = Context::new(&[], log_format)?;
+    let filter =
+        RunFilter { limit: if args.failed { 10_000 } else { args.limit }, since, ..RunFilter::default() };
+    let mut runs = match context.existing_journal()? {
+        Some(journal) => journal.runs(&filter)?,
+        None => Vec::new(),
+    };
+    if args.failed {
+        runs.retain(|run| !matches!(run.outcome, Some(Outcome::Done) | None));
+        runs.truncate(args.limit as usize);
+    }
+    if args.json {
+        let rows: Vec<Value> = runs.iter().map(summary_json).collect();
+        return terminal::print(&format!("{}\n", to_json(&json!({ "schema": JSON_SCHEMA, "runs": rows }))));
+    }
+    let rows: Vec<RunRow> = runs
+        .into_iter()
+        .map(|run| RunRow {
+            run: run.id,
+            started: run.started_at,
+            operation: run.operation.unwrap_or_default(),
+            outcome: run.outcome,
+            reason: run.reason.filter(|_| run.outcome != Some(Outcome::Done)),
+            attempts: run.attempts,
+            duration: run.duration_ms.map(Duration::from_millis),
+        })
+        .collect();
+    terminal::print(&backstop_report::runs_table(&rows, terminal::stdout_style()))
+}
+
+fn summary_json(run: &RunSummary) -> Value {
+    json!({
+        "run": run.id, "state": run.state.name(), "surface": run.surface, "session": run.session, "caller": run.caller,
+        "parent": run.parent, "operation": run.operation, "folder": run.folder, "profile": run.profile,
+        "started_at": run.started_at, "ended_at": run.ended_at, "outcome": run.outcome, "reason": run.reason,
+        "attempts": run.attempts, "exit": run.exit, "duration_ms": run.duration_ms, "next": run.next, "events": run.events,
+    })
+}
+
+/// A run's story, or a reason's page.
+pub(crate) fn explain(args: &Explain, log_format: Option<LogFormat>) -> Result<(), CliError> {
+    let is_run = args.what.strip_prefix("r-").is_some_and(|rest| !rest.is_empty());
+    if !is_run && args.what != "last" {
+        return reference::explain(args);
+    }
+    let context = Context::new(&[], log_format)?;
+    let own = context.existing_journal()?;
+    let run: RunId = if args.what == "last" {
+        let newest = match &own {
+            Some(journal) => journal.runs(&RunFilter { limit: 1, ..RunFilter::default() })?.pop(),
+            None => None,
+        };
+        newest.ok_or(CliError::NoRuns)?.id
+    } else {
+        args.what.parse()?
+    };
+    // A run of another project is found too: its id is what people copy from a terminal.
+    let journal = match own {
+        Some(journal) if journal.run(run)?.is_some() => Some(journal),
+        _ => context.folder()?.find_run(run)?,
+    };
+    let events = match journal {
+        Some(journal) => journal.load(run)?,
+        None => return Err(CliError::NoRun { run }),
+    };
+    let story = RunStory::from_events(&events).ok_or(CliError::NoRun { run })?;
+    terminal::print(&if args.json {
+        format!("{}\n", to_json(&backstop_report::story_json(&story)))
+    } else if args.markdown {
+        backstop_report::story_markdown(&story)
+    } else {
+        backstop_report::story(&story, terminal::stdout_style())
+    })
+}
+
+/// A point in time: a while ago, or a time as it is written.
+pub(crate) fn since(given: &str) -> Result<Timestamp, CliError> {
+    if let Some(at) = Timestamp::parse_rfc3339(given) {
+        return Ok(at);
+    }
+    let ago = backstop_core::duration::parse(given)?;
+    let millis = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
+    Ok(Timestamp::from_millis(context::now().as_millis().saturating_sub(millis)))
+}
