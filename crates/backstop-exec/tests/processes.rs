@@ -1,5 +1,5 @@
 //! Real processes: what they leave behind, how they are ended, what comes through.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use backstop_exec::tree::Process;
 use backstop_exec::{Cause, Ended, Input, Limits, Replay, Spec, StartError, Stop, Streams, supervise};

@@ -1,6 +1,6 @@
 //! Secrets that say by themselves what they are.
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -85,6 +85,8 @@ impl Shapes {
             PREFIXES.iter().map(|(p, _)| *p).chain(ANNOUNCERS.iter().copied()).chain(["://", "-----BEGIN "]);
         let shapes = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
+            // Quick to build, at every start; what is looked through is short.
+            .kind(Some(AhoCorasickKind::NoncontiguousNFA))
             .ascii_case_insensitive(true)
             .build(patterns)
             .expect("the shapes are constants, and a test builds them");
