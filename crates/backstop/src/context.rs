@@ -136,7 +136,24 @@ fn open_folder(root: &Path, redactor: Arc<Redactor>) -> Result<StateFolder, Stor
 /// The time, from the one place that reads the clock on the wall.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(millis.saturating_add(clock_jump()))
+}
+
+/// In debug builds, the clock on the wall can be told to jump after the n-th look at it: `3:-864000000` is ten days back.
+#[cfg(debug_assertions)]
+fn clock_jump() -> i64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static LOOKS: AtomicU64 = AtomicU64::new(0);
+    let Ok(jump) = std::env::var("BACKSTOP_CLOCK_JUMP") else { return 0 };
+    let Some((after, by)) = jump.split_once(':') else { return 0 };
+    let jumped = LOOKS.fetch_add(1, Ordering::Relaxed) >= after.parse().unwrap_or(0);
+    if jumped { by.parse().unwrap_or(0) } else { 0 }
+}
+
+#[cfg(not(debug_assertions))]
+fn clock_jump() -> i64 {
+    0
 }
 
 /// This process, as the store knows it.

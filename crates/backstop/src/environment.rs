@@ -42,6 +42,7 @@ const OWN: &[(&str, Direction, &str)] = &[
         "when a command must have ended, as RFC 3339; inside another run it is kept to",
     ),
     ("BACKSTOP_CRASH_AT", Read, "debug builds only, for tests: ends Backstop at this commit of the journal"),
+    ("BACKSTOP_CLOCK_JUMP", Read, "debug builds only, for tests: lets the clock on the wall jump"),
 ];
 
 const OTHERS: &[(&str, Direction, &str)] = &[

@@ -9,11 +9,17 @@ pub(crate) struct Run {
     args: Vec<String>,
     stdin: Vec<u8>,
     env: Vec<(String, String)>,
+    folder: Option<PathBuf>,
 }
 
 impl Run {
     pub(crate) fn new(args: &[&str]) -> Self {
-        Self { args: args.iter().map(ToString::to_string).collect(), stdin: Vec::new(), env: Vec::new() }
+        Self {
+            args: args.iter().map(ToString::to_string).collect(),
+            stdin: Vec::new(),
+            env: Vec::new(),
+            folder: None,
+        }
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<Path>) -> Self {
@@ -31,18 +37,38 @@ impl Run {
         self
     }
 
-    pub(crate) fn go(self) -> Done {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_backstop"))
+    /// In this folder.
+    pub(crate) fn dir(mut self, folder: &Path) -> Self {
+        self.folder = Some(folder.to_owned());
+        self
+    }
+
+    /// The command, for tests that watch it while it runs.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backstop"));
+        // What the tests themselves are told is not for the program.
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BACKSTOP_"))
+        {
+            command.env_remove(name);
+        }
+        command
             .args(&self.args)
             .env_remove("CI")
             .env("BACKSTOP_STATE_DIR", state_folder())
             .env("LC_ALL", "C.UTF-8")
-            .envs(self.env)
+            .envs(self.env.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::piped());
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        command
+    }
+
+    pub(crate) fn go(self) -> Done {
+        let mut child = self.command().spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = self.stdin;
         // On a thread of its own: a child that answers while it reads must not wait for us.
@@ -75,17 +101,16 @@ impl Done {
         String::from_utf8(self.output.stderr.clone()).expect("standard error is UTF-8")
     }
 
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.output.stdout
+    }
+
     /// Checks the exit code, and that nothing panicked.
     pub(crate) fn code(self, want: i32) -> Self {
-        assert!(!self.stderr().contains("panicked at"), "{:?}\n{}", self.args, self.stderr());
-        assert_eq!(
-            self.output.status.code(),
-            Some(want),
-            "{:?}\n{}{}",
-            self.args,
-            self.stdout(),
-            self.stderr()
-        );
+        let stderr = String::from_utf8_lossy(&self.output.stderr);
+        assert!(!stderr.contains("panicked at"), "{:?}\n{stderr}", self.args);
+        let stdout = String::from_utf8_lossy(&self.output.stdout);
+        assert_eq!(self.output.status.code(), Some(want), "{:?}\n{stdout:.2000}{stderr}", self.args);
         self
     }
 
@@ -124,6 +149,84 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// A project with a state folder of its own, in which waits are short.
+pub(crate) struct Project {
+    folder: Folder,
+}
+
+impl Project {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = Folder::new(name);
+        std::fs::create_dir_all(folder.path().join("project/.git")).unwrap();
+        std::fs::create_dir_all(folder.path().join("home")).unwrap();
+        let this = Self { folder };
+        this.file("backstop.toml", "[profile.command]\nbase = \"20ms\"\n[exec]\ngrace = \"500ms\"\n");
+        this
+    }
+
+    /// The project's folder.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    /// The state folder.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
+    }
+
+    /// Any command, here.
+    pub(crate) fn run(&self, args: &[&str]) -> Run {
+        Run::new(args)
+            .dir(&self.path())
+            .env("BACKSTOP_STATE_DIR", &self.state().display().to_string())
+            .env("HOME", &self.folder.path().join("home").display().to_string())
+    }
+
+    /// `backstop exec FLAGS -- sh -c SCRIPT`.
+    pub(crate) fn exec(&self, flags: &[&str], script: &str) -> Run {
+        let mut args = vec!["exec"];
+        args.extend(flags);
+        args.extend(["--", "sh", "-c", script]);
+        self.run(&args)
+    }
+
+    /// All events of this project, as JSON.
+    pub(crate) fn events(&self) -> Vec<serde_json::Value> {
+        self.run(&["events", "--json"]).go().code(0).lines()
+    }
+
+    /// The kinds of all events.
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        self.events().iter().map(|e| e["kind"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Waits until something holds: for what another process does. Gives up after a minute.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let from = std::time::Instant::now();
+    while !holds() {
+        assert!(from.elapsed() < std::time::Duration::from_secs(60), "{what}: it did not happen in a minute");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// Whether a process is there and not a zombie.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// The root of the repository.
