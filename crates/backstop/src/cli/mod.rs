@@ -185,7 +185,7 @@ pub(crate) enum RulesAction {
     },
 }
 
-/// Watch some commands fail.
+/// Watch a command fail and recover, then some others fail and be classified. Offline, in a folder of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Print JSON, one object a command

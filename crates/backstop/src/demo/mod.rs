@@ -1,10 +1,11 @@
-//! `backstop demo`: a shipped script of things that fail, each classified before your eyes. Offline, in a folder of its own.
+//! `backstop demo`: a command that fails and recovers before your eyes, then a shipped script of things that fail, each
+//! classified. Offline, in a folder of its own.
 
 use crate::cli::Demo;
 use crate::error::CliError;
 use crate::{context, terminal};
 use backstop_classify::Classifier;
-use backstop_core::{Signal, Surface};
+use backstop_core::{SafeText, Signal, Surface};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -60,6 +61,7 @@ pub(crate) fn run(args: &Demo) -> Result<(), CliError> {
     let classifier = Classifier::builtin().redacting(terminal::redactor());
     let folder = Folder::make()?;
     let style = terminal::stdout_style();
+    recover(args, &folder.0)?;
     if !args.json {
         terminal::print("Ten things that go wrong, one after the other. Nothing leaves this machine.\n\n")?;
     }
@@ -79,11 +81,58 @@ pub(crate) fn run(args: &Demo) -> Result<(), CliError> {
         terminal::print(&format!("{}\n{answer}\n", style.strong(&format!("$ {title}"))))?;
     }
     if !args.json {
-        terminal::print(
-            "Now with one of your own: `COMMAND > out.log 2>&1; backstop classify --exit $? out.log`\n",
-        )?;
+        terminal::print("Now with one of your own: `backstop exec -- COMMAND`\n")?;
     }
     Ok(())
+}
+
+/// A download that breaks off the first time, as they do.
+const INSTALL: &str = "\
+if [ ! -f half-done ]; then
+  touch half-done
+  echo 'npm error code ECONNRESET' >&2
+  echo 'npm error network read ECONNRESET' >&2
+  exit 1
+fi
+echo 'added 214 packages'
+";
+
+/// Runs a command that fails once, under `exec`, and tells its story.
+fn recover(args: &Demo, folder: &Path) -> Result<(), CliError> {
+    let script = folder.join("install.sh");
+    std::fs::write(&script, INSTALL).map_err(|error| CliError::Write { file: script, error })?;
+    let own =
+        std::env::current_exe().map_err(|error| CliError::Run { command: "backstop".to_owned(), error })?;
+    let backstop = |words: &[&str], stderr: &str| -> Result<String, CliError> {
+        let line = format!("\"$0\" {} 2>{stderr}", words.join(" "));
+        let output = Command::new("sh")
+            .args(["-c", &line])
+            .arg(&own)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .env("BACKSTOP_STATE_DIR", folder.join("state"))
+            .env("HOME", folder)
+            .env_remove("XDG_CONFIG_HOME")
+            .output()
+            .map_err(|error| CliError::Run { command: "sh".to_owned(), error })?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    if args.json {
+        let answer = backstop(&["exec", "--json", "--", "sh", "install.sh"], "/dev/null")?;
+        let mut value: serde_json::Value = serde_json::from_str(answer.trim()).unwrap_or_default();
+        value["step"] = json!("backstop exec -- sh install.sh");
+        return terminal::print(&format!("{}\n", backstop_report::to_json(&value)));
+    }
+    let style = terminal::stdout_style();
+    let show = |title: &str, said: &str| {
+        let title = style.strong(&format!("$ {title}"));
+        let said = SafeText::new(said).terminal();
+        terminal::print(&format!("{title}\n{said}\n"))
+    };
+    terminal::print("A command that fails, and recovers.\n\n")?;
+    // Both streams in one, in the order in which a terminal would show them.
+    show("backstop exec -- sh install.sh", &backstop(&["exec", "--", "sh", "install.sh"], "&1")?)?;
+    show("backstop explain last", &backstop(&["explain", "last"], "&1")?)
 }
 
 impl Step {

@@ -2,7 +2,9 @@ use crate::harness::Run;
 
 #[test]
 fn the_demo_classifies_every_step() {
-    let steps = Run::new(&["demo", "--json"]).go().code(0).lines();
+    let mut steps = Run::new(&["demo", "--json"]).go().code(0).lines();
+    let recovered = steps.remove(0);
+    assert_eq!((recovered["outcome"].as_str(), recovered["attempts"].as_u64()), (Some("done"), Some(2)));
     let reasons: Vec<&str> = steps.iter().map(|s| s["reason"].as_str().unwrap_or("success")).collect();
     let want = [
         "vcs_error",
@@ -22,7 +24,16 @@ fn the_demo_classifies_every_step() {
 #[test]
 fn the_demo_reads_well() {
     let stdout = Run::new(&["demo"]).go().code(0).stdout();
-    assert!(stdout.starts_with("Ten things that go wrong"), "{stdout}");
-    assert_eq!(stdout.matches("\n$ ").count(), 10);
+    assert!(stdout.starts_with("A command that fails, and recovers."), "{stdout}");
+    for part in [
+        "attempt 1 failed: network_transient",
+        "retrying in ",
+        "done on attempt 2",
+        "because js.network_code matched",
+        "Ten things that go wrong",
+    ] {
+        assert!(stdout.contains(part), "{part} is missing in\n{stdout}");
+    }
+    assert_eq!(stdout.matches("\n$ ").count(), 12);
     assert_eq!(stdout.matches("\n  next: ").count(), 9);
 }
