@@ -280,7 +280,11 @@ fn outcome_of(action: &Action, reason: Reason) -> Outcome {
 /// The fault under the name that it has in the end. What was found stays.
 fn renamed(fault: Fault, reason: Option<Reason>) -> Fault {
     let Some(reason) = reason else { return fault };
-    let named = Fault::new(reason);
+    let mut named = Fault::new(reason);
+    // Waiting a moment did not help; what to do if it goes on is the reason's last step.
+    if let Some(step) = fault.reason.info().next_steps.last() {
+        named.suggested_action = SafeText::new(*step);
+    }
     Fault { cause: fault.cause, facts: fault.facts, evidence: fault.evidence, ..named }
 }
 

@@ -1,6 +1,6 @@
 //! What is written down is what the program says. `BACKSTOP_WRITE_DOCS=1 cargo test docs` writes the generated parts anew.
 
-use crate::harness::{Run, root};
+use crate::harness::{Project, Run, root};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -153,6 +153,37 @@ fn outputs_fit_their_schemas() {
     {
         fits(&fault, &answer, "batch");
     }
+    let project = Project::new("docs-schemas");
+    let (done, failed) = ("exit 0", "echo npm error code ECONNRESET; exit 1");
+    let down = "echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?'; exit 1";
+    for (script, code) in [(done, 0), (failed, 1), (down, 1)] {
+        let flags = ["--json", "--session", "s", "--caller", "c", "--on", "unknown=retry"];
+        fits(&schema("exec"), &project.exec(&flags, script).go().code(code).json(), "exec");
+        fits(&schema("story"), &project.run(&["explain", "last", "--json"]).go().code(0).json(), "story");
+    }
+    project.exec(&["--once"], failed).go().code(1);
+    for event in project.events() {
+        fits(&schema("event"), &event, "event");
+    }
+    for line in project.run(&["events", "--jsonl"]).go().code(0).lines() {
+        fits(&schema("error-classified"), &line, "error.classified");
+    }
+    let say = |args: &[&str]| project.run(args).go().code(0).json();
+    fits(&schema("runs"), &say(&["runs", "--json"]), "runs");
+    fits(&schema("deferred"), &say(&["deferred", "list", "--json"]), "deferred");
+    fits(&schema("config"), &say(&["config", "show", "--json"]), "config");
+    fits(&schema("config-check"), &say(&["config", "check", "--json"]), "config check");
+    fits(&schema("trust"), &say(&["trust", "--show", "--json"]), "trust");
+    fits(&schema("trust"), &say(&["trust", "--json"]), "trust");
+    fits(&schema("clean"), &say(&["clean", "--json"]), "clean");
+    fits(&schema("clean"), &say(&["clean", "--quarantine", "--json"]), "clean");
+    fits(&schema("doctor"), &say(&["doctor", "--json"]), "doctor");
+    project.file("backstop.toml", "[exec]\ntimout = 3\n");
+    fits(
+        &schema("config-check"),
+        &project.run(&["config", "check", "--json"]).go().code(2).json(),
+        "config check",
+    );
     fits(&schema("reasons"), &Run::new(&["reasons", "--json"]).go().code(0).json(), "reasons");
     fits(&schema("rules"), &Run::new(&["rules", "list", "--json"]).go().code(0).json(), "rules");
 }
