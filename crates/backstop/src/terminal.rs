@@ -62,6 +62,12 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
+/// Whether somebody watches standard error, on a terminal that can overwrite a line.
+pub(crate) fn is_watched() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    std::io::stderr().is_terminal() && !set("CI") && std::env::var("TERM").is_ok_and(|t| t != "dumb")
+}
+
 /// Says something to people, on standard error. That it cannot be said is no reason to fail.
 pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());

@@ -2,13 +2,14 @@
 //!
 //! When the store cannot be written, the command goes on: one warning, and the events are told but not kept.
 
+use super::countdown::Countdown;
 use crate::cli::{Exec, LogFormat};
 use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::terminal;
 use backstop_core::{
-    EVENT_SCHEMA, Event, EventId, EventKind, Fault, Reason, Recent, Record, RecordError, Redactor, RunId,
-    SafeText,
+    Action, EVENT_SCHEMA, Event, EventId, EventKind, Fault, Reason, Recent, Record, RecordError, Redactor,
+    RunId, SafeText,
 };
 use backstop_exec::tree::Process;
 use backstop_report::Style;
@@ -39,6 +40,7 @@ pub(super) struct ExecJournal {
     state_folder: Option<StateFolder>,
     /// The line about the attempt that failed last.
     failed: Mutex<String>,
+    countdown: Countdown,
 }
 
 enum State {
@@ -84,6 +86,7 @@ impl ExecJournal {
             retention: Retention { keep: store.keep, max_bytes: store.bytes_max, ..Retention::default() },
             state_folder,
             failed: Mutex::default(),
+            countdown: Countdown::default(),
         };
         let started = EventKind::RunStarted {
             operation: SafeText::new(command),
@@ -188,6 +191,7 @@ impl ExecJournal {
     }
 
     fn tell(&self, events: &[Event]) {
+        self.countdown.stop();
         if let Some(file) = &self.tail_to {
             let lines: String = events
                 .iter()
@@ -212,6 +216,12 @@ impl ExecJournal {
             if let Some(line) = line {
                 terminal::say(&format!("{line}\n"));
             }
+            if let (LogFormat::Human, EventKind::DecisionMade { decision, .. }) =
+                (self.log_format, &event.kind)
+                && let Action::Retry { after, .. } | Action::AwaitGuard { after, .. } = &decision.action
+            {
+                self.countdown.start(*after);
+            }
         }
     }
 
@@ -225,8 +235,7 @@ impl ExecJournal {
                 None
             }
             EventKind::DecisionMade { decision, .. } => match &decision.action {
-                backstop_core::Action::Retry { after, attempt, of }
-                | backstop_core::Action::AwaitGuard { after, attempt, of, .. } => {
+                Action::Retry { after, attempt, of } | Action::AwaitGuard { after, attempt, of, .. } => {
                     let failed =
                         std::mem::take(&mut *self.failed.lock().unwrap_or_else(PoisonError::into_inner));
                     let retrying = backstop_report::retrying(*after, *attempt, *of, self.style);

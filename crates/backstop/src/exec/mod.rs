@@ -1,5 +1,6 @@
 //! `backstop exec`: any command, made dependable.
 
+mod countdown;
 mod ending;
 mod journal;
 mod operation;
