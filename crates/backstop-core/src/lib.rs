@@ -19,11 +19,13 @@
 //! ```
 
 mod backoff;
+pub mod breaker;
 mod class;
 mod decision;
 pub mod duration;
 mod event;
 mod fault;
+pub mod guard;
 mod hint;
 mod id;
 mod machine;
@@ -35,6 +37,7 @@ mod redact;
 mod safe;
 mod seed;
 mod signal;
+mod signature;
 mod time;
 
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
@@ -52,4 +55,5 @@ pub use redact::{MASK, RedactStream, Redactor};
 pub use safe::SafeText;
 pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
 pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};
+pub use signature::signature;
 pub use time::Timestamp;

@@ -68,6 +68,11 @@ impl StateFolder {
     }
 
     /// Puts the user's own database aside, as [`StateFolder::quarantine`] does a project's.
+    pub fn quarantine_limits(&self) -> Result<Option<PathBuf>, StoreError> {
+        self.put_aside(&self.limits_file())
+    }
+
+    /// Puts the user's database aside, as [`Self::quarantine`] does.
     pub fn quarantine_user(&self) -> Result<Option<PathBuf>, StoreError> {
         self.put_aside(&self.user_file())
     }
@@ -107,6 +112,10 @@ impl StateFolder {
             .open(&path)
             .and_then(|file| file.lock().map(|()| file));
         file.map_err(|error| StoreError::io(&path, &error))
+    }
+
+    pub(crate) fn limits_file(&self) -> PathBuf {
+        self.root.join("limits.db")
     }
 
     pub(crate) fn user_file(&self) -> PathBuf {

@@ -45,6 +45,7 @@ mod fold;
 mod folder;
 mod journal;
 mod key;
+mod limits;
 mod lost;
 mod masked;
 mod migrate;
@@ -65,6 +66,9 @@ pub use fold::RunState;
 pub use folder::{Clock, StateFolder};
 pub use journal::Journal;
 pub use key::{KeyError, ProjectKey};
+pub use limits::{
+    BreakerState, Budget, BudgetState, Experience, GuardState, KeptResult, LimitStore, Per, Spending,
+};
 pub use lost::{Child, Host, LostRun};
 pub use masked::masked;
 pub use project::Project;

@@ -84,3 +84,68 @@ CREATE TABLE nested (
 ) STRICT, WITHOUT ROWID;
 "],
 };
+
+/// The database of shared limits: rate limits and budgets belong to an account, not to a folder. Losing it costs
+/// knowledge, no work, which is why it is a file of its own.
+pub(crate) const LIMITS: Format = Format {
+    steps: &["
+CREATE TABLE guards (
+    provider TEXT PRIMARY KEY,
+    learned_at INTEGER,
+    until INTEGER,
+    why TEXT,
+    queue INTEGER NOT NULL DEFAULT 0,
+    answers INTEGER NOT NULL DEFAULT 0,
+    refusals INTEGER NOT NULL DEFAULT 0,
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE breakers (
+    provider TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    failures INTEGER NOT NULL,
+    opened INTEGER NOT NULL,
+    open_since INTEGER,
+    probe_since INTEGER,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (provider, operation)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budgets (
+    name TEXT PRIMARY KEY,
+    units INTEGER NOT NULL,
+    per TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE spent (
+    budget TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    units INTEGER NOT NULL,
+    refused INTEGER NOT NULL DEFAULT 0,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (budget, scope)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE streaks (
+    operation TEXT PRIMARY KEY,
+    signature TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE experience (
+    signature TEXT PRIMARY KEY,
+    reason TEXT NOT NULL,
+    seen INTEGER NOT NULL,
+    retried INTEGER NOT NULL,
+    cured INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE results (
+    key TEXT PRIMARY KEY,
+    stdout BLOB NOT NULL,
+    stderr BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    used_at INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+) STRICT;
+"],
+};

@@ -1,0 +1,125 @@
+//! Breakers: whether a provider's operation is tried at all.
+
+use super::LimitStore;
+use crate::StoreError;
+use backstop_core::breaker::{Breaker, Pass};
+use backstop_core::{Name, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+/// A breaker as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerState {
+    /// Whose.
+    pub provider: Name,
+    /// For what.
+    pub operation: String,
+    /// Where it stands.
+    pub breaker: Breaker,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+const COLUMNS: &str = "provider, operation, failures, opened, open_since, probe_since, updated_at";
+
+impl LimitStore {
+    /// Somebody asks whether to try. Of those who ask while it is half-open, one is let through.
+    pub fn ask_breaker(&self, provider: &Name, operation: &str) -> Result<Pass, StoreError> {
+        let now = self.now();
+        // Most of the time it is closed, which is seen without writing.
+        let known = self.db.read(|conn| Ok(find(conn, provider, operation)?))?;
+        if known.is_none_or(|breaker| breaker.open_since.is_none()) {
+            return Ok(Pass::Closed);
+        }
+        self.db.write(None, |tx| {
+            let Some(mut breaker) = find(tx, provider, operation)? else { return Ok(Pass::Closed) };
+            let pass = breaker.ask(now);
+            if pass == Pass::Probe {
+                keep(tx, provider, operation, &breaker, now)?;
+            }
+            Ok(pass)
+        })
+    }
+
+    /// It was tried: whether it worked.
+    pub fn tell_breaker(
+        &self,
+        provider: &Name,
+        operation: &str,
+        worked: bool,
+    ) -> Result<Breaker, StoreError> {
+        let now = self.now();
+        self.db.write(None, |tx| {
+            let known = find(tx, provider, operation)?;
+            let mut breaker = known.unwrap_or_default();
+            if worked {
+                breaker.succeeded();
+            } else {
+                breaker.failed(now);
+            }
+            if !worked || known.is_some() {
+                keep(tx, provider, operation, &breaker, now)?;
+            }
+            Ok(breaker)
+        })
+    }
+
+    /// All breakers that have something to say.
+    pub fn breakers(&self) -> Result<Vec<BreakerState>, StoreError> {
+        self.db.read(|conn| {
+            let sql =
+                format!("SELECT {COLUMNS} FROM breakers WHERE failures > 0 ORDER BY provider, operation");
+            let mut statement = conn.prepare(&sql)?;
+            let rows = statement.query_map([], |row| {
+                Ok(BreakerState {
+                    provider: crate::summary::parsed(row, 0)?,
+                    operation: row.get(1)?,
+                    breaker: read(row)?,
+                    updated_at: Timestamp::from_millis(row.get(6)?),
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Closes all breakers of a provider; says how many were not.
+    pub fn clear_breakers(&self, provider: &Name) -> Result<usize, StoreError> {
+        self.db.write_one(None, |conn| {
+            conn.execute("DELETE FROM breakers WHERE provider = ?1", [provider.as_str()])
+        })
+    }
+}
+
+fn find(conn: &Connection, provider: &Name, operation: &str) -> rusqlite::Result<Option<Breaker>> {
+    let sql = format!("SELECT {COLUMNS} FROM breakers WHERE provider = ?1 AND operation = ?2");
+    conn.query_row(&sql, [provider.as_str(), operation], read).optional()
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Breaker> {
+    let time =
+        |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_millis));
+    Ok(Breaker { failures: row.get(2)?, opened: row.get(3)?, open_since: time(4)?, probe_since: time(5)? })
+}
+
+fn keep(
+    conn: &Connection,
+    provider: &Name,
+    operation: &str,
+    breaker: &Breaker,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    conn.execute(
+        "INSERT INTO breakers (provider, operation, failures, opened, open_since, probe_since, updated_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (provider, operation) DO UPDATE SET failures = ?3, opened = ?4, \
+         open_since = ?5, probe_since = ?6, updated_at = ?7",
+        params![
+            provider.as_str(),
+            operation,
+            breaker.failures,
+            breaker.opened,
+            breaker.open_since.map(Timestamp::as_millis),
+            breaker.probe_since.map(Timestamp::as_millis),
+            now.as_millis(),
+        ],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Budgets: a bounded allowance, spent before work and given back where nothing was done.
+
+use super::LimitStore;
+use crate::StoreError;
+use backstop_core::{Name, Timestamp};
+use rusqlite::{OptionalExtension, params};
+
+/// What a budget is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Per {
+    /// All time, until it is reset.
+    Total,
+    /// Each day.
+    Day,
+    /// Each run.
+    Run,
+    /// Each task.
+    Task,
+}
+
+impl Per {
+    /// The names of all.
+    pub const NAMES: &'static [&'static str] = &["total", "day", "run", "task"];
+
+    /// The name as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Per::Total => "total",
+            Per::Day => "day",
+            Per::Run => "run",
+            Per::Task => "task",
+        }
+    }
+
+    /// By its name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Per::Total, Per::Day, Per::Run, Per::Task].into_iter().find(|per| per.name() == name)
+    }
+}
+
+/// A budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    /// Its name.
+    pub name: Name,
+    /// How many units there are.
+    pub units: u64,
+    /// For what.
+    pub per: Per,
+    /// What a unit is: `iterations`, `tokens`, `cents`.
+    pub unit: String,
+}
+
+/// A budget with what was spent of it in one scope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetState {
+    /// The budget.
+    pub budget: Budget,
+    /// The scope: a day, a run, a task.
+    pub scope: String,
+    /// How many units were spent.
+    pub spent: u64,
+    /// How often somebody was refused.
+    pub refused: u64,
+    /// When it last changed.
+    pub updated_at: Option<Timestamp>,
+}
+
+impl BudgetState {
+    /// How many units are left.
+    pub fn remaining(&self) -> u64 {
+        self.budget.units.saturating_sub(self.spent)
+    }
+}
+
+/// What came of spending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spending {
+    /// It was there.
+    Spent {
+        /// How many units are left.
+        remaining: u64,
+    },
+    /// It was not: nothing was spent.
+    Exhausted {
+        /// How many units are left.
+        remaining: u64,
+    },
+    /// There is no such budget.
+    Unknown,
+}
+
+impl LimitStore {
+    /// Sets a budget. What was spent stays spent.
+    pub fn set_budget(&self, budget: &Budget) -> Result<(), StoreError> {
+        let now = self.now().as_millis();
+        self.db.write_one(None, |conn| {
+            conn.execute(
+                "INSERT INTO budgets (name, units, per, unit, updated_at) VALUES (?1, ?2, ?3, ?4, ?5) \
+                 ON CONFLICT (name) DO UPDATE SET units = ?2, per = ?3, unit = ?4, updated_at = ?5",
+                params![budget.name.as_str(), number(budget.units), budget.per.name(), budget.unit, now],
+            )
+        })?;
+        Ok(())
+    }
+
+    /// A budget by its name.
+    pub fn budget(&self, name: &Name) -> Result<Option<Budget>, StoreError> {
+        self.db.read(|conn| {
+            let found = conn.query_row(
+                "SELECT units, per, unit FROM budgets WHERE name = ?1",
+                [name.as_str()],
+                |row| {
+                    Ok(Budget {
+                        name: name.clone(),
+                        units: row.get::<_, i64>(0)?.cast_unsigned(),
+                        per: crate::summary::worded(row, 1, Per::from_name)?,
+                        unit: row.get(2)?,
+                    })
+                },
+            );
+            Ok(found.optional()?)
+        })
+    }
+
+    /// Spends units, all or none.
+    pub fn spend(&self, name: &Name, scope: &str, units: u64) -> Result<Spending, StoreError> {
+        let Some(budget) = self.budget(name)? else { return Ok(Spending::Unknown) };
+        let now = self.now().as_millis();
+        self.db.write(None, |tx| {
+            let spent: Option<i64> = tx
+                .query_row("SELECT units FROM spent WHERE budget = ?1 AND scope = ?2", [name.as_str(), scope], |row| row.get(0))
+                .optional()?;
+            let remaining = budget.units.saturating_sub(spent.unwrap_or(0).cast_unsigned());
+            let enough = remaining >= units;
+            tx.execute(
+                "INSERT INTO spent (budget, scope, units, refused, updated_at) VALUES (?1, ?2, ?3, ?4, ?5) \
+                 ON CONFLICT (budget, scope) DO UPDATE SET units = units + ?3, refused = refused + ?4, updated_at = ?5",
+                params![name.as_str(), scope, if enough { number(units) } else { 0 }, i64::from(!enough), now],
+            )?;
+            Ok(if enough {
+                Spending::Spent { remaining: remaining - units }
+            } else {
+                Spending::Exhausted { remaining }
+            })
+        })
+    }
+
+    /// Gives units back; gives how many are left.
+    pub fn refund(&self, name: &Name, scope: &str, units: u64) -> Result<u64, StoreError> {
+        let now = self.now().as_millis();
+        self.db.write_one(None, |conn| {
+            conn.execute(
+                "UPDATE spent SET units = max(0, units - ?3), updated_at = ?4 WHERE budget = ?1 AND scope = ?2",
+                params![name.as_str(), scope, number(units), now],
+            )
+        })?;
+        let left = self
+            .budget_states()?
+            .into_iter()
+            .find(|state| state.budget.name == *name && state.scope == scope);
+        Ok(left.map_or(0, |state| state.remaining()))
+    }
+
+    /// All budgets with all their scopes, newest scope first; one without any spending stands with an empty scope.
+    pub fn budget_states(&self) -> Result<Vec<BudgetState>, StoreError> {
+        self.db.read(|conn| {
+            let mut statement = conn.prepare(
+                "SELECT b.name, b.units, b.per, b.unit, s.scope, s.units, s.refused, s.updated_at FROM budgets AS b \
+                 LEFT JOIN spent AS s ON s.budget = b.name ORDER BY b.name, s.updated_at DESC LIMIT 1000",
+            )?;
+            let rows = statement.query_map([], |row| {
+                Ok(BudgetState {
+                    budget: Budget {
+                        name: crate::summary::parsed(row, 0)?,
+                        units: row.get::<_, i64>(1)?.cast_unsigned(),
+                        per: crate::summary::worded(row, 2, Per::from_name)?,
+                        unit: row.get(3)?,
+                    },
+                    scope: row.get::<_, Option<String>>(4)?.unwrap_or_default(),
+                    spent: row.get::<_, Option<i64>>(5)?.unwrap_or(0).cast_unsigned(),
+                    refused: row.get::<_, Option<i64>>(6)?.unwrap_or(0).cast_unsigned(),
+                    updated_at: row.get::<_, Option<i64>>(7)?.map(Timestamp::from_millis),
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Forgets what was spent of a budget, in one scope or in all; says how many scopes there were.
+    pub fn reset_budget(&self, name: &Name, scope: Option<&str>) -> Result<usize, StoreError> {
+        self.db.write_one(None, |conn| match scope {
+            Some(scope) => {
+                conn.execute("DELETE FROM spent WHERE budget = ?1 AND scope = ?2", [name.as_str(), scope])
+            }
+            None => conn.execute("DELETE FROM spent WHERE budget = ?1", [name.as_str()]),
+        })
+    }
+
+    /// Removes a budget and what was spent of it; says whether there was one.
+    pub fn remove_budget(&self, name: &Name) -> Result<bool, StoreError> {
+        self.db.write(None, |tx| {
+            tx.execute("DELETE FROM spent WHERE budget = ?1", [name.as_str()])?;
+            Ok(tx.execute("DELETE FROM budgets WHERE name = ?1", [name.as_str()])? == 1)
+        })
+    }
+}
+
+fn number(units: u64) -> i64 {
+    i64::try_from(units).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,128 @@
+//! What was learned from experience: whether a retry has ever cured this, and whether somebody goes round in circles.
+
+use super::LimitStore;
+use crate::StoreError;
+use backstop_core::{Reason, Timestamp};
+use rusqlite::{OptionalExtension, Row, params};
+
+/// How many signatures are remembered; the ones that were not seen for longest go first.
+const SIGNATURES_MAX: u32 = 5_000;
+
+/// What is known of one signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Experience {
+    /// The message with its variable parts taken out.
+    pub signature: String,
+    /// What it is.
+    pub reason: Reason,
+    /// How often it was seen.
+    pub seen: u64,
+    /// How often it was tried again.
+    pub retried: u64,
+    /// How often that helped.
+    pub cured: u64,
+    /// When it was first seen.
+    pub first_at: Timestamp,
+    /// When it was last seen.
+    pub last_at: Timestamp,
+}
+
+const COLUMNS: &str = "signature, reason, seen, retried, cured, first_at, last_at";
+
+impl LimitStore {
+    /// What is known of a signature.
+    pub fn experience(&self, signature: &str) -> Result<Option<Experience>, StoreError> {
+        let signature = self.redactor.redact(signature).into_owned();
+        self.db.read(|conn| {
+            let sql = format!("SELECT {COLUMNS} FROM experience WHERE signature = ?1");
+            Ok(conn.query_row(&sql, [signature], read).optional()?)
+        })
+    }
+
+    /// All that is known, most seen first.
+    pub fn experiences(&self, limit: u32) -> Result<Vec<Experience>, StoreError> {
+        self.db.read(|conn| {
+            let sql = format!("SELECT {COLUMNS} FROM experience ORDER BY seen DESC, signature LIMIT ?1");
+            let mut statement = conn.prepare(&sql)?;
+            let rows = statement.query_map([limit], read)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// A signature was seen, so many times; it was tried again so often, and that helped so often.
+    pub fn note_experience(
+        &self,
+        signature: &str,
+        reason: Reason,
+        seen: u64,
+        retried: u64,
+        cured: u64,
+    ) -> Result<(), StoreError> {
+        let now = self.now().as_millis();
+        let signature = self.redactor.redact(signature).into_owned();
+        self.db.write(None, |tx| {
+            tx.execute(
+                "INSERT INTO experience (signature, reason, seen, retried, cured, first_at, last_at) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6) ON CONFLICT (signature) DO UPDATE SET reason = ?2, seen = seen + ?3, \
+                 retried = retried + ?4, cured = cured + ?5, last_at = ?6",
+                params![signature, reason.code(), seen.cast_signed(), retried.cast_signed(), cured.cast_signed(), now],
+            )?;
+            let count: u32 = tx.query_row("SELECT count(*) FROM experience", [], |row| row.get(0))?;
+            if count > SIGNATURES_MAX {
+                tx.execute(
+                    "DELETE FROM experience WHERE signature IN (SELECT signature FROM experience ORDER BY last_at LIMIT ?1)",
+                    [count - SIGNATURES_MAX],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// An operation failed with this signature; gives how often in a row it has.
+    pub fn note_streak(&self, operation: &str, signature: &str) -> Result<u32, StoreError> {
+        let now = self.now().as_millis();
+        let (operation, signature) = (self.redactor.redact(operation), self.redactor.redact(signature));
+        self.db.write_one(None, |conn| {
+            conn.query_row(
+                "INSERT INTO streaks (operation, signature, count, updated_at) VALUES (?1, ?2, 1, ?3) \
+                 ON CONFLICT (operation) DO UPDATE SET count = CASE WHEN signature = ?2 THEN count + 1 ELSE 1 END, \
+                 signature = ?2, updated_at = ?3 RETURNING count",
+                params![operation, signature, now],
+                |row| row.get(0),
+            )
+        })
+    }
+
+    /// How often in a row an operation has failed with one signature, and which.
+    pub fn streak(&self, operation: &str) -> Result<Option<(String, u32)>, StoreError> {
+        let operation = self.redactor.redact(operation).into_owned();
+        self.db.read(|conn| {
+            let sql = "SELECT signature, count FROM streaks WHERE operation = ?1";
+            Ok(conn.query_row(sql, [operation], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+        })
+    }
+
+    /// An operation succeeded, or somebody says that it may be tried again: nothing goes round in circles any more.
+    pub fn end_streak(&self, operation: &str) -> Result<bool, StoreError> {
+        let operation = self.redactor.redact(operation).into_owned();
+        // Most of the time there is none, which is seen without writing.
+        if self.streak(&operation)?.is_none() {
+            return Ok(false);
+        }
+        self.db.write_one(None, |conn| {
+            Ok(conn.execute("DELETE FROM streaks WHERE operation = ?1", [operation])? == 1)
+        })
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Experience> {
+    Ok(Experience {
+        signature: row.get(0)?,
+        reason: crate::summary::worded(row, 1, Reason::from_code)?,
+        seen: row.get::<_, i64>(2)?.cast_unsigned(),
+        retried: row.get::<_, i64>(3)?.cast_unsigned(),
+        cured: row.get::<_, i64>(4)?.cast_unsigned(),
+        first_at: Timestamp::from_millis(row.get(5)?),
+        last_at: Timestamp::from_millis(row.get(6)?),
+    })
+}

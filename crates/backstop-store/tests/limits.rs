@@ -1,0 +1,193 @@
+//! Shared limits, with many who ask at once.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use backstop_core::breaker::Pass;
+use backstop_core::guard::Closed;
+use backstop_core::{Name, Reason, Redactor, Timestamp};
+use backstop_store::{Budget, LimitStore, Per, Spending, StateFolder};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+struct Time(Arc<AtomicI64>);
+
+fn folder(root: &Path) -> (StateFolder, Time) {
+    let time = Arc::new(AtomicI64::new(1_700_000_000_000));
+    let clock = Arc::clone(&time);
+    let redactor = Arc::new(Redactor::new(["C4n4ry-Value"]));
+    let now = Arc::new(move || Timestamp::from_millis(clock.load(Ordering::SeqCst)));
+    (StateFolder::open(&root.join("state"), now, redactor).unwrap(), Time(time))
+}
+
+impl Time {
+    fn pass(&self, seconds: i64) {
+        self.0.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn closed(time: &Time, seconds: u64) -> Option<Closed> {
+    let now = time.now();
+    Some(Closed {
+        learned_at: now,
+        until: now.after(Duration::from_secs(seconds)),
+        why: "C4n4ry-Value".to_owned(),
+    })
+}
+
+#[test]
+fn a_guard_closes_and_opens_by_itself() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let store = LimitStore::open(&folder).unwrap();
+    let openai = name("openai");
+    assert_eq!(store.guard(&openai).unwrap(), None);
+    store.learn(&openai, closed(&time, 60)).unwrap();
+    assert_eq!(
+        store.learn(&openai, closed(&time, 5)).unwrap().closed.unwrap().left(time.now()).as_secs(),
+        60
+    );
+    assert!(store.learn(&openai, None).unwrap().closed.is_some(), "a good answer does not open it");
+    assert_eq!((store.queue(&openai).unwrap(), store.queue(&openai).unwrap()), (0, 1));
+    time.pass(61);
+    let open = store.guard(&openai).unwrap().unwrap();
+    assert_eq!((open.closed, open.answers, open.refusals), (None, 3, 2));
+    store.learn(&openai, closed(&time, 60)).unwrap();
+    assert_eq!(store.queue(&openai).unwrap(), 0, "a new queue for a new opening");
+    assert!(store.clear_guard(&openai).unwrap());
+    assert!(!store.clear_guard(&openai).unwrap());
+    let bytes = std::fs::read(temp.path().join("state/limits.db-wal")).unwrap_or_default();
+    assert!(!bytes.windows(12).any(|w| w == b"C4n4ry-Value"));
+}
+
+#[test]
+fn sixteen_threads_lose_no_update() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let (anthropic, night) = (name("anthropic"), name("night"));
+    let budget = Budget { name: night.clone(), units: 500, per: Per::Total, unit: "iterations".to_owned() };
+    LimitStore::open(&folder).unwrap().set_budget(&budget).unwrap();
+    let places = std::sync::Mutex::new(Vec::new());
+    LimitStore::open(&folder).unwrap().learn(&anthropic, closed(&time, 3600)).unwrap();
+    let granted = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for n in 0..16u64 {
+            let (folder, places, granted, anthropic, night, time) =
+                (&folder, &places, &granted, &anthropic, &night, &time);
+            scope.spawn(move || {
+                let store = LimitStore::open(folder).unwrap();
+                for round in 0..50 {
+                    store.learn(anthropic, closed(time, n * 50 + round)).unwrap();
+                    let place = store.queue(anthropic).unwrap();
+                    places.lock().unwrap().push(place);
+                    if matches!(store.spend(night, "all", 1).unwrap(), Spending::Spent { .. }) {
+                        granted.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+            });
+        }
+    });
+    let store = LimitStore::open(&folder).unwrap();
+    let guard = store.guard(&anthropic).unwrap().unwrap();
+    assert_eq!((guard.answers, guard.queue), (801, 800));
+    assert_eq!(guard.closed.unwrap().left(time.now()).as_secs(), 3600);
+    let mut places = places.into_inner().unwrap();
+    places.sort_unstable();
+    assert_eq!(places, (0..800).collect::<Vec<_>>());
+    assert_eq!(granted.into_inner(), 500);
+    let state = store.budget_states().unwrap().remove(0);
+    assert_eq!((state.spent, state.refused, state.remaining()), (500, 300, 0));
+}
+
+#[test]
+fn one_probe_is_let_through() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let store = LimitStore::open(&folder).unwrap();
+    let (github, fetch) = (name("github"), "git fetch");
+    for _ in 0..5 {
+        assert_eq!(store.ask_breaker(&github, fetch).unwrap(), Pass::Closed);
+        store.tell_breaker(&github, fetch, false).unwrap();
+    }
+    assert!(matches!(store.ask_breaker(&github, fetch).unwrap(), Pass::Open(_)));
+    assert_eq!(store.ask_breaker(&github, "git push").unwrap(), Pass::Closed, "each operation has its own");
+    time.pass(31);
+    let passes: Vec<Pass> = std::thread::scope(|scope| {
+        let asks: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| LimitStore::open(&folder).unwrap().ask_breaker(&github, fetch).unwrap()))
+            .collect();
+        asks.into_iter().map(|ask| ask.join().unwrap()).collect()
+    });
+    assert_eq!(passes.iter().filter(|pass| **pass == Pass::Probe).count(), 1, "{passes:?}");
+    store.tell_breaker(&github, fetch, true).unwrap();
+    assert_eq!(store.ask_breaker(&github, fetch).unwrap(), Pass::Closed);
+    assert!(store.breakers().unwrap().is_empty());
+}
+
+#[test]
+fn budgets_are_spent_before_work_and_given_back() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, _) = folder(temp.path());
+    let store = LimitStore::open(&folder).unwrap();
+    let fix = name("fix");
+    assert_eq!(store.spend(&fix, "r-7f3a", 1).unwrap(), Spending::Unknown);
+    store
+        .set_budget(&Budget { name: fix.clone(), units: 2, per: Per::Run, unit: "iterations".to_owned() })
+        .unwrap();
+    assert_eq!(store.spend(&fix, "r-7f3a", 1).unwrap(), Spending::Spent { remaining: 1 });
+    assert_eq!(store.spend(&fix, "r-7f3a", 1).unwrap(), Spending::Spent { remaining: 0 });
+    assert_eq!(store.spend(&fix, "r-7f3a", 1).unwrap(), Spending::Exhausted { remaining: 0 });
+    assert_eq!(
+        store.spend(&fix, "r-0001", 1).unwrap(),
+        Spending::Spent { remaining: 1 },
+        "each run has its own"
+    );
+    assert_eq!(store.refund(&fix, "r-7f3a", 1).unwrap(), 1);
+    assert_eq!(store.reset_budget(&fix, None).unwrap(), 2);
+    assert!(store.remove_budget(&fix).unwrap());
+}
+
+#[test]
+fn experience_and_streaks_add_up() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, _) = folder(temp.path());
+    let store = LimitStore::open(&folder).unwrap();
+    store.note_experience("connect <n>", Reason::NetworkTransient, 2, 1, 1).unwrap();
+    store.note_experience("connect <n>", Reason::NetworkTransient, 1, 1, 0).unwrap();
+    let known = store.experience("connect <n>").unwrap().unwrap();
+    assert_eq!((known.seen, known.retried, known.cured), (3, 2, 1));
+    assert_eq!(store.note_streak("npm test", "3 tests").unwrap(), 1);
+    assert_eq!(store.note_streak("npm test", "3 tests").unwrap(), 2);
+    assert_eq!(store.note_streak("npm test", "another").unwrap(), 1);
+    assert!(store.end_streak("npm test").unwrap());
+    assert_eq!(store.streak("npm test").unwrap(), None);
+}
+
+#[test]
+fn results_are_kept_for_a_while_and_within_bounds() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let store = LimitStore::open(&folder).unwrap();
+    let ten = Duration::from_secs(600);
+    assert!(store.keep_result("k", b"out", b"err").unwrap());
+    assert_eq!(store.result("k", ten).unwrap().unwrap().stdout, b"out");
+    time.pass(601);
+    assert_eq!(store.result("k", ten).unwrap(), None);
+    time.pass(-100_000);
+    assert_eq!(store.result("k", ten).unwrap(), None, "from the future");
+    assert!(!store.keep_result("large", &vec![0; 17 << 20], b"").unwrap());
+    for n in 0..6 {
+        time.pass(1);
+        store.keep_result(&format!("k{n}"), &vec![0; 15 << 20], b"").unwrap();
+    }
+    assert!(store.result("k0", ten).unwrap().is_none() && store.result("k5", ten).unwrap().is_some());
+    assert!(store.clear_results().unwrap() <= 5);
+}
