@@ -46,8 +46,10 @@ pub fn closed_by(hints: &Hints, status: Option<u16>, now: Timestamp) -> Option<C
         .filter(|w| w.is_closed())
         .filter(|w| w.resets_in.is_none_or(|reset| !reset.is_zero()))
         .max_by_key(|w| w.resets_in.unwrap_or(UNNAMED_WAIT));
+    // A window that names no end is open again when the server says; where it says nothing, a bounded time counts.
+    let unnamed = hints.retry_after.is_none().then_some(UNNAMED_WAIT);
     let from_window =
-        window.map(|w| (w.resets_in.unwrap_or(UNNAMED_WAIT), format!("window {} is used up", w.name)));
+        window.and_then(|w| Some((w.resets_in.or(unnamed)?, format!("window {} is used up", w.name))));
     let asked = hints
         .retry_after
         .filter(|wait| !wait.is_zero())

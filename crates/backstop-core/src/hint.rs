@@ -85,11 +85,6 @@ impl Hints {
         longer(self.retry_after, closed)
     }
 
-    /// Whether the answer says that nothing may be sent now.
-    pub fn is_limited(&self) -> bool {
-        self.retry_after.is_some_and(|w| w > Duration::ZERO) || self.windows.iter().any(Window::is_closed)
-    }
-
     fn window(&mut self, name: &str) -> Option<&mut Window> {
         if let Some(index) = self.windows.iter().position(|w| w.name == name) {
             return self.windows.get_mut(index);

@@ -47,7 +47,7 @@ pub use event::{EVENT_SCHEMA, Event, EventKind, Outcome, Record, RecordError};
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hint::{Hints, Window};
 pub use id::{EventId, IdError, Name, RunId};
-pub use machine::{Failure, Machine, Recent, RetryBudget, Stage, Verdict};
+pub use machine::{Experience, Failure, Machine, Recent, RetryBudget, Stage, TRIES_TO_LEARN, Verdict};
 pub use policy::{ATTEMPTS_MAX, Allowance, Cell, Exhausted, How, On, Policy, World};
 pub use profiles::{PROFILES, profile};
 pub use reason::{Reason, ReasonInfo, TAXONOMY, UnknownReason};

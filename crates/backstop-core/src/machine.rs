@@ -62,7 +62,21 @@ pub struct Failure<'f> {
     pub retried_below: Option<u32>,
     /// Why the operation cannot be repeated as it was, where it cannot: its input is gone.
     pub unrepeatable: Option<&'f str>,
+    /// What is known of this trouble, where the policy wants to learn.
+    pub experience: Option<Experience>,
 }
+
+/// How often a trouble was tried again, and how often that helped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Experience {
+    /// How often it was tried again.
+    pub retried: u32,
+    /// How often that helped.
+    pub cured: u32,
+}
+
+/// After so many tries that never helped, a policy that learns gives up at once.
+pub const TRIES_TO_LEARN: u32 = 5;
 
 impl<'f> Failure<'f> {
     /// A fault that was answered, at this time, with no jitter and nothing else known.
@@ -75,6 +89,7 @@ impl<'f> Failure<'f> {
             recent: Recent::default(),
             retried_below: None,
             unrepeatable: None,
+            experience: None,
         }
     }
 }
@@ -219,17 +234,24 @@ impl Machine {
         }
         match allowed.how {
             How::Surface => {
-                return Err(Ending::surface(format!("{reason} is given to the caller: --on says so")));
+                return Err(Ending::surface(format!(
+                    "{reason} is given to the caller: the configuration or --on says so"
+                )));
             }
             How::Halt => {
                 let why = format!("{reason} stops a {} at once", policy.name);
                 return Err(Ending { decision: Decision { action: Action::Halt, why }, used_up: false });
             }
-            How::Defer => return Err(Ending::defer(reason, format!("{reason} is put aside: --on says so"))),
+            How::Defer => {
+                return Err(Ending::defer(
+                    reason,
+                    format!("{reason} is put aside: the configuration or --on says so"),
+                ));
+            }
             How::Confirm => {
-                return Err(
-                    self.confirm(format!("{reason} is repeated only when somebody says so: --on says so"))
-                );
+                return Err(self.confirm(format!(
+                    "{reason} is repeated only when somebody says so: the configuration or --on asks for it"
+                )));
             }
             How::Again | How::Guarded | How::Compressed(_) => {}
         }
@@ -262,6 +284,12 @@ impl Machine {
             let mut ending = Ending::of(policy, reason, why);
             ending.used_up = true;
             return Err(ending);
+        }
+        if let Some(known) = failure.experience.filter(|known| policy.learn && known.cured == 0)
+            && known.retried >= TRIES_TO_LEARN
+        {
+            let why = format!("experience: a retry has never cured this in {} tries", known.retried);
+            return end(why);
         }
         self.may_repeat(policy, failure)?;
         // After a guard the waits start over.
@@ -439,8 +467,8 @@ fn once(reason: Reason) -> &'static str {
         _ if reason == Reason::Unknown => "what nobody knows is not repeated",
         Retry::No => "the same again would fail again",
         Retry::Changed => "only a change can cure it",
-        Retry::Later => "it is tried again when its cause is gone",
-        Retry::Plain => "the profile does not repeat it",
+        Retry::Later => "run it again when its cause is gone",
+        Retry::Plain => "one attempt is all that is allowed",
     }
 }
 
@@ -614,6 +642,21 @@ mod tests {
         let verdict = machine.failed(&failure);
         assert_eq!(verdict.decision.action, Action::Surface);
         assert!(verdict.decision.why.contains("4 attempts already"), "{}", verdict.decision.why);
+    }
+
+    #[test]
+    fn what_a_retry_has_never_cured_is_surfaced_where_the_policy_learns() {
+        let fault = Fault::new(Reason::NetworkTransient);
+        for (learn, retried, cured, goes_on) in
+            [(true, 5, 0, false), (true, 4, 0, true), (true, 9, 1, true), (false, 9, 0, true)]
+        {
+            let mut machine = Machine::new(Arc::new(Policy { learn, ..profile("command").unwrap() }));
+            machine.begin();
+            let experience = Some(Experience { retried, cured });
+            let verdict = machine.failed(&Failure { experience, ..Failure::new(&fault, Duration::ZERO) });
+            assert_eq!(verdict.decision.action.goes_on(), goes_on, "{learn} {retried} {cured}");
+            assert_eq!(verdict.decision.why.contains("never cured this in 5 tries"), !goes_on);
+        }
     }
 
     #[test]

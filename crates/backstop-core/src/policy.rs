@@ -101,6 +101,8 @@ pub struct Policy {
     pub wait_max: Duration,
     /// What becomes of it in the end.
     pub exhausted: Exhausted,
+    /// Whether what a retry has never cured is not tried again.
+    pub learn: bool,
 }
 
 /// What a policy allows for one reason.
@@ -143,7 +145,8 @@ impl Policy {
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         let attempts = attempts.clamp(1, ATTEMPTS_MAX);
         for cell in &mut self.cells {
-            if cell.attempts > 1 {
+            // What was made smaller once is not made smaller again and again.
+            if cell.attempts > 1 && !(attempts > 1 && matches!(cell.how, How::Compressed(_))) {
                 cell.attempts = attempts;
             }
         }

@@ -50,7 +50,8 @@ const NEVER_AGAIN: &[Reason] = &[
     Reason::PartialSuccess,
 ];
 
-/// What stops a plan without a retry.
+/// What stops a plan without a retry. A `file_conflict` of an integration stops it too: that is the orchestrator's to say,
+/// since a command in a phase may meet one of its own.
 const HALTS: &[Reason] = &[
     Reason::AuthError,
     Reason::QuotaExhausted,
@@ -62,7 +63,6 @@ const HALTS: &[Reason] = &[
     Reason::Interrupted,
     Reason::SecurityBreach,
     Reason::DataLoss,
-    Reason::FileConflict,
 ];
 
 /// What a phase waits out beside its one retry.
@@ -143,6 +143,7 @@ pub fn profile(name: &str) -> Option<Policy> {
             backoff: doubling(millis(15_000), millis(600_000), 0, Jitter::Symmetric(20)),
         }),
         wait_max: HOUR,
+        learn: false,
         exhausted: if is_phase { Exhausted::Halt } else { Exhausted::Surface },
     })
 }

@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::recent::RecentAttempts;
 use backstop_classify::Classifier;
 use backstop_core::{
-    Action, Decision, EventKind, Failure, Fault, Machine, Outcome, Policy, Reason, Recent, Record,
+    Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Outcome, Policy, Reason, Recent, Record,
     RecordError, RetryBudget, SafeText,
 };
 use std::sync::Arc;
@@ -160,7 +160,17 @@ impl Engine {
             let left = self.deadline.map(|deadline| deadline.saturating_sub(began.elapsed()));
             let from = Instant::now();
             let attempt = Attempt { number, left, cancel: self.cancel.clone(), keep_percent };
-            let result = operation.attempt(attempt).await;
+            let ends_itself = operation.ends_itself();
+            let result = if ends_itself {
+                operation.attempt(attempt).await
+            } else {
+                tokio::select! {
+                    biased;
+                    result = operation.attempt(attempt) => result,
+                    () = self.cancel.cancelled() => Err(Failed::classified(Fault::new(Reason::Interrupted), Dispatch::Lost)),
+                    () = time_is_up(left) => Err(out_of_time(left)),
+                }
+            };
             let duration_ms = u64::try_from(from.elapsed().as_millis()).unwrap_or(u64::MAX);
             let finished = |success, failed: Option<&Failed>| EventKind::AttemptFinished {
                 operation: name.clone(),
@@ -209,6 +219,7 @@ impl Engine {
                 recent: self.recent(),
                 retried_below: failed.retried_below,
                 unrepeatable: failed.unrepeatable.as_deref(),
+                experience: failed.experience,
             });
             let decided = EventKind::DecisionMade {
                 attempt: number,
@@ -229,7 +240,8 @@ impl Engine {
                 Action::Fallback { .. } => Duration::ZERO,
                 ending => {
                     let outcome = outcome_of(ending, fault.reason);
-                    let fault = renamed(fault, verdict.reclassified);
+                    let mut fault = renamed(fault, verdict.reclassified);
+                    fault.severity = fault.ending_severity();
                     let ending = Ending { outcome, fault, decision: verdict.decision };
                     return finish(Err(ending), number, faults, Vec::new());
                 }
@@ -265,6 +277,20 @@ impl Engine {
         }
         tokio::time::timeout(wait, self.cancel.cancelled()).await.is_err()
     }
+}
+
+async fn time_is_up(left: Option<Duration>) {
+    match left {
+        Some(left) => tokio::time::sleep(left).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn out_of_time(left: Option<Duration>) -> Failed {
+    let mut fault = Fault::new(Reason::Timeout);
+    let left = backstop_core::duration::shown(left.unwrap_or_default());
+    fault.cause = Some(SafeText::new(format!("it had {left} until the deadline")));
+    Failed::classified(fault, Dispatch::Lost)
 }
 
 fn outcome_of(action: &Action, reason: Reason) -> Outcome {
@@ -401,6 +427,23 @@ mod tests {
         let finished = running.await.unwrap();
         assert_eq!(finished.result.unwrap_err().outcome, Outcome::Interrupted);
         assert_eq!((finished.attempts, finished.elapsed), (1, Duration::from_secs(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_never_ends_is_dropped() {
+        let forever = |_| std::future::pending::<Result<(), Signal>>();
+        let late = engine("request").deadline(Some(Duration::from_secs(5))).run("x", forever).await;
+        let ending = late.result.unwrap_err();
+        assert_eq!((ending.fault.reason, late.attempts), (Reason::Timeout, 1));
+        assert_eq!(late.elapsed, Duration::from_secs(5));
+        let cancel = Cancel::new();
+        let engine = engine("request").cancelled_by(cancel.clone());
+        let running = tokio::spawn(async move { engine.run("x", forever).await });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cancel.cancel();
+        let stopped = running.await.unwrap();
+        assert_eq!(stopped.result.unwrap_err().outcome, Outcome::Interrupted);
+        assert_eq!(stopped.elapsed, Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Anything that can be attempted.
 
 use crate::Cancel;
-use backstop_core::{Dispatch, Fault, SafeText, Signal, Surface};
+use backstop_core::{Dispatch, Experience, Fault, SafeText, Signal, Surface};
 use std::future::Future;
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -27,6 +27,11 @@ pub trait Operation: Send {
 
     /// Try it once.
     fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Result<Self::Output, Failed>> + Send;
+
+    /// Whether an attempt ends by itself soon after it was cancelled or its time is up. Where it does not, it is dropped.
+    fn ends_itself(&self) -> bool {
+        false
+    }
 }
 
 impl<F, Fut, T, E> Operation for F
@@ -63,9 +68,11 @@ pub struct Failed {
     /// The end of what it wrote.
     pub output: Option<SafeText>,
     /// Why it cannot be repeated as it was, where it cannot.
-    pub unrepeatable: Option<String>,
+    pub unrepeatable: Option<Box<str>>,
     /// How often a layer below has tried already, where one did.
     pub retried_below: Option<u32>,
+    /// What is known of this trouble.
+    pub experience: Option<Experience>,
 }
 
 impl Failed {
@@ -83,6 +90,7 @@ impl Failed {
             output: None,
             unrepeatable: None,
             retried_below: None,
+            experience: None,
         }
     }
 }

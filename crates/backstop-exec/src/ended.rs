@@ -62,6 +62,12 @@ pub struct Ended {
     pub drained: bool,
     /// The names of processes that it left behind and that were ended.
     pub left_behind: Vec<String>,
+    /// The names of processes that could not be ended.
+    pub unended: Vec<String>,
+    /// Whether it read from our terminal: what was typed is gone.
+    pub read_terminal: bool,
+    /// The limit that ended it, where the clock did.
+    pub limit: Option<Duration>,
 }
 
 impl Ended {

@@ -1,5 +1,6 @@
 //! Standard input: passed on, and kept so that a retry gets the same.
 
+use crate::pump::write_patiently;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -39,7 +40,7 @@ impl Input {
     /// Why there cannot be another attempt with the same input, where there cannot.
     pub fn unrepeatable(&self) -> Option<String> {
         match self {
-            Input::Replay(replay) if replay.state().passed_cap => Some(format!(
+            Input::Replay(replay) if replay.is_gone() => Some(format!(
                 "more than {} bytes of standard input were read: they are gone, and cannot be given to another attempt",
                 replay.shared.bytes_max
             )),
@@ -71,6 +72,22 @@ struct State {
     passed_cap: bool,
     /// Which attempt may read now; writers of earlier ones give up.
     attempt: u64,
+    /// How far it has read.
+    taken: u64,
+    /// Whether nothing is kept: what is typed belongs to the attempt that was running.
+    forgets: bool,
+}
+
+impl State {
+    /// Beyond the cap, what was read is let go: room for what comes.
+    fn trim(&mut self) {
+        if self.passed_cap {
+            let used =
+                usize::try_from(self.taken.saturating_sub(self.base)).unwrap_or(0).min(self.kept.len());
+            self.kept.drain(..used);
+            self.base += used as u64;
+        }
+    }
 }
 
 impl Replay {
@@ -83,8 +100,27 @@ impl Replay {
             ended: false,
             passed_cap: false,
             attempt: 0,
+            taken: 0,
+            forgets: false,
         };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), bytes_max }) }
+    }
+
+    /// Passes on what comes while an attempt runs, and keeps nothing: for what is typed at a terminal.
+    pub fn forward(source: File) -> Self {
+        let replay = Self::new(source, 0);
+        {
+            let mut state = replay.state();
+            state.forgets = true;
+            state.passed_cap = true;
+        }
+        replay
+    }
+
+    /// Whether some of it cannot be given to another attempt.
+    fn is_gone(&self) -> bool {
+        let state = self.state();
+        state.passed_cap && !state.forgets
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -96,6 +132,8 @@ impl Replay {
         let (attempt, source) = {
             let mut state = self.state();
             state.attempt += 1;
+            state.taken = if state.forgets { state.base + state.kept.len() as u64 } else { 0 };
+            state.trim();
             (state.attempt, state.source.take())
         };
         self.shared.changed.notify_all();
@@ -113,6 +151,11 @@ impl Replay {
             let read = match source.read(&mut buffer) {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                // Somebody made it so that reading does not wait: then we wait here.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    wait_readable(&source);
+                    continue;
+                }
                 Err(_) => 0,
             };
             let mut state = self.state();
@@ -122,6 +165,8 @@ impl Replay {
                 return;
             }
             state.passed_cap |= state.kept.len() + read > self.shared.bytes_max;
+            state.trim();
+            // Whoever waits for more may have taken all there was, before the cap was passed.
             while state.passed_cap && state.kept.len() > AHEAD_BYTES {
                 state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -132,14 +177,13 @@ impl Replay {
     }
 
     fn write(&self, attempt: u64, to: &mut dyn Write) {
-        let mut at = 0u64;
         loop {
             let mut state = self.state();
             let chunk = loop {
                 if state.attempt != attempt {
                     return;
                 }
-                let from = usize::try_from(at.saturating_sub(state.base)).unwrap_or(usize::MAX);
+                let from = usize::try_from(state.taken.saturating_sub(state.base)).unwrap_or(usize::MAX);
                 if from < state.kept.len() {
                     let to = state.kept.len().min(from + CHUNK_BYTES);
                     break state.kept[from..to].to_vec();
@@ -149,20 +193,22 @@ impl Replay {
                 }
                 state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             };
-            at += chunk.len() as u64;
-            if state.passed_cap {
-                let used = usize::try_from(at - state.base).unwrap_or(0).min(state.kept.len());
-                state.kept.drain(..used);
-                state.base = at;
-            }
+            state.taken += chunk.len() as u64;
+            state.trim();
             drop(state);
             self.shared.changed.notify_all();
-            if to.write_all(&chunk).is_err() {
+            if write_patiently(to, &chunk).is_err() {
                 // The command does not read any more.
                 return;
             }
         }
     }
+}
+
+/// Waits until there is something to read.
+fn wait_readable(source: &File) {
+    let mut watched = [rustix::event::PollFd::new(source, rustix::event::PollFlags::IN)];
+    let _ = rustix::event::poll(&mut watched, None);
 }
 
 fn spawn(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
@@ -212,6 +258,31 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(fed(&replay), b"abc".repeat(1000));
         }
+        assert_eq!(Input::Replay(replay).unrepeatable(), None);
+    }
+
+    #[test]
+    fn a_source_that_is_slower_than_its_reader_passes_the_cap_too() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let replay = Replay::new(File::from(std::os::fd::OwnedFd::from(reader)), 1 << 20);
+        let feeder = std::thread::spawn(move || {
+            for _ in 0..40 {
+                writer.write_all(&[7; 64 << 10]).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        });
+        assert_eq!(fed(&replay).len(), 40 * (64 << 10));
+        feeder.join().unwrap();
+    }
+
+    #[test]
+    fn what_is_typed_belongs_to_the_attempt_that_runs() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let replay = Replay::forward(File::from(std::os::fd::OwnedFd::from(reader)));
+        writer.write_all(b"typed").unwrap();
+        drop(writer);
+        assert_eq!(fed(&replay), b"typed");
+        assert_eq!(fed(&replay), b"");
         assert_eq!(Input::Replay(replay).unrepeatable(), None);
     }
 

@@ -7,15 +7,28 @@ use std::time::{Duration, Instant};
 /// How long leftovers have between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Ends a command whose supervisor is gone: the process itself, where it is still the same one, and everything that was
-/// started with this variable in its environment. Gives the names of what was ended. We ourselves and what we hang on are
-/// never touched: then it is no leftover, it is at work.
-pub fn end_leftover(process: Option<Process>, mark: (&str, &str)) -> Vec<String> {
-    let me = std::process::id();
-    let find = || -> Vec<Process> {
-        let mut found: Vec<Process> = process.into_iter().filter(Process::is_alive).collect();
-        let marked = tree::all().into_iter().filter(|pid| tree::has_variable(*pid, mark.0, mark.1));
-        found.extend(marked.filter_map(Process::find).filter(Process::is_alive));
+/// What is known of a command whose supervisor is gone.
+#[derive(Debug, Clone)]
+pub struct Leftover<'l> {
+    /// Its process, which led a process group.
+    pub process: Option<Process>,
+    /// A variable that it and everything below it was started with, and that nobody else has.
+    pub mark: (&'l str, &'l str),
+}
+
+impl Leftover<'_> {
+    /// What of it is still there: the process itself, where it is still the same one, its group, everything that was
+    /// started with the mark, and what hangs on any of them.
+    fn alive(&self) -> Vec<Process> {
+        let leader = self.process.filter(Process::is_alive);
+        let mut found: Vec<Process> = leader.into_iter().collect();
+        for pid in tree::all() {
+            // The group is the command's for as long as its leader is there.
+            let in_group = leader.is_some_and(|l| Stat::read(pid).is_some_and(|stat| stat.group == l.pid));
+            if in_group || tree::has_variable(pid, self.mark.0, self.mark.1) {
+                found.extend(Process::find(pid).filter(Process::is_alive).filter(|p| !found.contains(p)));
+            }
+        }
         let mut at = 0;
         while at < found.len() {
             for child in tree::children(found[at].pid).into_iter().filter_map(Process::find) {
@@ -25,10 +38,15 @@ pub fn end_leftover(process: Option<Process>, mark: (&str, &str)) -> Vec<String>
             }
             at += 1;
         }
-        found.dedup();
         found
-    };
-    let mut alive = find();
+    }
+}
+
+/// Ends a command whose supervisor is gone. Gives the names of what was ended. We ourselves and what we hang on are never
+/// touched: then it is no leftover, it is at work.
+pub fn end_leftover(leftover: &Leftover<'_>) -> Vec<String> {
+    let me = std::process::id();
+    let mut alive = leftover.alive();
     if alive.iter().any(|process| tree::is_below(me, process.pid)) {
         return Vec::new();
     }
@@ -43,7 +61,7 @@ pub fn end_leftover(process: Option<Process>, mark: (&str, &str)) -> Vec<String>
         alive.retain(Process::is_alive);
     }
     for _ in 0..100 {
-        let alive = find();
+        let alive = leftover.alive();
         if alive.is_empty() {
             break;
         }

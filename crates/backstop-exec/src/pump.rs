@@ -3,15 +3,18 @@
 use crate::Kept;
 use crate::supervise::Message;
 use std::io::{ErrorKind, Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How much is read at once: a pipe holds no more by default.
 const READ_BYTES: usize = 64 << 10;
 /// What a pipe is widened to once it was seen full: fewer turns between two processes.
 const PIPE_BYTES: usize = 1 << 20;
+
+/// How long to wait before a full pipe is tried again.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// When anything was last written by the command.
 #[derive(Debug)]
@@ -19,12 +22,12 @@ pub(crate) struct Activity {
     origin: Instant,
     last_ms: AtomicU64,
     /// Somebody is waiting for our own reader: that is not the command's silence.
-    blocked: AtomicBool,
+    blocked: AtomicU32,
 }
 
 impl Activity {
     pub(crate) fn new(origin: Instant) -> Self {
-        Self { origin, last_ms: AtomicU64::new(0), blocked: AtomicBool::new(false) }
+        Self { origin, last_ms: AtomicU64::new(0), blocked: AtomicU32::new(0) }
     }
 
     pub(crate) fn touch(&self) {
@@ -34,7 +37,7 @@ impl Activity {
 
     /// Milliseconds from the start to the last activity.
     pub(crate) fn last_ms(&self) -> u64 {
-        if self.blocked.load(Ordering::Relaxed) {
+        if self.blocked.load(Ordering::Relaxed) > 0 {
             self.touch();
         }
         self.last_ms.load(Ordering::Relaxed)
@@ -68,9 +71,9 @@ pub(crate) fn start(
             activity.touch();
             let bytes = &buffer[..read];
             shared.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
-            activity.blocked.store(true, Ordering::Relaxed);
-            let written = to.write_all(bytes);
-            activity.blocked.store(false, Ordering::Relaxed);
+            activity.blocked.fetch_add(1, Ordering::Relaxed);
+            let written = write_patiently(&mut *to, bytes);
+            activity.blocked.fetch_sub(1, Ordering::Relaxed);
             if written.is_err() {
                 // Nobody reads any more: closing our end tells the command, as it would without us.
                 break;
@@ -86,6 +89,20 @@ pub(crate) fn start(
     };
     std::thread::Builder::new().name("stream".to_owned()).stack_size(128 << 10).spawn(run)?;
     Ok(kept)
+}
+
+/// Writes all of it. Where somebody made it so that writing does not wait, we wait here.
+pub fn write_patiently(to: &mut (impl Write + ?Sized), mut bytes: &[u8]) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        match to.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(PATIENCE),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// A busy pipe is made wider, where the system lets us.

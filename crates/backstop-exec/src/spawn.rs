@@ -88,13 +88,11 @@ pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
     }
     let mut child = command.spawn().map_err(|error| refused(spec, &name, error))?;
     drop(command);
-    let mut feed: Option<Box<dyn Write + Send>> = None;
+    let feed: Option<Box<dyn Write + Send>>;
     let (stdout, stderr) = match &mut terminal {
         Some(terminal) => {
             terminal.started();
-            if !matches!(input, Input::Null) {
-                feed = terminal.input().ok().map(|file| Box::new(file) as Box<dyn Write + Send>);
-            }
+            feed = terminal.input().ok().map(|file| Box::new(file) as Box<dyn Write + Send>);
             (terminal.output().map_err(system)?, None)
         }
         None => {

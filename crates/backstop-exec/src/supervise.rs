@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 /// How often survivors are looked for while they are given time to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often survivors are killed before they are given up: each round finds what was forked in between.
-const KILL_ROUNDS_MAX: u32 = 200;
+const KILL_ROUNDS_MAX: u32 = 500;
+/// So many empty looks in a row mean that nothing is left.
+const EMPTY_LOOKS: u32 = 3;
 /// How long output is waited for after everything was killed.
 const LAST_DRAIN: Duration = Duration::from_millis(500);
 /// How many names of left-behind processes are kept.
@@ -95,6 +97,9 @@ struct Supervision<'s> {
     kill_at: Option<Instant>,
     status: Option<Status>,
     left_behind: Vec<String>,
+    unended: Vec<String>,
+    /// Whether the terminal was lent to the command.
+    was_lent: bool,
 }
 
 impl<'s> Supervision<'s> {
@@ -154,6 +159,8 @@ impl<'s> Supervision<'s> {
             kill_at: None,
             status: None,
             left_behind: Vec::new(),
+            unended: Vec::new(),
+            was_lent: false,
         })
     }
 
@@ -195,6 +202,13 @@ impl<'s> Supervision<'s> {
             stderr: kept.next().unwrap_or_else(|| Kept::new(0)),
             drained,
             left_behind: self.left_behind,
+            unended: self.unended,
+            read_terminal: self.was_lent,
+            limit: match self.cause {
+                Cause::WallClock => self.spec.limits.wall,
+                Cause::Silence => self.spec.limits.idle,
+                Cause::Itself | Cause::Stopped => None,
+            },
         }
     }
 
@@ -257,16 +271,24 @@ impl<'s> Supervision<'s> {
         }
     }
 
-    /// Kills everything, again and again until nothing is left.
+    /// Kills everything, again and again until nothing is left. One empty look proves nothing: somebody may be between
+    /// a fork and its parent's end.
     fn kill_all(&mut self) {
+        let mut empty = 0;
         for _ in 0..KILL_ROUNDS_MAX {
-            let alive = self.tree.signal(Signal::KILL);
+            // What is stopped cannot fork away while the others are killed.
+            if !self.tree.signal(Signal::STOP).is_empty() {
+                self.tree.signal(Signal::KILL);
+            }
             self.reap();
-            if alive.is_empty() {
+            let alive = self.tree.alive();
+            empty = if alive.is_empty() { empty + 1 } else { 0 };
+            if empty == EMPTY_LOOKS {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(if empty > 0 { 1 } else { 2 }));
         }
+        self.unended = names(&self.tree.alive());
     }
 
     fn reap(&mut self) {
@@ -308,8 +330,7 @@ impl<'s> Supervision<'s> {
         if alive.is_empty() {
             return;
         }
-        self.left_behind =
-            alive.iter().take(NAMES_MAX).filter_map(|p| Stat::read(*p)).map(|s| s.name).collect();
+        self.left_behind = names(&alive);
         let kill_at = match self.kill_at {
             Some(kill_at) => kill_at,
             None => {
@@ -335,6 +356,7 @@ impl<'s> Supervision<'s> {
         match signal {
             libc::SIGTTIN | libc::SIGTTOU if self.terminal.is_none() && terminal::lend(group) => {
                 self.lent = true;
+                self.was_lent = true;
                 let _ = rustix::process::kill_process_group(group, Signal::CONT);
             }
             libc::SIGTSTP if self.lent => self.pause(Signal::TSTP),
@@ -350,7 +372,7 @@ impl<'s> Supervision<'s> {
             terminal::take_back();
         }
         let from = Instant::now();
-        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+        stop_here();
         // Here we go on again.
         let stood = from.elapsed();
         self.paused += stood;
@@ -362,6 +384,19 @@ impl<'s> Supervision<'s> {
             self.lent = terminal::lend(group);
         }
         let _ = rustix::process::kill_process_group(group, Signal::CONT);
+    }
+}
+
+/// The names of some processes.
+fn names(pids: &[u32]) -> Vec<String> {
+    pids.iter().take(NAMES_MAX).filter_map(|pid| Stat::read(*pid)).map(|stat| stat.name).collect()
+}
+
+/// Stops this process, and this thread at once: it does not run on until the others have stopped.
+pub fn stop_here() {
+    // SAFETY: raising a signal in the calling thread touches no memory.
+    unsafe {
+        libc::raise(libc::SIGSTOP);
     }
 }
 

@@ -4,6 +4,7 @@ use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, Termios, Winsize};
 use std::fs::File;
+use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -63,8 +64,9 @@ impl Terminal {
         }
     }
 
-    pub(crate) fn input(&self) -> std::io::Result<File> {
-        Ok(File::from(self.ours.try_clone()?))
+    /// Where what is typed goes.
+    pub(crate) fn input(&self) -> std::io::Result<Keyboard> {
+        Ok(Keyboard(File::from(self.ours.try_clone()?)))
     }
 
     pub(crate) fn output(&self) -> std::io::Result<File> {
@@ -73,8 +75,33 @@ impl Terminal {
 
     /// As large as ours.
     pub(crate) fn resize(&self) {
-        let size = our_size().unwrap_or(Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 });
+        let size = our_size().filter(|size| size.ws_row > 0 && size.ws_col > 0).unwrap_or(Winsize {
+            ws_row: 24,
+            ws_col: 80,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        });
         let _ = rustix::termios::tcsetwinsize(&self.ours, size);
+    }
+}
+
+/// Our side of a terminal as its keyboard. When there is nothing more to type, it says so as a person would.
+pub(crate) struct Keyboard(File);
+
+impl Write for Keyboard {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        // Ctrl-D: the end of the input. Without an answer the command would wait for ever.
+        let _ = self.0.write_all(b"\x04");
     }
 }
 

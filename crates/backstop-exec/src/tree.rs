@@ -48,6 +48,7 @@ pub(crate) struct Stat {
     pub(crate) name: String,
     pub(crate) state: u8,
     pub(crate) parent: u32,
+    pub(crate) group: u32,
     pub(crate) start: u64,
 }
 
@@ -62,11 +63,13 @@ impl Stat {
         let mut fields = rest.split(' ');
         let state = fields.next()?.bytes().next()?;
         let parent = fields.next()?.parse().ok()?;
-        let start = fields.nth(17)?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let start = fields.nth(16)?.parse().ok()?;
         Some(Self {
             name: String::from_utf8_lossy(text.get(open + 1..close)?).into_owned(),
             state,
             parent,
+            group,
             start,
         })
     }
@@ -75,7 +78,7 @@ impl Stat {
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn read(raw: u32) -> Option<Self> {
         rustix::process::test_kill_process(pid(raw)?).ok()?;
-        Some(Self { name: String::new(), state: b'R', parent: 0, start: 0 })
+        Some(Self { name: String::new(), state: b'R', parent: 0, group: 0, start: 0 })
     }
 
     pub(crate) fn is_dead(&self) -> bool {
@@ -107,6 +110,12 @@ fn children_by_scan(parent: u32) -> Vec<u32> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn children(_: u32) -> Vec<u32> {
     Vec::new()
+}
+
+/// The pid namespace that we see: processes of another one are not ours to judge. 0 where the system has none.
+pub fn namespace() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino())
 }
 
 /// Every process of this machine that we may see.

@@ -2,7 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use backstop_exec::tree::Process;
-use backstop_exec::{Cause, Ended, Input, Limits, Replay, Spec, StartError, Stop, Streams, supervise};
+use backstop_exec::{
+    Cause, Ended, Input, Leftover, Limits, Replay, Spec, StartError, Stop, Streams, supervise,
+};
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -66,6 +68,10 @@ impl Script {
         let survivors = survivors(&self.mark);
         (ended, out.text(), err.text(), survivors)
     }
+}
+
+fn end(process: Option<Process>, mark: &str) -> Vec<String> {
+    backstop_exec::end_leftover(&Leftover { process, mark: ("BACKSTOP_TEST_MARK", mark) })
 }
 
 /// Everything alive that was started with this mark.
@@ -159,7 +165,7 @@ fn background_processes_may_be_kept_where_that_is_wanted() {
     assert!(ended.is_success() && ended.left_behind.is_empty());
     assert_eq!(survivors.len(), 1);
     let pid = out.trim().parse::<u32>().unwrap();
-    backstop_exec::end_leftover(Process::find(pid), ("BACKSTOP_TEST_MARK", "nobody"));
+    end(Process::find(pid), "nobody");
 }
 
 #[test]
@@ -289,10 +295,10 @@ fn leftovers_are_found_by_their_mark_and_never_by_pid_alone() {
     let process = Process::find(child.id()).unwrap();
     // Another process with the same pid is left alone.
     let other = Process { start: process.start + 1, ..process };
-    assert!(backstop_exec::end_leftover(Some(other), ("BACKSTOP_TEST_MARK", "nobody")).is_empty());
+    assert!(end(Some(other), "nobody").is_empty());
     assert!(process.is_alive());
     let waiter = std::thread::spawn(move || child.wait());
-    let ended = backstop_exec::end_leftover(Some(process), ("BACKSTOP_TEST_MARK", &mark));
+    let ended = end(Some(process), &mark);
     waiter.join().unwrap().unwrap();
     assert!(ended.contains(&"sh".to_owned()), "{ended:?}");
     assert_eq!(survivors(&mark), [0u32; 0]);

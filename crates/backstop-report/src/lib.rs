@@ -6,11 +6,13 @@
 //! - a [`Notice`]: each text about a tool call or a phase that failed, for a terminal, for Markdown and as JSON, and the
 //!   [`failure_report`] for programs;
 //! - guidance: what the one who tries again is told ([`retry_guidance`]), what a person does ([`user_actions`]);
+//! - sums of many runs ([`StatsReport`]), and what no rule knows ([`DriftReport`]);
 //! - a run: its lines while it goes on, its events, and its story afterwards ([`RunStory`]).
 //!
 //! [`Fault`]: backstop_core::Fault
 //! [`Reason`]: backstop_core::Reason
 
+mod drift;
 mod fault;
 mod guidance;
 mod json;
@@ -21,10 +23,12 @@ mod reasons;
 mod run;
 #[cfg(test)]
 mod samples;
+mod stats;
 mod style;
 mod table;
 mod tool;
 
+pub use drift::{DriftReport, DriftRow, UnknownShare, drift, drift_json, rule_stub};
 pub use fault::{fault, fault_json, success, summary};
 pub use guidance::{GuidanceContext, retry_guidance, user_actions};
 pub use json::{JSON_SCHEMA, to_json};
@@ -38,8 +42,9 @@ pub use phase::{
 pub use reasons::{reason_page, reasons_json, reasons_markdown, reasons_table};
 pub use run::{
     AttemptStory, Ending, Entry, RunRow, RunStory, attempt_failed, done, duration, event_emit, event_gdd,
-    event_line, gave_up, retrying, runs_table, story, story_json, story_markdown,
+    event_line, gave_up, retrying, runs_table, story, story_command, story_json, story_markdown,
 };
+pub use stats::{SignatureRow, StatsBy, StatsReport, Tally, stats, stats_by, stats_json, stats_prometheus};
 pub use style::Style;
 pub use table::table;
 pub use tool::{

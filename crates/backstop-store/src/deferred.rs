@@ -23,6 +23,8 @@ pub struct DeferredWork {
     pub reason: Reason,
     /// What it waits for, in words.
     pub until: SafeText,
+    /// Whether the words are the command's own: false where some could not be written down as they are.
+    pub whole: bool,
 }
 
 /// The id of deferred work. It prints as `d-1`.
@@ -81,7 +83,7 @@ impl Journal {
     pub fn defer(&self, work: &DeferredWork) -> Result<Deferred, StoreError> {
         let argv = mask_argv(&self.redactor, &work.argv);
         let folder = self.redactor.redact(&work.folder);
-        let runnable = argv == work.argv && folder == work.folder;
+        let runnable = work.whole && argv == work.argv && folder == work.folder;
         let now = self.now().as_millis();
         let words = serde_json::Value::from(argv).to_string();
         let until = self.mask_text(&work.until);
@@ -135,6 +137,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Deferred> {
             folder: row.get(3)?,
             reason: worded(row, 4, Reason::from_code)?,
             until: SafeText::new(until),
+            whole: row.get(6)?,
         },
         runnable: row.get(6)?,
         count: row.get(7)?,

@@ -145,11 +145,6 @@ impl StoreError {
         }
     }
 
-    /// Whether the store cannot be written now, though it may be read: the disk is full, or it is read-only.
-    pub fn is_unwritable(&self) -> bool {
-        matches!(self, StoreError::Full { .. } | StoreError::ReadOnly { .. })
-    }
-
     /// From what the system said about a file.
     pub(crate) fn io(file: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;

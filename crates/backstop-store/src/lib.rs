@@ -37,8 +37,10 @@
 //! ```
 
 mod begin;
+mod counted;
 mod db;
 mod deferred;
+mod drift;
 mod error;
 mod filesystem;
 mod fold;
@@ -55,12 +57,14 @@ mod retention;
 mod row;
 mod run;
 mod schema;
+mod stats;
 mod summary;
 mod user;
 
 pub use begin::RunHeader;
 pub use db::{CommitHook, CommitPoint};
 pub use deferred::{Deferred, DeferredId, DeferredIdError, DeferredWork};
+pub use drift::{Drift, SPIKE_PAST_MIN, SPIKE_UNKNOWN_MIN, Share, UnknownGroup};
 pub use error::StoreError;
 pub use fold::RunState;
 pub use folder::{Clock, StateFolder};
@@ -75,5 +79,6 @@ pub use project::Project;
 pub use read::{EventFilter, RecentAttempts, RunFilter};
 pub use retention::{Cleaned, Retention};
 pub use run::RunJournal;
+pub use stats::{Counts, Stats, StatsFilter, operation_label};
 pub use summary::RunSummary;
 pub use user::{Nested, Trusted, UserStore};

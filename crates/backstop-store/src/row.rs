@@ -4,6 +4,7 @@
 //! transaction as the events. Nothing here opens or commits a transaction.
 
 use crate::StoreError;
+use crate::counted::Numbers;
 use crate::error::Trouble;
 use crate::fold::{attempt_of, fold, reason_of};
 use crate::masked::Masked;
@@ -134,11 +135,12 @@ pub(crate) fn insert_events(
     at: Timestamp,
 ) -> rusqlite::Result<Vec<Event>> {
     let mut insert = conn.prepare(
-        "INSERT INTO events (run, seq, schema, at, kind, reason, attempt, body) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO events (run, seq, schema, at, kind, reason, attempt, body, counted, ok, ms) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     let mut events = Vec::with_capacity(masked.len());
     for (seq, Masked { kind, body }) in (before + 1..).zip(masked) {
+        let Numbers { counted, ok, ms } = Numbers::of(&kind);
         insert.execute(params![
             row.n,
             seq.cast_signed(),
@@ -148,6 +150,9 @@ pub(crate) fn insert_events(
             reason_of(&kind).map(Reason::code),
             attempt_of(&kind),
             body,
+            counted,
+            ok,
+            ms,
         ])?;
         events.push(event(&row.run, EVENT_SCHEMA, seq, at, kind));
     }

@@ -8,7 +8,8 @@ use crate::migrate::Format;
 /// that positions are never used twice. A run is open while `state = 'open'`; two small partial indexes make it cheap
 /// to ask for the open runs and for the attempts of the last minutes.
 pub(crate) const PROJECT: Format = Format {
-    steps: &["
+    steps: &[
+        "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 CREATE TABLE runs (
     n INTEGER PRIMARY KEY,
@@ -67,8 +68,27 @@ CREATE TABLE deferred (
     last_at INTEGER NOT NULL,
     UNIQUE (argv, folder)
 ) STRICT;
-"],
+",
+        COUNTED,
+    ],
 };
+
+/// What is counted, in columns of its own: whether it went well, and how long it took or was waited. The index holds all
+/// that `stats` reads, run by run; `counted` is set where the kind of the event is one that is counted.
+const COUNTED: &str = "
+ALTER TABLE events ADD COLUMN counted INTEGER;
+ALTER TABLE events ADD COLUMN ok INTEGER;
+ALTER TABLE events ADD COLUMN ms INTEGER;
+UPDATE events SET counted = 1, ok = body ->> '$.success', ms = CAST(body ->> '$.duration_ms' AS INTEGER)
+    WHERE kind = 'attempt.finished';
+UPDATE events SET counted = 2 WHERE kind = 'attempt.lost';
+UPDATE events SET counted = 3 WHERE kind = 'error.classified';
+UPDATE events SET counted = 4, ms = CAST(round((body ->> '$.after_seconds') * 1000) AS INTEGER)
+    WHERE kind = 'decision.made';
+UPDATE events SET counted = 5, ok = body ->> '$.success' WHERE kind = 'recovery.attempted';
+UPDATE events SET counted = 6, ms = CAST(body ->> '$.waited_ms' AS INTEGER) WHERE kind = 'guard.waited';
+CREATE INDEX events_counted ON events (run, seq, at, counted, reason, ok, ms) WHERE counted IS NOT NULL;
+";
 
 /// The database of the user: what belongs to no project.
 pub(crate) const USER: Format = Format {

@@ -145,12 +145,12 @@ impl UserStore {
         })
     }
 
-    /// The run below `parent` that made the most attempts, if one did.
-    pub fn nested(&self, parent: RunId) -> Result<Option<Nested>, StoreError> {
+    /// The run below `parent` that made the most attempts since then, if one did.
+    pub fn nested(&self, parent: RunId, since: Timestamp) -> Result<Option<Nested>, StoreError> {
         self.db.read(|conn| {
             let found = conn.query_row(
-                "SELECT run, attempts, reason FROM nested WHERE parent = ?1 ORDER BY attempts DESC, run LIMIT 1",
-                [parent.to_string()],
+                "SELECT run, attempts, reason FROM nested WHERE parent = ?1 AND at >= ?2 ORDER BY attempts DESC, run LIMIT 1",
+                params![parent.to_string(), since.as_millis()],
                 |row| {
                     let reason = worded(row, 2, Reason::from_code)?;
                     Ok(Nested { run: parsed(row, 0)?, attempts: row.get(1)?, reason })

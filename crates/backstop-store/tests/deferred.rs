@@ -15,6 +15,7 @@ fn work(argv: &[&str], folder: &str) -> DeferredWork {
         folder: folder.to_owned(),
         reason: Reason::ServiceDown,
         until: "the database answers".into(),
+        whole: true,
     }
 }
 

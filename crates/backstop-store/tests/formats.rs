@@ -9,7 +9,8 @@ mod common;
 
 use backstop_core::{Action, Decision, Event, EventKind, Fault, Outcome, Reason, Timestamp};
 use backstop_store::{
-    Child, DeferredWork, EventFilter, Journal, ProjectKey, Retention, RunFilter, RunHeader, RunState,
+    Child, DeferredWork, EventFilter, Journal, ProjectKey, Retention, RunFilter, RunHeader, RunState, Stats,
+    StatsFilter,
 };
 use common::{GONE, Place, START, attempt, ended, header, started};
 use std::path::{Path, PathBuf};
@@ -102,6 +103,7 @@ fn write(journal: &Journal, place: &Place) {
             folder: "/srv/example".into(),
             reason: Reason::ServiceDown,
             until: "it answers".into(),
+            whole: true,
         })
         .unwrap();
 }
@@ -110,9 +112,12 @@ fn all() -> EventFilter {
     EventFilter { limit: 10_000, ..EventFilter::default() }
 }
 
+/// The newest format.
+const NEWEST: u32 = 2;
+
 #[test]
 #[allow(clippy::disallowed_methods, reason = "golden files are written on request only")]
-fn format_1_is_read() {
+fn every_format_is_read() {
     if std::env::var_os("BACKSTOP_WRITE_FORMATS").is_some() {
         let place = Place::new();
         let journal = Journal::open(&place.folder, Path::new(PROJECT)).unwrap();
@@ -120,21 +125,30 @@ fn format_1_is_read() {
         // Everything into one file.
         journal.clean(&Retention::default(), &|_| true).unwrap();
         std::fs::create_dir_all(formats()).unwrap();
-        std::fs::copy(journal.file(), formats().join("v1.db")).unwrap();
-        std::fs::write(formats().join("v1.events.jsonl"), lines(&journal.events(&all()).unwrap())).unwrap();
+        std::fs::copy(journal.file(), formats().join(format!("v{NEWEST}.db"))).unwrap();
+        let told = lines(&journal.events(&all()).unwrap());
+        std::fs::write(formats().join(format!("v{NEWEST}.events.jsonl")), told).unwrap();
     }
+    let stats: Vec<Stats> = (1..=NEWEST).map(format_is_read).collect();
+    assert!(stats.iter().all(|other| *other == stats[0]), "what is counted does not depend on the format");
+    let total = stats[0].total;
+    assert_eq!((total.attempts, total.lost, total.failed_ms), (2, 1, 1400));
+    assert_eq!((total.errors, total.retried, total.cured), (1, 1, 1));
+    assert_eq!((total.waited_ms, total.guard_ms), (1100, 7));
+}
 
+fn format_is_read(version: u32) -> Stats {
     let place = Place::new();
     let projects = place.folder.root().join("projects");
     std::fs::create_dir(&projects).unwrap();
     let key = ProjectKey::of(Path::new(PROJECT));
-    std::fs::copy(formats().join("v1.db"), projects.join(format!("{key}.db"))).unwrap();
+    std::fs::copy(formats().join(format!("v{version}.db")), projects.join(format!("{key}.db"))).unwrap();
 
     let journal = Journal::open_existing(&place.folder, Path::new(PROJECT)).unwrap().unwrap();
     journal.check().unwrap();
     assert_eq!(journal.project_path().unwrap().as_deref(), Some(Path::new(PROJECT)));
     let events = journal.events(&all()).unwrap();
-    let golden = std::fs::read_to_string(formats().join("v1.events.jsonl")).unwrap();
+    let golden = std::fs::read_to_string(formats().join(format!("v{version}.events.jsonl"))).unwrap();
     assert_eq!(lines(&events), golden);
     for (line, (_, event)) in golden.lines().zip(&events) {
         assert_eq!(serde_json::from_str::<Event>(line).unwrap(), *event);
@@ -150,7 +164,10 @@ fn format_1_is_read() {
     assert_eq!(lost[0].children, [Child { attempt: 1, pid: 100, start: 200, group: -100 }]);
     assert_eq!(journal.deferred().unwrap()[0].id.to_string(), "d-1");
 
+    let stats = journal.stats(&StatsFilter::default()).unwrap();
+
     // And it can be written to.
     assert!(journal.close_lost(&lost[0]).unwrap());
     journal.begin(header(9), vec![started("new")]).unwrap();
+    stats
 }

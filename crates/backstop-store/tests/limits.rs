@@ -152,7 +152,6 @@ fn budgets_are_spent_before_work_and_given_back() {
     );
     assert_eq!(store.refund(&fix, "r-7f3a", 1).unwrap(), 1);
     assert_eq!(store.reset_budget(&fix, None).unwrap(), 2);
-    assert!(store.remove_budget(&fix).unwrap());
 }
 
 #[test]
@@ -189,5 +188,4 @@ fn results_are_kept_for_a_while_and_within_bounds() {
         store.keep_result(&format!("k{n}"), &vec![0; 15 << 20], b"").unwrap();
     }
     assert!(store.result("k0", ten).unwrap().is_none() && store.result("k5", ten).unwrap().is_some());
-    assert!(store.clear_results().unwrap() <= 5);
 }

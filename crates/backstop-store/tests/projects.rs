@@ -98,15 +98,15 @@ fn a_nested_run_is_known_to_its_parent_for_a_day() {
     let user = UserStore::open(&place.folder).unwrap();
     let id = |text: &str| -> RunId { text.parse().unwrap() };
     let (parent, other) = (id("r-0001"), id("r-0009"));
-    assert_eq!(user.nested(parent).unwrap(), None);
+    assert_eq!(user.nested(parent, backstop_core::Timestamp::from_millis(0)).unwrap(), None);
     user.note_nested(parent, id("r-0002"), 4, Reason::NetworkTransient).unwrap();
     user.note_nested(parent, id("r-0003"), 2, Reason::Timeout).unwrap();
     user.note_nested(parent, id("r-0002"), 3, Reason::NetworkTransient).unwrap();
-    let found = user.nested(parent).unwrap().unwrap();
+    let found = user.nested(parent, backstop_core::Timestamp::from_millis(0)).unwrap().unwrap();
     assert_eq!((found.run, found.attempts, found.reason), (id("r-0002"), 4, Reason::NetworkTransient));
     for days in [2, -4] {
         place.pass_days(days);
         user.note_nested(other, id("r-000a"), 1, Reason::Timeout).unwrap();
-        assert_eq!(user.nested(parent).unwrap(), None);
+        assert_eq!(user.nested(parent, backstop_core::Timestamp::from_millis(0)).unwrap(), None);
     }
 }

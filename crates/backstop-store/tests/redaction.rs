@@ -60,6 +60,7 @@ fn no_secret_reaches_the_disk() {
             folder: both.clone(),
             reason: Reason::ServiceDown,
             until: both.clone().into(),
+            whole: true,
         })
         .unwrap();
 

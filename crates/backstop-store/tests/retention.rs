@@ -56,8 +56,14 @@ fn what_somebody_may_need_stays() {
     dead.host = GONE;
     journal.begin(dead, vec![started("lost")]).unwrap();
     let reason = Reason::ServiceDown;
-    let work =
-        DeferredWork { run: deferred, argv: vec!["x".into()], folder: "/".into(), reason, until: "x".into() };
+    let work = DeferredWork {
+        run: deferred,
+        argv: vec!["x".into()],
+        folder: "/".into(),
+        reason,
+        until: "x".into(),
+        whole: true,
+    };
     let id = journal.defer(&work).unwrap().id;
     place.pass_days(40);
     let halted = journal.begin(header(4 << 8), vec![started("plan")]).unwrap();

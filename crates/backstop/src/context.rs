@@ -90,9 +90,19 @@ pub(crate) fn is_disabled() -> bool {
 
 /// The run that started this one, and the deadline that it set.
 pub(crate) fn outer() -> (Option<RunId>, Option<Timestamp>) {
-    let run = std::env::var("BACKSTOP_RUN_ID").ok().and_then(|id| id.parse().ok());
-    let deadline = std::env::var("BACKSTOP_DEADLINE").ok().and_then(|at| Timestamp::parse_rfc3339(&at));
+    let run = told("BACKSTOP_RUN_ID", |id| id.parse().ok());
+    let deadline = told("BACKSTOP_DEADLINE", Timestamp::parse_rfc3339);
     (run, deadline)
+}
+
+/// What an outer Backstop tells. What cannot be read is not passed over in silence.
+fn told<T>(name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let text = std::env::var_os(name).filter(|v| !v.is_empty())?.to_string_lossy().into_owned();
+    let value = read(&text);
+    if value.is_none() {
+        terminal::warn(&format!("{name} is set to `{text}`, which cannot be read; it does not count"), None);
+    }
+    value
 }
 
 /// Who calls and in which session, where nobody typed it.
@@ -159,12 +169,29 @@ fn clock_jump() -> i64 {
 /// This process, as the store knows it.
 pub(crate) fn host() -> Host {
     let me = Process::current();
-    Host { pid: me.pid, start: me.start }
+    Host { pid: me.pid, start: marked(me.start) }
 }
 
-/// Whether a process that wrote a run is still there.
+/// How many bits of a start time are the time; above them stands which processes are seen. A start is ticks since boot.
+const START_BITS: u32 = 48;
+
+/// A start time with the namespace in which it was seen.
+fn marked(start: u64) -> u64 {
+    (start & ((1 << START_BITS) - 1)) | (backstop_exec::tree::namespace() << START_BITS)
+}
+
+/// Whether a process that wrote a run is still there. One of another namespace (a container, a sandbox) cannot be seen from
+/// here: it is not ours to judge.
 pub(crate) fn is_alive(host: &Host) -> bool {
-    Process { pid: host.pid, start: host.start }.is_alive()
+    if host.start >> START_BITS != marked(0) >> START_BITS {
+        return true;
+    }
+    Process { pid: host.pid, start: host.start & ((1 << START_BITS) - 1) }.is_alive()
+}
+
+/// What everything below a run is marked with, so that it can be told from all others: the run, and who began it.
+pub(crate) fn mark(run: RunId, host: &Host) -> String {
+    format!("{run}.{}.{:x}", host.pid, host.start)
 }
 
 /// In debug builds, the process can be told to die at the n-th commit, before or after it: for tests that show that nothing

@@ -1,6 +1,6 @@
 //! `backstop deferred`: work that was put aside.
 
-use crate::cli::{Cli, Command, Deferred, DeferredAction, LogFormat};
+use crate::cli::{Cli, Command, Deferred, DeferredAction, Exec, LogFormat};
 use crate::context::Context;
 use crate::error::{CliError, DONE};
 use crate::{exec, terminal};
@@ -9,13 +9,13 @@ use backstop_report::{JSON_SCHEMA, table, to_json};
 use backstop_store::{Deferred as Work, DeferredId};
 use clap::Parser;
 use serde_json::{Value, json};
-use std::ffi::OsString;
 
 pub(crate) fn run(args: &Deferred, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     match &args.action {
-        DeferredAction::List { json } => list(*json, log_format).map(|()| DONE),
-        DeferredAction::Run { id, json } => again(id, *json, log_format),
-        DeferredAction::Drop { id, json } => forget(id, *json, log_format).map(|()| DONE),
+        None => list(false, log_format).map(|()| DONE),
+        Some(DeferredAction::List { json }) => list(*json, log_format).map(|()| DONE),
+        Some(DeferredAction::Run { id, json }) => again(id, *json, log_format),
+        Some(DeferredAction::Drop { id, json }) => forget(id, *json, log_format).map(|()| DONE),
     }
 }
 
@@ -54,7 +54,7 @@ fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
                 work.work.until.line(60),
                 work.count.to_string(),
                 work.work.run.to_string(),
-                SafeText::new(work.work.argv.join(" ")).line(60),
+                SafeText::new(split(&work.work.argv).1.join(" ")).line(60),
             ]
         })
         .collect();
@@ -66,34 +66,61 @@ fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
 
 fn as_json(work: &Work) -> Value {
     json!({
-        "id": work.id.to_string(), "run": work.work.run, "argv": work.work.argv, "folder": work.work.folder,
+        "id": work.id.to_string(), "run": work.work.run, "flags": split(&work.work.argv).0,
+        "argv": split(&work.work.argv).1, "folder": work.work.folder,
         "reason": work.work.reason, "until": work.work.until, "runnable": work.runnable, "count": work.count,
         "first_at": work.first_at, "last_at": work.last_at,
     })
+}
+
+/// The flags and the command of what was put aside.
+pub(crate) fn split(words: &[String]) -> (&[String], &[String]) {
+    match words.iter().position(|word| word == "--") {
+        Some(at) => (&words[..at], &words[at + 1..]),
+        None => (&[], words),
+    }
+}
+
+/// The run whose confirmation it waits for, if it does.
+pub(crate) fn waits_for(words: &[String]) -> Option<&str> {
+    let (flags, _) = split(words);
+    let at = flags.iter().position(|flag| flag == "--confirm")?;
+    flags.get(at + 1).map(String::as_str)
+}
+
+/// What was put aside, as `exec` understands it.
+pub(crate) fn parse(flags: &[String], command: &[String]) -> Result<Exec, CliError> {
+    let words = ["backstop", "exec"].into_iter().map(str::to_owned).chain(flags.iter().cloned());
+    let words = words.chain(["--".to_owned()]).chain(command.iter().cloned());
+    match Cli::try_parse_from(words) {
+        Ok(Cli { command: Some(Command::Exec(args)), .. }) => Ok(*args),
+        _ => Err(CliError::NoDeferred { given: command.join(" ") }),
+    }
 }
 
 /// Runs it in the folder in which it was put aside, as `exec` would.
 fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     let context = Context::new(&[], log_format)?;
     let work = find(&context, given)?;
+    let (flags, command) = split(&work.work.argv);
     if !work.runnable {
-        let again = "backstop exec -- COMMAND".to_owned();
-        return Err(CliError::Masked { command: work.work.argv.join(" "), again });
+        let again = match waits_for(&work.work.argv) {
+            Some(run) => format!("backstop exec --confirm {run} -- COMMAND"),
+            None => "backstop exec -- COMMAND".to_owned(),
+        };
+        return Err(CliError::Masked { command: command.join(" "), again });
     }
     std::env::set_current_dir(&work.work.folder)
         .map_err(|error| CliError::Read { file: work.work.folder.clone().into(), error })?;
-    let mut words: Vec<OsString> = ["backstop", "exec"].map(OsString::from).to_vec();
-    if json {
-        words.push("--json".into());
+    let mut args = parse(flags, command)?;
+    args.json = json;
+    if args.confirm.is_some() {
+        // Running it is saying that it is to be repeated.
+        args.command = Vec::new();
+        args.why.get_or_insert_with(|| format!("deferred run {given}"));
     }
-    words.push("--".into());
-    words.extend(work.work.argv.iter().map(OsString::from));
-    let Ok(Cli { command: Some(Command::Exec(args)), .. }) = Cli::try_parse_from(words) else {
-        return Err(CliError::NoDeferred { given: given.to_owned() });
-    };
-    let argv = args.command.clone();
-    let code = exec::go(&args, &context, &argv)?;
-    if code == DONE {
+    let code = exec::run(&args, log_format)?;
+    if code == DONE && args.confirm.is_none() {
         context.journal()?.drop_deferred(work.id)?;
     }
     Ok(code)

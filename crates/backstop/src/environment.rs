@@ -41,6 +41,7 @@ const OWN: &[(&str, Direction, &str)] = &[
         Both,
         "when a command must have ended, as RFC 3339; inside another run it is kept to",
     ),
+    ("BACKSTOP_RUN_MARK", Set, "what everything below a run is marked with, so that leftovers are found"),
     ("BACKSTOP_CRASH_AT", Read, "debug builds only, for tests: ends Backstop at this commit of the journal"),
     ("BACKSTOP_CLOCK_JUMP", Read, "debug builds only, for tests: lets the clock on the wall jump"),
 ];

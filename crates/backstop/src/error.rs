@@ -14,6 +14,9 @@ pub(crate) const FAILED: u8 = 1;
 /// It was asked for in a way that cannot be understood.
 pub(crate) const USAGE: u8 = 2;
 
+/// Not now: try later.
+pub(crate) const DEFERRED: u8 = 75;
+
 /// Everything that can go wrong in the CLI.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -61,6 +64,8 @@ pub(crate) enum CliError {
     On { given: String },
     #[error("{run} does not wait for a confirmation in this project")]
     NotWaiting { run: RunId },
+    #[error("{run} waits for a confirmation of another command: {waits}")]
+    OtherCommand { run: RunId, waits: String },
     #[error("the command holds a secret, which was not stored: {command}")]
     Masked { command: String, again: String },
     #[error("no run {run} is recorded")]
@@ -71,6 +76,12 @@ pub(crate) enum CliError {
     NoKind { given: String, nearest: Option<&'static str> },
     #[error("no work {given} is put aside in this project")]
     NoDeferred { given: String },
+    #[error("there is no budget `{given}`")]
+    NoBudget { given: String, known: Vec<String> },
+    #[error("`{given}` is no scope of a budget: use total, day, run or task")]
+    NoScope { given: String, nearest: Option<&'static str> },
+    #[error("`{given}` names no input: {why}")]
+    Glob { given: String, why: String },
     #[error("there is nothing to trust: no backstop.toml between here and the repository's root")]
     NothingToTrust,
     #[error("{lines} of the batch's lines could not be read; each is answered with an error")]
@@ -105,10 +116,14 @@ impl CliError {
             | CliError::Quantity(_)
             | CliError::On { .. }
             | CliError::NotWaiting { .. }
+            | CliError::OtherCommand { .. }
             | CliError::NoRun { .. }
             | CliError::NoRuns
             | CliError::NoKind { .. }
             | CliError::NoDeferred { .. }
+            | CliError::NoBudget { .. }
+            | CliError::NoScope { .. }
+            | CliError::Glob { .. }
             | CliError::NothingToTrust => USAGE,
         }
     }
@@ -153,12 +168,15 @@ impl CliError {
             CliError::DeferredId(_) | CliError::NoDeferred { .. } => {
                 vec!["`backstop deferred list` lists what is put aside".to_owned()]
             }
-            CliError::Quantity(_) => vec!["for example: `--timeout 10m`".to_owned()],
+            CliError::Quantity(_) => vec!["for example: 30s, 10m, 1h30m, 7d".to_owned()],
             CliError::NoStateFolder => vec!["set BACKSTOP_STATE_DIR to a folder of your own".to_owned()],
             CliError::NoFolder(_) => vec!["change into a folder that is there".to_owned()],
             CliError::Signals(_) => Vec::new(),
             CliError::On { .. } => {
                 vec!["for example: `--on unknown=retry`; `backstop reasons` lists the reasons".to_owned()]
+            }
+            CliError::OtherCommand { run, .. } => {
+                vec![format!("`backstop exec --confirm {run}` runs the one that waits")]
             }
             CliError::NotWaiting { run } => {
                 vec![format!(
@@ -170,6 +188,15 @@ impl CliError {
             CliError::NoKind { .. } => {
                 vec![format!("kinds are {}", backstop_core::EventKind::NAMES.join(", "))]
             }
+            CliError::NoBudget { given, known } if known.is_empty() => {
+                vec![format!("`backstop budget set {given} 50 --per day` makes it")]
+            }
+            CliError::NoBudget { known, .. } => vec![format!("budgets are {}", known.join(", "))],
+            CliError::NoScope { nearest: Some(near), .. } => vec![format!("did you mean `{near}`?")],
+            CliError::NoScope { .. } => {
+                vec!["for example: `backstop budget set night 50 --per day`".to_owned()]
+            }
+            CliError::Glob { .. } => vec!["for example: `--input 'src/**'`".to_owned()],
             CliError::NothingToTrust => vec!["docs/config.md says what it may hold".to_owned()],
             CliError::Batch { .. } => vec!["look for answers with an `error` field".to_owned()],
         }

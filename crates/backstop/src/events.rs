@@ -26,14 +26,13 @@ pub(crate) fn run(args: &Events, log_format: Option<LogFormat>) -> Result<(), Cl
     let mut journal = context.existing_journal()?;
     let mut after = None;
     if let Some(journal) = &journal {
+        // Where the journal ends is asked first: what is recorded from then on is not passed over.
+        let last = EventFilter { newest: true, limit: 1, ..EventFilter::default() };
+        after = journal.events(&last)?.last().map(|(position, _)| *position);
         let newest = EventFilter { newest: true, ..filter.clone() };
         for (position, event) in journal.events(&newest)? {
-            after = Some(position);
+            after = after.max(Some(position));
             show(&event)?;
-        }
-        if after.is_none() && args.follow {
-            let last = EventFilter { newest: true, limit: 1, ..EventFilter::default() };
-            after = journal.events(&last)?.last().map(|(position, _)| *position);
         }
     }
     if !args.follow {

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // This crate is the one that touches the process and its environment.
 
 mod batch;
+mod budget;
 mod classify;
 mod cli;
 mod config;
@@ -9,15 +10,22 @@ mod context;
 mod deferred;
 mod demo;
 mod doctor;
+mod drift;
 mod environment;
 mod error;
 mod events;
 mod exec;
 mod files;
+mod glob;
+mod guard;
+mod limits;
+#[cfg_attr(not(test), expect(dead_code, reason = "`exec` is to call it"))]
+mod otel;
 mod reference;
 mod rules;
 mod runs;
 mod settings;
+mod stats;
 mod terminal;
 
 use clap::Parser;
@@ -25,7 +33,18 @@ use cli::{Cli, Command};
 use error::{CliError, DONE, USAGE};
 use std::process::ExitCode;
 
+/// A file that may not grow any further is an error like any other, not our end. A handler, not ignoring: what we start
+/// gets the default back.
+fn survive_file_size_limits() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the handler does nothing at all.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, nothing as extern "C" fn(libc::c_int) as libc::sighandler_t);
+    }
+}
+
 fn main() -> ExitCode {
+    survive_file_size_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return terminal::tell_usage(&error, usage_code()),
@@ -51,7 +70,11 @@ fn run(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Explain(args)) => runs::explain(&args, format).map(done),
         Some(Command::Runs(args)) => runs::list(&args, format).map(done),
         Some(Command::Events(args)) => events::run(&args, format).map(done),
+        Some(Command::Stats(args)) => stats::run(&args, format).map(done),
+        Some(Command::Drift(args)) => drift::run(&args, format),
         Some(Command::Deferred(args)) => deferred::run(&args, format),
+        Some(Command::Guard(args)) => guard::run(&args),
+        Some(Command::Budget(args)) => budget::run(&args).map(done),
         Some(Command::Config(args)) => settings::config(&args).map(done),
         Some(Command::Trust(args)) => settings::trust(&args).map(done),
         Some(Command::Clean(args)) => settings::clean(&args).map(done),

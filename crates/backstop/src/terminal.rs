@@ -46,17 +46,19 @@ pub(crate) fn redactor_knowing(names: &[String]) -> Redactor {
     const MARKS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PASSPHRASE"];
     let secrets = std::env::vars_os().filter_map(|(name, value)| {
         let name = name.to_str()?.to_ascii_uppercase();
-        MARKS.iter().any(|mark| name.contains(mark)).then(|| value.into_string().ok()).flatten()
+        let ends = ["_PASS", "_PAT", "_PWD", "_AUTH"].iter().any(|end| name.ends_with(end));
+        (ends || MARKS.iter().any(|mark| name.contains(mark))).then(|| value.into_string().ok()).flatten()
     });
-    // A path or a short word under such a name is a setting, not a secret.
-    let secrets = secrets.filter(|v| v.len() >= 8 && !v.starts_with('/'));
+    // The path of a file or a short word under such a name is a setting, not a secret.
+    let secrets =
+        secrets.filter(|v| v.len() >= 6 && !(v.starts_with('/') && std::path::Path::new(v).exists()));
     Redactor::new(secrets.chain(names.iter().filter_map(|name| std::env::var(name).ok())))
 }
 
 /// Writes data to standard output. A closed pipe is no error: the reader has seen enough.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match backstop_exec::write_patiently(&mut out, text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(CliError::Output),
     }
@@ -70,13 +72,26 @@ pub(crate) fn is_watched() -> bool {
 
 /// Says something to people, on standard error. That it cannot be said is no reason to fail.
 pub(crate) fn say(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    let _ = backstop_exec::write_patiently(&mut std::io::stderr().lock(), text.as_bytes());
+}
+
+/// Passes on what a command wrote some time ago; with JSON on standard output, all of it on standard error.
+pub(crate) fn pass_on(stdout: &[u8], stderr: &[u8], json: bool) {
+    use backstop_exec::write_patiently as patiently;
+    if json {
+        let _ = patiently(&mut std::io::stderr().lock(), stdout);
+    } else {
+        let mut out = std::io::stdout().lock();
+        let _ = patiently(&mut out, stdout).and_then(|()| out.flush());
+    }
+    let _ = patiently(&mut std::io::stderr().lock(), stderr);
 }
 
 /// Warns, with what to do about it.
 pub(crate) fn warn(what: &str, hint: Option<&str>) {
     let style = stderr_style();
-    let line = |text: &str| SafeText::new(text).line(LINE_CHARS_MAX);
+    let redactor = redactor();
+    let line = |text: &str| SafeText::new(redactor.redact(text).into_owned()).line(LINE_CHARS_MAX);
     let mut text = format!("{} {}\n", style.strong("warning:"), line(what));
     if let Some(hint) = hint {
         text.push_str(&format!("{} {}\n", style.strong("hint:"), line(hint)));

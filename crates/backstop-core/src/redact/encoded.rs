@@ -8,6 +8,10 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     let url_safe: Vec<String> = forms.iter().map(|f| f.replace('+', "-").replace('/', "_")).collect();
     forms.extend(url_safe);
     forms.push(percent(value));
+    forms.push(percent(value).replace("%20", "+"));
+    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    forms.push(hex.to_ascii_uppercase());
+    forms.push(hex);
     forms.push(value.replace('\\', "\\\\").replace('"', "\\\""));
     forms.retain(|form| form != value);
     forms.dedup();

@@ -12,8 +12,13 @@ const TEXT_CHARS_MAX: usize = 120;
 /// One line: when, its place, its kind, and what it says.
 pub fn event_line(event: &Event, style: Style) -> String {
     let said = SafeText::new(said(&event.kind)).line(TEXT_CHARS_MAX * 4);
-    let line =
-        format!("{} {:>4} {:<22} {}", clock(event.at), event.seq, event.kind.name(), style.marks(&said));
+    let line = format!(
+        "{} {:<10} {:<22} {}",
+        clock(event.at),
+        event.id.to_string(),
+        event.kind.name(),
+        style.marks(&said)
+    );
     line.trim_end().to_owned()
 }
 

@@ -29,24 +29,25 @@ pub fn retrying(after: Duration, attempt: u32, of: u32, style: Style) -> String 
 }
 
 /// ``done on attempt 2 · 41 s · `backstop explain r-7f3a` tells the story``.
-pub fn done(attempt: u32, total: Duration, run: RunId, style: Style) -> String {
+pub fn done(attempt: u32, total: Duration, run: Option<RunId>, style: Style) -> String {
     let dot = style.dot();
-    format!("{} on attempt {attempt}{dot}{}{dot}{}", style.good("done"), duration(total), story_command(run))
+    let story = run.map(|run| format!("{dot}{}", story_command(run))).unwrap_or_default();
+    format!("{} on attempt {attempt}{dot}{}{story}", style.good("done"), duration(total))
 }
 
-/// What it is in the end, why nothing more is tried, and what to do next.
+/// What it is in the end, why nothing more is tried, and what to do next; where it is on record, how to read on.
 pub fn gave_up(
     fault: &Fault,
     decision: &Decision,
     attempts: u32,
     total: Duration,
-    run: RunId,
+    run: Option<RunId>,
     next: Option<&SafeText>,
     style: Style,
 ) -> String {
     let dot = style.dot();
     let (head, label) = match decision.action {
-        Action::Defer { .. } => ("deferred", "put aside"),
+        Action::Defer { .. } => ("failed and put aside", "not tried again"),
         Action::Confirm { .. } => ("unconfirmed", "not repeated by itself"),
         Action::UsePartial => ("partial", "going on with what there is"),
         Action::Block => ("blocked", "not tried again"),
@@ -67,12 +68,13 @@ pub fn gave_up(
     }
     let next = match (next, &decision.action) {
         (Some(next), _) => next.line(LINE_CHARS_MAX),
-        (None, Action::Confirm { command }) => {
+        (None, Action::Confirm { command }) if !command.is_empty() => {
             format!("`{}`", SafeText::from(command.as_str()).line(LINE_CHARS_MAX))
         }
         (None, _) => fault.suggested_action.line(LINE_CHARS_MAX),
     };
-    out.push_str(&format!("  next: {}{dot}{}\n", style.marks(&next), story_command(run)));
+    let story = run.map(|run| format!("{dot}{}", story_command(run))).unwrap_or_default();
+    out.push_str(&format!("  next: {}{story}\n", style.marks(&next)));
     out
 }
 
@@ -83,7 +85,8 @@ pub(super) fn short_cause(fault: &Fault) -> Option<String> {
     (known && !text.is_empty()).then(|| cut(&text, CAUSE_CHARS_MAX))
 }
 
-fn story_command(run: RunId) -> String {
+/// What to type for the whole story of a run.
+pub fn story_command(run: RunId) -> String {
     format!("`backstop explain {run}` tells the story")
 }
 
@@ -110,7 +113,7 @@ mod tests {
         let shown = [
             attempt_failed(1, &reset(), Style::PLAIN),
             retrying(Duration::from_millis(1_100), 2, 4, Style::PLAIN),
-            done(2, Duration::from_secs(41), run, Style::PLAIN),
+            done(2, Duration::from_secs(41), Some(run), Style::PLAIN),
             retrying(Duration::ZERO, 2, 3, Style::default()),
         ];
         insta::assert_snapshot!(shown.join("\n"), @"
@@ -136,7 +139,7 @@ mod tests {
         let run: RunId = "r-7f3a".parse().unwrap();
         let end = |action, next: Option<&SafeText>| {
             let decision = Decision { action, why: "network_transient: all 4 attempts are used up".into() };
-            gave_up(&reset(), &decision, 4, Duration::from_secs(95), run, next, Style::PLAIN)
+            gave_up(&reset(), &decision, 4, Duration::from_secs(95), Some(run), next, Style::PLAIN)
         };
         let confirm = Action::Confirm { command: "backstop exec --confirm -- ./deploy".into() };
         let shown = format!(
@@ -149,8 +152,8 @@ mod tests {
         failed after 4 attempts · 1m 35s · network_transient (transient): npm error code ECONNRESET
           not tried again: network_transient: all 4 attempts are used up
           next: wait a moment and try again · `backstop explain r-7f3a` tells the story
-        deferred after 4 attempts · 1m 35s · network_transient (transient): npm error code ECONNRESET
-          put aside: network_transient: all 4 attempts are used up
+        failed and put aside after 4 attempts · 1m 35s · network_transient (transient): npm error code ECONNRESET
+          not tried again: network_transient: all 4 attempts are used up
           next: backstop deferred run · `backstop explain r-7f3a` tells the story
         unconfirmed after 4 attempts · 1m 35s · network_transient (transient): npm error code ECONNRESET
           not repeated by itself: network_transient: all 4 attempts are used up

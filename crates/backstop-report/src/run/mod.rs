@@ -19,7 +19,7 @@ pub use backstop_core::duration::shown as duration;
 pub use emit::event_emit;
 pub use event::event_line;
 pub use gdd::event_gdd;
-pub use line::{attempt_failed, done, gave_up, retrying};
+pub use line::{attempt_failed, done, gave_up, retrying, story_command};
 pub use story::{AttemptStory, Ending, Entry, RunStory};
 pub use story_json::story_json;
 pub use story_markdown::story_markdown;
@@ -36,7 +36,7 @@ fn clock(at: Timestamp) -> String {
 }
 
 /// `2025-08-21 12:40:59Z`.
-fn date(at: Timestamp) -> String {
+pub(crate) fn date(at: Timestamp) -> String {
     let text = at.to_string();
     text.split_once('T').map_or_else(|| text.clone(), |(day, _)| format!("{day} {}", clock(at)))
 }

@@ -196,14 +196,6 @@ impl LimitStore {
             None => conn.execute("DELETE FROM spent WHERE budget = ?1", [name.as_str()]),
         })
     }
-
-    /// Removes a budget and what was spent of it; says whether there was one.
-    pub fn remove_budget(&self, name: &Name) -> Result<bool, StoreError> {
-        self.db.write(None, |tx| {
-            tx.execute("DELETE FROM spent WHERE budget = ?1", [name.as_str()])?;
-            Ok(tx.execute("DELETE FROM budgets WHERE name = ?1", [name.as_str()])? == 1)
-        })
-    }
 }
 
 fn number(units: u64) -> i64 {

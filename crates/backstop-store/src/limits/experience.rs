@@ -113,6 +113,10 @@ impl LimitStore {
             Ok(conn.execute("DELETE FROM streaks WHERE operation = ?1", [operation])? == 1)
         })
     }
+    /// Forgets all of them; says how many there were.
+    pub fn end_streaks(&self) -> Result<usize, StoreError> {
+        self.db.write_one(None, |conn| conn.execute("DELETE FROM streaks", []))
+    }
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Experience> {

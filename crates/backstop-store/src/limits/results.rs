@@ -66,9 +66,4 @@ impl LimitStore {
             Ok(true)
         })
     }
-
-    /// Forgets all results; says how many there were.
-    pub fn clear_results(&self) -> Result<usize, StoreError> {
-        self.db.write_one(None, |conn| conn.execute("DELETE FROM results", []))
-    }
 }

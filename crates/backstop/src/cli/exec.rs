@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Its output streams through untouched. A failure is classified and recorded; where another attempt helps, it is made, after
 /// a wait that the failure calls for. When it ends, nothing that it started is left running. Exits as the command does;
 /// 124 where the clock ended it, 125 where Backstop could not start it, 126 not executable, 127 not found, 128 + n for signal n.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     backstop exec --timeout 10m --idle 2m -- npm ci\n  \
     backstop exec --once -- ./deploy.sh          never repeated unless somebody says so\n  \
@@ -40,6 +40,9 @@ pub(crate) struct Exec {
     /// What to do about a reason: retry, retry:N, surface, defer or confirm; may be given several times
     #[arg(long = "on", value_name = "REASON=ACTION")]
     pub(crate) on: Vec<String>,
+    /// Say nothing of our own, whatever happens; the exit code stays
+    #[arg(long, short = 'q')]
+    pub(crate) quiet: bool,
     /// Classify and record a failure, say nothing of it, and exit 0
     #[arg(long)]
     pub(crate) quiet_failure: bool,
@@ -76,9 +79,35 @@ pub(crate) struct Exec {
     /// Leave processes running that it started in the background and left behind
     #[arg(long)]
     pub(crate) keep_background: bool,
+    /// The provider behind it, such as `anthropic`: its shared rate limit and breaker are asked first and told afterwards
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The budget that it spends: one unit for each attempt, the first included
+    #[arg(long, value_name = "NAME")]
+    pub(crate) budget: Option<String>,
+    /// The task that it belongs to, for budgets per task; else the session
+    #[arg(long, value_name = "ID")]
+    pub(crate) task: Option<String>,
+    /// Use a result that is not older than this, such as 10m, where nothing that was declared has changed; for commands that
+    /// only read
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) cache: Option<String>,
+    /// Files that the result depends on, such as 'src/**'; may be given several times
+    #[arg(long = "input", value_name = "GLOB", requires = "cache")]
+    pub(crate) inputs: Vec<String>,
+    /// Environment variables that the result depends on; may be given several times
+    #[arg(long, value_name = "NAME", requires = "cache")]
+    pub(crate) cache_env: Vec<String>,
     /// A rule pack of your own; may be given several times
     #[arg(long = "rules", value_name = "FILE")]
     pub(crate) packs: Vec<PathBuf>,
+}
+
+impl Exec {
+    /// Whether we say nothing of our own.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet || self.quiet_failure
+    }
 }
 
 /// Where a command's standard input comes from.

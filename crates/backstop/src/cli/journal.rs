@@ -56,7 +56,7 @@ pub(crate) struct Events {
 #[derive(Debug, Args)]
 pub(crate) struct Deferred {
     #[command(subcommand)]
-    pub(crate) action: DeferredAction,
+    pub(crate) action: Option<DeferredAction>,
 }
 
 /// What to do with it.

@@ -2,11 +2,15 @@
 
 mod exec;
 mod journal;
+mod limits;
 mod settings;
+mod stats;
 
 pub(crate) use exec::{Exec, StdinMode};
 pub(crate) use journal::{Clean, Deferred, DeferredAction, Events, Runs};
+pub(crate) use limits::{Budget, BudgetAction, Guard, GuardAction};
 pub(crate) use settings::{Config, ConfigAction, Doctor, Trust};
+pub(crate) use stats::{By, Drift, Stats};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -48,10 +52,18 @@ pub(crate) enum Command {
     Runs(Runs),
     /// List, follow and filter what was recorded
     Events(Events),
+    /// Say where the time went: what failed, what a retry cured, how long was waited
+    Stats(Stats),
+    /// Say what no rule knows yet, and whether there is more of it than before
+    Drift(Drift),
     /// Work that was put aside: list it, run it, drop it
     Deferred(Deferred),
     /// List, show and test the rules that recognise failures
     Rules(Rules),
+    /// Rate limits that are shared: learn, check, wait, show, clear
+    Guard(Guard),
+    /// Allowances that are spent before work: set, show, reset
+    Budget(Budget),
     /// Show and check the configuration
     Config(Config),
     /// Trust this project's configuration, so that what it runs and reads takes effect

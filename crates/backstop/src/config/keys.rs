@@ -35,6 +35,10 @@ pub(crate) enum Kind {
     Path,
     /// A list of paths.
     Paths,
+    /// The address of a collector, or `none`.
+    Endpoint,
+    /// One line of text.
+    Line,
     /// A list of names of environment variables. Those of all layers count together.
     Names,
     /// By how much waits are moved.
@@ -70,6 +74,9 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'stati
 const fn trusted(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
     Key { name, kind, default, doc, trust: true }
 }
+
+/// The words of a switch; in a file they stand without quotes, too.
+pub(crate) const YES_OR_NO: &[&str] = &["true", "false"];
 
 /// Every key, in the order in which it is shown.
 pub(crate) const KEYS: &[Key] = &[
@@ -116,6 +123,13 @@ pub(crate) const KEYS: &[Key] = &[
         "none",
         "every classified error is appended to this file, as a line of JSON",
     ),
+    trusted(
+        "otel.endpoint",
+        Kind::Endpoint,
+        "none",
+        "where each run of `exec` is sent as an OpenTelemetry trace, such as `http://127.0.0.1:4318`",
+    ),
+    key("otel.service", Kind::Line, "backstop", "the name of the service that traces are sent under"),
     key(
         "redact.env",
         Kind::Names,
@@ -172,6 +186,12 @@ pub(crate) const KEYS: &[Key] = &[
         "the longest wait that a server may ask for; what asks for more is put aside",
     ),
     key(
+        "profile.<profile>.learn",
+        Kind::OneOf(YES_OR_NO),
+        "false",
+        "whether what a retry has never cured in 5 tries is not tried again",
+    ),
+    trusted(
         "profile.<profile>.on.<reason>",
         Kind::Action,
         OF_THE_PROFILE,

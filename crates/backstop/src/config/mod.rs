@@ -4,6 +4,7 @@
 //! It must not act on any of them, and it must not ask the process for anything: folders, variables, flags and what is
 //! trusted are arguments. An unknown key is an error, because a mistake in `timout` must not mean "no timeout".
 
+mod endpoint;
 mod error;
 mod file;
 mod find;
@@ -17,6 +18,7 @@ mod show;
 mod trust;
 mod value;
 
+pub(crate) use endpoint::Endpoint;
 pub(crate) use error::ConfigError;
 pub(crate) use find::{Surroundings, repository_root};
 pub(crate) use keys::{KEYS, Key, Kind};
@@ -214,6 +216,12 @@ impl Config {
         self.text("events.tail_to").map(|path| self.resolved("events.tail_to", &path))
     }
 
+    /// Where traces are sent, if anywhere, and under which name of a service.
+    pub(crate) fn otel(&self) -> Option<(Endpoint, String)> {
+        let endpoint = Endpoint::parse(&self.text("otel.endpoint")?).ok()?;
+        Some((endpoint, self.text("otel.service").unwrap_or_else(|| "backstop".to_owned())))
+    }
+
     /// Names of environment variables whose values are masked, of all layers.
     pub(crate) fn redact_env(&self) -> Vec<String> {
         self.list("redact.env")
@@ -298,7 +306,7 @@ mod tests {
                 grace: Duration::from_secs(5),
                 stdin_bytes_max: 8 << 20,
                 output_bytes_max: 4 << 20,
-                drain: Duration::from_secs(2),
+                drain: Duration::from_secs(1),
             }
         );
         assert_eq!(config.store(), Store { keep: Duration::from_secs(30 * 86_400), bytes_max: 1 << 30 });

@@ -29,6 +29,9 @@ pub(super) fn policy(config: &Config, name: &str) -> Result<Policy, Problem> {
     if let Some(Value::Duration(wait)) = field("wait_max").map(|setting| &setting.written.value) {
         policy.wait_max = *wait;
     }
+    if let Some(Value::Text(switch)) = field("learn").map(|setting| &setting.written.value) {
+        policy.learn = switch == "true";
+    }
     let attempts = |setting: &Setting| match setting.written.value {
         Value::Count(attempts) => u32::try_from(attempts).ok(),
         _ => None,
@@ -160,7 +163,7 @@ mod tests {
                 value: (*value).to_owned(),
             })
             .collect();
-        load(&scratch.around(""), &flags, &|_, _| false).map_err(|error| error.to_string())
+        load(&scratch.around(""), &flags, &|_, _| true).map_err(|error| error.to_string())
     }
 
     fn seconds(policy: &Policy, reason: Reason) -> Vec<f64> {

@@ -90,6 +90,8 @@ fn noun(key: &Key) -> String {
         Kind::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         Kind::Path => "path, or `none`".to_owned(),
         Kind::Paths => "list of paths".to_owned(),
+        Kind::Endpoint => "http address, or `none`".to_owned(),
+        Kind::Line => "text".to_owned(),
         Kind::Names => "list of names".to_owned(),
         Kind::Jitter => "jitter".to_owned(),
         Kind::Action => "action".to_owned(),
@@ -108,7 +110,11 @@ mod tests {
         for key in KEYS {
             assert!(page.contains(&format!("| `{}` | ", key.name)), "{}", key.name);
         }
-        assert!(page.contains("Needs trust in a project's file: `rules.packs`, `events.tail_to`.\n"));
+        for key in KEYS.iter().filter(|key| key.trust) {
+            let line =
+                page.lines().find(|line| line.starts_with("Needs trust in a project's file:")).unwrap();
+            assert!(line.contains(&format!("`{}`", key.name)), "{line}");
+        }
         for row in page.lines().filter(|line| line.starts_with("| `")) {
             assert!(matches!(row.matches(" | ").count(), 2 | 4), "{row}");
         }

@@ -136,7 +136,7 @@ mod tests {
         scratch.write(
             "backstop.toml",
             "[exec]\ntimeout = \"10m\"\n[rules]\npacks = [\"a.toml\"]\n[redact]\nenv = [\"API_KEY\"]\n\
-             [profile.command]\nattempts = 3\non.test_failure = \"retry\"\n",
+             [profile.command]\nattempts = 3\n",
         );
         let config = load(&scratch.around(""), &[], &|_, _| false).unwrap();
         (scratch, config)
@@ -146,26 +146,27 @@ mod tests {
     fn a_table_for_people() {
         let (_scratch, config) = example();
         insta::assert_snapshot!(show(&config, true), @r#"
-        key                              value        origin
-        exec.profile                     command      default
-        exec.timeout                     10m          backstop.toml:2
-        exec.idle                        none         default
-        exec.deadline                    none         default
-        exec.grace                       5s           default
-        exec.stdin_max                   8MB          default
-        exec.output_max                  4MB          default
-        exec.drain                       2s           default
-        log.format                       human        default
-        store.keep                       30d          default
-        store.max                        1GB          default
-        rules.packs                      []           default
-        events.tail_to                   none         default
-        redact.env                       ["API_KEY"]  backstop.toml:6
-        retry_budget.reserve             30           default
-        retry_budget.share_percent       50           default
-        retry_budget.window              60s          default
-        profile.command.attempts         3            backstop.toml:8
-        profile.command.on.test_failure  retry        backstop.toml:9
+        key                         value        origin
+        exec.profile                command      default
+        exec.timeout                10m          backstop.toml:2
+        exec.idle                   none         default
+        exec.deadline               none         default
+        exec.grace                  5s           default
+        exec.stdin_max              8MB          default
+        exec.output_max             4MB          default
+        exec.drain                  1s           default
+        log.format                  human        default
+        store.keep                  30d          default
+        store.max                   1GB          default
+        rules.packs                 []           default
+        events.tail_to              none         default
+        otel.endpoint               none         default
+        otel.service                backstop     default
+        redact.env                  ["API_KEY"]  backstop.toml:6
+        retry_budget.reserve        30           default
+        retry_budget.share_percent  50           default
+        retry_budget.window         60s          default
+        profile.command.attempts    3            backstop.toml:8
         "#);
         assert!(!show(&config, false).contains("origin"));
     }
@@ -194,7 +195,7 @@ mod tests {
         let (scratch, config) = example();
         assert_eq!(
             check(&config),
-            "backstop.toml: 5 values, no errors\n\
+            "backstop.toml: 4 values, no errors\n\
              note: backstop.toml is not trusted: it sets `rules.packs` (line 4), which does not count; read backstop.toml, \
              then `backstop trust`\n"
         );

@@ -2,7 +2,8 @@
 //!
 //! It must not know where a value came from: whoever asked adds that.
 
-use super::keys::{Key, Kind};
+use super::endpoint::Endpoint;
+use super::keys::{Key, Kind, YES_OR_NO};
 use backstop_core::duration::{parse, parse_size, shown};
 use backstop_core::nearest::nearest;
 use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Jitter, SafeText};
@@ -113,6 +114,8 @@ impl Kind {
             Kind::OneOf(words) => format!("one of {}", words.join(", ")),
             Kind::Path => "a path, or \"none\"".to_owned(),
             Kind::Paths => "a list of paths".to_owned(),
+            Kind::Endpoint => "an address such as \"http://127.0.0.1:4318\", or \"none\"".to_owned(),
+            Kind::Line => "one line of text".to_owned(),
             Kind::Names => "a list of names of environment variables".to_owned(),
             Kind::Jitter => "a jitter such as \"20%\", \"+10%\" or \"0\"".to_owned(),
             Kind::Action => "one of retry, retry:N, surface, halt, defer, confirm".to_owned(),
@@ -129,7 +132,9 @@ impl Kind {
             )));
         }
         match self {
-            Kind::Duration { none: true, .. } | Kind::Path if text == NONE => Ok(Value::None),
+            Kind::Duration { none: true, .. } | Kind::Path | Kind::Endpoint if text == NONE => {
+                Ok(Value::None)
+            }
             Kind::Duration { none, min, max } => duration(text, *none, *min, *max).map(Value::Duration),
             Kind::Durations => duration(text, false, Duration::ZERO, DELAY_MAX).map(Value::Duration),
             Kind::Count { min, max } => match text.parse::<u64>() {
@@ -149,6 +154,16 @@ impl Kind {
                 Err(Wrong::new(format!("`{}` is no path", found(text))))
             }
             Kind::Path | Kind::Paths => Ok(Value::Text(text.to_owned())),
+            Kind::Endpoint => match Endpoint::parse(text) {
+                Ok(_) => Ok(Value::Text(text.to_owned())),
+                Err(wrong) => {
+                    Err(Wrong::new(format!("`{}` {}", found(text), wrong.what())).hint(wrong.hint()))
+                }
+            },
+            Kind::Line if text.is_empty() || text.chars().any(char::is_control) => {
+                Err(Wrong::new(format!("found `{}`", found(text))))
+            }
+            Kind::Line => Ok(Value::Text(text.to_owned())),
             Kind::Names => {
                 let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
                 if text.is_empty() || text.as_bytes()[0].is_ascii_digit() || !text.bytes().all(allowed) {
@@ -297,6 +312,9 @@ pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Wr
                 .hint(format!("write it without quotes: {}", found(text))),
         )),
         (Kind::Count { .. }, other) => Err(wrong(Wrong::new(format!("found {}", described(other))))),
+        (Kind::OneOf(words), DeValue::Boolean(switch)) if *words == YES_OR_NO => {
+            from_text(key, name, if *switch { "true" } else { "false" })
+        }
         (_, DeValue::String(text)) => from_text(key, name, text),
         // Nothing of anything needs no unit.
         (Kind::Duration { .. } | Kind::Size { .. } | Kind::Jitter, DeValue::Integer(n))
@@ -319,9 +337,11 @@ pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Wr
                     Some(format!("write it with a unit: \"{n}KB\" or \"{n}MB\""))
                 }
                 (Kind::Jitter, Some(n), _) => Some(format!("write it in percent: \"{n}%\"")),
-                (Kind::Duration { none: true, .. } | Kind::Path, _, DeValue::Boolean(false)) => {
-                    Some("write \"none\"".to_owned())
-                }
+                (
+                    Kind::Duration { none: true, .. } | Kind::Path | Kind::Endpoint,
+                    _,
+                    DeValue::Boolean(false),
+                ) => Some("write \"none\"".to_owned()),
                 _ => None,
             };
             Err(wrong(error))

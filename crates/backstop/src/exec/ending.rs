@@ -26,12 +26,40 @@ pub(super) struct Ended {
     pub(super) next: Option<SafeText>,
     pub(super) signal: Option<String>,
     pub(super) left_behind: Vec<String>,
+    /// What could not be ended.
+    pub(super) unended: Vec<String>,
+    /// How old the result is, where it was used again.
+    pub(super) cached_seconds: Option<f64>,
+    /// Whether there is a story to tell.
+    pub(super) recorded: bool,
 }
 
 impl Ended {
+    /// A result that was used again.
+    pub(super) fn cached(run: RunId, command: SafeText) -> Self {
+        Self {
+            run,
+            outcome: Outcome::Done,
+            exit: 0,
+            attempts: 0,
+            elapsed: Duration::ZERO,
+            command,
+            program: SafeText::default(),
+            fault: None,
+            faults: Vec::new(),
+            decision: None,
+            next: None,
+            signal: None,
+            left_behind: Vec::new(),
+            unended: Vec::new(),
+            cached_seconds: None,
+            recorded: true,
+        }
+    }
+
     /// Tells it wherever it was asked for.
     pub(super) fn tell(&self, args: &Exec, context: &Context, journal: &ExecJournal) {
-        if context.log_format == LogFormat::Human && !args.quiet_failure {
+        if context.log_format == LogFormat::Human && !args.is_quiet() {
             self.tell_people(args);
         }
         if args.json {
@@ -63,12 +91,17 @@ impl Ended {
             )));
             text.push('\n');
         }
+        if !self.unended.is_empty() {
+            terminal::warn(&format!("some processes could not be ended: {}", self.unended.join(", ")), None);
+        }
+        let run = self.recorded.then_some(self.run);
         match (&self.fault, &self.decision) {
             _ if self.outcome == Outcome::Interrupted => {
-                let dot = style.dot();
+                let told = run.map(|run| format!("{}{}", style.dot(), backstop_report::story_command(run)));
                 text.push_str(&format!(
-                    "stopped after attempt {}{dot}`backstop explain {}` tells the story\n",
-                    self.attempts, self.run
+                    "stopped after attempt {}{}\n",
+                    self.attempts,
+                    told.unwrap_or_default()
                 ));
             }
             (Some(fault), _) if args.classify => text.push_str(&backstop_report::fault(fault, style)),
@@ -78,7 +111,7 @@ impl Ended {
                     decision,
                     self.attempts,
                     self.elapsed,
-                    self.run,
+                    run,
                     self.next.as_ref(),
                     style,
                 ));
@@ -87,7 +120,7 @@ impl Ended {
                 }
             }
             _ if self.attempts > 1 => {
-                text.push_str(&backstop_report::done(self.attempts, self.elapsed, self.run, style));
+                text.push_str(&backstop_report::done(self.attempts, self.elapsed, run, style));
                 text.push('\n');
             }
             _ => {}
@@ -111,6 +144,7 @@ impl Ended {
             "decision": self.decision,
             "next": self.next,
             "left_behind": self.left_behind,
+            "cached_seconds": self.cached_seconds,
         });
         if let (Some(fault), Value::Object(fields)) = (&self.fault, &mut value) {
             let errors: Vec<SafeText> =

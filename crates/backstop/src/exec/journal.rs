@@ -7,10 +7,12 @@ use crate::cli::{Exec, LogFormat};
 use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::terminal;
+use backstop_core::guard::Closed;
 use backstop_core::{
-    Action, EVENT_SCHEMA, Event, EventId, EventKind, Fault, Reason, Recent, Record, RecordError, Redactor,
-    RunId, SafeText,
+    Action, EVENT_SCHEMA, Event, EventId, EventKind, Fault, Name, Reason, Recent, Record, RecordError,
+    Redactor, RunId, SafeText,
 };
+use backstop_exec::Leftover;
 use backstop_exec::tree::Process;
 use backstop_report::Style;
 use backstop_store::{
@@ -19,6 +21,7 @@ use backstop_store::{
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +44,10 @@ pub(super) struct ExecJournal {
     /// The line about the attempt that failed last.
     failed: Mutex<String>,
     countdown: Countdown,
+    /// When the current attempt began, in milliseconds.
+    attempt_at: AtomicI64,
+    /// The most attempts that a Backstop below has made.
+    below: AtomicU32,
 }
 
 enum State {
@@ -74,7 +81,7 @@ impl ExecJournal {
             state: Mutex::new(State::Off { run, seq: 0 }),
             redactor: Arc::clone(&context.redactor),
             log_format: context.log_format,
-            quiet: args.quiet_failure,
+            quiet: args.is_quiet(),
             style: terminal::stderr_style(),
             surface: "exec",
             session: session.clone(),
@@ -87,6 +94,8 @@ impl ExecJournal {
             state_folder,
             failed: Mutex::default(),
             countdown: Countdown::default(),
+            attempt_at: AtomicI64::new(0),
+            below: AtomicU32::new(0),
         };
         let started = EventKind::RunStarted {
             operation: SafeText::new(command),
@@ -247,6 +256,21 @@ impl ExecJournal {
         }
     }
 
+    /// Tells that a guard is waited for.
+    pub(super) fn waiting(&self, provider: &Name, closed: &Closed) {
+        if self.quiet || self.log_format != LogFormat::Human {
+            return;
+        }
+        let left = closed.left(context::now());
+        let why = SafeText::new(closed.why.clone()).line(100);
+        let dot = self.style.dot();
+        terminal::say(&format!(
+            "waiting {} for {provider} ({why}){dot}Ctrl-C to stop\n",
+            backstop_report::duration(left)
+        ));
+        self.countdown.start(left);
+    }
+
     /// Ends what a killed Backstop left behind in this project, and closes its runs.
     pub(super) fn end_leftovers(&self) {
         let state = self.state();
@@ -255,7 +279,9 @@ impl ExecJournal {
         for run in lost {
             let id = run.run.to_string();
             let process = run.children.last().map(|child| Process { pid: child.pid, start: child.start });
-            let ended = backstop_exec::end_leftover(process, ("BACKSTOP_RUN_ID", &id));
+            let mark = context::mark(run.run, &run.host);
+            let ended =
+                backstop_exec::end_leftover(&Leftover { process, mark: ("BACKSTOP_RUN_MARK", &mark) });
             let closed = journal.close_lost(&run).unwrap_or(false);
             if closed && !self.quiet {
                 let what = if ended.is_empty() {
@@ -283,13 +309,9 @@ impl ExecJournal {
     }
 
     pub(super) fn child_started(&self, child: Child) {
-        let result = match &*self.state() {
-            State::Open(run) => run.child_started(child),
-            _ => Ok(()),
-        };
-        if let Err(error) = result {
+        if let State::Open(run) = &*self.state() {
             // The next event meets the same trouble and warns of it.
-            let _ = error;
+            let _ = run.child_started(child);
         }
     }
 
@@ -308,15 +330,29 @@ impl ExecJournal {
         }
     }
 
-    /// How often a Backstop inside this command has tried already.
-    pub(super) fn retried_below(&self) -> Option<u32> {
-        let State::Open(run) = &*self.state() else { return None };
-        let user = UserStore::open_existing(self.state_folder.as_ref()?).ok()??;
-        user.nested(run.id()).ok()?.map(|nested| nested.attempts)
+    /// Another attempt begins: what was tried below before does not count for it.
+    pub(super) fn attempt_begins(&self) {
+        self.attempt_at.store(context::now().as_millis(), Ordering::SeqCst);
     }
 
-    /// Tells the run that started this one that retries were made here and did not help.
+    /// Whether there is a story to tell.
+    pub(super) fn is_recorded(&self) -> bool {
+        matches!(&*self.state(), State::Open(_))
+    }
+
+    /// How often a Backstop inside this attempt has tried already.
+    pub(super) fn retried_below(&self) -> Option<u32> {
+        let State::Open(run) = &*self.state() else { return None };
+        let since = backstop_core::Timestamp::from_millis(self.attempt_at.load(Ordering::SeqCst));
+        let user = UserStore::open_existing(self.state_folder.as_ref()?).ok()??;
+        let below = user.nested(run.id(), since).ok()?.map(|nested| nested.attempts);
+        self.below.fetch_max(below.unwrap_or(0), Ordering::SeqCst);
+        below
+    }
+
+    /// Tells the run that started this one that retries were made here, or below, and did not help.
     pub(super) fn note_nested(&self, attempts: u32, fault: Option<&Fault>) {
+        let attempts = attempts.max(self.below.load(Ordering::SeqCst));
         if let (Some(parent), Some(fault), Some(folder), true) =
             (self.parent, fault, &self.state_folder, attempts > 1)
             && let Ok(user) = UserStore::open(folder)
@@ -326,12 +362,19 @@ impl ExecJournal {
     }
 
     /// Puts the command aside.
-    pub(super) fn defer(&self, argv: &[OsString], reason: Option<Reason>, until: &str) -> Option<DeferredId> {
+    pub(super) fn defer(
+        &self,
+        words: &[OsString],
+        argv: &[OsString],
+        reason: Option<Reason>,
+        until: &str,
+    ) -> Option<DeferredId> {
         let state = self.state();
         let State::Open(run) = &*state else { return None };
         let work = DeferredWork {
             run: run.id(),
-            argv: argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            argv: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            whole: argv.iter().all(|word| word.to_str().is_some()),
             folder: self.folder.clone(),
             reason: reason.unwrap_or(Reason::Unknown),
             until: SafeText::new(until),

@@ -1,7 +1,9 @@
 //! `backstop exec`: any command, made dependable.
 
+mod cache;
 mod countdown;
 mod ending;
+mod gate;
 mod journal;
 mod operation;
 mod overrides;
@@ -13,10 +15,13 @@ use crate::config::Given;
 use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::{classify, terminal};
-use backstop_core::{Action, EventKind, Outcome, RunId, SafeText, Timestamp};
+use backstop_core::{Action, EventKind, Outcome, Record, RunId, SafeText, Timestamp};
 use backstop_engine::{Cancel, Engine, Finished};
 use backstop_exec::{Limits, Spec, Stop};
+use backstop_report::duration;
+use backstop_store::Per;
 use ending::Ended;
+use gate::Gate;
 use journal::ExecJournal;
 use operation::{CommandOperation, Passed};
 use std::ffi::OsString;
@@ -28,16 +33,27 @@ pub(crate) const NOT_STARTED: u8 = 125;
 
 /// Runs a command. Gives the exit code.
 pub(crate) fn run(args: &Exec, log_format: Option<LogFormat>) -> Result<u8, CliError> {
+    let mut args = args.clone();
+    let mut context = configured(&args, log_format)?;
+    let argv = overrides::argv(&mut args, &context)?;
+    if args.confirm.is_some() {
+        // The flags that it had are known only now.
+        context = configured(&args, log_format)?;
+    }
+    go(&args, &Arc::new(context), &argv)
+}
+
+/// The configuration under these flags.
+fn configured(args: &Exec, log_format: Option<LogFormat>) -> Result<Context, CliError> {
     let mut given = flags(args);
-    let mut context = Context::new(&given, log_format)?;
+    let context = Context::new(&given, log_format)?;
     // Which profile they change is known only now.
     let changes = overrides::flags(args, &context.config.exec().profile)?;
-    if !changes.is_empty() {
-        given.extend(changes);
-        context = Context::new(&given, log_format)?;
+    if changes.is_empty() {
+        return Ok(context);
     }
-    let argv = overrides::argv(args, &context)?;
-    go(args, &context, &argv)
+    given.extend(changes);
+    Context::new(&given, log_format)
 }
 
 /// The flags that are also keys of the configuration.
@@ -57,10 +73,11 @@ fn flags(args: &Exec) -> Vec<Given> {
 }
 
 /// Runs this command as the arguments say.
-pub(crate) fn go(args: &Exec, context: &Context, argv: &[OsString]) -> Result<u8, CliError> {
+pub(crate) fn go(args: &Exec, context: &Arc<Context>, argv: &[OsString]) -> Result<u8, CliError> {
     let settings = context.config.exec();
     let policy = context.config.policy(&settings.profile)?;
     let policy = if args.classify { policy.with_attempts(1) } else { policy };
+    let cached_for = args.cache.as_deref().map(backstop_core::duration::parse).transpose()?;
     let packs = [context.config.packs(), args.packs.clone()].concat();
     let classifier = Arc::new(classify::classifier_with(&packs, &context.redactor)?);
     terminal::warn_inert(&context.config);
@@ -74,6 +91,19 @@ pub(crate) fn go(args: &Exec, context: &Context, argv: &[OsString]) -> Result<u8
     let journal = Arc::new(ExecJournal::open(args, context, &command, &settings.profile, parent));
     journal.end_leftovers();
     journal.overridden(&overrides::typed(args));
+    let scope = |per| scope_of(per, args, parent.unwrap_or_else(|| journal.run()));
+    let gate = Arc::new(Gate::open(args, context, &command, &scope, policy.wait_max)?);
+    let key = match cached_for {
+        Some(age) => {
+            let key = cache::key(args, argv, &std::env::current_dir().map_err(CliError::NoFolder)?)?;
+            if let Some(code) = from_cache(args, context, &journal, &gate, &key, age, &command) {
+                return code_of(args, code);
+            }
+            Some(key)
+        }
+        None => None,
+    };
+    let learns = policy.learn;
     let (cancel, stop) = (Cancel::new(), Stop::new());
     let passed = Arc::new(Passed::default());
     let operation = CommandOperation {
@@ -91,7 +121,7 @@ pub(crate) fn go(args: &Exec, context: &Context, argv: &[OsString]) -> Result<u8
             exclusive: true,
             ..Spec::default()
         },
-        input: stdin::input(args.stdin, settings.stdin_bytes_max)?,
+        input: stdin::input(args.stdin, settings.stdin_bytes_max, args.pty)?,
         command: command.clone(),
         once: args.once,
         json: args.json,
@@ -101,6 +131,10 @@ pub(crate) fn go(args: &Exec, context: &Context, argv: &[OsString]) -> Result<u8
         journal: Arc::clone(&journal),
         deadline_at: deadline.map(|left| context::now().after(left)),
         passed: Arc::clone(&passed),
+        gate: Arc::clone(&gate),
+        context: Arc::clone(context),
+        learns,
+        keeps: key.is_some(),
     };
     let recent = Arc::clone(&journal);
     let budget = context.config.retry_budget();
@@ -123,9 +157,90 @@ pub(crate) fn go(args: &Exec, context: &Context, argv: &[OsString]) -> Result<u8
     });
     let finished = finished?;
     runtime.shutdown_background();
+    // The command is over: whoever asks for our end now gets it.
+    signals::let_go();
+    passed.release();
+    if let (Some(key), Ok(())) = (&key, &finished.result) {
+        keep(context, &gate, key, &passed);
+    }
+    let looping = gate.learn(context, &finished.faults, finished.result.is_ok(), finished.attempts);
     let code = conclude(args, context, argv, &command, &journal, &passed, finished, &caught);
-    passed.release(code != 0);
+    if let Some(times) = looping.filter(|_| !args.is_quiet() && context.log_format == LogFormat::Human) {
+        terminal::warn(
+            &format!("the same failure {times} times in a row, with no success between: this may be a loop"),
+            Some("change something before it is tried again; with --budget NAME it would be stopped here"),
+        );
+    }
     code_of(args, code)
+}
+
+/// The scope in which a budget is spent.
+fn scope_of(per: Per, args: &Exec, run: RunId) -> String {
+    let (_, session) = context::caller_and_session();
+    match per {
+        Per::Total => "all".to_owned(),
+        Per::Day => context::now().to_string().chars().take(10).collect(),
+        Per::Run => run.to_string(),
+        Per::Task => args
+            .task
+            .clone()
+            .or_else(|| args.session.clone())
+            .or(session)
+            .unwrap_or_else(|| "none".to_owned()),
+    }
+}
+
+/// A result that was kept, shown as the command would have shown it. Nothing, where there is none.
+fn from_cache(
+    args: &Exec,
+    context: &Context,
+    journal: &ExecJournal,
+    gate: &Gate,
+    key: &str,
+    age: Duration,
+    command: &str,
+) -> Option<i32> {
+    let kept = gate.store()?.result(key, age).ok()??;
+    // Spent before work, and given back: nothing was done.
+    let _ = journal.record(Vec::new());
+    gate.take(journal).ok()?;
+    gate.refund(journal);
+    let old = context::now().since(kept.at);
+    if !args.is_quiet() && context.log_format == LogFormat::Human {
+        terminal::say(&format!(
+            "from the cache, {} old: `{}`\n",
+            duration(old),
+            SafeText::new(command).line(80)
+        ));
+    }
+    terminal::pass_on(&kept.stdout, &kept.stderr, args.json);
+    let mut ended =
+        Ended::cached(journal.run(), SafeText::new(context.redactor.redact(command).into_owned()));
+    ended.cached_seconds = Some(old.as_secs_f64());
+    journal.finish(vec![EventKind::RunEnded {
+        outcome: Outcome::Done,
+        reason: None,
+        attempts: 0,
+        duration_ms: 0,
+        exit: Some(0),
+        next: None,
+    }]);
+    ended.tell(args, context, journal);
+    Some(0)
+}
+
+/// Keeps a result, unless it holds a secret: what is kept is kept as it is.
+fn keep(context: &Context, gate: &Gate, key: &str, passed: &Passed) {
+    let (Some(store), Some((stdout, stderr))) = (gate.store(), passed.output()) else { return };
+    let clean = [&stdout, &stderr].into_iter().all(|bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        context.redactor.redact(&text) == text
+    });
+    if clean {
+        let _ = store.keep_result(key, &stdout, &stderr);
+    } else {
+        terminal::warn("the result is not kept for --cache: it holds a secret", None);
+    }
 }
 
 fn code_of(args: &Exec, code: i32) -> Result<u8, CliError> {
@@ -162,15 +277,25 @@ fn conclude(
             (outcome, Some(ending.fault), Some(ending.decision))
         }
     };
+    let reason = fault.as_ref().map(|f| f.reason);
+    let mut outcome = outcome;
     let next = match decision.as_ref().map(|d| &d.action) {
         Some(Action::Defer { until }) if outcome == Outcome::Deferred => {
-            let reason = fault.as_ref().map(|f| f.reason);
-            events.push(EventKind::Deferred { operation: SafeText::new(command), until: until.clone() });
-            journal.defer(argv, reason, until).map(|id| format!("backstop deferred run {id}"))
+            let id = journal.defer(&deferred_words(args, argv, None), argv, reason, until);
+            match id {
+                Some(_) => {
+                    let operation = SafeText::new(command);
+                    events.push(EventKind::Deferred { operation, until: until.clone() });
+                }
+                // What could not be put aside has failed.
+                None => outcome = Outcome::Failed,
+            }
+            id.map(|id| format!("backstop deferred run {id}"))
         }
-        Some(Action::Confirm { .. }) => {
-            journal.defer(argv, fault.as_ref().map(|f| f.reason), overrides::CONFIRMATION);
-            Some(format!("backstop exec --confirm {}", journal.run()))
+        Some(Action::Confirm { .. }) if outcome == Outcome::Unconfirmed => {
+            let words = deferred_words(args, argv, Some(journal.run()));
+            let id = journal.defer(&words, argv, reason, overrides::CONFIRMATION);
+            id.map(|_| format!("backstop exec --confirm {}", journal.run()))
         }
         _ => None,
     };
@@ -192,16 +317,47 @@ fn conclude(
         attempts: finished.attempts,
         elapsed: finished.elapsed,
         command: SafeText::new(context.redactor.redact(command).into_owned()),
-        program: argv.first().map(|p| SafeText::new(p.to_string_lossy())).unwrap_or_default(),
+        program: argv
+            .first()
+            .map(|p| SafeText::new(context.redactor.redact(&p.to_string_lossy()).into_owned()))
+            .unwrap_or_default(),
         fault,
         faults: finished.faults,
         decision,
         next,
         signal: passed.signal(),
         left_behind: passed.left_behind(),
+        unended: passed.unended(),
+        cached_seconds: None,
+        recorded: journal.is_recorded(),
     };
     ended.tell(args, context, journal);
     exit
+}
+
+/// What is put aside: the flags that say how to run it, then the command. What waits for a confirmation names its run, so
+/// that each has its own.
+fn deferred_words(args: &Exec, argv: &[OsString], waits: Option<RunId>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    if let Some(run) = waits {
+        words.extend(["--once".into(), "--confirm".into(), run.to_string().into()]);
+    }
+    let flags = [
+        ("--profile", &args.profile),
+        ("--timeout", &args.timeout),
+        ("--idle", &args.idle),
+        ("--deadline", &args.deadline),
+        ("--provider", &args.provider),
+        ("--budget", &args.budget),
+    ];
+    for (flag, value) in flags {
+        if let Some(value) = value {
+            words.extend([flag.into(), value.into()]);
+        }
+    }
+    words.push("--".into());
+    words.extend(argv.iter().cloned());
+    words
 }
 
 /// A command as one would type it.
@@ -222,6 +378,7 @@ fn quoted(word: &str) -> String {
 fn told(run: RunId, attempt: u32, deadline: Option<Timestamp>) -> Vec<(String, String)> {
     let mut told = vec![
         ("BACKSTOP_RUN_ID".to_owned(), run.to_string()),
+        ("BACKSTOP_RUN_MARK".to_owned(), context::mark(run, &context::host())),
         ("BACKSTOP_ATTEMPT".to_owned(), attempt.to_string()),
     ];
     told.extend(deadline.map(|at| ("BACKSTOP_DEADLINE".to_owned(), at.to_string())));

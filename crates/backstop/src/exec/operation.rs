@@ -1,15 +1,16 @@
 //! A command as an operation of the engine.
 
+use super::gate::{Gate, signature_of};
 use super::journal::ExecJournal;
 use super::{shorter, told};
-use crate::context;
+use crate::context::{self, Context};
 use backstop_classify::Classifier;
-use backstop_core::{Dispatch, Fault, Reason, Redactor, SafeText, Signal, Timestamp};
+use backstop_core::{Dispatch, Experience, Fault, Reason, Redactor, SafeText, Signal, Timestamp};
 use backstop_engine::{Attempt, Failed, Operation};
 use backstop_exec::{Ended, Input, Kept, Spec, StartError, Stop, Streams, supervise};
 use backstop_store::Child;
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +33,11 @@ pub(super) struct CommandOperation {
     pub(super) journal: Arc<ExecJournal>,
     pub(super) deadline_at: Option<Timestamp>,
     pub(super) passed: Arc<Passed>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) context: Arc<Context>,
+    pub(super) learns: bool,
+    /// Whether the whole output of a success is wanted.
+    pub(super) keeps: bool,
 }
 
 /// What the last attempt left to be passed on.
@@ -43,6 +49,9 @@ struct Last {
     exit: Option<i32>,
     signal: Option<String>,
     left_behind: Vec<String>,
+    unended: Vec<String>,
+    /// The whole output of a success, where it is wanted and was kept.
+    output: Option<(Vec<u8>, Vec<u8>)>,
     /// Held-back output: what was written, and where it belongs.
     held: Vec<(File, File)>,
 }
@@ -60,15 +69,28 @@ impl Passed {
         self.last().signal.clone()
     }
 
+    pub(super) fn output(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.last().output.take()
+    }
+
+    pub(super) fn unended(&self) -> Vec<String> {
+        self.last().unended.clone()
+    }
+
     pub(super) fn left_behind(&self) -> Vec<String> {
         self.last().left_behind.clone()
     }
 
     /// Shows the output that was held back.
-    pub(super) fn release(&self, _failed: bool) {
+    pub(super) fn release(&self) {
         for (mut held, mut to) in std::mem::take(&mut self.last().held) {
             if held.seek(SeekFrom::Start(0)).is_ok() {
-                let _ = std::io::copy(&mut held, &mut to);
+                let mut buffer = vec![0; 64 << 10];
+                while let Ok(read @ 1..) = held.read(&mut buffer) {
+                    if backstop_exec::write_patiently(&mut to, &buffer[..read]).is_err() {
+                        break;
+                    }
+                }
             }
         }
     }
@@ -77,7 +99,23 @@ impl Passed {
 impl Operation for CommandOperation {
     type Output = ();
 
+    /// The supervisor ends it, with all that it started; it must not be dropped.
+    fn ends_itself(&self) -> bool {
+        true
+    }
+
     async fn attempt(&mut self, attempt: Attempt) -> Result<(), Failed> {
+        if let Err(refused) = self.gate.before(attempt.left, &attempt.cancel, &self.journal).await {
+            self.passed.last().exit = Some(i32::from(super::NOT_STARTED));
+            return Err(refused);
+        }
+        if attempt.left.is_some_and(|left| left.is_zero()) {
+            self.passed.last().exit = Some(124);
+            let mut fault = Fault::new(Reason::Timeout);
+            fault.cause = Some("the deadline had passed before it was started".into());
+            return Err(Failed::classified(fault, Dispatch::NotDispatched));
+        }
+        self.journal.attempt_begins();
         let mut spec = self.spec.clone();
         let run = self.journal.run();
         spec.env = told(run, attempt.number, self.deadline_at);
@@ -117,20 +155,42 @@ impl CommandOperation {
             last.exit = Some(ended.exit());
             last.signal = ended.signal_name();
             last.left_behind.clone_from(&ended.left_behind);
+            last.unended.clone_from(&ended.unended);
         }
         let Some(mut fault) = ended.fault(&self.classifier, &self.command, context::now()) else {
+            self.gate.succeeded();
+            if self.keeps {
+                self.passed.last().output = whole(&ended.stdout).zip(whole(&ended.stderr));
+            }
             return Ok(());
         };
-        explain_timeout(&mut fault, ended, &self.spec);
+        explain_timeout(&mut fault, ended);
+        self.gate.failed(&fault, &self.context, &self.journal);
+        let experience = self.learns.then(|| self.experience(&fault)).flatten();
         // What a command did before it failed nobody knows: where it must not be repeated, that counts as lost.
         let dispatch = if self.once { Dispatch::Lost } else { ended.dispatch() };
         let mut failed = Failed::classified(fault, dispatch);
         failed.exit = ended.status.code.map(i64::from);
         failed.signal = ended.signal_name();
         failed.output = excerpt(ended, &self.journal.redactor());
-        failed.unrepeatable = self.input.unrepeatable();
+        let typed = "it read from the terminal: what was typed cannot be given to another attempt";
+        failed.unrepeatable = self
+            .input
+            .unrepeatable()
+            .or_else(|| ended.read_terminal.then(|| typed.to_owned()))
+            .map(String::into_boxed_str);
         failed.retried_below = self.journal.retried_below();
+        failed.experience = experience;
         Err(failed)
+    }
+
+    fn experience(&self, fault: &Fault) -> Option<Experience> {
+        let known = match self.gate.store() {
+            Some(store) => store.experience(&signature_of(fault)).ok()??,
+            None => crate::limits::open(&self.context).ok()?.experience(&signature_of(fault)).ok()??,
+        };
+        let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Some(Experience { retried: count(known.retried), cured: count(known.cured) })
     }
 
     /// A command that was never started: free to repeat, as far as harm goes.
@@ -142,13 +202,13 @@ impl CommandOperation {
             stderr: error.to_string().into_bytes(),
             ..Signal::default()
         };
+        let redactor = self.journal.redactor();
+        let masked = |text: &str| SafeText::new(redactor.redact(text).into_owned());
         let mut fault = match error {
             StartError::NotFound { program } => {
                 let mut fault = Fault::new(Reason::DependencyMissing);
-                fault.facts.missing = Some(SafeText::new(program.clone()));
-                fault.suggested_action = SafeText::new(format!(
-                    "install `{program}`, or put it on the PATH; check how it is written"
-                ));
+                fault.facts.missing = Some(masked(program));
+                fault.suggested_action = masked(&where_to_look(program));
                 fault
             }
             StartError::NotExecutable { .. } => Fault::new(Reason::PermissionDenied),
@@ -157,7 +217,7 @@ impl CommandOperation {
                 self.classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::ResourceExhausted))
             }
         };
-        fault.cause = Some(SafeText::new(error.to_string()));
+        fault.cause = Some(masked(&error.to_string()));
         let mut failed = Failed::classified(fault, Dispatch::NotDispatched);
         failed.exit = Some(i64::from(error.exit()));
         failed
@@ -184,6 +244,24 @@ impl CommandOperation {
     }
 }
 
+/// What to do about a program that is not there.
+fn where_to_look(program: &str) -> String {
+    const BUILT_IN: &[&str] =
+        &["alias", "cd", "eval", "exec", "export", "set", "source", ".", "ulimit", "umask", "unset"];
+    if BUILT_IN.contains(&program) {
+        return format!("`{program}` is built into the shell: run it with `sh -c '{program} …'`");
+    }
+    if program.contains([' ', '|', '&', ';', '>', '<', '$']) {
+        return format!("that looks like a line for a shell: run it with `sh -c '{program}'`");
+    }
+    if program.contains('/') {
+        return format!(
+            "there is no file `{program}` from here: check the path, and its first line if it is a script"
+        );
+    }
+    format!("install `{program}`, or put it on the PATH; check how it is written")
+}
+
 /// A file that nobody else can open and that goes when it is closed.
 fn hidden_file() -> std::io::Result<File> {
     let folder = std::env::temp_dir();
@@ -203,20 +281,17 @@ fn hidden_file() -> std::io::Result<File> {
 }
 
 /// Which limit it was.
-fn explain_timeout(fault: &mut Fault, ended: &Ended, spec: &Spec) {
-    if !ended.timed_out() {
-        return;
-    }
-    let shown = backstop_core::duration::shown;
-    let what = match ended.cause {
-        backstop_exec::Cause::Silence => {
-            format!("silent for {}, which is the limit", shown(spec.limits.idle.unwrap_or(ended.silent)))
-        }
-        _ => format!("ran for {}, which is the limit", shown(ended.duration)),
-    };
-    if fault.reason == Reason::Timeout {
-        fault.cause = Some(SafeText::new(what));
-    }
+fn explain_timeout(fault: &mut Fault, ended: &Ended) {
+    let (Some(limit), Reason::Timeout) = (ended.limit, fault.reason) else { return };
+    let did = if ended.cause == backstop_exec::Cause::Silence { "silent" } else { "ran" };
+    let limit = backstop_core::duration::shown(limit);
+    fault.cause = Some(SafeText::new(format!("{did} for {limit}, which is the limit")));
+}
+
+/// All of a stream, where all of it was kept.
+fn whole(kept: &Kept) -> Option<Vec<u8>> {
+    let (before, after) = kept.tail();
+    (kept.left_out_bytes() == 0).then(|| [kept.head(), before, after].concat())
 }
 
 /// The end of what it wrote, with secrets masked: of its errors, or where there are none of its output.

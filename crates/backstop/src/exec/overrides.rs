@@ -3,8 +3,10 @@
 use crate::cli::Exec;
 use crate::config::Given;
 use crate::context::Context;
+use crate::deferred;
 use crate::error::CliError;
 use backstop_core::{Reason, RunId};
+use backstop_store::Deferred;
 use std::ffi::OsString;
 
 /// What a run waits for that must not be repeated by itself.
@@ -19,6 +21,9 @@ pub(super) fn flags(args: &Exec, profile: &str) -> Result<Vec<Given>, CliError> 
     }
     for typed in &args.on {
         let (reason, action) = typed.split_once('=').ok_or_else(|| CliError::On { given: typed.clone() })?;
+        if action.trim() == "halt" {
+            return Err(CliError::On { given: typed.clone() });
+        }
         // A reason is a code; with anything else in it, it would be another key.
         let reason: Reason = reason.trim().parse()?;
         all.push(given("--on", format!("profile.{profile}.on.{reason}"), action.to_owned()));
@@ -32,23 +37,49 @@ pub(super) fn typed(args: &Exec) -> Vec<String> {
     confirmed.chain(args.on.iter().map(|on| format!("--on {on}"))).collect()
 }
 
-/// The command to run: the one that was typed, or the one of the run that is confirmed.
-pub(super) fn argv(args: &Exec, context: &Context) -> Result<Vec<OsString>, CliError> {
+/// The command to run: the one that was typed, or the one of the run that is confirmed. A confirmation is used up by it.
+pub(super) fn argv(args: &mut Exec, context: &Context) -> Result<Vec<OsString>, CliError> {
     let Some(given) = &args.confirm else { return Ok(args.command.clone()) };
     let run: RunId = given.parse()?;
-    let waiting = match context.existing_journal()? {
-        Some(journal) => journal.deferred()?.into_iter().find(|d| d.work.run == run),
-        None => None,
-    };
-    let waiting = waiting.ok_or(CliError::NotWaiting { run })?;
-    if !args.command.is_empty() {
-        return Ok(args.command.clone());
+    let journal = context.existing_journal()?.ok_or(CliError::NotWaiting { run })?;
+    let waits = |work: &&Deferred| work.work.run == run && deferred::waits_for(&work.work.argv).is_some();
+    let all = journal.deferred()?;
+    let waiting = all.iter().find(waits).ok_or(CliError::NotWaiting { run })?;
+    let (flags, command) = deferred::split(&waiting.work.argv);
+    if !waiting.runnable && args.command.is_empty() {
+        let again = format!("backstop exec --confirm {run} -- COMMAND");
+        return Err(CliError::Masked { command: command.join(" "), again });
     }
-    if !waiting.runnable {
-        return Err(CliError::Masked {
-            command: waiting.work.argv.join(" "),
-            again: format!("backstop exec --confirm {run} -- COMMAND"),
-        });
+    // A confirmation is for one command, not for another.
+    let typed: Vec<String> = args
+        .command
+        .iter()
+        .map(|word| context.redactor.redact(&word.to_string_lossy()).into_owned())
+        .collect();
+    if !typed.is_empty() && typed != command {
+        return Err(CliError::OtherCommand { run, waits: command.join(" ") });
     }
-    Ok(waiting.work.argv.iter().map(OsString::from).collect())
+    let kept = deferred::parse(flags, command)?;
+    // Whoever takes it first has it.
+    if !journal.drop_deferred(waiting.id)? {
+        return Err(CliError::NotWaiting { run });
+    }
+    // One confirmation is one repetition, under the limits that it had.
+    args.once = true;
+    for (ours, theirs) in [
+        (&mut args.profile, kept.profile),
+        (&mut args.timeout, kept.timeout),
+        (&mut args.idle, kept.idle),
+        (&mut args.deadline, kept.deadline),
+        (&mut args.provider, kept.provider),
+        (&mut args.budget, kept.budget),
+    ] {
+        if ours.is_none() {
+            *ours = theirs;
+        }
+    }
+    if args.command.is_empty() {
+        args.command = kept.command;
+    }
+    Ok(args.command.clone())
 }

@@ -41,7 +41,7 @@ pub(super) fn watch(cancel: Cancel, stop: Stop, caught: Caught) -> Result<JoinHa
                 () = next(&mut suspend) => {
                     if !stop.pause() {
                         // Nothing runs now: we wait, and stop alone.
-                        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+                        backstop_exec::stop_here();
                     }
                     continue;
                 }
@@ -55,6 +55,16 @@ pub(super) fn watch(cancel: Cancel, stop: Stop, caught: Caught) -> Result<JoinHa
             stop.request();
         }
     }))
+}
+
+/// From now on signals do what they do to everybody: nobody listens any more.
+pub(super) fn let_go() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGTSTP] {
+        // SAFETY: the default action is set, no code of ours is called.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
 }
 
 async fn next(signal: &mut Signal) {

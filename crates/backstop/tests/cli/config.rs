@@ -87,6 +87,19 @@ fn an_untrusted_project_runs_and_writes_nothing() {
 }
 
 #[test]
+fn an_untrusted_project_makes_nothing_repeat() {
+    let project = Project::new("config-repeat");
+    project.file(
+        "backstop.toml",
+        "[profile.command]\nbase = \"1ms\"\n[profile.command.on]\nunknown = \"retry:3\"\n",
+    );
+    let run = || project.exec(&["--json"], "exit 1").go().code(1).json()["attempts"].as_u64();
+    assert_eq!(run(), Some(1));
+    project.run(&["trust"]).go().code(0);
+    assert_eq!(run(), Some(3));
+}
+
+#[test]
 fn a_users_own_file_needs_no_trust() {
     let project = Project::new("config-user");
     let folder = project.path().parent().unwrap().join("home/.config/backstop");

@@ -55,10 +55,22 @@ fn the_reference_of_commands_is_the_help() {
         &["explain"],
         &["runs"],
         &["events"],
+        &["stats"],
+        &["drift"],
         &["deferred"],
         &["deferred", "list"],
         &["deferred", "run"],
         &["deferred", "drop"],
+        &["guard"],
+        &["guard", "ingest"],
+        &["guard", "check"],
+        &["guard", "wait"],
+        &["guard", "status"],
+        &["guard", "clear"],
+        &["budget"],
+        &["budget", "status"],
+        &["budget", "set"],
+        &["budget", "reset"],
         &["config"],
         &["config", "show"],
         &["config", "keys"],
@@ -170,6 +182,11 @@ fn outputs_fit_their_schemas() {
     }
     let say = |args: &[&str]| project.run(args).go().code(0).json();
     fits(&schema("runs"), &say(&["runs", "--json"]), "runs");
+    project.exec(&[], "echo flux capacitor 7 offline; exit 1").go().code(1);
+    let stats = say(&["stats", "--json"]);
+    assert!(stats["signatures"].as_array().is_some_and(|known| !known.is_empty()), "{stats}");
+    fits(&schema("stats"), &stats, "stats");
+    fits(&schema("drift"), &say(&["drift", "--json"]), "drift");
     fits(&schema("deferred"), &say(&["deferred", "list", "--json"]), "deferred");
     fits(&schema("config"), &say(&["config", "show", "--json"]), "config");
     fits(&schema("config-check"), &say(&["config", "check", "--json"]), "config check");

@@ -145,14 +145,6 @@ fn the_deadline_is_a_ceiling_for_waits_and_for_the_attempt_itself() {
 }
 
 #[test]
-fn an_inherited_deadline_is_kept_to() {
-    let project = Project::new("exec-inherited");
-    let past =
-        project.exec(&["--json"], "sleep 60").env("BACKSTOP_DEADLINE", "2001-01-01T00:00:00Z").go().code(124);
-    assert_eq!(past.json()["reason"], "timeout");
-}
-
-#[test]
 fn once_is_once_and_somebody_may_say_again() {
     let project = Project::new("exec-once");
     let done = project.exec(&["--once", "--json"], &failing(1, RESET)).go().code(1);
@@ -169,9 +161,91 @@ fn once_is_once_and_somebody_may_say_again() {
     let said = events.iter().find(|e| e["kind"] == "override").unwrap();
     assert_eq!(said["what"], format!("--confirm {run}"));
     assert_eq!(said["rationale"], "the registry says it is not there");
+    // One confirmation is one repetition, and is used up by it.
+    let spent = project.run(&["exec", "--confirm", &run]).go().code(125);
+    assert!(spent.stderr().contains("does not wait"), "{}", spent.stderr());
+    assert_eq!(project.read("tries").lines().count(), 2);
     // What was never run before waits for nobody.
     let refused = project.run(&["exec", "--confirm", "r-0000"]).go().code(125);
     assert!(refused.stderr().contains("r-0000 does not wait"), "{}", refused.stderr());
+}
+
+#[test]
+fn a_confirmed_command_is_repeated_once_and_asks_again() {
+    let project = Project::new("exec-confirm-once");
+    let script = "echo x >> tries; echo npm error code ECONNRESET; exit 1";
+    let flags = ["--once", "--timeout", "50s", "--json"];
+    let first = project.exec(&flags, script).go().code(1).json();
+    let second = project.exec(&flags, script).go().code(1).json();
+    // Each of the two has a confirmation of its own.
+    for json in [&first, &second] {
+        let again =
+            project.run(&["exec", "--json", "--confirm", json["run"].as_str().unwrap()]).go().code(1).json();
+        assert_eq!((again["attempts"].as_u64(), again["outcome"].as_str()), (Some(1), Some("unconfirmed")));
+    }
+    assert_eq!(project.read("tries").lines().count(), 4);
+    let list = project.run(&["deferred", "list", "--json"]).go().code(0).json();
+    let waiting = list["deferred"].as_array().unwrap();
+    assert_eq!(waiting.len(), 2);
+    assert!(
+        waiting[0]["flags"].as_array().unwrap().contains(&"50s".into()),
+        "its limits stay with it: {list}"
+    );
+    let id = waiting[0]["id"].as_str().unwrap();
+    project.run(&["deferred", "run", id]).go().code(1);
+    assert_eq!(project.read("tries").lines().count(), 5);
+    let said = project.events();
+    assert_eq!(said.iter().filter(|e| e["kind"] == "override").count(), 3);
+}
+
+#[test]
+fn words_that_cannot_be_written_down_are_not_run_as_others() {
+    use std::os::unix::ffi::OsStrExt;
+    let project = Project::new("exec-not-utf8");
+    let mut command =
+        project.run(&["exec", "--on", "unknown=defer", "--", "sh", "-c", "exit 1", "x"]).command();
+    command.arg(std::ffi::OsStr::from_bytes(b"\xff\xfe"));
+    assert_eq!(command.output().unwrap().status.code(), Some(1));
+    let refused = project.run(&["deferred", "run", "d-1"]).go().code(1);
+    assert!(refused.stderr().contains("type it again"), "{}", refused.stderr());
+}
+
+#[test]
+fn a_deadline_that_has_passed_starts_nothing() {
+    let project = Project::new("exec-past");
+    let past =
+        project.exec(&["--json"], "touch started").env("BACKSTOP_DEADLINE", "2001-01-01T00:00:00Z").go();
+    assert_eq!(past.code(124).json()["reason"], "timeout");
+    assert!(!project.path().join("started").exists());
+    let odd = project.exec(&[], "exit 0").env("BACKSTOP_DEADLINE", "soon").go().code(0);
+    assert!(odd.stderr().contains("BACKSTOP_DEADLINE is set to `soon`"), "{}", odd.stderr());
+}
+
+#[test]
+fn three_levels_do_not_multiply_either() {
+    let project = Project::new("exec-nested-three");
+    let bin = env!("CARGO_BIN_EXE_backstop");
+    let inner = format!("{bin} exec -- {bin} exec -- sh -c 'echo x >> tries; echo {RESET}; exit 1'");
+    project.exec(&[], &inner).go().code(1);
+    assert_eq!(project.read("tries").lines().count(), 4);
+}
+
+#[test]
+fn a_limit_on_file_sizes_is_one_warning() {
+    let project = Project::new("exec-fsize");
+    project.exec(&[], "exit 0").go().code(0);
+    let script =
+        format!("ulimit -f 1; {} exec -- sh -c 'echo ran; sleep 0.1'", env!("CARGO_BIN_EXE_backstop"));
+    let output = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(project.path())
+        .env("BACKSTOP_STATE_DIR", project.state())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"ran\n"[..]), "{stderr}");
+    assert_eq!(stderr.matches("this run is not recorded").count(), 1, "{stderr}");
+    assert!(!stderr.contains("tells the story"), "{stderr}");
 }
 
 #[test]
@@ -211,7 +285,7 @@ fn classify_runs_once_and_explains() {
     let project = Project::new("exec-classify");
     let done = project.exec(&["--classify"], &failing(9, RESET)).go().code(1);
     assert!(
-        done.stderr().contains("network_transient · transient · medium · retry plain"),
+        done.stderr().contains("network_transient · transient · high · retry plain"),
         "{}",
         done.stderr()
     );

@@ -103,6 +103,77 @@ fn what_a_killed_backstop_left_behind_is_ended_by_the_next_run() {
 }
 
 #[test]
+fn a_process_of_another_run_with_the_same_id_is_left_alone() {
+    let project = Project::new("orphans-innocent");
+    let mut child = project
+        .exec(&[], "echo $BACKSTOP_RUN_ID > id; (env -i sleep 600 &) ; sleep 600")
+        .command()
+        .spawn()
+        .unwrap();
+    until("it runs", || !project.read("id").is_empty());
+    let id = project.read("id").trim().to_owned();
+    let mut innocent = Command::new("sleep").arg("600").env("BACKSTOP_RUN_ID", &id).spawn().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let next = project.exec(&[], "exit 0").go().code(0);
+    // Its own are found, the one without an environment by its process group.
+    assert_eq!(next.stderr().matches("sleep").count(), 2, "{}", next.stderr());
+    assert!(innocent.try_wait().unwrap().is_none(), "an innocent process was ended");
+    innocent.kill().unwrap();
+    innocent.wait().unwrap();
+}
+
+#[test]
+fn a_signal_after_the_command_has_ended_is_heard() {
+    let project = Project::new("orphans-deaf");
+    assert!(Command::new("mkfifo").arg(project.path().join("pipe")).status().unwrap().success());
+    // Its output is held back and nobody reads it: then it can only be stopped.
+    let bin = env!("CARGO_BIN_EXE_backstop");
+    let script = format!(
+        "sleep 600 < pipe & reader=$!; {bin} exec --buffer -- seq 1000000 > pipe & echo $! > pid; wait $!; echo $? > code; kill $reader"
+    );
+    let mut shell = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(project.path())
+        .env("BACKSTOP_STATE_DIR", project.state())
+        .spawn()
+        .unwrap();
+    until("the command is over", || project.state().exists() && project.kinds().len() >= 2);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    Command::new("kill").args(["-TERM", project.read("pid").trim()]).status().unwrap();
+    until("it ends", || shell.try_wait().unwrap().is_some());
+    assert_eq!(project.read("code"), "143\n");
+}
+
+#[test]
+fn a_pause_stops_the_command_and_the_clock() {
+    let project = Project::new("orphans-pause");
+    let child = project
+        .exec(
+            &["--timeout", "3s", "--attempts", "1"],
+            "echo $$ > pid; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; echo finished",
+        )
+        .command()
+        .spawn()
+        .unwrap();
+    until("it runs", || !project.read("pid").is_empty());
+    signal(&child, "-TSTP");
+    let state = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+    };
+    until("both stand still", || {
+        state(&project.read("pid")) == Some('T') && state(&child.id().to_string()) == Some('T')
+    });
+    // Longer than its limit: the clock stands still, too.
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    assert_eq!(state(&project.read("pid")), Some('T'));
+    signal(&child, "-CONT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"finished\n"[..]));
+}
+
+#[test]
 fn a_run_inside_a_killed_one_does_not_end_itself() {
     let project = Project::new("orphans-nested");
     let inner = format!(

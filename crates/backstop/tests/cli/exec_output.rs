@@ -52,6 +52,76 @@ fn too_much_input_is_passed_on_and_then_there_is_no_retry() {
 }
 
 #[test]
+fn streams_that_do_not_wait_lose_nothing() {
+    let project = Project::new("output-nonblocking");
+    // Both ends of the command's streams are made so that reading and writing do not wait.
+    let script = "import os, subprocess, sys, time\n\
+        r, w = os.pipe(); i, o = os.pipe()\n\
+        os.set_blocking(w, False); os.set_blocking(i, False)\n\
+        p = subprocess.Popen([sys.argv[1], 'exec', '--', 'sh', '-c', 'cat; head -c 3000000 /dev/zero'], stdin=i, stdout=w)\n\
+        os.close(w); os.close(i); time.sleep(0.3); os.write(o, b'hello'); os.close(o); time.sleep(0.3)\n\
+        n = 0\n\
+        while True:\n    b = os.read(r, 65536)\n    n += len(b)\n    if not b: break\n\
+        print(n, p.wait())\n";
+    let output = std::process::Command::new("python3")
+        .args(["-c", script, env!("CARGO_BIN_EXE_backstop")])
+        .current_dir(project.path())
+        .env("BACKSTOP_STATE_DIR", project.state())
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "3000005 0\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn a_slow_pipe_passes_the_cap() {
+    let project = Project::new("output-slow-cap");
+    let script = format!(
+        "(head -c 8388608 /dev/zero; sleep 0.3; head -c 1000000 /dev/zero) | {} exec -- cat | wc -c",
+        env!("CARGO_BIN_EXE_backstop")
+    );
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(project.path())
+        .env("BACKSTOP_STATE_DIR", project.state())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "9388608");
+}
+
+#[test]
+fn a_terminal_of_its_own_has_a_keyboard() {
+    let project = Project::new("output-keyboard");
+    // At a real terminal: a line is typed, then Ctrl-C.
+    let script = "import os, pty, sys, time\n\
+        pid, fd = pty.fork()\n\
+        if pid == 0: os.execv(sys.argv[1], [sys.argv[1], 'exec', '--pty', '--', 'sh', '-c', 'read x; echo got $x; sleep 600'])\n\
+        seen = b''\n\
+        time.sleep(0.5); os.write(fd, b'hello\\r')\n\
+        while b'got hello' not in seen: seen += os.read(fd, 1000)\n\
+        os.write(fd, b'\\x03')\n\
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n";
+    let output = std::process::Command::new("python3")
+        .args(["-c", script, env!("CARGO_BIN_EXE_backstop")])
+        .current_dir(project.path())
+        .env("BACKSTOP_STATE_DIR", project.state())
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "130\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let piped = project.exec(&["--pty"], "cat").stdin("from a pipe\n").go().code(0);
+    assert!(piped.stdout().contains("from a pipe"), "{}", piped.stdout());
+}
+
+#[test]
 fn input_that_is_never_read_holds_nothing_up() {
     let project = Project::new("output-unread");
     project.exec(&[], "exit 0").stdin("x".repeat(5_000_000)).go().code(0);

@@ -105,6 +105,19 @@ fn a_secret_that_was_typed_is_neither_stored_nor_run_again_without_it() {
 }
 
 #[test]
+fn a_secret_in_a_program_s_name_is_not_said() {
+    let project = Project::new("secrets-program");
+    let done = project
+        .run(&["exec", "--json", "--report", "r.json", "--", &format!("./no-{CANARY}")])
+        .env("DB_PASS", CANARY)
+        .go()
+        .code(127);
+    for text in [done.stdout(), done.stderr(), project.read("r.json")] {
+        assert!(!text.contains(CANARY), "{text}");
+    }
+}
+
+#[test]
 fn variables_named_in_the_config_are_masked_too() {
     let project = Project::new("secrets-config");
     project.file("backstop.toml", "[redact]\nenv = [\"ACME_COOKIE\"]\n");

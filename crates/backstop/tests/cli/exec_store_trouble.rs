@@ -138,7 +138,8 @@ fn a_full_disk_is_one_warning_and_the_command_is_not_left_alone() {
     assert_eq!(read("code"), "1\n");
     assert_eq!(read("out").matches("fine\n").count(), 4, "it is retried all the same: {}", read("out"));
     assert_eq!(warnings(&read("err")), 1, "{}", read("err"));
-    assert!(!Path::new(&format!("/proc/{}", read("pid").trim())).exists() || read("pid").is_empty());
+    let pid = read("pid");
+    assert!(!pid.trim().is_empty() && !Path::new(&format!("/proc/{}", pid.trim())).exists(), "{pid}");
     assert!(read("err2").contains("timeout"), "{}", read("err2"));
     let runs: serde_json::Value = serde_json::from_str(&read("runs")).unwrap();
     assert!(!runs["runs"].as_array().unwrap().is_empty(), "state is readable afterwards: {runs}");

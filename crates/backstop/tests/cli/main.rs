@@ -17,5 +17,7 @@ mod exec_store_trouble;
 mod harness;
 mod journal;
 mod limits;
+mod limits_shared;
 mod reference;
 mod rules;
+mod stats;

@@ -1,0 +1,240 @@
+//! What no rule knows: alike messages together, whether they are more than before, and the rules they ask for.
+//!
+//! It must not group or compare: groups and shares are given.
+
+mod stub;
+
+pub use stub::rule_stub;
+
+use crate::list::count;
+use crate::run::date;
+use crate::stats::percent;
+use crate::{JSON_SCHEMA, Style};
+use backstop_core::{RunId, SafeText, Timestamp};
+use serde_json::{Value, json};
+
+/// How much of a message is shown.
+const MESSAGE_CHARS_MAX: usize = 160;
+/// How much of an operation is shown.
+const OPERATION_CHARS_MAX: usize = 60;
+
+/// Errors, and how many of them nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UnknownShare {
+    /// Those that nobody knows.
+    pub unknown: u64,
+    /// All of them.
+    pub errors: u64,
+}
+
+/// Messages that nobody knows and that are alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriftRow {
+    /// What they have in common, with the variable parts taken out.
+    pub signature: SafeText,
+    /// How many there are.
+    pub count: u64,
+    /// When the first was seen.
+    pub first: Timestamp,
+    /// When the last was seen.
+    pub last: Timestamp,
+    /// The last of them.
+    pub example: SafeText,
+    /// The operation that said so.
+    pub operation: SafeText,
+    /// The run of the last.
+    pub run: RunId,
+}
+
+/// What no rule knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriftReport {
+    /// From when on.
+    pub since: Timestamp,
+    /// The last day.
+    pub recent: UnknownShare,
+    /// The days before.
+    pub before: UnknownShare,
+    /// Whether the last day has many more of them than the days before.
+    pub spike: bool,
+    /// Alike ones together, most frequent first.
+    pub groups: Vec<DriftRow>,
+    /// How many groups are not listed.
+    pub groups_left_out: u64,
+    /// Unknown errors that are in no group.
+    pub ungrouped: u64,
+}
+
+impl UnknownShare {
+    fn words(self) -> String {
+        format!(
+            "{} of {} ({})",
+            self.unknown,
+            count(self.errors, "error", "errors"),
+            percent(self.unknown, self.errors)
+        )
+    }
+}
+
+/// The id that the rule of a row gets, unless its person has a better one.
+fn id(row: &DriftRow) -> String {
+    stub::rule_id(row.operation.raw(), row.signature.raw())
+}
+
+/// What it consists of, with a rule for each that can be pasted into a pack.
+pub fn drift(report: &DriftReport, style: Style) -> String {
+    let since = date(report.since);
+    if report.groups.is_empty() && report.ungrouped == 0 {
+        let errors = report.recent.errors + report.before.errors;
+        return match errors {
+            0 => format!("no error is recorded since {since}\n"),
+            n => format!("nothing is unknown: rules know {} since {since}\n", count(n, "error", "errors")),
+        };
+    }
+    let shares = format!(
+        "unknown: {} in the last day, {} before, since {since}\n",
+        report.recent.words(),
+        report.before.words()
+    );
+    let mut out = style.strong(shares.trim_end()) + "\n";
+    if report.spike {
+        out.push_str(&format!(
+            "{} many more than before: the rules do not know something that is new\n",
+            style.bad("spike:")
+        ));
+    }
+    for row in &report.groups {
+        out.push('\n');
+        out.push_str(&group(row, style));
+    }
+    let rest = report.groups_left_out;
+    if rest > 0 {
+        out.push_str(&format!("\nand {}, seen less often\n", count(rest, "more group", "more groups")));
+    }
+    if report.ungrouped > 0 {
+        out.push_str(&format!("\nand {} in no group\n", count(report.ungrouped, "error", "errors")));
+    }
+    out.push_str(
+        "\nnext: put a rule into a pack, choose its reason, then `backstop rules test FILE`; docs/rules.md says more\n",
+    );
+    out
+}
+
+fn group(row: &DriftRow, style: Style) -> String {
+    let line = |text: &SafeText, max| style.marks(&text.line(max));
+    let message = match row.example.is_empty() {
+        true => "(it said nothing)".to_owned(),
+        false => line(&row.example, MESSAGE_CHARS_MAX),
+    };
+    let dot = style.dot();
+    let mut out = format!(
+        "{}{dot}{message}\n  {}{dot}first {}{dot}last {}{dot}`backstop explain {}`\n",
+        style.strong(&count(row.count, "time", "times")),
+        line(&row.operation, OPERATION_CHARS_MAX),
+        date(row.first),
+        date(row.last),
+        row.run
+    );
+    if let Some(stub) = rule_stub(&id(row), row.signature.raw(), row.example.raw()) {
+        out.extend(stub.lines().map(|line| format!("  {line}\n")));
+    }
+    out
+}
+
+/// The same, for other programs.
+pub fn drift_json(report: &DriftReport) -> Value {
+    let share = |share: UnknownShare| json!({ "unknown": share.unknown, "errors": share.errors });
+    let row = |row: &DriftRow| {
+        json!({
+            "signature": row.signature, "count": row.count, "first_at": row.first, "last_at": row.last,
+            "example": row.example, "operation": row.operation, "run": row.run,
+            "rule": rule_stub(&id(row), row.signature.raw(), row.example.raw()),
+        })
+    };
+    json!({
+        "schema": JSON_SCHEMA, "since": report.since, "spike": report.spike, "recent": share(report.recent),
+        "before": share(report.before), "groups": report.groups.iter().map(row).collect::<Vec<_>>(),
+        "groups_left_out": report.groups_left_out, "ungrouped": report.ungrouped,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(signature: &str, example: &str) -> DriftRow {
+        DriftRow {
+            signature: signature.into(),
+            count: 3,
+            first: Timestamp::from_millis(1_760_000_000_000),
+            last: Timestamp::from_millis(1_760_000_900_000),
+            example: example.into(),
+            operation: "npm test".into(),
+            run: "r-7f3a".parse().unwrap(),
+        }
+    }
+
+    fn report(groups: Vec<DriftRow>) -> DriftReport {
+        DriftReport {
+            since: Timestamp::from_millis(1_757_000_000_000),
+            recent: UnknownShare { unknown: 7, errors: 20 },
+            before: UnknownShare { unknown: 1, errors: 90 },
+            spike: true,
+            groups,
+            groups_left_out: 1,
+            ungrouped: 0,
+        }
+    }
+
+    #[test]
+    fn each_group_has_a_rule_that_can_be_pasted() {
+        let groups = vec![
+            row("worker-<n> died after <n>ms", "worker-8 died after 1ms"),
+            row("evil \x1b[2J \"quoted\" \\", "evil \x1b[2J \"quoted\" \\"),
+            row("", ""),
+        ];
+        let text = drift(&report(groups), Style::PLAIN);
+        assert!(!text.contains('\x1b'), "{text:?}");
+        insta::assert_snapshot!(text, @r#"
+        unknown: 7 of 20 errors (35 %) in the last day, 1 of 90 errors (1.1 %) before, since 2025-09-04 15:33:20Z
+        spike: many more than before: the rules do not know something that is new
+
+        3 times · worker-8 died after 1ms
+          npm test · first 2025-10-09 08:53:20Z · last 2025-10-09 09:08:20Z · `backstop explain r-7f3a`
+          [[rule]]
+          id = "npm.worker_died_after"
+          reason = "unknown" # choose one: `backstop reasons` lists them
+          literals = ["died after"]
+          regex = 'worker-\S+\s+died\s+after\s+\S+ms'
+          match = ["worker-8 died after 1ms"]
+          miss = ["died something else"]
+
+        3 times · evil \e[2J "quoted" \
+          npm test · first 2025-10-09 08:53:20Z · last 2025-10-09 09:08:20Z · `backstop explain r-7f3a`
+          [[rule]]
+          id = "npm.evil_2j_quoted"
+          reason = "unknown" # choose one: `backstop reasons` lists them
+          literals = ["\"quoted\""]
+          match = ["evil \u001B[2J \"quoted\" \\"]
+          miss = ["something else"]
+
+        3 times · (it said nothing)
+          npm test · first 2025-10-09 08:53:20Z · last 2025-10-09 09:08:20Z · `backstop explain r-7f3a`
+
+        and 1 more group, seen less often
+
+        next: put a rule into a pack, choose its reason, then `backstop rules test FILE`; docs/rules.md says more
+        "#);
+    }
+
+    #[test]
+    fn nothing_unknown_is_one_sentence() {
+        let mut none = report(Vec::new());
+        assert_eq!(
+            drift(&none, Style::PLAIN),
+            "nothing is unknown: rules know 110 errors since 2025-09-04 15:33:20Z\n"
+        );
+        (none.recent, none.before) = Default::default();
+        assert_eq!(drift(&none, Style::PLAIN), "no error is recorded since 2025-09-04 15:33:20Z\n");
+    }
+}

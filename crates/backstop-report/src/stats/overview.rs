@@ -1,0 +1,144 @@
+//! The ten lines.
+
+use super::{StatsReport, Tally, percent, took};
+use crate::Style;
+use crate::list::count;
+use crate::run::date;
+use std::cmp::Reverse;
+
+/// How many rows of each kind are shown.
+const ROWS_MAX: usize = 3;
+/// How much of an operation or a signature is shown.
+const NAME_CHARS_MAX: usize = 60;
+
+/// Where the time went, most important first.
+pub fn stats(report: &StatsReport, style: Style) -> String {
+    if report.is_empty() {
+        return match report.since {
+            Some(since) => format!("nothing is recorded here since {}\n", date(since)),
+            None => {
+                "nothing is recorded here yet; `backstop exec -- COMMAND` makes the first run\n".to_owned()
+            }
+        };
+    }
+    let total = &report.total;
+    let mut lines = vec![style.strong(&lost(total)), runs(report), tries(total, style)];
+    lines.extend(by_reason(report));
+    lines.extend(by_operation(report, style));
+    lines.extend(most_seen(report, style));
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+fn lost(total: &Tally) -> String {
+    if total.lost_ms() == 0 {
+        return "no time was lost: nothing failed, and nothing had to wait".to_owned();
+    }
+    let mut parts = vec![format!("{} in attempts that failed", took(total.failed_ms))];
+    if total.waited_ms > 0 {
+        parts.push(format!("{} waiting to try again", took(total.waited_ms)));
+    }
+    if total.guard_ms > 0 {
+        parts.push(format!("{} waiting for rate limits", took(total.guard_ms)));
+    }
+    format!("time lost: {} ({})", took(total.lost_ms()), parts.join(", "))
+}
+
+fn runs(report: &StatsReport) -> String {
+    let mut parts: Vec<String> = report.runs.iter().map(|(outcome, n)| format!("{n} {outcome}")).collect();
+    if report.runs_open > 0 {
+        parts.push(format!("{} not ended", report.runs_open));
+    }
+    let since = report.since.map(|since| format!(" since {}", date(since))).unwrap_or_default();
+    let list = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    format!("{}{since}{list}", count(report.runs_in_all(), "run", "runs"))
+}
+
+fn tries(total: &Tally, style: Style) -> String {
+    let mut parts = vec![match total.attempts {
+        0 => "no attempt has ended".to_owned(),
+        attempts => {
+            let of = count(attempts, "attempt", "attempts");
+            format!("{} of {of} failed ({})", total.failed(), percent(total.failed(), attempts))
+        }
+    }];
+    if total.lost > 0 {
+        parts.push(format!("{} of them lost", total.lost));
+    }
+    if total.retried > 0 {
+        parts.push(cured(total.cured, total.retried));
+    }
+    parts.join(style.dot())
+}
+
+/// `cured by retry: 6 of 7 (85.7 %)`.
+fn cured(cured: u64, retried: u64) -> String {
+    format!("cured by retry: {cured} of {retried} ({})", percent(cured, retried))
+}
+
+fn by_reason(report: &StatsReport) -> Vec<String> {
+    let mut reasons = report.reasons.clone();
+    reasons.sort_by_key(|(_, tally)| Reverse((tally.lost_ms(), tally.errors)));
+    let row = |name: String, tally: &Tally| {
+        let mut line =
+            vec![name, took(tally.lost_ms()), format!("seen {}", count(tally.errors, "time", "times"))];
+        if tally.retried > 0 {
+            line.push(cured(tally.cured, tally.retried));
+        }
+        line
+    };
+    let rows = reasons.iter().take(ROWS_MAX).map(|(reason, tally)| row(reason.code().to_owned(), tally));
+    section("by reason", rows.collect(), reasons.len(), "`backstop stats --by reason`")
+}
+
+fn by_operation(report: &StatsReport, style: Style) -> Vec<String> {
+    let troubled: Vec<_> =
+        report.operations.iter().filter(|(_, t)| t.lost_ms() > 0 || t.failed() > 0).collect();
+    let row = |(name, tally): &&(backstop_core::SafeText, Tally)| {
+        let failed = format!(
+            "{} of {} failed ({})",
+            tally.failed(),
+            count(tally.attempts, "attempt", "attempts"),
+            percent(tally.failed(), tally.attempts)
+        );
+        vec![style.marks(&name.line(NAME_CHARS_MAX)), took(tally.lost_ms()), failed]
+    };
+    let rows = troubled.iter().take(ROWS_MAX).map(row).collect();
+    section("by operation", rows, troubled.len(), "`backstop stats --by operation`")
+}
+
+/// A heading and its rows, with columns below each other; nothing where there are none.
+fn section(name: &str, rows: Vec<Vec<String>>, of: usize, more: &str) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let head = match of.saturating_sub(rows.len()) {
+        0 => format!("{name}:"),
+        left => format!("{name} ({left} more: {more}):"),
+    };
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths = [width(0), width(1)];
+    let line = |row: &Vec<String>| {
+        let pad = |column: usize| {
+            let cell = row.get(column).map_or("", String::as_str);
+            format!("{cell:<width$}", width = widths[column])
+        };
+        format!("  {}  {}  {}", pad(0), pad(1), row.get(2..).unwrap_or_default().join(", "))
+    };
+    std::iter::once(head).chain(rows.iter().map(line)).collect()
+}
+
+fn most_seen(report: &StatsReport, style: Style) -> Option<String> {
+    let first = report.signatures.first()?;
+    let retried = match first.retried {
+        0 => "never tried again".to_owned(),
+        retried => cured(first.cured, retried),
+    };
+    let text = style.marks(&first.signature.line(NAME_CHARS_MAX));
+    Some(format!(
+        "most seen in all projects: \"{text}\" ({}), {}, {retried}",
+        first.reason,
+        count(first.seen, "time", "times")
+    ))
+}

@@ -1,0 +1,70 @@
+//! One table of sums.
+
+use super::{StatsBy, StatsReport, Tally, day, percent, stats, took};
+use crate::{Style, table};
+
+/// How much of an operation is shown.
+const NAME_CHARS_MAX: usize = 60;
+
+/// The sums as a table. What has no attempts of its own, reasons and classes, has its share of all errors instead.
+pub fn stats_by(report: &StatsReport, by: StatsBy, style: Style) -> String {
+    if report.is_empty() {
+        return stats(report, style);
+    }
+    let text = match by {
+        StatsBy::Reason => {
+            of_errors("REASON", report.reasons.iter().map(|(r, t)| (r.to_string(), t)), &report.total)
+        }
+        StatsBy::Class => {
+            let classes = report.classes();
+            of_errors("CLASS", classes.iter().map(|(c, t)| (c.to_string(), t)), &report.total)
+        }
+        StatsBy::Operation => {
+            let name = |name: &backstop_core::SafeText| style.marks(&name.line(NAME_CHARS_MAX));
+            of_attempts("OPERATION", report.operations.iter().map(|(o, t)| (name(o), t)))
+        }
+        StatsBy::Day => of_attempts("DAY", report.days.iter().rev().map(|(d, t)| (day(*d), t))),
+    };
+    let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
+    let more = match (by, report.operations_left_out) {
+        (StatsBy::Operation, 1..) => format!("and {} more\n", report.operations_left_out),
+        _ => String::new(),
+    };
+    format!("{}\n{body}{more}", style.strong(head))
+}
+
+fn of_errors<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Tally)>, total: &Tally) -> String {
+    let row = |(name, tally): (String, &Tally)| {
+        vec![
+            name,
+            tally.errors.to_string(),
+            percent(tally.errors, total.errors),
+            tally.retried.to_string(),
+            tally.cured.to_string(),
+            took(tally.failed_ms),
+            took(tally.waited_ms),
+        ]
+    };
+    let rows: Vec<Vec<String>> = rows.map(row).collect();
+    if rows.is_empty() {
+        return "nothing failed\n".to_owned();
+    }
+    table(&[name, "ERRORS", "SHARE", "RETRIED", "CURED", "FAILED FOR", "WAITED"], &rows)
+}
+
+fn of_attempts<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Tally)>) -> String {
+    let row = |(name, tally): (String, &Tally)| {
+        vec![
+            name,
+            tally.attempts.to_string(),
+            tally.failed().to_string(),
+            percent(tally.failed(), tally.attempts),
+            tally.retried.to_string(),
+            tally.cured.to_string(),
+            took(tally.failed_ms),
+            took(tally.waited_ms.saturating_add(tally.guard_ms)),
+        ]
+    };
+    let rows: Vec<Vec<String>> = rows.map(row).collect();
+    table(&[name, "ATTEMPTS", "FAILED", "RATE", "RETRIED", "CURED", "FAILED FOR", "WAITED"], &rows)
+}

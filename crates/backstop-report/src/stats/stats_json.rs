@@ -1,0 +1,48 @@
+//! All sums, for other programs.
+
+use super::{StatsReport, Tally, day};
+use crate::JSON_SCHEMA;
+use serde_json::{Map, Value, json};
+
+/// Everything, whatever tables people look at.
+pub fn stats_json(report: &StatsReport) -> Value {
+    let runs: Map<String, Value> =
+        report.runs.iter().map(|(outcome, count)| (outcome.name().to_owned(), (*count).into())).collect();
+    let named = |key: &str, name: Value, tally: &Tally| {
+        let mut row = tally_json(tally);
+        row[key] = name;
+        row
+    };
+    let reason = |(reason, tally): &(backstop_core::Reason, Tally)| {
+        let mut row = named("reason", reason.code().into(), tally);
+        row["class"] = reason.class().name().into();
+        row
+    };
+    let rows = |rows: Vec<Value>| Value::Array(rows);
+    json!({
+        "schema": JSON_SCHEMA,
+        "since": report.since,
+        "runs": { "all": report.runs_in_all(), "open": report.runs_open, "outcomes": runs },
+        "total": tally_json(&report.total),
+        "reasons": rows(report.reasons.iter().map(reason).collect()),
+        "classes": rows(report.classes().iter().map(|(c, t)| named("class", c.name().into(), t)).collect()),
+        "operations": rows(report.operations.iter().map(|(o, t)| named("operation", o.raw().into(), t)).collect()),
+        "operations_left_out": report.operations_left_out,
+        "days": rows(report.days.iter().map(|(d, t)| named("day", day(*d).into(), t)).collect()),
+        "signatures": report.signatures.iter().map(|row| json!({
+            "signature": row.signature, "reason": row.reason, "seen": row.seen, "retried": row.retried,
+            "cured": row.cured, "last_at": row.last,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn tally_json(tally: &Tally) -> Value {
+    #[expect(clippy::cast_precision_loss, reason = "a share for people and plots")]
+    let rate = (tally.attempts > 0).then(|| tally.failed() as f64 / tally.attempts as f64);
+    json!({
+        "attempts": tally.attempts, "succeeded": tally.succeeded, "failed": tally.failed(), "lost": tally.lost,
+        "error_rate": rate, "errors": tally.errors, "retried": tally.retried, "cured": tally.cured,
+        "failed_ms": tally.failed_ms, "attempts_ms": tally.attempts_ms, "waited_ms": tally.waited_ms,
+        "guard_waited_ms": tally.guard_ms,
+    })
+}

@@ -1,0 +1,268 @@
+//! What `unknown` consists of: messages that no rule knows, alike ones together, and whether there are more of them than
+//! there used to be.
+//!
+//! It must not make rules of them or print them: it counts.
+
+use crate::counted::Counted;
+use crate::{Journal, StoreError};
+use backstop_core::{EventKind, Reason, RunId, SafeText, Timestamp, signature};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// How many signatures are told apart; what comes after them is only counted.
+const GROUPS_MAX: usize = 2_000;
+/// How much of a message is kept as an example.
+const EXAMPLE_CHARS_MAX: usize = 300;
+
+/// The last day is compared with the days before.
+const SPIKE_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+/// Fewer unknown errors than this in the last day are no spike.
+pub const SPIKE_UNKNOWN_MIN: u64 = 5;
+/// With fewer classified errors than this in the days before, there is nothing to compare with.
+pub const SPIKE_PAST_MIN: u64 = 10;
+/// The share must have grown at least so many times.
+const SPIKE_TIMES: u64 = 2;
+/// And by at least so many points of a hundred.
+const SPIKE_POINTS: u64 = 10;
+
+/// Errors, and how many of them nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Share {
+    /// Errors that were classified as `unknown`.
+    pub unknown: u64,
+    /// All errors that were classified.
+    pub errors: u64,
+}
+
+impl Share {
+    /// In percent; nothing of nothing is 0.
+    pub fn percent(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
+        let of = |n: u64| n as f64;
+        if self.errors == 0 { 0.0 } else { 100.0 * of(self.unknown) / of(self.errors) }
+    }
+}
+
+/// Messages that nobody knows and that are alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownGroup {
+    /// What they have in common, with the variable parts taken out.
+    pub signature: String,
+    /// How many there are.
+    pub count: u64,
+    /// When the first was seen.
+    pub first_at: Timestamp,
+    /// When the last was seen.
+    pub last_at: Timestamp,
+    /// The last of them, as it was.
+    pub example: SafeText,
+    /// The operation that said so.
+    pub operation: SafeText,
+    /// The run of the last.
+    pub run: RunId,
+}
+
+/// What `unknown` consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Drift {
+    /// Alike ones together, most frequent first.
+    pub groups: Vec<UnknownGroup>,
+    /// Unknown errors that are in no group, because there are too many.
+    pub ungrouped: u64,
+    /// The last day.
+    pub recent: Share,
+    /// The days before.
+    pub before: Share,
+}
+
+impl Drift {
+    /// Whether the last day has more `unknown` than the days before it had: enough of them, a share that has at least
+    /// doubled, and grown by ten points or more. Without a past there is no spike.
+    pub fn is_spike(&self) -> bool {
+        let (recent, before) = (self.recent, self.before);
+        let wide = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        let doubled = wide(recent.unknown, before.errors)
+            >= wide(before.unknown, recent.errors).saturating_mul(u128::from(SPIKE_TIMES));
+        let grown = wide(recent.unknown, before.errors) * 100
+            >= wide(before.unknown, recent.errors) * 100
+                + wide(recent.errors, before.errors) * u128::from(SPIKE_POINTS);
+        recent.unknown >= SPIKE_UNKNOWN_MIN && before.errors >= SPIKE_PAST_MIN && doubled && grown
+    }
+}
+
+impl Journal {
+    /// What `unknown` consists of since then; the last day before now is compared with the days before it.
+    pub fn drift(&self, since: Timestamp) -> Result<Drift, StoreError> {
+        let now = self.now();
+        let window = i64::try_from(SPIKE_WINDOW.as_millis()).unwrap_or(i64::MAX);
+        let recent_from = now.as_millis().saturating_sub(window);
+        self.db.read(|conn| {
+            // All questions see one moment, whoever writes meanwhile.
+            let moment = conn.unchecked_transaction()?;
+            Ok(read(&moment, since.as_millis(), recent_from)?)
+        })
+    }
+}
+
+fn read(conn: &Connection, since: i64, recent_from: i64) -> rusqlite::Result<Drift> {
+    let mut drift = Drift::default();
+    let mut groups: HashMap<String, UnknownGroup> = HashMap::new();
+    let mut messages = Messages::new(conn)?;
+    let mut statement = conn.prepare(
+        "SELECT at, reason, position FROM events INDEXED BY events_counted \
+         WHERE counted = ?1 AND counted IS NOT NULL AND at >= ?2 ORDER BY run, seq",
+    )?;
+    let mut rows = statement.query(params![Counted::ErrorClassified as i64, since])?;
+    while let Some(row) = rows.next()? {
+        let at: i64 = row.get(0)?;
+        let unknown = row.get_ref(1)?.as_str_or_null()? == Some(Reason::Unknown.code());
+        let share = if at >= recent_from { &mut drift.recent } else { &mut drift.before };
+        share.errors += 1;
+        share.unknown += u64::from(unknown);
+        if !unknown {
+            continue;
+        }
+        let Some(found) = messages.at(row.get(2)?, Timestamp::from_millis(at))? else {
+            drift.ungrouped += 1;
+            continue;
+        };
+        if let Some(group) = groups.get_mut(&found.signature) {
+            group.join(found);
+        } else if groups.len() < GROUPS_MAX {
+            groups.insert(found.signature.clone(), found);
+        } else {
+            drift.ungrouped += 1;
+        }
+    }
+    drift.groups = groups.into_values().collect();
+    drift.groups.sort_by(|a, b| b.count.cmp(&a.count).then(a.signature.cmp(&b.signature)));
+    Ok(drift)
+}
+
+impl UnknownGroup {
+    /// One more that is alike. The last is the example.
+    fn join(&mut self, other: UnknownGroup) {
+        let count = self.count + other.count;
+        let first_at = self.first_at.min(other.first_at);
+        if other.last_at >= self.last_at {
+            *self = other;
+        }
+        (self.count, self.first_at) = (count, first_at);
+    }
+}
+
+/// Reads what unknown errors say.
+struct Messages<'c> {
+    error: Statement<'c>,
+    output: Statement<'c>,
+}
+
+impl<'c> Messages<'c> {
+    fn new(conn: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            error: conn.prepare(
+                "SELECT e.body, e.run, e.seq, r.id FROM events AS e JOIN runs AS r ON r.n = e.run \
+                 WHERE e.position = ?1",
+            )?,
+            output: conn.prepare(
+                "SELECT body FROM events WHERE run = ?1 AND seq < ?2 AND kind = 'attempt.finished' \
+                 AND attempt = ?3 ORDER BY seq DESC LIMIT 1",
+            )?,
+        })
+    }
+
+    /// What the error at this position says: its cause, else the last line that its attempt wrote. Nothing, where it
+    /// cannot be read.
+    fn at(&mut self, position: i64, at: Timestamp) -> rusqlite::Result<Option<UnknownGroup>> {
+        let read = |row: &Row<'_>| {
+            let body = serde_json::from_str(row.get_ref(0)?.as_str()?).ok();
+            Ok((body, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?, crate::summary::parsed(row, 3)?))
+        };
+        let found = self.error.query_row([position], read).optional()?;
+        let Some((Some(EventKind::ErrorClassified { operation, attempt, fault }), n, seq, run)) = found
+        else {
+            return Ok(None);
+        };
+        let text = match fault.cause.as_ref().and_then(|cause| last_line(cause.raw())) {
+            Some(cause) => cause,
+            None => self.output(n, seq, attempt)?.unwrap_or_default(),
+        };
+        Ok(Some(UnknownGroup {
+            signature: signature(&text),
+            count: 1,
+            first_at: at,
+            last_at: at,
+            example: SafeText::new(text),
+            operation,
+            run,
+        }))
+    }
+
+    /// The last line of what an attempt wrote.
+    fn output(&mut self, n: i64, seq: i64, attempt: u32) -> rusqlite::Result<Option<String>> {
+        let read = |row: &Row<'_>| Ok(serde_json::from_str::<EventKind>(row.get_ref(0)?.as_str()?).ok());
+        Ok(match self.output.query_row(params![n, seq, attempt], read).optional()?.flatten() {
+            Some(EventKind::AttemptFinished { output: Some(output), .. }) => last_line(output.raw()),
+            _ => None,
+        })
+    }
+}
+
+/// The last line that says something, without escape sequences and within bounds.
+fn last_line(text: &str) -> Option<String> {
+    text.lines().rev().map(plain).find(|line| !line.is_empty())
+}
+
+/// A line without the sequences that colour it; other controls are spaces.
+fn plain(line: &str) -> String {
+    let mut out = String::new();
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' if chars.next_if_eq(&'[').is_some() => {
+                while chars.next_if(|c| !('\x40'..='\x7e').contains(c)).is_some() {}
+                chars.next();
+            }
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out.trim().chars().take(EXAMPLE_CHARS_MAX).collect::<String>().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_unknown_is_no_spike_and_many_more_than_before_are() {
+        let drift = |recent: (u64, u64), before: (u64, u64)| Drift {
+            recent: Share { unknown: recent.0, errors: recent.1 },
+            before: Share { unknown: before.0, errors: before.1 },
+            ..Drift::default()
+        };
+        for (recent, before, spike) in [
+            ((1, 1), (0, 100), false),
+            ((5, 10), (0, 100), true),
+            ((5, 10), (0, 9), false),
+            ((5, 10), (30, 100), false),
+            ((6, 10), (30, 100), true),
+            ((10, 100), (0, 100), true),
+            ((9, 100), (0, 100), false),
+            ((50, 50), (100, 100), false),
+            ((0, 0), (0, 0), false),
+            ((u64::MAX / 200, u64::MAX / 200), (0, 10), true),
+        ] {
+            assert_eq!(drift(recent, before).is_spike(), spike, "{recent:?} {before:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_line_that_says_something() {
+        assert_eq!(last_line("a\n\x1b[31mbad\x1b[0m thing\x07\n \n").as_deref(), Some("bad thing"));
+        assert_eq!(last_line(" \n\x1b[0m\n"), None);
+        assert_eq!(last_line("\x1b[").as_deref(), None);
+        assert!(last_line(&"x".repeat(5000)).unwrap().len() <= EXAMPLE_CHARS_MAX);
+    }
+}

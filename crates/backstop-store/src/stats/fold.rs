@@ -1,0 +1,136 @@
+//! What events add up to, one run after the other, each in its order.
+//!
+//! Within a run, what is decided, waited and tried belongs to the error before it, and an attempt that failed to the
+//! error that comes right after it.
+
+use super::label::Labels;
+use super::{Counts, Stats};
+use crate::counted::Counted;
+use backstop_core::{Reason, SafeText, Timestamp};
+use std::collections::{BTreeMap, HashMap};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// An event, as far as it is counted.
+pub(super) struct Told {
+    pub(super) at: i64,
+    pub(super) counted: Counted,
+    pub(super) reason: Option<Reason>,
+    pub(super) ok: Option<bool>,
+    pub(super) ms: u64,
+}
+
+/// The sums so far, and where in a run we are.
+pub(super) struct Fold {
+    since: i64,
+    total: Counts,
+    reasons: HashMap<Reason, Counts>,
+    operations: Vec<Counts>,
+    days: BTreeMap<i64, Counts>,
+    operation: usize,
+    /// What went wrong last in this run.
+    last: Option<Reason>,
+    /// How long the attempt took that has just failed, and whose error comes next.
+    failed_ms: Option<u64>,
+    /// Waits that were decided; they were waited if another attempt ended after them.
+    decided: Vec<(i64, Option<Reason>, u64)>,
+}
+
+impl Fold {
+    pub(super) fn new(since: i64, operations: usize) -> Self {
+        Self {
+            since,
+            total: Counts::default(),
+            reasons: HashMap::new(),
+            operations: vec![Counts::default(); operations],
+            days: BTreeMap::new(),
+            operation: 0,
+            last: None,
+            failed_ms: None,
+            decided: Vec::new(),
+        }
+    }
+
+    /// The next run begins.
+    pub(super) fn begin(&mut self, operation: u32) {
+        self.operation = usize::try_from(operation).unwrap_or(usize::MAX);
+        self.last = None;
+        self.failed_ms = None;
+        self.decided.clear();
+    }
+
+    /// One more event of the run.
+    pub(super) fn event(&mut self, told: Told) {
+        let at = told.at;
+        match told.counted {
+            Counted::AttemptFinished | Counted::AttemptLost => {
+                for (at, reason, ms) in std::mem::take(&mut self.decided) {
+                    self.add(at, reason, &Counts { waited_ms: ms, ..Counts::default() });
+                }
+                let succeeded = told.ok == Some(true);
+                let lost = told.counted == Counted::AttemptLost;
+                let failed = !succeeded && !lost;
+                self.failed_ms = failed.then_some(told.ms);
+                let counts = Counts {
+                    attempts: 1,
+                    succeeded: succeeded.into(),
+                    lost: lost.into(),
+                    failed_ms: if failed { told.ms } else { 0 },
+                    attempts_ms: told.ms,
+                    ..Counts::default()
+                };
+                self.add(at, None, &counts);
+            }
+            Counted::ErrorClassified => {
+                self.last = told.reason;
+                self.add(at, told.reason, &Counts { errors: 1, ..Counts::default() });
+                if let (Some(reason), Some(ms), true) = (told.reason, self.failed_ms.take(), at >= self.since)
+                {
+                    let sum = &mut self.reasons.entry(reason).or_default().failed_ms;
+                    *sum = sum.saturating_add(ms);
+                }
+            }
+            Counted::DecisionMade if told.ms > 0 => self.decided.push((at, self.last, told.ms)),
+            Counted::DecisionMade => {}
+            Counted::RecoveryAttempted => {
+                let cured = u64::from(told.ok == Some(true));
+                self.add(at, self.last, &Counts { retried: 1, cured, ..Counts::default() });
+            }
+            Counted::GuardWaited => {
+                self.add(at, None, &Counts { guard_ms: told.ms, ..Counts::default() });
+            }
+        }
+    }
+
+    fn add(&mut self, at: i64, reason: Option<Reason>, counts: &Counts) {
+        if at < self.since {
+            return;
+        }
+        self.total.add(counts);
+        if let Some(reason) = reason {
+            self.reasons.entry(reason).or_default().add(counts);
+        }
+        if let Some(operation) = self.operations.get_mut(self.operation) {
+            operation.add(counts);
+        }
+        self.days.entry(at.div_euclid(DAY_MS)).or_default().add(counts);
+    }
+
+    /// The sums, in the order in which they are shown.
+    pub(super) fn into_stats(self, stats: &mut Stats, labels: Labels, operations_max: usize) {
+        stats.total = self.total;
+        stats.reasons = self.reasons.into_iter().collect();
+        stats.reasons.sort_by(|(a, x), (b, y)| y.errors.cmp(&x.errors).then(a.code().cmp(b.code())));
+        let labelled = labels.into_names().into_iter().zip(self.operations);
+        let mut operations: Vec<(String, Counts)> =
+            labelled.filter(|(_, counts)| *counts != Counts::default()).collect();
+        let lost = |c: &Counts| c.failed_ms.saturating_add(c.waited_ms).saturating_add(c.guard_ms);
+        operations
+            .sort_by(|(a, x), (b, y)| lost(y).cmp(&lost(x)).then(y.attempts.cmp(&x.attempts)).then(a.cmp(b)));
+        stats.operations_left_out = operations.len().saturating_sub(operations_max) as u64;
+        operations.truncate(operations_max);
+        stats.operations = operations.into_iter().map(|(name, c)| (SafeText::new(name), c)).collect();
+        let first = |day: i64| Timestamp::from_millis(day.saturating_mul(DAY_MS));
+        stats.days = self.days.into_iter().map(|(day, counts)| (first(day), counts)).collect();
+    }
+}

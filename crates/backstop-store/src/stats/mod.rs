@@ -1,0 +1,219 @@
+//! What a project's journal adds up to: how much was tried, what went wrong, what a retry cured, where the time went.
+//!
+//! Only columns and one index are read, no event's text: a million events take less than a second. It must not judge or
+//! print: what the numbers mean is for whoever shows them.
+
+mod fold;
+mod label;
+
+pub use label::operation_label;
+
+use crate::counted::Counted;
+use crate::{Journal, StoreError};
+use backstop_core::{Outcome, Reason, SafeText, Timestamp};
+use fold::{Fold, Told};
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+
+/// How many operations are told apart.
+const OPERATIONS_MAX: usize = 10_000;
+/// How many operations are listed; the others are added up.
+const OPERATIONS_LISTED_MAX: usize = 50;
+
+/// What is counted. The default counts everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StatsFilter {
+    /// Events that were recorded, and runs that began, at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only runs whose operation contains this, whatever the case of its ASCII letters.
+    pub operation_contains: Option<String>,
+    /// Runs of these surfaces are not counted.
+    pub surfaces_left_out: Vec<String>,
+}
+
+/// Numbers that add up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Attempts that ended, lost ones included.
+    pub attempts: u64,
+    /// Those that succeeded.
+    pub succeeded: u64,
+    /// Those of which nobody knows how they ended.
+    pub lost: u64,
+    /// Errors that were classified.
+    pub errors: u64,
+    /// Recoveries that were tried, each with an attempt.
+    pub retried: u64,
+    /// Those that helped.
+    pub cured: u64,
+    /// How long attempts took that failed.
+    pub failed_ms: u64,
+    /// How long all attempts took.
+    pub attempts_ms: u64,
+    /// How long was waited before trying again.
+    pub waited_ms: u64,
+    /// How long was waited for guards.
+    pub guard_ms: u64,
+}
+
+impl Counts {
+    /// Attempts that did not succeed.
+    pub fn failed(&self) -> u64 {
+        self.attempts.saturating_sub(self.succeeded)
+    }
+
+    /// Adds the other one.
+    pub fn add(&mut self, other: &Counts) {
+        let pairs = [
+            (&mut self.attempts, other.attempts),
+            (&mut self.succeeded, other.succeeded),
+            (&mut self.lost, other.lost),
+            (&mut self.errors, other.errors),
+            (&mut self.retried, other.retried),
+            (&mut self.cured, other.cured),
+            (&mut self.failed_ms, other.failed_ms),
+            (&mut self.attempts_ms, other.attempts_ms),
+            (&mut self.waited_ms, other.waited_ms),
+            (&mut self.guard_ms, other.guard_ms),
+        ];
+        for (sum, more) in pairs {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+/// What a journal adds up to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// How many runs ended like this, in the order of [`Outcome`]; those that never happened are left out.
+    pub runs: Vec<(Outcome, u64)>,
+    /// How many runs go on or are halted.
+    pub runs_open: u64,
+    /// All of it.
+    pub total: Counts,
+    /// What went wrong, most frequent first. Waits and retries belong to the error before them.
+    pub reasons: Vec<(Reason, Counts)>,
+    /// The program and its first word, those with the most lost time first.
+    pub operations: Vec<(SafeText, Counts)>,
+    /// How many operations are not listed.
+    pub operations_left_out: u64,
+    /// By day in UTC, oldest first, each by its first moment.
+    pub days: Vec<(Timestamp, Counts)>,
+}
+
+/// A run, as far as its events need it.
+struct Owner {
+    n: i64,
+    operation: u32,
+}
+
+impl Journal {
+    /// Adds everything up.
+    pub fn stats(&self, filter: &StatsFilter) -> Result<Stats, StoreError> {
+        self.db.read(|conn| {
+            // Both questions see one moment, whoever writes meanwhile.
+            let moment = conn.unchecked_transaction()?;
+            let mut stats = Stats::default();
+            let mut labels = label::Labels::new(OPERATIONS_MAX);
+            let owners = runs(&moment, filter, &mut stats, &mut labels)?;
+            let fold = events(&moment, filter, &owners, labels.len())?;
+            fold.into_stats(&mut stats, labels, OPERATIONS_LISTED_MAX);
+            Ok(stats)
+        })
+    }
+}
+
+/// Counts the runs, and tells whose events are whose.
+fn runs(
+    conn: &Connection,
+    filter: &StatsFilter,
+    stats: &mut Stats,
+    labels: &mut label::Labels,
+) -> rusqlite::Result<Vec<Owner>> {
+    let since = filter.since.map_or(i64::MIN, Timestamp::as_millis);
+    let contains = filter.operation_contains.as_ref().map(|text| text.to_ascii_lowercase());
+    let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
+    let mut owners = Vec::new();
+    let mut statement =
+        conn.prepare("SELECT n, started_at, surface, operation, outcome FROM runs ORDER BY n")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let operation = row.get_ref(3)?.as_str_or_null()?.unwrap_or_default();
+        let surface = row.get_ref(2)?.as_str()?;
+        let unwanted = contains.as_ref().is_some_and(|c| !operation.to_ascii_lowercase().contains(c));
+        if unwanted || filter.surfaces_left_out.iter().any(|left| left == surface) {
+            continue;
+        }
+        owners.push(Owner { n: row.get(0)?, operation: labels.of(operation) });
+        if row.get::<_, i64>(1)? < since {
+            continue;
+        }
+        match row.get_ref(4)?.as_str_or_null()? {
+            None => stats.runs_open += 1,
+            Some(outcome) => match outcomes.get_mut(outcome) {
+                Some(count) => *count += 1,
+                None => drop(outcomes.insert(outcome.to_owned(), 1)),
+            },
+        }
+    }
+    stats.runs = OUTCOMES
+        .into_iter()
+        .filter_map(|outcome| Some((outcome, outcomes.get(outcome.name()).copied()?)))
+        .collect();
+    Ok(owners)
+}
+
+const OUTCOMES: [Outcome; 7] = [
+    Outcome::Done,
+    Outcome::Failed,
+    Outcome::Partial,
+    Outcome::Deferred,
+    Outcome::Unconfirmed,
+    Outcome::Interrupted,
+    Outcome::Lost,
+];
+
+/// Adds the events up, run by run.
+fn events(
+    conn: &Connection,
+    filter: &StatsFilter,
+    owners: &[Owner],
+    operations: usize,
+) -> rusqlite::Result<Fold> {
+    let since = filter.since.map_or(i64::MIN, Timestamp::as_millis);
+    let mut fold = Fold::new(since, operations);
+    let mut owners = owners.iter().peekable();
+    let mut current: Option<i64> = None;
+    let mut statement = conn.prepare(
+        "SELECT run, at, counted, reason, ok, ms FROM events INDEXED BY events_counted \
+         WHERE counted IS NOT NULL ORDER BY run, seq",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let run: i64 = row.get(0)?;
+        if current != Some(run) {
+            // Both lists are in the order of runs. Whose run is not wanted is passed over.
+            while owners.next_if(|owner| owner.n < run).is_some() {}
+            let Some(owner) = owners.next_if(|owner| owner.n == run) else {
+                current = None;
+                continue;
+            };
+            current = Some(run);
+            fold.begin(owner.operation);
+        }
+        // What a newer version counts and this one does not know is not counted.
+        let Some(counted) = Counted::from_number(row.get(2)?) else { continue };
+        let reason = match row.get_ref(3)?.as_str_or_null()? {
+            Some(_) => Some(crate::summary::worded(row, 3, Reason::from_code)?),
+            None => None,
+        };
+        fold.event(Told {
+            at: row.get(1)?,
+            counted,
+            reason,
+            ok: row.get(4)?,
+            ms: row.get::<_, Option<i64>>(5)?.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0),
+        });
+    }
+    Ok(fold)
+}
