@@ -19,7 +19,6 @@ mod files;
 mod glob;
 mod guard;
 mod limits;
-#[cfg_attr(not(test), expect(dead_code, reason = "`exec` is to call it"))]
 mod otel;
 mod reference;
 mod rules;

@@ -335,6 +335,14 @@ impl ExecJournal {
         self.attempt_at.store(context::now().as_millis(), Ordering::SeqCst);
     }
 
+    /// All that was recorded of this run.
+    pub(super) fn events(&self) -> Vec<Event> {
+        match &*self.state() {
+            State::Open(run) => run.journal().load(run.id()).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether there is a story to tell.
     pub(super) fn is_recorded(&self) -> bool {
         matches!(&*self.state(), State::Open(_))

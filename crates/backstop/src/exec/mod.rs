@@ -171,6 +171,11 @@ pub(crate) fn go(args: &Exec, context: &Arc<Context>, argv: &[OsString]) -> Resu
             Some("change something before it is tried again; with --budget NAME it would be stopped here"),
         );
     }
+    if context.config.otel().is_some()
+        && let Err(error) = crate::otel::export(&context.config, &journal.events())
+    {
+        terminal::warn(&error.to_string(), Some(error.hint()));
+    }
     code_of(args, code)
 }
 

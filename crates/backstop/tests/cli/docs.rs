@@ -195,6 +195,14 @@ fn outputs_fit_their_schemas() {
     fits(&schema("clean"), &say(&["clean", "--json"]), "clean");
     fits(&schema("clean"), &say(&["clean", "--quarantine", "--json"]), "clean");
     fits(&schema("doctor"), &say(&["doctor", "--json"]), "doctor");
+    let ingest = ["guard", "ingest", "openai", "--headers", "-", "--status", "429", "--json"];
+    fits(&schema("guard"), &project.run(&ingest).stdin("retry-after: 60").go().code(75).json(), "guard");
+    fits(&schema("guard"), &say(&["guard", "check", "groq", "--json"]), "guard");
+    project.exec(&["--provider", "npm", "--attempts", "1"], failed).go().code(1);
+    fits(&schema("guard-status"), &say(&["guard", "status", "--json"]), "guard status");
+    project.run(&["budget", "set", "night", "5", "--per", "day"]).go().code(0);
+    project.exec(&["--budget", "night"], done).go().code(0);
+    fits(&schema("budget"), &say(&["budget", "status", "--json"]), "budget");
     project.file("backstop.toml", "[exec]\ntimout = 3\n");
     fits(
         &schema("config-check"),

@@ -339,3 +339,113 @@ fn sixteen_clients_share_one_limit() {
     );
     assert!(counts.iter().all(|(sent, _)| *sent <= LIMIT + CLIENTS), "{counts:?}");
 }
+
+#[test]
+fn a_run_is_exported_where_that_is_switched_on() {
+    use std::io::{Read, Write};
+    let project = Project::new("otel");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let collector = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut text = String::new();
+        let mut buffer = [0; 4096];
+        // Until the body has come: its length is announced.
+        loop {
+            let read = stream.read(&mut buffer).unwrap();
+            text.push_str(&String::from_utf8_lossy(&buffer[..read]));
+            let length = text
+                .to_ascii_lowercase()
+                .split("content-length: ")
+                .nth(1)
+                .and_then(|t| t.split("\r\n").next()?.parse::<usize>().ok());
+            let body = text.split_once("\r\n\r\n").map(|(_, body)| body.len());
+            if length.zip(body).is_some_and(|(length, body)| body >= length) || read == 0 {
+                break;
+            }
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").unwrap();
+        text
+    });
+    let script = format!("[ $BACKSTOP_ATTEMPT -gt 1 ] || {{ echo {RESET}; exit 1; }}");
+    project.exec(&[], &script).env("BACKSTOP_OTEL_ENDPOINT", &endpoint).go().code(0);
+    let request = collector.join().unwrap();
+    assert!(request.starts_with("POST /v1/traces "), "{request}");
+    let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
+    assert_eq!(spans.len(), 3, "the run and two attempts");
+    // A collector that is not there is a warning, never another exit code.
+    let gone = project.exec(&[], "exit 3").env("BACKSTOP_OTEL_ENDPOINT", &endpoint).go().code(3);
+    assert_eq!(gone.stderr().matches("warning:").count(), 1, "{}", gone.stderr());
+}
+
+#[test]
+fn writers_that_are_killed_lose_nothing_that_was_acknowledged() {
+    let project = Project::new("guard-killed");
+    let mut acknowledged = 0;
+    for round in 0..30u64 {
+        let mut children: Vec<_> = (0..4)
+            .map(|_| {
+                let mut child =
+                    project.run(&["guard", "ingest", "shared", "--headers", "-"]).command().spawn().unwrap();
+                std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"retry-after: 600").unwrap();
+                child
+            })
+            .collect();
+        // Somewhere on their way, a different place in every round.
+        std::thread::sleep(std::time::Duration::from_millis(round % 15));
+        children.iter_mut().take(2).for_each(|child| child.kill().unwrap());
+        for child in children {
+            acknowledged += u64::from(child.wait_with_output().unwrap().status.code() == Some(75));
+        }
+    }
+    let status = project.run(&["guard", "status", "--json"]).go().code(0);
+    assert_eq!(status.stderr(), "");
+    let answers = status.json()["guards"][0]["answers"].as_u64().unwrap();
+    assert!(answers >= acknowledged && acknowledged >= 60, "{answers} kept, {acknowledged} acknowledged");
+}
+
+#[test]
+fn a_clock_that_jumps_holds_no_guard_closed_for_longer() {
+    let project = Project::new("guard-clock");
+    project.run(&["guard", "ingest", "openai", "--headers", "-"]).stdin("retry-after: 60").go().code(75);
+    let days = 10 * 24 * 3600 * 1000i64;
+    let check = |jump: i64| {
+        project
+            .run(&["guard", "check", "openai", "--json"])
+            .env("BACKSTOP_CLOCK_JUMP", &format!("0:{jump}"))
+            .go()
+    };
+    assert!(check(-days).code(75).json()["wait_seconds"].as_f64().unwrap() <= 60.0);
+    assert_eq!(check(days).code(0).json()["decision"], "open");
+}
+
+#[test]
+fn budgets_are_for_a_run_a_task_or_a_day() {
+    let project = Project::new("budget-scopes");
+    project.run(&["budget", "set", "each-task", "1", "--per", "task"]).go().code(0);
+    project.run(&["budget", "set", "each-run", "1", "--per", "run"]).go().code(0);
+    let task = |task: &str, code: i32| {
+        project.exec(&["--budget", "each-task", "--task", task], "exit 0").go().code(code);
+    };
+    task("a", 0);
+    task("b", 0);
+    task("a", 125);
+    project.exec(&["--budget", "each-run"], "exit 0").go().code(0);
+    // A run of its own has a budget of its own; the attempts of one run share it.
+    let json = project
+        .exec(&["--budget", "each-run", "--json"], &format!("echo {RESET}; exit 1"))
+        .go()
+        .code(125)
+        .json();
+    assert_eq!((json["attempts"].as_u64(), json["reason"].as_str()), (Some(2), Some("budget_exhausted")));
+    let day = (24 * 3600 * 1000i64).to_string();
+    project.run(&["budget", "set", "each-day", "1", "--per", "day"]).go().code(0);
+    project.exec(&["--budget", "each-day"], "exit 0").go().code(0);
+    project.exec(&["--budget", "each-day"], "exit 0").go().code(125);
+    project
+        .exec(&["--budget", "each-day"], "exit 0")
+        .env("BACKSTOP_CLOCK_JUMP", &format!("0:{day}"))
+        .go()
+        .code(0);
+}
