@@ -39,7 +39,7 @@ fn fault(text: &SafeText) -> Box<Fault> {
         text: text.clone(),
         stream: None,
     });
-    fault.facts.provider = Some("registry.npmjs.org".into());
+    fault.facts.provider = Some("packages.example".into());
     Box::new(fault)
 }
 
