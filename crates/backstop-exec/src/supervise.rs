@@ -276,13 +276,15 @@ impl<'s> Supervision<'s> {
     fn kill_all(&mut self) {
         let mut empty = 0;
         for _ in 0..KILL_ROUNDS_MAX {
+            let met = self.tree.strike();
             // What is stopped cannot fork away while the others are killed.
             if !self.tree.signal(Signal::STOP).is_empty() {
                 self.tree.signal(Signal::KILL);
             }
             self.reap();
+            // Somebody who is gone already may have left a child that has not come to us yet.
             let alive = self.tree.alive();
-            empty = if alive.is_empty() { empty + 1 } else { 0 };
+            empty = if alive.is_empty() && !met { empty + 1 } else { 0 };
             if empty == EMPTY_LOOKS {
                 return;
             }
@@ -327,7 +329,12 @@ impl<'s> Supervision<'s> {
             return;
         }
         let mut alive = self.tree.alive();
-        if alive.is_empty() {
+        // Two looks: whoever forks and ends at once is seen by one of them.
+        if alive.is_empty() && self.cause != Cause::Itself {
+            std::thread::sleep(Duration::from_millis(2));
+            alive = self.tree.alive();
+        }
+        if alive.is_empty() && self.cause == Cause::Itself {
             return;
         }
         self.left_behind = names(&alive);

@@ -184,6 +184,25 @@ impl Tree {
         self.exclusive || (!self.marks.is_empty() && self.marks.iter().all(|(n, v)| has_variable(pid, n, v)))
     }
 
+    /// Kills what hangs on us right now, without looking twice: for those who fork faster than anybody looks. Gives
+    /// whether there was anybody, alive or just gone.
+    pub(crate) fn strike(&self) -> bool {
+        let mut met = false;
+        for raw in children(std::process::id()) {
+            if raw != self.root && !self.is_ours(raw) {
+                continue;
+            }
+            if let Some(found) = pid(raw) {
+                let _ = rustix::process::kill_process(found, Signal::KILL);
+            }
+            met |= raw != self.root;
+            if raw != self.root {
+                reap(raw);
+            }
+        }
+        met
+    }
+
     /// Sends a signal to all of it; gives how many there were.
     pub(crate) fn signal(&self, signal: Signal) -> Vec<u32> {
         if let Some(group) = self.group {

@@ -188,3 +188,26 @@ fn a_run_inside_a_killed_one_does_not_end_itself() {
     until("the inner one ends by itself", || !project.read("over").is_empty());
     assert!(project.read("said").contains("inner"), "{}", project.read("said"));
 }
+
+#[test]
+fn a_chain_that_forks_faster_than_it_is_looked_for_is_ended() {
+    let project = Project::new("orphans-chain");
+    let token = format!("chain-{}", std::process::id());
+    // Every link ignores TERM, forks and ends at once: no list of processes is ever true.
+    project.file(
+        "chain.py",
+        "import os, signal, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nend = time.time() + 60\n\
+         while time.time() < end:\n    if os.fork(): os._exit(0)\n    time.sleep(0.0005)\n",
+    );
+    let script = format!("python3 chain.py {token}; sleep 600");
+    project.exec(&["--timeout", "800ms", "--attempts", "1"], &script).go().code(124);
+    let alive = || {
+        let pids = std::fs::read_dir("/proc").unwrap().flatten().map(|e| e.path());
+        pids.filter(|p| {
+            std::fs::read_to_string(p.join("cmdline"))
+                .is_ok_and(|c| c.contains("chain.py") && c.contains(&token))
+        })
+        .count()
+    };
+    assert_eq!(alive(), 0);
+}

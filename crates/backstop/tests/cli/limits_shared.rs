@@ -297,7 +297,7 @@ fn server(
 fn sixteen_clients_share_one_limit() {
     const CLIENTS: usize = 16;
     const LIMIT: usize = 20;
-    const WINDOWS: usize = 3;
+    const WINDOWS: usize = 4;
     let project = Project::new("guard-server");
     let window = std::time::Duration::from_secs(5);
     let began = std::time::Instant::now();
