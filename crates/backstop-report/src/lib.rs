@@ -28,7 +28,7 @@ mod style;
 mod table;
 mod tool;
 
-pub use drift::{DriftReport, DriftRow, UnknownShare, drift, drift_json, rule_stub};
+pub use drift::{DriftReport, DriftRow, drift, drift_json, rule_stub};
 pub use fault::{fault, fault_json, success, summary};
 pub use guidance::{GuidanceContext, retry_guidance, user_actions};
 pub use json::{JSON_SCHEMA, to_json};
@@ -44,7 +44,7 @@ pub use run::{
     AttemptStory, Ending, Entry, RunRow, RunStory, attempt_failed, done, duration, event_emit, event_gdd,
     event_line, gave_up, retrying, runs_table, story, story_command, story_json, story_markdown,
 };
-pub use stats::{SignatureRow, StatsBy, StatsReport, Tally, stats, stats_by, stats_json, stats_prometheus};
+pub use stats::{SignatureRow, StatsBy, StatsReport, stats, stats_by, stats_json, stats_prometheus};
 pub use style::Style;
 pub use table::table;
 pub use tool::{

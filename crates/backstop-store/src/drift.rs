@@ -5,7 +5,7 @@
 
 use crate::counted::Counted;
 use crate::{Journal, StoreError};
-use backstop_core::{EventKind, Reason, RunId, SafeText, Timestamp, signature};
+use backstop_core::{EventKind, Reason, RunId, SafeText, Share, Timestamp, signature};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,24 +25,6 @@ pub const SPIKE_PAST_MIN: u64 = 10;
 const SPIKE_TIMES: u64 = 2;
 /// And by at least so many points of a hundred.
 const SPIKE_POINTS: u64 = 10;
-
-/// Errors, and how many of them nobody knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Share {
-    /// Errors that were classified as `unknown`.
-    pub unknown: u64,
-    /// All errors that were classified.
-    pub errors: u64,
-}
-
-impl Share {
-    /// In percent; nothing of nothing is 0.
-    pub fn percent(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
-        let of = |n: u64| n as f64;
-        if self.errors == 0 { 0.0 } else { 100.0 * of(self.unknown) / of(self.errors) }
-    }
-}
 
 /// Messages that nobody knows and that are alike.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use crate::row::event;
 use crate::summary::{COLUMNS, RunRow, RunSummary, read, text};
 use crate::{Journal, StoreError};
-use backstop_core::{Event, EventKind, Outcome, Reason, RunId, Timestamp};
+use backstop_core::{Event, EventKind, Outcome, Reason, Recent, RunId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 
@@ -63,15 +63,6 @@ impl Default for EventFilter {
     fn default() -> Self {
         Self { run: None, since: None, reason: None, kind: None, after: None, limit: 1000, newest: false }
     }
-}
-
-/// How much was tried lately, in this project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RecentAttempts {
-    /// All attempts.
-    pub attempts: u64,
-    /// Those that were not the first of their operation.
-    pub retries: u64,
 }
 
 impl Journal {
@@ -164,7 +155,7 @@ impl Journal {
 
     /// How many attempts, and how many of them retries, began from `since` until now: for the retry budget. What a
     /// clock that was ahead has recorded for later does not count.
-    pub fn recent_attempts(&self, since: Timestamp) -> Result<RecentAttempts, StoreError> {
+    pub fn recent_attempts(&self, since: Timestamp) -> Result<Recent, StoreError> {
         let now = self.now();
         self.db.read(|conn| {
             let (attempts, retries): (i64, i64) = conn.query_row(
@@ -173,7 +164,7 @@ impl Journal {
                 [since.as_millis(), now.as_millis()],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )?;
-            Ok(RecentAttempts { attempts: attempts.cast_unsigned(), retries: retries.cast_unsigned() })
+            Ok(Recent { attempts: attempts.cast_unsigned(), retries: retries.cast_unsigned() })
         })
     }
 

@@ -7,6 +7,7 @@ use crate::{environment, terminal};
 use backstop_core::{Redactor, RunId, Timestamp};
 use backstop_exec::tree::Process;
 use backstop_store::{Host, Journal, StateFolder, StoreError, UserStore};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -37,11 +38,7 @@ impl Context {
         };
         let config = config::load(&around, flags, &is_trusted)?;
         let redactor = Arc::new(terminal::redactor_knowing(&config.redact_env()));
-        let log_format = log_format.unwrap_or_else(|| match config.log_format() {
-            config::LogFormat::Human => LogFormat::Human,
-            config::LogFormat::Json => LogFormat::Json,
-            config::LogFormat::Emit => LogFormat::Emit,
-        });
+        let log_format = log_format.unwrap_or_else(|| config.log_format());
         Ok(Self { config, project, redactor, log_format, state_root })
     }
 
@@ -164,6 +161,11 @@ fn clock_jump() -> i64 {
 #[cfg(not(debug_assertions))]
 fn clock_jump() -> i64 {
     0
+}
+
+/// A number that nobody else has: what run ids are made of.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// This process, as the store knows it.

@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::error::{CliError, DONE, FAILED};
 use crate::{runs, terminal};
 use backstop_core::SafeText;
-use backstop_report::{DriftReport, DriftRow, UnknownShare, to_json};
-use backstop_store::{Share, UnknownGroup};
+use backstop_report::{DriftReport, DriftRow, to_json};
+use backstop_store::UnknownGroup;
 
 /// Gives the exit code: with `--check`, a spike is a failure.
 pub(crate) fn run(args: &Drift, log_format: Option<LogFormat>) -> Result<u8, CliError> {
@@ -19,8 +19,8 @@ pub(crate) fn run(args: &Drift, log_format: Option<LogFormat>) -> Result<u8, Cli
     let shown = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let report = DriftReport {
         since,
-        recent: share(found.recent),
-        before: share(found.before),
+        recent: found.recent,
+        before: found.before,
         spike: found.is_spike(),
         groups_left_out: found.groups.len().saturating_sub(shown) as u64,
         groups: found.groups.into_iter().take(shown).map(row).collect(),
@@ -32,10 +32,6 @@ pub(crate) fn run(args: &Drift, log_format: Option<LogFormat>) -> Result<u8, Cli
         backstop_report::drift(&report, terminal::stdout_style())
     })?;
     Ok(if args.check && report.spike { FAILED } else { DONE })
-}
-
-fn share(share: Share) -> UnknownShare {
-    UnknownShare { unknown: share.unknown, errors: share.errors }
 }
 
 fn row(group: UnknownGroup) -> DriftRow {

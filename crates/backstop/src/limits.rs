@@ -5,7 +5,6 @@ use crate::error::CliError;
 use crate::terminal;
 use backstop_core::{EventKind, Outcome, SafeText};
 use backstop_store::{LimitStore, RunHeader, StoreError};
-use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Opens the shared limits. A damaged file is set aside: what it knew is lost, which means open guards and one warning.
 pub(crate) fn open(context: &Context) -> Result<LimitStore, CliError> {
@@ -36,11 +35,10 @@ pub(crate) fn record_override(
 ) -> Result<(), CliError> {
     let journal = context.journal()?;
     let (caller, session) = context::caller_and_session();
-    let random = RandomState::new().build_hasher().finish();
     let header = RunHeader {
         session: session.map(SafeText::new),
         caller: caller.clone().map(SafeText::new),
-        ..RunHeader::new(surface, context::host(), random)
+        ..RunHeader::new(surface, context::host(), context::random())
     };
     let events = vec![
         EventKind::RunStarted { operation: SafeText::new(what), folder: None, profile: None, parent: None },

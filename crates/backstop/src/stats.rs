@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::{runs, terminal};
 use backstop_core::SafeText;
-use backstop_report::{SignatureRow, StatsBy, StatsReport, Tally, to_json};
-use backstop_store::{Counts, Experience, LimitStore, StatsFilter};
+use backstop_report::{SignatureRow, StatsBy, StatsReport, to_json};
+use backstop_store::{Experience, LimitStore, StatsFilter};
 
 /// Surfaces that record what a person overrides, and no work.
 const NO_WORK: [&str; 2] = ["guard", "budget"];
@@ -29,11 +29,11 @@ pub(crate) fn run(args: &Stats, log_format: Option<LogFormat>) -> Result<(), Cli
         since,
         runs: found.runs,
         runs_open: found.runs_open,
-        total: tally(&found.total),
-        reasons: found.reasons.iter().map(|(reason, counts)| (*reason, tally(counts))).collect(),
-        operations: found.operations.iter().map(|(name, counts)| (name.clone(), tally(counts))).collect(),
+        total: found.total,
+        reasons: found.reasons,
+        operations: found.operations,
         operations_left_out: found.operations_left_out,
-        days: found.days.iter().map(|(day, counts)| (*day, tally(counts))).collect(),
+        days: found.days,
         signatures: signatures(&context),
     };
     let style = terminal::stdout_style();
@@ -55,21 +55,6 @@ fn chosen(by: By) -> StatsBy {
         By::Class => StatsBy::Class,
         By::Operation => StatsBy::Operation,
         By::Day => StatsBy::Day,
-    }
-}
-
-fn tally(counts: &Counts) -> Tally {
-    Tally {
-        attempts: counts.attempts,
-        succeeded: counts.succeeded,
-        lost: counts.lost,
-        errors: counts.errors,
-        retried: counts.retried,
-        cured: counts.cured,
-        failed_ms: counts.failed_ms,
-        attempts_ms: counts.attempts_ms,
-        waited_ms: counts.waited_ms,
-        guard_ms: counts.guard_ms,
     }
 }
 

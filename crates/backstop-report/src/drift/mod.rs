@@ -10,22 +10,13 @@ use crate::list::count;
 use crate::run::date;
 use crate::stats::percent;
 use crate::{JSON_SCHEMA, Style};
-use backstop_core::{RunId, SafeText, Timestamp};
+use backstop_core::{RunId, SafeText, Share, Timestamp};
 use serde_json::{Value, json};
 
 /// How much of a message is shown.
 const MESSAGE_CHARS_MAX: usize = 160;
 /// How much of an operation is shown.
 const OPERATION_CHARS_MAX: usize = 60;
-
-/// Errors, and how many of them nobody knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct UnknownShare {
-    /// Those that nobody knows.
-    pub unknown: u64,
-    /// All of them.
-    pub errors: u64,
-}
 
 /// Messages that nobody knows and that are alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +43,9 @@ pub struct DriftReport {
     /// From when on.
     pub since: Timestamp,
     /// The last day.
-    pub recent: UnknownShare,
+    pub recent: Share,
     /// The days before.
-    pub before: UnknownShare,
+    pub before: Share,
     /// Whether the last day has many more of them than the days before.
     pub spike: bool,
     /// Alike ones together, most frequent first.
@@ -65,15 +56,9 @@ pub struct DriftReport {
     pub ungrouped: u64,
 }
 
-impl UnknownShare {
-    fn words(self) -> String {
-        format!(
-            "{} of {} ({})",
-            self.unknown,
-            count(self.errors, "error", "errors"),
-            percent(self.unknown, self.errors)
-        )
-    }
+fn share(share: Share) -> String {
+    let errors = count(share.errors, "error", "errors");
+    format!("{} of {errors} ({})", share.unknown, percent(share.unknown, share.errors))
 }
 
 /// The id that the rule of a row gets, unless its person has a better one.
@@ -93,8 +78,8 @@ pub fn drift(report: &DriftReport, style: Style) -> String {
     }
     let shares = format!(
         "unknown: {} in the last day, {} before, since {since}\n",
-        report.recent.words(),
-        report.before.words()
+        share(report.recent),
+        share(report.before)
     );
     let mut out = style.strong(shares.trim_end()) + "\n";
     if report.spike {
@@ -143,7 +128,7 @@ fn group(row: &DriftRow, style: Style) -> String {
 
 /// The same, for other programs.
 pub fn drift_json(report: &DriftReport) -> Value {
-    let share = |share: UnknownShare| json!({ "unknown": share.unknown, "errors": share.errors });
+    let share = |share: Share| json!({ "unknown": share.unknown, "errors": share.errors });
     let row = |row: &DriftRow| {
         json!({
             "signature": row.signature, "count": row.count, "first_at": row.first, "last_at": row.last,
@@ -177,8 +162,8 @@ mod tests {
     fn report(groups: Vec<DriftRow>) -> DriftReport {
         DriftReport {
             since: Timestamp::from_millis(1_757_000_000_000),
-            recent: UnknownShare { unknown: 7, errors: 20 },
-            before: UnknownShare { unknown: 1, errors: 90 },
+            recent: Share { unknown: 7, errors: 20 },
+            before: Share { unknown: 1, errors: 90 },
             spike: true,
             groups,
             groups_left_out: 1,

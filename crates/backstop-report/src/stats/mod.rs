@@ -15,7 +15,7 @@ pub use rows::stats_by;
 pub use stats_json::stats_json;
 
 use crate::run::duration;
-use backstop_core::{Class, Outcome, Reason, SafeText, Timestamp};
+use backstop_core::{Class, Counts, Outcome, Reason, SafeText, Timestamp};
 use std::time::Duration;
 
 /// What tables are made by.
@@ -29,54 +29,6 @@ pub enum StatsBy {
     Operation,
     /// By day, in UTC.
     Day,
-}
-
-/// Numbers that add up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Attempts that ended, lost ones included.
-    pub attempts: u64,
-    /// Those that succeeded.
-    pub succeeded: u64,
-    /// Those of which nobody knows how they ended.
-    pub lost: u64,
-    /// Errors that were classified.
-    pub errors: u64,
-    /// Recoveries that were tried.
-    pub retried: u64,
-    /// Those that helped.
-    pub cured: u64,
-    /// How long attempts took that failed, in milliseconds.
-    pub failed_ms: u64,
-    /// How long all attempts took, in milliseconds.
-    pub attempts_ms: u64,
-    /// How long was waited before trying again, in milliseconds.
-    pub waited_ms: u64,
-    /// How long was waited for guards, in milliseconds.
-    pub guard_ms: u64,
-}
-
-impl Tally {
-    fn failed(&self) -> u64 {
-        self.attempts.saturating_sub(self.succeeded)
-    }
-
-    fn lost_ms(&self) -> u64 {
-        self.failed_ms.saturating_add(self.waited_ms).saturating_add(self.guard_ms)
-    }
-
-    fn add(&mut self, other: &Tally) {
-        self.attempts += other.attempts;
-        self.succeeded += other.succeeded;
-        self.lost += other.lost;
-        self.errors += other.errors;
-        self.retried += other.retried;
-        self.cured += other.cured;
-        self.failed_ms = self.failed_ms.saturating_add(other.failed_ms);
-        self.attempts_ms = self.attempts_ms.saturating_add(other.attempts_ms);
-        self.waited_ms = self.waited_ms.saturating_add(other.waited_ms);
-        self.guard_ms = self.guard_ms.saturating_add(other.guard_ms);
-    }
 }
 
 /// What is known of one signature of a fault.
@@ -106,15 +58,15 @@ pub struct StatsReport {
     /// How many runs go on or are halted.
     pub runs_open: u64,
     /// All of it.
-    pub total: Tally,
+    pub total: Counts,
     /// By reason, most frequent first.
-    pub reasons: Vec<(Reason, Tally)>,
+    pub reasons: Vec<(Reason, Counts)>,
     /// By program and first word, those with the most lost time first.
-    pub operations: Vec<(SafeText, Tally)>,
+    pub operations: Vec<(SafeText, Counts)>,
     /// How many operations are not listed.
     pub operations_left_out: u64,
     /// By day in UTC, oldest first.
-    pub days: Vec<(Timestamp, Tally)>,
+    pub days: Vec<(Timestamp, Counts)>,
     /// The most frequent signatures of all of the user's projects, most seen first.
     pub signatures: Vec<SignatureRow>,
 }
@@ -126,11 +78,11 @@ impl StatsReport {
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.runs_in_all() == 0 && self.total == Tally::default()
+        self.runs_in_all() == 0 && self.total == Counts::default()
     }
 
-    fn classes(&self) -> Vec<(Class, Tally)> {
-        let mut classes: Vec<(Class, Tally)> = Vec::new();
+    fn classes(&self) -> Vec<(Class, Counts)> {
+        let mut classes: Vec<(Class, Counts)> = Vec::new();
         for (reason, tally) in &self.reasons {
             match classes.iter_mut().find(|(class, _)| *class == reason.class()) {
                 Some((_, sum)) => sum.add(tally),

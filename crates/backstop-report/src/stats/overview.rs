@@ -1,9 +1,10 @@
 //! The ten lines.
 
-use super::{StatsReport, Tally, percent, took};
+use super::{StatsReport, percent, took};
 use crate::Style;
 use crate::list::count;
 use crate::run::date;
+use backstop_core::Counts;
 use std::cmp::Reverse;
 
 /// How many rows of each kind are shown.
@@ -29,7 +30,7 @@ pub fn stats(report: &StatsReport, style: Style) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-fn lost(total: &Tally) -> String {
+fn lost(total: &Counts) -> String {
     if total.lost_ms() == 0 {
         return "no time was lost: nothing failed, and nothing had to wait".to_owned();
     }
@@ -53,7 +54,7 @@ fn runs(report: &StatsReport) -> String {
     format!("{}{since}{list}", count(report.runs_in_all(), "run", "runs"))
 }
 
-fn tries(total: &Tally, style: Style) -> String {
+fn tries(total: &Counts, style: Style) -> String {
     let mut parts = vec![match total.attempts {
         0 => "no attempt has ended".to_owned(),
         attempts => {
@@ -78,7 +79,7 @@ fn cured(cured: u64, retried: u64) -> String {
 fn by_reason(report: &StatsReport) -> Vec<String> {
     let mut reasons = report.reasons.clone();
     reasons.sort_by_key(|(_, tally)| Reverse((tally.lost_ms(), tally.errors)));
-    let row = |name: String, tally: &Tally| {
+    let row = |name: String, tally: &Counts| {
         let mut line =
             vec![name, took(tally.lost_ms()), format!("seen {}", count(tally.errors, "time", "times"))];
         if tally.retried > 0 {
@@ -93,7 +94,7 @@ fn by_reason(report: &StatsReport) -> Vec<String> {
 fn by_operation(report: &StatsReport, style: Style) -> Vec<String> {
     let troubled: Vec<_> =
         report.operations.iter().filter(|(_, t)| t.lost_ms() > 0 || t.failed() > 0).collect();
-    let row = |(name, tally): &&(backstop_core::SafeText, Tally)| {
+    let row = |(name, tally): &&(backstop_core::SafeText, Counts)| {
         let failed = format!(
             "{} of {} failed ({})",
             tally.failed(),

@@ -2,7 +2,8 @@
 //!
 //! Only what the journal counts. A counter goes back when old runs are removed, which Prometheus takes for a restart.
 
-use super::{StatsReport, Tally};
+use super::StatsReport;
+use backstop_core::Counts;
 use std::fmt::Write as _;
 
 /// The counters, each with its help and type.
@@ -50,7 +51,7 @@ pub fn stats_prometheus(report: &StatsReport) -> String {
 }
 
 /// The attempts of operations that are not listed.
-fn others(report: &StatsReport) -> Tally {
+fn others(report: &StatsReport) -> Counts {
     let mut rest = report.total;
     for (_, tally) in &report.operations {
         rest.attempts = rest.attempts.saturating_sub(tally.attempts);

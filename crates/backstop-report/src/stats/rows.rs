@@ -1,7 +1,8 @@
 //! One table of sums.
 
-use super::{StatsBy, StatsReport, Tally, day, percent, stats, took};
+use super::{StatsBy, StatsReport, day, percent, stats, took};
 use crate::{Style, table};
+use backstop_core::Counts;
 
 /// How much of an operation is shown.
 const NAME_CHARS_MAX: usize = 60;
@@ -33,8 +34,8 @@ pub fn stats_by(report: &StatsReport, by: StatsBy, style: Style) -> String {
     format!("{}\n{body}{more}", style.strong(head))
 }
 
-fn of_errors<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Tally)>, total: &Tally) -> String {
-    let row = |(name, tally): (String, &Tally)| {
+fn of_errors<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Counts)>, total: &Counts) -> String {
+    let row = |(name, tally): (String, &Counts)| {
         vec![
             name,
             tally.errors.to_string(),
@@ -52,8 +53,8 @@ fn of_errors<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Tally)>, to
     table(&[name, "ERRORS", "SHARE", "RETRIED", "CURED", "FAILED FOR", "WAITED"], &rows)
 }
 
-fn of_attempts<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Tally)>) -> String {
-    let row = |(name, tally): (String, &Tally)| {
+fn of_attempts<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Counts)>) -> String {
+    let row = |(name, tally): (String, &Counts)| {
         vec![
             name,
             tally.attempts.to_string(),

@@ -1,19 +1,20 @@
 //! All sums, for other programs.
 
-use super::{StatsReport, Tally, day};
+use super::{StatsReport, day};
 use crate::JSON_SCHEMA;
+use backstop_core::Counts;
 use serde_json::{Map, Value, json};
 
 /// Everything, whatever tables people look at.
 pub fn stats_json(report: &StatsReport) -> Value {
     let runs: Map<String, Value> =
         report.runs.iter().map(|(outcome, count)| (outcome.name().to_owned(), (*count).into())).collect();
-    let named = |key: &str, name: Value, tally: &Tally| {
+    let named = |key: &str, name: Value, tally: &Counts| {
         let mut row = tally_json(tally);
         row[key] = name;
         row
     };
-    let reason = |(reason, tally): &(backstop_core::Reason, Tally)| {
+    let reason = |(reason, tally): &(backstop_core::Reason, Counts)| {
         let mut row = named("reason", reason.code().into(), tally);
         row["class"] = reason.class().name().into();
         row
@@ -36,7 +37,7 @@ pub fn stats_json(report: &StatsReport) -> Value {
     })
 }
 
-fn tally_json(tally: &Tally) -> Value {
+fn tally_json(tally: &Counts) -> Value {
     #[expect(clippy::cast_precision_loss, reason = "a share for people and plots")]
     let rate = (tally.attempts > 0).then(|| tally.failed() as f64 / tally.attempts as f64);
     json!({

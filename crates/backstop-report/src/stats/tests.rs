@@ -3,8 +3,8 @@
 use super::*;
 use crate::{Style, to_json};
 
-fn tally(attempts: u64, succeeded: u64, lost_ms: (u64, u64, u64)) -> Tally {
-    Tally {
+fn tally(attempts: u64, succeeded: u64, lost_ms: (u64, u64, u64)) -> Counts {
+    Counts {
         attempts,
         succeeded,
         errors: attempts - succeeded,
@@ -12,12 +12,12 @@ fn tally(attempts: u64, succeeded: u64, lost_ms: (u64, u64, u64)) -> Tally {
         attempts_ms: lost_ms.0 * 3,
         waited_ms: lost_ms.1,
         guard_ms: lost_ms.2,
-        ..Tally::default()
+        ..Counts::default()
     }
 }
 
-fn of_reason(errors: u64, retried: u64, cured: u64, failed_ms: u64, waited_ms: u64) -> Tally {
-    Tally { errors, retried, cured, failed_ms, waited_ms, ..Tally::default() }
+fn of_reason(errors: u64, retried: u64, cured: u64, failed_ms: u64, waited_ms: u64) -> Counts {
+    Counts { errors, retried, cured, failed_ms, waited_ms, ..Counts::default() }
 }
 
 fn report() -> StatsReport {
@@ -26,7 +26,7 @@ fn report() -> StatsReport {
         since: Some(at(1_759_395_200_000)),
         runs: vec![(Outcome::Done, 398), (Outcome::Failed, 9), (Outcome::Lost, 1)],
         runs_open: 1,
-        total: Tally { retried: 70, cured: 61, lost: 1, ..tally(540, 451, (7_500_000, 1_152_000, 720_000)) },
+        total: Counts { retried: 70, cured: 61, lost: 1, ..tally(540, 451, (7_500_000, 1_152_000, 720_000)) },
         reasons: vec![
             (Reason::NetworkTransient, of_reason(62, 60, 58, 900_000, 1_140_000)),
             (Reason::TestFailure, of_reason(20, 0, 0, 6_000_000, 0)),

@@ -10,7 +10,7 @@ pub use label::operation_label;
 
 use crate::counted::Counted;
 use crate::{Journal, StoreError};
-use backstop_core::{Outcome, Reason, SafeText, Timestamp};
+use backstop_core::{Counts, Outcome, Reason, SafeText, Timestamp};
 use fold::{Fold, Told};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -29,57 +29,6 @@ pub struct StatsFilter {
     pub operation_contains: Option<String>,
     /// Runs of these surfaces are not counted.
     pub surfaces_left_out: Vec<String>,
-}
-
-/// Numbers that add up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Attempts that ended, lost ones included.
-    pub attempts: u64,
-    /// Those that succeeded.
-    pub succeeded: u64,
-    /// Those of which nobody knows how they ended.
-    pub lost: u64,
-    /// Errors that were classified.
-    pub errors: u64,
-    /// Recoveries that were tried, each with an attempt.
-    pub retried: u64,
-    /// Those that helped.
-    pub cured: u64,
-    /// How long attempts took that failed.
-    pub failed_ms: u64,
-    /// How long all attempts took.
-    pub attempts_ms: u64,
-    /// How long was waited before trying again.
-    pub waited_ms: u64,
-    /// How long was waited for guards.
-    pub guard_ms: u64,
-}
-
-impl Counts {
-    /// Attempts that did not succeed.
-    pub fn failed(&self) -> u64 {
-        self.attempts.saturating_sub(self.succeeded)
-    }
-
-    /// Adds the other one.
-    pub fn add(&mut self, other: &Counts) {
-        let pairs = [
-            (&mut self.attempts, other.attempts),
-            (&mut self.succeeded, other.succeeded),
-            (&mut self.lost, other.lost),
-            (&mut self.errors, other.errors),
-            (&mut self.retried, other.retried),
-            (&mut self.cured, other.cured),
-            (&mut self.failed_ms, other.failed_ms),
-            (&mut self.attempts_ms, other.attempts_ms),
-            (&mut self.waited_ms, other.waited_ms),
-            (&mut self.guard_ms, other.guard_ms),
-        ];
-        for (sum, more) in pairs {
-            *sum = sum.saturating_add(more);
-        }
-    }
 }
 
 /// What a journal adds up to.

@@ -25,8 +25,9 @@ pub(crate) use keys::{KEYS, Key, Kind};
 pub(crate) use layers::{FileRead, Given, Inert, Origin, load};
 pub(crate) use reference::markdown;
 pub(crate) use show::{check, check_json, show, show_json, untrusted};
-pub(crate) use trust::candidate;
+pub(crate) use trust::{candidate, hex};
 
+use crate::cli::LogFormat;
 use backstop_core::{Policy, RetryBudget};
 use layers::{Setting, plain_keys, texts};
 use std::collections::BTreeMap;
@@ -74,17 +75,6 @@ pub(crate) struct Store {
     pub(crate) keep: Duration,
     /// How large it may grow, in bytes.
     pub(crate) bytes_max: u64,
-}
-
-/// How events are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LogFormat {
-    /// For people.
-    Human,
-    /// One JSON object a line.
-    Json,
-    /// `KIND key=value` lines.
-    Emit,
 }
 
 /// One value as it is shown.

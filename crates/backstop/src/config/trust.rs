@@ -18,6 +18,11 @@ pub(crate) fn hash(canonical: &Path, content: &[u8]) -> String {
     hasher.update((path.len() as u64).to_le_bytes());
     hasher.update(path);
     hasher.update(content);
+    hex(hasher)
+}
+
+/// A hash as text.
+pub(crate) fn hex(hasher: Sha256) -> String {
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Results that can be used again: keyed by all that was declared to matter.
 
 use crate::cli::Exec;
+use crate::config::hex;
 use crate::error::CliError;
 use crate::glob;
 use sha2::{Digest, Sha256};
@@ -37,7 +38,7 @@ pub(super) fn key(args: &Exec, argv: &[OsString], folder: &Path) -> Result<Strin
             add("content", content(&folder.join(&file))?.as_bytes());
         }
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(hasher))
 }
 
 fn content(file: &Path) -> Result<String, CliError> {
@@ -51,5 +52,5 @@ fn content(file: &Path) -> Result<String, CliError> {
             read => hasher.update(&buffer[..read]),
         }
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(hasher))
 }

@@ -19,7 +19,6 @@ use backstop_store::{
     Child, DeferredId, DeferredWork, Journal, Retention, RunHeader, RunJournal, StateFolder, UserStore,
 };
 use std::ffi::OsString;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,7 +66,7 @@ impl ExecJournal {
         profile: &str,
         parent: Option<RunId>,
     ) -> Self {
-        let random = RandomState::new().build_hasher().finish();
+        let random = context::random();
         let folder = std::env::current_dir().unwrap_or_default().display().to_string();
         let (caller, session) = context::caller_and_session();
         let text =
@@ -321,11 +320,7 @@ impl ExecJournal {
             context::now().as_millis().saturating_sub(i64::try_from(window.as_millis()).unwrap_or(i64::MAX)),
         );
         match &*self.state() {
-            State::Open(run) => run
-                .journal()
-                .recent_attempts(since)
-                .map(|recent| Recent { attempts: recent.attempts, retries: recent.retries })
-                .unwrap_or_default(),
+            State::Open(run) => run.journal().recent_attempts(since).unwrap_or_default(),
             _ => Recent::default(),
         }
     }

@@ -236,12 +236,7 @@ fn a_limit_on_file_sizes_is_one_warning() {
     project.exec(&[], "exit 0").go().code(0);
     let script =
         format!("ulimit -f 1; {} exec -- sh -c 'echo ran; sleep 0.1'", env!("CARGO_BIN_EXE_backstop"));
-    let output = std::process::Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(project.path())
-        .env("BACKSTOP_STATE_DIR", project.state())
-        .output()
-        .unwrap();
+    let output = project.program("bash", &["-c", &script]).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"ran\n"[..]), "{stderr}");
     assert_eq!(stderr.matches("this run is not recorded").count(), 1, "{stderr}");

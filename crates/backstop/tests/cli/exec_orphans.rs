@@ -132,12 +132,7 @@ fn a_signal_after_the_command_has_ended_is_heard() {
     let script = format!(
         "sleep 600 < pipe & reader=$!; {bin} exec --buffer -- seq 1000000 > pipe & echo $! > pid; wait $!; echo $? > code; kill $reader"
     );
-    let mut shell = Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(project.path())
-        .env("BACKSTOP_STATE_DIR", project.state())
-        .spawn()
-        .unwrap();
+    let mut shell = project.program("bash", &["-c", &script]).spawn().unwrap();
     until("the command is over", || project.state().exists() && project.kinds().len() >= 2);
     std::thread::sleep(std::time::Duration::from_millis(500));
     Command::new("kill").args(["-TERM", project.read("pid").trim()]).status().unwrap();

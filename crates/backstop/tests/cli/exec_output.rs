@@ -27,10 +27,8 @@ fn a_file_as_input_is_read_again_from_where_it_stood() {
         "read first; exec {} exec -- sh -c 'cat; echo x >> tries; [ $(wc -l < tries) -gt 1 ] || {{ echo npm error code ECONNRESET; exit 1; }}'",
         env!("CARGO_BIN_EXE_backstop")
     );
-    let output = std::process::Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(project.path())
-        .env("BACKSTOP_STATE_DIR", project.state())
+    let output = project
+        .program("bash", &["-c", &script])
         .stdin(std::fs::File::open(input).unwrap())
         .output()
         .unwrap();
@@ -63,12 +61,8 @@ fn streams_that_do_not_wait_lose_nothing() {
         n = 0\n\
         while True:\n    b = os.read(r, 65536)\n    n += len(b)\n    if not b: break\n\
         print(n, p.wait())\n";
-    let output = std::process::Command::new("python3")
-        .args(["-c", script, env!("CARGO_BIN_EXE_backstop")])
-        .current_dir(project.path())
-        .env("BACKSTOP_STATE_DIR", project.state())
-        .output()
-        .unwrap();
+    let output =
+        project.program("python3", &["-c", script, env!("CARGO_BIN_EXE_backstop")]).output().unwrap();
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
         "3000005 0\n",
@@ -84,12 +78,7 @@ fn a_slow_pipe_passes_the_cap() {
         "(head -c 8388608 /dev/zero; sleep 0.3; head -c 1000000 /dev/zero) | {} exec -- cat | wc -c",
         env!("CARGO_BIN_EXE_backstop")
     );
-    let output = std::process::Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(project.path())
-        .env("BACKSTOP_STATE_DIR", project.state())
-        .output()
-        .unwrap();
+    let output = project.program("sh", &["-c", &script]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "9388608");
 }
 
@@ -105,12 +94,8 @@ fn a_terminal_of_its_own_has_a_keyboard() {
         while b'got hello' not in seen: seen += os.read(fd, 1000)\n\
         os.write(fd, b'\\x03')\n\
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n";
-    let output = std::process::Command::new("python3")
-        .args(["-c", script, env!("CARGO_BIN_EXE_backstop")])
-        .current_dir(project.path())
-        .env("BACKSTOP_STATE_DIR", project.state())
-        .output()
-        .unwrap();
+    let output =
+        project.program("python3", &["-c", script, env!("CARGO_BIN_EXE_backstop")]).output().unwrap();
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
         "130\n",
@@ -169,12 +154,7 @@ fn closed_streams_are_survived() {
         "{} exec -- sh -c 'echo out; echo err >&2; exit 3' >&- 2>&- <&-",
         env!("CARGO_BIN_EXE_backstop")
     );
-    let status = std::process::Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(project.path())
-        .env("BACKSTOP_STATE_DIR", project.state())
-        .status()
-        .unwrap();
+    let status = project.program("sh", &["-c", &script]).status().unwrap();
     // Without a place to write to, `sh` itself may say that it could not; what counts is that it ends.
     assert!(status.code().is_some_and(|code| code != 0), "{status:?}");
 }

@@ -202,6 +202,13 @@ impl Project {
         self.run(&args)
     }
 
+    /// Another program, here, that may start Backstop itself.
+    pub(crate) fn program(&self, name: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(name);
+        command.args(args).current_dir(self.path()).env("BACKSTOP_STATE_DIR", self.state());
+        command
+    }
+
     /// All events of this project, as JSON.
     pub(crate) fn events(&self) -> Vec<serde_json::Value> {
         self.run(&["events", "--json"]).go().code(0).lines()

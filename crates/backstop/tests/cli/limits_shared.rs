@@ -449,3 +449,31 @@ fn budgets_are_for_a_run_a_task_or_a_day() {
         .go()
         .code(0);
 }
+
+#[test]
+fn a_guard_reads_bodies_and_every_spelling_of_headers() {
+    let project = Project::new("guard-dialects");
+    let body = project.file(
+        "body.json",
+        r#"{"error":{"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.4s"}]}}"#,
+    );
+    let path = body.to_str().unwrap();
+    let gemini = project
+        .run(&["guard", "ingest", "gemini", "--body", path, "--status", "429", "--json"])
+        .go()
+        .code(75)
+        .json();
+    let wait = |json: &Value| json["wait_seconds"].as_f64().unwrap();
+    assert!((30.0..=34.4).contains(&wait(&gemini)), "{gemini}");
+    for (provider, headers, at_most) in [
+        ("openai", "x-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 1m30s", 90.0),
+        ("ietf", "RateLimit: \"default\";r=0;t=30", 30.0),
+        ("azure", "retry-after-ms: 1500", 1.5),
+    ] {
+        let ingest = ["guard", "ingest", provider, "--headers", "-", "--json"];
+        let json = project.run(&ingest).stdin(headers).go().code(75).json();
+        assert!(wait(&json) > 0.0 && wait(&json) <= at_most, "{json}");
+    }
+    let missing = project.run(&["guard", "ingest", "x", "--headers", "no-such-file"]).go().code(1);
+    assert!(missing.stderr().contains("cannot read no-such-file"), "{}", missing.stderr());
+}
