@@ -85,8 +85,9 @@ fn a_slow_pipe_passes_the_cap() {
 #[test]
 fn a_terminal_of_its_own_has_a_keyboard() {
     let project = Project::new("output-keyboard");
-    // At a real terminal: a line is typed, then Ctrl-C.
-    let script = "import os, pty, sys, time\n\
+    // At a real terminal: a line is typed, then Ctrl-C. Tests that run in the background inherit an ignored SIGINT.
+    let script = "import os, pty, signal, sys, time\n\
+        signal.signal(signal.SIGINT, signal.SIG_DFL)\n\
         pid, fd = pty.fork()\n\
         if pid == 0: os.execv(sys.argv[1], [sys.argv[1], 'exec', '--pty', '--', 'sh', '-c', 'read x; echo got $x; sleep 600'])\n\
         seen = b''\n\
