@@ -110,6 +110,12 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         parent: Option<RunId>,
     },
+    /// A plan was read: what is about to be done, and how.
+    #[serde(rename = "plan.loaded")]
+    PlanLoaded {
+        /// What the plan says.
+        plan: Box<PlanRecord>,
+    },
     /// A run ended by itself.
     #[serde(rename = "run.ended")]
     RunEnded {
@@ -170,6 +176,9 @@ pub enum EventKind {
         /// The end of what it wrote, where it failed.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         output: Option<SafeText>,
+        /// What it handed in, where it was the attempt of a phase.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        delivery: Option<Box<Delivery>>,
     },
     /// An attempt's worker went away; how the attempt ended is not known.
     #[serde(rename = "attempt.lost")]
@@ -194,6 +203,9 @@ pub enum EventKind {
     /// The policy decided.
     #[serde(rename = "decision.made")]
     DecisionMade {
+        /// The operation, where the run has several.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        operation: Option<SafeText>,
         /// After which attempt, counted from 1.
         #[serde(default)]
         attempt: u32,
@@ -207,6 +219,9 @@ pub enum EventKind {
     /// A recovery was tried.
     #[serde(rename = "recovery.attempted")]
     RecoveryAttempted {
+        /// The operation, where the run has several.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        operation: Option<SafeText>,
         /// Which.
         strategy: String,
         /// Whether it helped.
@@ -264,12 +279,33 @@ pub enum EventKind {
         gate: String,
         /// Whether it passed.
         passed: bool,
+        /// Of which operation.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        operation: Option<SafeText>,
+        /// Of which attempt, counted from 1.
+        #[serde(skip_serializing_if = "is_zero", default)]
+        attempt: u32,
+        /// How long it took.
+        #[serde(skip_serializing_if = "is_zero", default)]
+        duration_ms: u64,
+        /// Why, where it failed.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason: Option<Reason>,
+        /// Tests that failed first and then passed with nothing changed.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        flaky: Vec<SafeText>,
     },
     /// An integration began.
     #[serde(rename = "integration.started")]
     IntegrationStarted {
         /// What is integrated.
         operation: SafeText,
+        /// Of which attempt, counted from 1.
+        #[serde(skip_serializing_if = "is_zero", default)]
+        attempt: u32,
+        /// The tip that it goes onto, where there is one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        onto: Option<String>,
     },
     /// An integration ended.
     #[serde(rename = "integration.finished")]
@@ -286,6 +322,9 @@ pub enum EventKind {
         operation: SafeText,
         /// The files in conflict.
         files: Vec<String>,
+        /// Of which attempt, counted from 1.
+        #[serde(skip_serializing_if = "is_zero", default)]
+        attempt: u32,
     },
     /// A commit was made.
     #[serde(rename = "commit.made")]
@@ -294,10 +333,16 @@ pub enum EventKind {
         operation: SafeText,
         /// Its hash.
         sha: String,
+        /// The first line of its message.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        subject: Option<SafeText>,
     },
     /// A state machine entered a state.
     #[serde(rename = "state.entered")]
     StateEntered {
+        /// The operation, where the run has several.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        operation: Option<SafeText>,
         /// Which state.
         state: String,
         /// The error type, where it is the ERROR state.
@@ -330,6 +375,73 @@ pub enum EventKind {
     },
 }
 
+/// A plan as it was when it was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRecord {
+    /// The hash of the table.
+    pub table: String,
+    /// The phases, in the plan's order.
+    pub phases: Vec<PhaseRecord>,
+    /// How finished phases are committed.
+    pub commit: String,
+    /// Where phases run.
+    pub isolation: String,
+    /// The commit that the run begins from, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub base: Option<String>,
+    /// The branch that finished work goes to, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub branch: Option<String>,
+}
+
+/// A phase as it was when its plan was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseRecord {
+    /// Its id, in the form that is the same however it is written.
+    pub id: String,
+    /// Its id as the plan writes it.
+    pub shown: SafeText,
+    /// Its name.
+    pub name: SafeText,
+    /// The hash of its row and section, without the marks that Backstop sets.
+    pub hash: String,
+    /// The ids of those it waits for.
+    pub depends_on: Vec<String>,
+    /// How many tasks it has.
+    pub tasks: u32,
+}
+
+/// What the attempt of a phase handed in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The commit that holds its tree, where it was saved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub saved: Option<String>,
+    /// The commit that it began from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub base: Option<String>,
+    /// The numbers of the tasks that were done, counted from 1.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub tasks_done: Vec<u32>,
+    /// How many tasks there are.
+    #[serde(default)]
+    pub tasks_total: u32,
+    /// What its commit is to say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub message: Option<SafeText>,
+    /// How many commits the agent made by itself; they are a part of this.
+    #[serde(default)]
+    pub own_commits: u32,
+    /// The paths that it changed, where they are not in a commit.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub paths: Vec<SafeText>,
+}
+
+/// Numbers that older events do not have are not written where there is nothing to say.
+fn is_zero<T: Default + PartialEq>(n: &T) -> bool {
+    *n == T::default()
+}
+
 macro_rules! kind_names {
     ($($variant:ident = $name:literal),* $(,)?) => {
         impl EventKind {
@@ -346,6 +458,7 @@ macro_rules! kind_names {
 
 kind_names! {
     RunStarted = "run.started",
+    PlanLoaded = "plan.loaded",
     RunEnded = "run.ended",
     RunHalted = "run.halted",
     RunResumed = "run.resumed",

@@ -46,7 +46,9 @@ pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use class::{Class, Retry, Severity};
 pub use counts::{Counts, Share};
 pub use decision::{Action, Decision};
-pub use event::{EVENT_SCHEMA, Event, EventKind, Outcome, Record, RecordError};
+pub use event::{
+    Delivery, EVENT_SCHEMA, Event, EventKind, Outcome, PhaseRecord, PlanRecord, Record, RecordError,
+};
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hint::{Hints, Window};
 pub use id::{EventId, IdError, Name, RunId};

@@ -180,9 +180,11 @@ impl Engine {
                 exit: if success { Some(0) } else { failed.and_then(|f| f.exit) },
                 signal: failed.and_then(|f| f.signal.clone()),
                 output: failed.and_then(|f| f.output.clone()),
+                delivery: None,
             };
             let recovery = |success| {
                 strategy.map(|strategy| EventKind::RecoveryAttempted {
+                    operation: None,
                     strategy: strategy.to_owned(),
                     success,
                     attempt: number,
@@ -222,6 +224,7 @@ impl Engine {
                 experience: failed.experience,
             });
             let decided = EventKind::DecisionMade {
+                operation: None,
                 attempt: number,
                 decision: verdict.decision.clone(),
                 reclassified: verdict.reclassified,

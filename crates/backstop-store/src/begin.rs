@@ -66,7 +66,7 @@ impl Journal {
         for event in &masked {
             fold(&mut run, &event.kind, at);
         }
-        let row = self.write(|tx| {
+        let row = self.write(false, |tx| {
             for id in ids(header.random) {
                 run.id = id;
                 if let Some(row) = insert_run(tx, &run)? {

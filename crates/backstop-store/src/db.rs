@@ -122,13 +122,20 @@ impl Db {
         Ok(done)
     }
 
-    /// Writes in one transaction: all, or nothing where `write` fails.
+    /// Writes in one transaction: all, or nothing where `write` fails. What is `durable` is on the disk when this returns;
+    /// everything else survives the death of the process.
     pub(crate) fn write<T>(
         &self,
         hook: Option<&CommitHook>,
+        durable: bool,
         write: impl FnOnce(&Transaction<'_>) -> Result<T, Trouble>,
     ) -> Result<T, StoreError> {
         let mut conn = self.conn();
+        let level = |conn: &Connection, level: &str| {
+            let set = if durable { conn.pragma_update(None, "synchronous", level) } else { Ok(()) };
+            set.map_err(|error| StoreError::sqlite(&self.file, &error))
+        };
+        level(&conn, "FULL")?;
         let transaction = || -> Result<T, Trouble> {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let done = write(&tx)?;
@@ -137,7 +144,9 @@ impl Db {
             reached(hook, CommitPoint::After);
             Ok(done)
         };
-        transaction().map_err(|trouble| trouble.at(&self.file))
+        let done = transaction().map_err(|trouble| trouble.at(&self.file));
+        level(&conn, "NORMAL")?;
+        done
     }
 
     /// Moves the log into the database and empties it. Whoever reads at this moment is not waited for.

@@ -87,7 +87,7 @@ impl Journal {
         let now = self.now().as_millis();
         let words = serde_json::Value::from(argv).to_string();
         let until = self.mask_text(&work.until);
-        self.write(|tx| {
+        self.write(false, |tx| {
             let values =
                 params![work.run.to_string(), words, folder, work.reason.code(), until.raw(), runnable, now];
             let counted = tx.query_row(

@@ -4,7 +4,7 @@
 //! redactor that the caller chose. It must not follow a symbolic link, and it must not delete.
 
 use crate::{ProjectKey, StoreError, filesystem};
-use backstop_core::{Redactor, Timestamp};
+use backstop_core::{Name, Redactor, Timestamp};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -114,6 +114,17 @@ impl StateFolder {
         file.map_err(|error| StoreError::io(&path, &error))
     }
 
+    /// A folder in it, for this user alone: work of a project that is neither a database nor a lock. Made where it is missing.
+    pub fn work_folder(&self, project_root: &Path, name: &Name) -> Result<PathBuf, StoreError> {
+        let mut path = self.root.join("work");
+        private_folder(&path, false)?;
+        for part in [ProjectKey::of(&canonical(project_root)?).as_str(), name.as_str()] {
+            path.push(part);
+            private_folder(&path, false)?;
+        }
+        Ok(path)
+    }
+
     pub(crate) fn limits_file(&self) -> PathBuf {
         self.root.join("limits.db")
     }
@@ -147,7 +158,7 @@ pub(crate) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn no_follow() -> i32 {
+pub(crate) fn no_follow() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
 

@@ -117,9 +117,10 @@ impl Journal {
 
     pub(crate) fn write<T>(
         &self,
+        durable: bool,
         write: impl FnOnce(&Transaction<'_>) -> Result<T, Trouble>,
     ) -> Result<T, StoreError> {
-        self.db.write(self.hook.as_ref(), write)
+        self.db.write(self.hook.as_ref(), durable, write)
     }
 
     pub(crate) fn write_one<T>(

@@ -45,6 +45,7 @@ mod error;
 mod filesystem;
 mod fold;
 mod folder;
+mod hold;
 mod journal;
 mod key;
 mod limits;
@@ -68,6 +69,7 @@ pub use drift::{Drift, SPIKE_PAST_MIN, SPIKE_UNKNOWN_MIN, UnknownGroup};
 pub use error::StoreError;
 pub use fold::RunState;
 pub use folder::{Clock, StateFolder};
+pub use hold::{Held, Hold, Holder};
 pub use journal::Journal;
 pub use key::{KeyError, ProjectKey};
 pub use limits::{

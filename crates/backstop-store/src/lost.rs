@@ -20,8 +20,10 @@ pub struct Host {
 }
 
 /// A process that an attempt has started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Child {
+    /// The operation, where the run has several.
+    pub operation: Option<SafeText>,
     /// The attempt, counted from 1.
     pub attempt: u32,
     /// Its process id.
@@ -72,7 +74,7 @@ impl Journal {
     /// [`Outcome::Lost`]. Returns false, and writes nothing, where somebody else was faster or the run has gone on.
     pub fn close_lost(&self, lost: &LostRun) -> Result<bool, StoreError> {
         let at = self.now();
-        self.write(|tx| {
+        self.write(false, |tx| {
             let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1 AND version = ?2 AND state = 'open'");
             let found = tx.query_row(&sql, (lost.run.to_string(), lost.version.cast_signed()), read);
             let Some(mut row) = found.optional()? else { return Ok(false) };
@@ -133,13 +135,14 @@ fn open_attempts(conn: &Connection, n: i64) -> Result<Vec<(SafeText, u32)>, Trou
 
 fn children(conn: &Connection, n: i64) -> rusqlite::Result<Vec<Child>> {
     let mut statement =
-        conn.prepare("SELECT attempt, pid, start, process_group FROM children WHERE run = ?1")?;
+        conn.prepare("SELECT attempt, pid, start, process_group, operation FROM children WHERE run = ?1")?;
     let rows = statement.query_map([n], |row| {
         Ok(Child {
             attempt: row.get(0)?,
             pid: row.get(1)?,
             start: row.get::<_, i64>(2)?.cast_unsigned(),
             group: row.get(3)?,
+            operation: row.get::<_, Option<String>>(4)?.map(SafeText::new),
         })
     })?;
     rows.collect()

@@ -76,7 +76,7 @@ impl Journal {
         if away < DAY {
             return Ok(None);
         }
-        let claimed = self.write(|tx| {
+        let claimed = self.write(false, |tx| {
             if cleaned_at(tx)? != last {
                 return Ok(false);
             }
@@ -171,7 +171,7 @@ impl Journal {
 
     /// Removes runs that are still as they were seen.
     fn remove(&self, batch: &[Candidate], cleaned: &mut Cleaned) -> Result<(), StoreError> {
-        let (runs, events) = self.write(|tx| {
+        let (runs, events) = self.write(false, |tx| {
             let (mut runs, mut events) = (0, 0);
             for run in batch {
                 let gone = tx.execute(
@@ -194,7 +194,7 @@ impl Journal {
 
     /// Removes rows that belong to nothing.
     fn remove_leftovers(&self, cleaned: &mut Cleaned) -> Result<(), StoreError> {
-        cleaned.events += self.write(|tx| {
+        cleaned.events += self.write(false, |tx| {
             tx.execute(
                 "DELETE FROM children WHERE run NOT IN (SELECT n FROM runs WHERE state <> 'ended')",
                 [],

@@ -177,8 +177,12 @@ pub(crate) fn event(run: &RunSummary, schema: u32, seq: u64, at: Timestamp, kind
 /// Whoever ended has no process to look for any more.
 fn remove_children(conn: &Connection, n: i64, kind: &EventKind) -> rusqlite::Result<()> {
     match kind {
-        EventKind::AttemptFinished { attempt, .. } | EventKind::AttemptLost { attempt, .. } => {
-            conn.execute("DELETE FROM children WHERE run = ?1 AND attempt = ?2", [n, i64::from(*attempt)])?;
+        EventKind::AttemptFinished { operation, attempt, .. }
+        | EventKind::AttemptLost { operation, attempt, .. } => {
+            conn.execute(
+                "DELETE FROM children WHERE run = ?1 AND attempt = ?2 AND (operation IS NULL OR operation = ?3)",
+                params![n, attempt, operation.raw()],
+            )?;
         }
         EventKind::RunEnded { .. } => {
             conn.execute("DELETE FROM children WHERE run = ?1", [n])?;

@@ -3,7 +3,7 @@
 use crate::row;
 use crate::summary::RunRow;
 use crate::{Child, Host, Journal, StoreError};
-use backstop_core::{Event, EventKind, Record, RecordError, RunId};
+use backstop_core::{Event, EventKind, Record, RecordError, RunId, SafeText};
 use rusqlite::params;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -59,12 +59,13 @@ impl RunJournal {
         if kinds.is_empty() {
             return Ok(Vec::new());
         }
+        let durable = must_survive_power_loss(&self.row().run.surface, &kinds);
         let masked = self.journal.mask(kinds)?;
         let mut row = self.row();
         let mut next = row.clone();
         // Read under the lock, so that the times of a run's events do not go back where the clock did not.
         let at = self.journal.now();
-        let events = self.journal.write(|tx| row::append(tx, &mut next, masked, at))?;
+        let events = self.journal.write(durable, |tx| row::append(tx, &mut next, masked, at))?;
         *row = next;
         Ok(events)
     }
@@ -73,14 +74,37 @@ impl RunJournal {
     /// forgotten when its attempt, or the run, has ended.
     pub fn child_started(&self, child: Child) -> Result<(), StoreError> {
         let n = self.row().n;
+        let operation = child.operation.map(|text| self.journal.mask_text(&text));
         self.journal.write_one(|conn| {
             conn.execute(
-                "INSERT INTO children (run, attempt, pid, start, process_group) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![n, child.attempt, child.pid, child.start.cast_signed(), child.group],
+                "INSERT INTO children (run, attempt, pid, start, process_group, operation) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    n,
+                    child.attempt,
+                    child.pid,
+                    child.start.cast_signed(),
+                    child.group,
+                    operation.as_ref().map(SafeText::raw),
+                ],
             )
         })?;
         Ok(())
     }
+}
+
+/// Intents of plans and campaigns survive power loss: what they announce cannot be taken back.
+fn must_survive_power_loss(surface: &str, kinds: &[EventKind]) -> bool {
+    matches!(surface, "run" | "campaign")
+        && kinds.iter().any(|kind| {
+            matches!(
+                kind,
+                EventKind::AttemptStarted { .. }
+                    | EventKind::IntegrationStarted { .. }
+                    | EventKind::IntegrationFinished { .. }
+                    | EventKind::CommitMade { .. }
+            )
+        })
 }
 
 impl Record for RunJournal {

@@ -70,6 +70,8 @@ CREATE TABLE deferred (
 ) STRICT;
 ",
         COUNTED,
+        // Phases that run side by side have attempts of the same number.
+        "ALTER TABLE children ADD COLUMN operation TEXT;",
     ],
 };
 

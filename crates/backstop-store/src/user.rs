@@ -131,7 +131,7 @@ impl UserStore {
     ) -> Result<(), StoreError> {
         let now = (self.clock)();
         let keep = i64::try_from(NESTED_KEEP.as_millis()).unwrap_or(i64::MAX);
-        self.db.write(None, |tx| {
+        self.db.write(None, false, |tx| {
             // A clock that jumped leaves notes on either side of now.
             let (from, to) = (now.as_millis().saturating_sub(keep), now.as_millis().saturating_add(keep));
             tx.execute("DELETE FROM nested WHERE at NOT BETWEEN ?1 AND ?2", [from, to])?;

@@ -7,7 +7,9 @@
 
 mod common;
 
-use backstop_core::{Action, Decision, Event, EventKind, Fault, Outcome, Reason, Timestamp};
+use backstop_core::{
+    Action, Decision, Event, EventKind, Fault, Outcome, PhaseRecord, PlanRecord, Reason, Timestamp,
+};
 use backstop_store::{
     Child, DeferredWork, EventFilter, Journal, ProjectKey, Retention, RunFilter, RunHeader, RunState, Stats,
     StatsFilter,
@@ -25,6 +27,25 @@ fn formats() -> PathBuf {
 
 fn lines(events: &[(u64, Event)]) -> String {
     events.iter().map(|(_, event)| serde_json::to_string(event).unwrap() + "\n").collect()
+}
+
+fn plan() -> PlanRecord {
+    let phase = PhaseRecord {
+        id: "2a".into(),
+        shown: "2A".into(),
+        name: "Backend".into(),
+        hash: "abc".into(),
+        depends_on: vec!["1".into()],
+        tasks: 3,
+    };
+    PlanRecord {
+        table: "abc".into(),
+        phases: vec![phase],
+        commit: "auto".into(),
+        isolation: "worktree".into(),
+        base: Some("abc".into()),
+        branch: Some("refs/heads/main".into()),
+    }
 }
 
 /// One event of every kind, a run of every state, deferred work, children.
@@ -66,22 +87,37 @@ fn write(journal: &Journal, place: &Place) {
             exit: Some(1),
             signal: Some("SIGTERM".into()),
             output: Some("npm ERR! ECONNRESET\n".into()),
+            delivery: None,
         },
         EventKind::ErrorClassified { operation: operation(), attempt: 1, fault: Box::new(fault) },
-        EventKind::DecisionMade { attempt: 1, decision, reclassified: Some(Reason::NetworkPermanent) },
-        EventKind::RecoveryAttempted { strategy: "retry".into(), success: true, attempt: 2 },
+        EventKind::DecisionMade {
+            operation: None,
+            attempt: 1,
+            decision,
+            reclassified: Some(Reason::NetworkPermanent),
+        },
+        EventKind::RecoveryAttempted { operation: None, strategy: "retry".into(), success: true, attempt: 2 },
         EventKind::AttemptLost { operation: operation(), attempt: 2, why: "gone".into() },
         EventKind::GuardUpdated { provider: name(), until: Some(Timestamp::from_millis(START + 9000)) },
         EventKind::GuardWaited { provider: name(), waited_ms: 7 },
         EventKind::BudgetConsumed { budget: name(), units: 1, remaining: 2 },
         EventKind::BudgetRefunded { budget: name(), units: 1, remaining: 3 },
         EventKind::BudgetExhausted { budget: name() },
-        EventKind::GateFinished { gate: "lint".into(), passed: false },
-        EventKind::IntegrationStarted { operation: operation() },
+        EventKind::GateFinished {
+            gate: "lint".into(),
+            passed: false,
+            operation: Some("2a".into()),
+            attempt: 1,
+            duration_ms: 1200,
+            reason: Some(Reason::LintError),
+            flaky: Vec::new(),
+        },
+        EventKind::PlanLoaded { plan: Box::new(plan()) },
+        EventKind::IntegrationStarted { operation: operation(), attempt: 1, onto: None },
         EventKind::IntegrationFinished { operation: operation(), tip: "abc".into() },
-        EventKind::IntegrationConflicted { operation: operation(), files: vec!["a.rs".into()] },
-        EventKind::CommitMade { operation: operation(), sha: "abc".into() },
-        EventKind::StateEntered { state: "ERROR".into(), error_type: Some("x".into()) },
+        EventKind::IntegrationConflicted { operation: operation(), files: vec!["a.rs".into()], attempt: 1 },
+        EventKind::CommitMade { operation: operation(), sha: "abc".into(), subject: None },
+        EventKind::StateEntered { operation: None, state: "ERROR".into(), error_type: Some("x".into()) },
         EventKind::Override { by: "me".into(), what: "skip".into(), rationale: "known".into() },
         EventKind::Notified { sink: "slack".into() },
         EventKind::Deferred { operation: operation(), until: "later".into() },
@@ -93,7 +129,7 @@ fn write(journal: &Journal, place: &Place) {
     let mut dead = header(0x1234_0002);
     dead.host = GONE;
     let open = journal.begin(dead, vec![started("make"), attempt("make", 1)]).unwrap();
-    open.child_started(Child { attempt: 1, pid: 100, start: 200, group: -100 }).unwrap();
+    open.child_started(Child { operation: None, attempt: 1, pid: 100, start: 200, group: -100 }).unwrap();
     let halted = journal.begin(header(0x4321_0003), vec![started("plan.md")]).unwrap();
     halted.append(vec![EventKind::RunHalted { reason: Reason::AuthError, resume: "x".into() }]).unwrap();
     journal
@@ -113,7 +149,7 @@ fn all() -> EventFilter {
 }
 
 /// The newest format.
-const NEWEST: u32 = 2;
+const NEWEST: u32 = 3;
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "golden files are written on request only")]
@@ -154,14 +190,14 @@ fn format_is_read(version: u32) -> Stats {
         assert_eq!(serde_json::from_str::<Event>(line).unwrap(), *event);
     }
     let kinds: std::collections::HashSet<_> = events.iter().map(|(_, event)| event.kind.name()).collect();
-    assert_eq!(kinds.len(), 24, "one of every kind");
+    assert_eq!(kinds.len(), if version < 3 { 24 } else { 25 }, "one of every kind");
 
     let runs = journal.runs(&RunFilter::default()).unwrap();
     let states: Vec<RunState> = runs.iter().map(|run| run.state).collect();
     assert_eq!(states, [RunState::Halted, RunState::Open, RunState::Ended]);
     assert_eq!(runs[2].outcome, Some(Outcome::Done));
     let lost = journal.lost_runs(&common::here_is_alive).unwrap();
-    assert_eq!(lost[0].children, [Child { attempt: 1, pid: 100, start: 200, group: -100 }]);
+    assert_eq!(lost[0].children, [Child { operation: None, attempt: 1, pid: 100, start: 200, group: -100 }]);
     assert_eq!(journal.deferred().unwrap()[0].id.to_string(), "d-1");
 
     let stats = journal.stats(&StatsFilter::default()).unwrap();

@@ -28,7 +28,7 @@ fn what_is_appended_is_loaded() {
         .append(vec![
             finished("npm ci", 1),
             classified("npm ci", 1, Reason::NetworkTransient),
-            EventKind::DecisionMade { attempt: 1, decision, reclassified: None },
+            EventKind::DecisionMade { operation: None, attempt: 1, decision, reclassified: None },
         ])
         .unwrap();
     run.record(vec![ended(Outcome::Done)]).unwrap();

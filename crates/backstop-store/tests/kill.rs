@@ -124,7 +124,8 @@ fn a_run_that_ends_at() {
         }
     }));
     let run = journal.begin(header(1), vec![started("x"), attempt("x", 1)]).unwrap();
-    run.child_started(backstop_store::Child { attempt: 1, pid: 1, start: 1, group: 1 }).unwrap();
+    run.child_started(backstop_store::Child { operation: None, attempt: 1, pid: 1, start: 1, group: 1 })
+        .unwrap();
     run.append(vec![finished("x", 1)]).unwrap();
     let end: Vec<EventKind> = vec![ended(Outcome::Done)];
     run.append(end).unwrap();

@@ -9,7 +9,7 @@ use backstop_store::{Child, RunJournal, RunState};
 use common::{GONE, HERE, Place, attempt, classified, ended, finished, header, here_is_alive, started};
 
 fn child(attempt: u32) -> Child {
-    Child { attempt, pid: 100 + attempt, start: 7, group: 100 }
+    Child { operation: None, attempt, pid: 100 + attempt, start: 7, group: 100 }
 }
 
 #[test]

@@ -47,6 +47,7 @@ fn no_secret_reaches_the_disk() {
                 exit: Some(1),
                 signal: None,
                 output: Some(format!("line\n{both}\nDB_PASSWORD={KNOWN}\n").into()),
+                delivery: None,
             },
             EventKind::AttemptLost { operation: "x".into(), attempt: 1, why: both.clone().into() },
             EventKind::ErrorClassified { operation: "x".into(), attempt: 1, fault: Box::new(fault) },

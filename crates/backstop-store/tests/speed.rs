@@ -38,7 +38,7 @@ fn whole_runs() {
         let first = vec![started("true"), attempt("true", 1)];
         let run = journal.begin(header(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)), first).unwrap();
         part(1);
-        run.child_started(Child { attempt: 1, pid: 1, start: 2, group: 1 }).unwrap();
+        run.child_started(Child { operation: None, attempt: 1, pid: 1, start: 2, group: 1 }).unwrap();
         part(2);
         run.append(vec![finished("true", 1)]).unwrap();
         run.append(vec![ended(Outcome::Done)]).unwrap();

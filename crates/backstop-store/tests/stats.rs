@@ -24,21 +24,32 @@ fn failed(attempt: u32, duration_ms: u64, output: &str) -> EventKind {
         exit: Some(1),
         signal: None,
         output: Some(output.into()),
+        delivery: None,
     }
 }
 
 fn decided(attempt: u32, after: Duration, reclassified: Option<Reason>) -> EventKind {
     let action = Action::Retry { after, attempt: attempt + 1, of: 4 };
-    EventKind::DecisionMade { attempt, decision: Decision { action, why: "x".into() }, reclassified }
+    EventKind::DecisionMade {
+        operation: None,
+        attempt,
+        decision: Decision { action, why: "x".into() },
+        reclassified,
+    }
 }
 
 fn surfaced(attempt: u32) -> EventKind {
     let decision = Decision { action: Action::Surface, why: "x".into() };
-    EventKind::DecisionMade { attempt, decision, reclassified: Some(Reason::NetworkPermanent) }
+    EventKind::DecisionMade {
+        operation: None,
+        attempt,
+        decision,
+        reclassified: Some(Reason::NetworkPermanent),
+    }
 }
 
 fn recovered(attempt: u32, success: bool) -> EventKind {
-    EventKind::RecoveryAttempted { strategy: "retry".into(), success, attempt }
+    EventKind::RecoveryAttempted { operation: None, strategy: "retry".into(), success, attempt }
 }
 
 fn waited(waited_ms: u64) -> EventKind {

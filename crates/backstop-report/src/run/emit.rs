@@ -17,7 +17,7 @@ pub fn event_emit(event: &Event) -> Option<String> {
             };
             format!("TOOL_FAILURE tool={} error={}", value(operation.raw()), value(&error))
         }
-        EventKind::StateEntered { state, error_type } => {
+        EventKind::StateEntered { state, error_type, .. } => {
             let error =
                 error_type.as_ref().map(|error| format!(" error_type={}", value(error))).unwrap_or_default();
             format!("STATE_ENTRY state={}{error}", value(state))

@@ -57,9 +57,10 @@ pub(super) fn said(kind: &EventKind) -> String {
             let cause = short_cause(fault).map(|cause| format!(": {cause}")).unwrap_or_default();
             format!("attempt {attempt} of {}: {} ({}){cause}", text(operation), fault.reason, fault.class)
         }
-        EventKind::DecisionMade { decision, reclassified, .. } => {
+        EventKind::DecisionMade { operation, decision, reclassified, .. } => {
+            let of = operation.as_ref().map(|op| format!("{}: ", text(op))).unwrap_or_default();
             let now = reclassified.map(|reason| format!("; from now on it is {reason}")).unwrap_or_default();
-            format!("{}: {}{now}", decided(decision).terminal(Style::PLAIN), own(&decision.why))
+            format!("{of}{}: {}{now}", decided(decision).terminal(Style::PLAIN), own(&decision.why))
         }
         EventKind::RecoveryAttempted { strategy, success, .. } => {
             format!("{}: {}", own(strategy), if *success { "it helped" } else { "it did not help" })
@@ -76,22 +77,33 @@ pub(super) fn said(kind: &EventKind) -> String {
             format!("{budget}: {units} given back, {remaining} left")
         }
         EventKind::BudgetExhausted { budget } => format!("{budget}: nothing left"),
-        EventKind::GateFinished { gate, passed } => {
-            format!("{} {}", own(gate), if *passed { "passed" } else { "failed" })
+        EventKind::GateFinished { gate, passed, operation, .. } => {
+            let of = operation.as_ref().map(|op| format!("{}: ", text(op))).unwrap_or_default();
+            format!("{of}{} {}", own(gate), if *passed { "passed" } else { "failed" })
         }
-        EventKind::IntegrationStarted { operation } => text(operation),
+        EventKind::IntegrationStarted { operation, .. } => text(operation),
         EventKind::IntegrationFinished { operation, tip } => {
             format!("{}, the tip is {}", text(operation), own(tip))
         }
-        EventKind::IntegrationConflicted { operation, files } => {
+        EventKind::IntegrationConflicted { operation, files, .. } => {
             let files: Vec<SafeText> = files.iter().map(|file| SafeText::from(file.as_str())).collect();
             format!("{} conflicts in {}", text(operation), list::names(&files, 4, 80))
         }
-        EventKind::CommitMade { operation, sha } => format!("{} for {}", own(sha), text(operation)),
-        EventKind::StateEntered { state, error_type } => match error_type {
-            Some(error) => format!("{} ({})", own(state), own(error)),
-            None => own(state),
-        },
+        EventKind::CommitMade { operation, sha, .. } => format!("{} for {}", own(sha), text(operation)),
+        EventKind::StateEntered { operation, state, error_type } => {
+            let of = operation.as_ref().map(|op| format!("{}: ", text(op))).unwrap_or_default();
+            match error_type {
+                Some(error) => format!("{of}{} ({})", own(state), own(error)),
+                None => format!("{of}{}", own(state)),
+            }
+        }
+        EventKind::PlanLoaded { plan } => {
+            format!(
+                "{}, commit {}",
+                list::count(plan.phases.len() as u64, "phase", "phases"),
+                own(&plan.commit)
+            )
+        }
         EventKind::Override { by, what, rationale } => {
             format!("{} by {}: {}", text(what), text(by), text(rationale))
         }

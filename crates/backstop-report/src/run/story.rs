@@ -165,7 +165,16 @@ impl RunStory {
                 let begun = AttemptStory { operation, attempt: *attempt, started, ..AttemptStory::default() };
                 self.entries.push(Entry::Attempt(Box::new(begun)));
             }
-            EventKind::AttemptFinished { operation, attempt, success, duration_ms, exit, signal, output } => {
+            EventKind::AttemptFinished {
+                operation,
+                attempt,
+                success,
+                duration_ms,
+                exit,
+                signal,
+                output,
+                ..
+            } => {
                 self.of(operation, *attempt, |story| {
                     story.success = Some(*success);
                     story.duration = Some(Duration::from_millis(*duration_ms));
@@ -180,17 +189,21 @@ impl RunStory {
             EventKind::ErrorClassified { operation, attempt, fault } => {
                 self.of(operation, *attempt, |story| story.fault = Some((**fault).clone()));
             }
-            EventKind::DecisionMade { attempt, decision, reclassified } => match self.numbered(*attempt) {
-                Some(story) => {
-                    story.decision = Some(decision.clone());
-                    story.reclassified = *reclassified;
+            EventKind::DecisionMade { operation: None, attempt, decision, reclassified, .. } => {
+                match self.numbered(*attempt) {
+                    Some(story) => {
+                        story.decision = Some(decision.clone());
+                        story.reclassified = *reclassified;
+                    }
+                    None => self.note(event),
                 }
-                None => self.note(event),
-            },
-            EventKind::RecoveryAttempted { strategy, success, attempt } => match self.numbered(*attempt) {
-                Some(story) => story.recovery = Some((strategy.clone(), *success)),
-                None => self.note(event),
-            },
+            }
+            EventKind::RecoveryAttempted { strategy, success, attempt, .. } => {
+                match self.numbered(*attempt) {
+                    Some(story) => story.recovery = Some((strategy.clone(), *success)),
+                    None => self.note(event),
+                }
+            }
             EventKind::RunResumed {} => {
                 self.ending = None;
                 self.note(event);

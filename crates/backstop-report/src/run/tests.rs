@@ -53,6 +53,7 @@ fn kinds(operation: &SafeText, text: &SafeText, outcome: Outcome) -> Vec<(i64, E
         exit: Some(i64::from(!success)),
         signal: None,
         output: (!success).then(|| SafeText::new(format!("npm error network\n  {}\n", text.raw()))),
+        delivery: None,
     };
     let decided = Decision {
         action: Action::Retry { after: Duration::from_millis(1_100), attempt: 2, of: 4 },
@@ -79,7 +80,10 @@ fn kinds(operation: &SafeText, text: &SafeText, outcome: Outcome) -> Vec<(i64, E
         (0, EventKind::AttemptStarted { operation: operation(), attempt: 1 }),
         (1_200, finished(1, false, 1_200)),
         (1_200, EventKind::ErrorClassified { operation: operation(), attempt: 1, fault: fault(text) }),
-        (1_200, EventKind::DecisionMade { attempt: 1, decision: decided, reclassified: None }),
+        (
+            1_200,
+            EventKind::DecisionMade { operation: None, attempt: 1, decision: decided, reclassified: None },
+        ),
         (
             1_300,
             EventKind::Override {
@@ -93,6 +97,7 @@ fn kinds(operation: &SafeText, text: &SafeText, outcome: Outcome) -> Vec<(i64, E
         (
             41_000,
             EventKind::RecoveryAttempted {
+                operation: None,
                 strategy: "retry".into(),
                 success: outcome == Outcome::Done,
                 attempt: 2,
@@ -161,13 +166,25 @@ fn every_event_has_a_line_and_some_are_emitted() {
             EventKind::BudgetConsumed { budget: name("fix"), units: 1, remaining: 4 },
             EventKind::BudgetRefunded { budget: name("fix"), units: 1, remaining: 5 },
             EventKind::BudgetExhausted { budget: name("fix") },
-            EventKind::GateFinished { gate: "lint".into(), passed: false },
-            EventKind::IntegrationStarted { operation: op() },
+            EventKind::GateFinished {
+                gate: "lint".into(),
+                passed: false,
+                operation: Some("2a".into()),
+                attempt: 1,
+                duration_ms: 1200,
+                reason: Some(Reason::LintError),
+                flaky: Vec::new(),
+            },
+            EventKind::IntegrationStarted { operation: op(), attempt: 1, onto: None },
             EventKind::IntegrationFinished { operation: op(), tip: "3f2a".into() },
-            EventKind::IntegrationConflicted { operation: op(), files: vec!["a.rs".into()] },
-            EventKind::CommitMade { operation: op(), sha: "3f2a".into() },
-            EventKind::StateEntered { state: "PLAN".into(), error_type: None },
-            EventKind::StateEntered { state: "ERROR".into(), error_type: Some("schema_invalid".into()) },
+            EventKind::IntegrationConflicted { operation: op(), files: vec!["a.rs".into()], attempt: 1 },
+            EventKind::CommitMade { operation: op(), sha: "3f2a".into(), subject: None },
+            EventKind::StateEntered { operation: None, state: "PLAN".into(), error_type: None },
+            EventKind::StateEntered {
+                operation: None,
+                state: "ERROR".into(),
+                error_type: Some("schema_invalid".into()),
+            },
             EventKind::Notified { sink: "slack".into() },
             EventKind::Deferred { operation: op(), until: "the disk has space".into() },
         ]

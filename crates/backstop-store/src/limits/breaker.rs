@@ -30,7 +30,7 @@ impl LimitStore {
         if known.is_none_or(|breaker| breaker.open_since.is_none()) {
             return Ok(Pass::Closed);
         }
-        self.db.write(None, |tx| {
+        self.db.write(None, false, |tx| {
             let Some(mut breaker) = find(tx, provider, operation)? else { return Ok(Pass::Closed) };
             let pass = breaker.ask(now);
             if pass == Pass::Probe {
@@ -48,7 +48,7 @@ impl LimitStore {
         worked: bool,
     ) -> Result<Breaker, StoreError> {
         let now = self.now();
-        self.db.write(None, |tx| {
+        self.db.write(None, false, |tx| {
             let known = find(tx, provider, operation)?;
             let mut breaker = known.unwrap_or_default();
             if worked {

@@ -127,7 +127,7 @@ impl LimitStore {
     pub fn spend(&self, name: &Name, scope: &str, units: u64) -> Result<Spending, StoreError> {
         let Some(budget) = self.budget(name)? else { return Ok(Spending::Unknown) };
         let now = self.now().as_millis();
-        self.db.write(None, |tx| {
+        self.db.write(None, false, |tx| {
             let spent: Option<i64> = tx
                 .query_row("SELECT units FROM spent WHERE budget = ?1 AND scope = ?2", [name.as_str(), scope], |row| row.get(0))
                 .optional()?;

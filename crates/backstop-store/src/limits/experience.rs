@@ -60,7 +60,7 @@ impl LimitStore {
     ) -> Result<(), StoreError> {
         let now = self.now().as_millis();
         let signature = self.redactor.redact(signature).into_owned();
-        self.db.write(None, |tx| {
+        self.db.write(None, false, |tx| {
             tx.execute(
                 "INSERT INTO experience (signature, reason, seen, retried, cured, first_at, last_at) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6) ON CONFLICT (signature) DO UPDATE SET reason = ?2, seen = seen + ?3, \

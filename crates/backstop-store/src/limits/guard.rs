@@ -47,7 +47,7 @@ impl LimitStore {
         let now = self.now();
         let learned =
             learned.map(|closed| Closed { why: self.redactor.redact(&closed.why).into_owned(), ..closed });
-        self.db.write(None, |tx| {
+        self.db.write(None, false, |tx| {
             let known = find(tx, provider, now)?;
             let was = known.as_ref().and_then(|guard| guard.closed.clone());
             let refused = i64::from(learned.is_some());
@@ -87,7 +87,7 @@ impl LimitStore {
     /// Opens a guard; says whether it was closed.
     pub fn clear_guard(&self, provider: &Name) -> Result<bool, StoreError> {
         let now = self.now();
-        self.db.write(None, |tx| {
+        self.db.write(None, false, |tx| {
             let was = find(tx, provider, now)?.is_some_and(|guard| guard.closed.is_some());
             tx.execute(
                 "UPDATE guards SET learned_at = NULL, until = NULL, why = NULL, queue = 0, updated_at = ?2 WHERE provider = ?1",

@@ -52,7 +52,7 @@ impl LimitStore {
             return Ok(false);
         }
         let now = self.now().as_millis();
-        self.db.write(None, |tx| {
+        self.db.write(None, false, |tx| {
             tx.execute(
                 "INSERT INTO results (key, stdout, stderr, at, used_at, bytes) VALUES (?1, ?2, ?3, ?4, ?4, ?5) \
                  ON CONFLICT (key) DO UPDATE SET stdout = ?2, stderr = ?3, at = ?4, used_at = ?4, bytes = ?5",

@@ -93,6 +93,7 @@ pub fn finished(operation: &str, attempt: u32) -> EventKind {
         exit: Some(0),
         signal: None,
         output: None,
+        delivery: None,
     }
 }
 

@@ -130,6 +130,7 @@ impl Operation for CommandOperation {
         let supervised = tokio::task::spawn_blocking(move || {
             supervise(&spec, streams, &stop, |started| {
                 journal.child_started(Child {
+                    operation: None,
                     attempt: number,
                     pid: started.process.pid,
                     start: started.process.start,

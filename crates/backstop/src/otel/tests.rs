@@ -28,6 +28,7 @@ fn events() -> Vec<Event> {
         exit: Some(exit),
         signal: None,
         output: None,
+        delivery: None,
     };
     let kinds = [
         EventKind::RunStarted {
@@ -40,6 +41,7 @@ fn events() -> Vec<Event> {
         finished(1, false, 1),
         EventKind::ErrorClassified { operation: "npm ci".into(), attempt: 1, fault: Box::new(fault) },
         EventKind::DecisionMade {
+            operation: None,
             attempt: 1,
             decision: Decision {
                 action: backstop_core::Action::Retry {

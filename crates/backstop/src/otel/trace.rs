@@ -165,7 +165,7 @@ impl Trace {
                 span.attributes.extend(said.iter().take(3).cloned());
                 span.add(event, said);
             }
-            EventKind::DecisionMade { attempt, decision, reclassified } => {
+            EventKind::DecisionMade { operation: None, attempt, decision, reclassified, .. } => {
                 let mut said = vec![
                     text("backstop.decision", decision.action.name()),
                     text("backstop.why", &decision.why),
