@@ -37,6 +37,7 @@ mod reason;
 mod redact;
 mod retry_budget;
 mod safe;
+mod schedule;
 mod seed;
 mod signal;
 mod signature;
@@ -59,6 +60,9 @@ pub use reason::{Reason, ReasonInfo, TAXONOMY, UnknownReason};
 pub use redact::{MASK, RedactStream, Redactor};
 pub use retry_budget::{Recent, RetryBudget};
 pub use safe::SafeText;
+pub use schedule::{
+    Command, End, Graph, GraphError, Happening, NodeState, Parallel, RetryWhen, Rules, Schedule,
+};
 pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
 pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};
 pub use signature::signature;

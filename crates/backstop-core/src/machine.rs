@@ -30,6 +30,8 @@ pub struct Failure<'f> {
     pub unrepeatable: Option<&'f str>,
     /// What is known of this trouble, where the policy wants to learn.
     pub experience: Option<Experience>,
+    /// Whether the one who worked was taken away from outside: the world's trouble, whatever it looks like.
+    pub worker_lost: bool,
 }
 
 /// How often a trouble was tried again, and how often that helped.
@@ -56,6 +58,7 @@ impl<'f> Failure<'f> {
             retried_below: None,
             unrepeatable: None,
             experience: None,
+            worker_lost: false,
         }
     }
 }
@@ -67,6 +70,8 @@ pub struct Verdict {
     pub decision: Decision,
     /// Another reason, where the fault is no longer what it was.
     pub reclassified: Option<Reason>,
+    /// Whether it was the world's trouble, which uses up none of the work's chances.
+    pub outside: bool,
 }
 
 /// Where an operation stands.
@@ -175,11 +180,12 @@ impl Machine {
         let policy = Arc::clone(&self.policy);
         let reason = failure.fault.reason;
         let allowed = policy.allowance(reason);
+        let outside = is_outside(&policy, failure);
         let verdict = match self.judge(&policy, &allowed, failure) {
-            Ok(decision) => Verdict { decision, reclassified: None },
+            Ok(decision) => Verdict { decision, reclassified: None, outside },
             Err(ending) => {
                 let reclassified = ending.used_up.then(|| reason.when_exhausted()).flatten();
-                Verdict { decision: ending.decision, reclassified }
+                Verdict { decision: ending.decision, reclassified, outside }
             }
         };
         self.stage = if verdict.decision.action.goes_on() { Stage::Waiting } else { Stage::Ended };
@@ -288,7 +294,7 @@ impl Machine {
     fn world_wait(&mut self, policy: &Policy, failure: &Failure<'_>) -> Option<Result<Decision, Ending>> {
         let world = policy.world.as_ref()?;
         let reason = failure.fault.reason;
-        if !world.reasons.contains(&reason) {
+        if !is_outside(policy, failure) {
             return None;
         }
         let halt = |why: String| {
@@ -396,6 +402,12 @@ impl Machine {
         let command = self.confirm_with.clone();
         Ending { decision: Decision { action: Action::Confirm { command }, why }, used_up: false }
     }
+}
+
+/// Whether a failure is the world's trouble, which is waited out against limits of its own.
+fn is_outside(policy: &Policy, failure: &Failure<'_>) -> bool {
+    let is_worlds = |reasons: &[Reason]| failure.worker_lost || reasons.contains(&failure.fault.reason);
+    policy.world.as_ref().is_some_and(|world| is_worlds(&world.reasons))
 }
 
 /// A decision that ends the operation.

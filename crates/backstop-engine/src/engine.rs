@@ -222,6 +222,7 @@ impl Engine {
                 retried_below: failed.retried_below,
                 unrepeatable: failed.unrepeatable.as_deref(),
                 experience: failed.experience,
+                worker_lost: false,
             });
             let decided = EventKind::DecisionMade {
                 operation: None,

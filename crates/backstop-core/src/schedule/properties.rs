@@ -1,0 +1,313 @@
+//! Random graphs with random faults: they always end, and never do what they must not.
+
+use super::*;
+use crate::{Dispatch, Fault, Reason, profile};
+use proptest::prelude::*;
+
+/// What an attempt comes to.
+#[derive(Debug, Clone, Copy)]
+enum Outcome {
+    Success,
+    Fault(Reason),
+    Lost,
+    Conflict,
+    Stop,
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let reasons = prop::sample::select(vec![
+        Reason::TestFailure,
+        Reason::RateLimited,
+        Reason::NetworkTransient,
+        Reason::Timeout,
+        Reason::Unknown,
+        Reason::Crash,
+        Reason::AuthError,
+        Reason::QuotaExhausted,
+    ]);
+    prop_oneof![
+        12 => Just(Outcome::Success),
+        6 => reasons.prop_map(Outcome::Fault),
+        1 => Just(Outcome::Lost),
+        1 => Just(Outcome::Conflict),
+        1 => Just(Outcome::Stop),
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct World {
+    depends_on: Vec<Vec<usize>>,
+    beside: Vec<Vec<usize>>,
+    complete: Vec<bool>,
+    rules: Rules,
+    outcomes: Vec<Outcome>,
+    /// Which of those that run ends next.
+    picks: Vec<usize>,
+}
+
+prop_compose! {
+    fn world()(count in 1usize..12)(
+        edges in prop::collection::vec((0..count, 0..count), 0..count * 2),
+        pairs in prop::collection::vec((0..count, 0..count), 0..count * 2),
+        complete in prop::collection::vec(prop::bool::weighted(0.1), count),
+        jobs in 1usize..5, auto in any::<bool>(), immediate in any::<bool>(),
+        outcomes in prop::collection::vec(outcome(), 1..200),
+        picks in prop::collection::vec(0usize..8, 1..50),
+        count in Just(count),
+    ) -> World {
+        let mut depends_on = vec![Vec::new(); count];
+        // From a higher number to a lower one: no cycle.
+        for (a, b) in edges.into_iter().filter(|(a, b)| a != b) {
+            depends_on[a.max(b)].push(a.min(b));
+        }
+        let mut beside = vec![Vec::new(); count];
+        for (a, b) in pairs.into_iter().filter(|(a, b)| a != b) {
+            beside[a].push(b);
+        }
+        let rules = Rules {
+            jobs,
+            parallel: if auto { Parallel::Auto } else { Parallel::Declared },
+            retry: if immediate { RetryWhen::Immediate } else { RetryWhen::AfterSiblings },
+        };
+        World { depends_on, beside, complete, rules, outcomes, picks }
+    }
+}
+
+/// What was seen from outside.
+struct Seen {
+    complete: Vec<bool>,
+    running: Vec<usize>,
+    own_failures: Vec<u32>,
+    waits: Vec<u32>,
+    conflicts: Vec<u32>,
+    /// Those that were running when a node failed, with the attempt they were at.
+    siblings: Vec<Vec<(usize, u32)>>,
+    attempts: Vec<u32>,
+    ended: Option<End>,
+}
+
+impl Seen {
+    fn note(&mut self, world: &World, graph: &Graph, happening: &Happening) -> Result<(), TestCaseError> {
+        match happening {
+            Happening::Started { node } => {
+                prop_assert!(self.ended.is_none());
+                prop_assert!(!self.complete[*node], "complete phases are not run again");
+                prop_assert!(!self.running.contains(node));
+                prop_assert!(
+                    graph.depends_on(*node).iter().all(|dep| self.complete[*dep]),
+                    "dependencies first"
+                );
+                prop_assert!(self.running.len() < world.rules.jobs);
+                if world.rules.parallel == Parallel::Declared {
+                    prop_assert!(self.running.iter().all(|other| graph.are_beside(*node, *other)));
+                }
+                for (sibling, attempt) in self.siblings[*node].drain(..) {
+                    let same = self.running.contains(&sibling) && self.attempts[sibling] == attempt;
+                    prop_assert!(!same, "a retry waits for those that were running");
+                }
+                self.running.push(*node);
+                self.attempts[*node] += 1;
+            }
+            Happening::Completed { node } => {
+                self.complete[*node] = true;
+                self.running.retain(|other| other != node);
+            }
+            Happening::Decided { node, verdict, state, .. } => {
+                self.running.retain(|other| other != node);
+                if verdict.outside {
+                    self.waits[*node] += u32::from(*state != NodeState::Running);
+                } else {
+                    self.own_failures[*node] += 1;
+                    if world.rules.retry == RetryWhen::AfterSiblings {
+                        self.siblings[*node] =
+                            self.running.iter().map(|other| (*other, self.attempts[*other])).collect();
+                    }
+                }
+            }
+            Happening::Again { node } => {
+                self.conflicts[*node] += 1;
+                self.running.retain(|other| other != node);
+            }
+            Happening::GaveUp { node } => self.running.retain(|other| other != node),
+            Happening::Blocked { .. } | Happening::Stopping => {}
+            Happening::Ended(end) => self.ended = Some(end.clone()),
+        }
+        Ok(())
+    }
+}
+
+fn play(world: &World) -> Result<(), TestCaseError> {
+    let graph = Arc::new(Graph::new(world.depends_on.clone()).unwrap().with_beside(&world.beside));
+    // What is complete from the start has its dependencies complete, too.
+    let mut complete = world.complete.clone();
+    for node in 0..graph.len() {
+        complete[node] = complete[node] && graph.depends_on(node).iter().all(|dep| complete[*dep]);
+    }
+    let policy = Arc::new(profile("phase").unwrap());
+    let mut schedule = Schedule::new(Arc::clone(&graph), world.rules, &policy, &complete, &|_| true);
+    let mut folded = schedule.clone();
+    let count = graph.len();
+    let mut seen = Seen {
+        complete,
+        running: Vec::new(),
+        own_failures: vec![0; count],
+        waits: vec![0; count],
+        conflicts: vec![0; count],
+        siblings: vec![Vec::new(); count],
+        attempts: vec![0; count],
+        ended: None,
+    };
+    let mut now = Duration::ZERO;
+    let mut outcomes = world.outcomes.iter().copied().chain(std::iter::repeat(Outcome::Success));
+    let mut picks = world.picks.iter().copied().cycle();
+    let mut happenings = schedule.handle(&Command::Look, now);
+    let mut stopped = false;
+    for step in 0.. {
+        prop_assert!(step < 2000, "it always ends");
+        for happening in &happenings {
+            folded.evolve(happening);
+            seen.note(world, &graph, happening)?;
+        }
+        prop_assert_eq!(
+            format!("{schedule:?}"),
+            format!("{folded:?}"),
+            "the state is the fold of what happened"
+        );
+        if seen.ended.is_some() {
+            break;
+        }
+        let free = seen.running.len() < world.rules.jobs && !schedule.is_stopping();
+        if free {
+            let wasted = (0..count).find(|node| schedule.may_start(*node, &seen.running, now));
+            prop_assert_eq!(wasted, None, "no free slot is wasted");
+            let beside = |node: usize| {
+                world.rules.parallel == Parallel::Auto
+                    || seen.running.iter().all(|other| graph.are_beside(node, *other))
+            };
+            let untouched = (0..count).find(|node| {
+                let idle = !seen.complete[*node] && seen.attempts[*node] == 0;
+                idle && beside(*node) && graph.depends_on(*node).iter().all(|dep| seen.complete[*dep])
+            });
+            prop_assert_eq!(untouched, None, "what could begin has begun");
+        }
+        if seen.running.is_empty() {
+            let wake = schedule.wake(now);
+            prop_assert!(wake.is_some_and(|wake| wake > now), "nothing runs, and it is known until when");
+            now = wake.unwrap_or(now);
+            happenings = schedule.handle(&Command::Look, now);
+            continue;
+        }
+        let node = seen.running[picks.next().unwrap_or(0) % seen.running.len()];
+        now += Duration::from_secs(7);
+        happenings = match outcomes.next().unwrap_or(Outcome::Success) {
+            Outcome::Success => schedule.handle(&Command::Succeeded(node), now),
+            Outcome::Fault(reason) => {
+                let fault = Fault::new(reason);
+                schedule.handle(&Command::Failed(node, &Failure::new(&fault, now)), now)
+            }
+            Outcome::Lost => {
+                let fault = Fault::new(Reason::Crash);
+                let failure =
+                    Failure { worker_lost: true, dispatch: Dispatch::Lost, ..Failure::new(&fault, now) };
+                schedule.handle(&Command::Failed(node, &failure), now)
+            }
+            Outcome::Conflict => schedule.handle(&Command::Conflicted(node), now),
+            Outcome::Stop => {
+                stopped = true;
+                schedule.handle(&Command::Stop, now)
+            }
+        };
+    }
+    for node in 0..count {
+        prop_assert!(seen.own_failures[node] <= 2, "one retry for its own mistakes");
+        prop_assert!(seen.waits[node] <= 5 && seen.conflicts[node] <= 1);
+    }
+    match seen.ended {
+        Some(End::Complete) => prop_assert!(seen.complete.iter().all(|complete| *complete)),
+        Some(End::Stopped) => prop_assert!(stopped),
+        Some(End::Halted(failed)) => {
+            prop_assert!(!failed.is_empty());
+            for node in failed {
+                for other in graph.all_dependents(node) {
+                    let blocked = matches!(schedule.state(other), NodeState::Blocked { .. });
+                    prop_assert!(blocked, "what waits for a failed one is blocked");
+                }
+            }
+        }
+        None => prop_assert!(false),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #[test]
+    fn every_graph_ends_and_keeps_the_rules(world in world()) {
+        play(&world)?;
+    }
+}
+
+fn schedule(deps: &[&[usize]], beside: &[&[usize]], rules: Rules) -> Schedule {
+    let own = |lists: &[&[usize]]| lists.iter().map(|list| list.to_vec()).collect::<Vec<_>>();
+    let graph = Graph::new(own(deps)).unwrap().with_beside(&own(beside));
+    Schedule::new(Arc::new(graph), rules, &Arc::new(profile("phase").unwrap()), &[], &|_| true)
+}
+
+fn started(happenings: &[Happening]) -> Vec<usize> {
+    let node = |happening: &Happening| match happening {
+        Happening::Started { node } => Some(*node),
+        _ => None,
+    };
+    happenings.iter().filter_map(node).collect()
+}
+
+fn fail(schedule: &mut Schedule, node: usize, reason: Reason) -> Vec<Happening> {
+    let fault = Fault::new(reason);
+    schedule.handle(&Command::Failed(node, &Failure::new(&fault, Duration::ZERO)), Duration::ZERO)
+}
+
+const TWO: Rules = Rules { jobs: 2, parallel: Parallel::Declared, retry: RetryWhen::AfterSiblings };
+
+#[test]
+fn siblings_finish_before_a_retry_and_failed_ones_retry_side_by_side() {
+    let mut all = schedule(&[&[], &[]], &[&[1], &[]], TWO);
+    assert_eq!(started(&all.handle(&Command::Look, Duration::ZERO)), [0, 1]);
+    assert_eq!(started(&fail(&mut all, 0, Reason::TestFailure)), [0usize; 0]);
+    assert_eq!(started(&fail(&mut all, 1, Reason::LintError)), [0, 1]);
+    assert_eq!(all.chance(0), (2, 2));
+}
+
+#[test]
+fn an_immediate_retry_waits_for_nobody() {
+    let rules = Rules { retry: RetryWhen::Immediate, ..TWO };
+    let mut all = schedule(&[&[], &[]], &[&[1], &[]], rules);
+    all.handle(&Command::Look, Duration::ZERO);
+    assert_eq!(started(&fail(&mut all, 0, Reason::TestFailure)), [0]);
+}
+
+#[test]
+fn only_declared_ones_run_side_by_side_unless_the_graph_alone_counts() {
+    let mut declared = schedule(&[&[], &[], &[]], &[&[2], &[], &[]], TWO);
+    assert_eq!(started(&declared.handle(&Command::Look, Duration::ZERO)), [0, 2]);
+    let mut auto = schedule(&[&[], &[], &[]], &[&[2], &[], &[]], Rules { parallel: Parallel::Auto, ..TWO });
+    assert_eq!(started(&auto.handle(&Command::Look, Duration::ZERO)), [0, 1]);
+}
+
+#[test]
+fn a_credential_halts_without_a_retry_and_what_waits_is_blocked() {
+    let mut all = schedule(&[&[], &[0], &[1]], &[], TWO);
+    all.handle(&Command::Look, Duration::ZERO);
+    let end = fail(&mut all, 0, Reason::AuthError);
+    assert!(matches!(end.last(), Some(Happening::Ended(End::Halted(failed))) if *failed == [0]));
+    assert_eq!(*all.state(2), NodeState::Blocked { by: 0 });
+}
+
+#[test]
+fn a_second_conflict_is_one_too_many() {
+    let mut all = schedule(&[&[]], &[], TWO);
+    all.handle(&Command::Look, Duration::ZERO);
+    assert_eq!(started(&all.handle(&Command::Conflicted(0), Duration::ZERO)), [0]);
+    let end = all.handle(&Command::Conflicted(0), Duration::ZERO);
+    assert!(matches!(end.last(), Some(Happening::Ended(End::Halted(_)))));
+    assert_eq!(all.chance(0), (1, 2), "a conflict uses up none of its chances");
+}
