@@ -7,7 +7,8 @@
 //!   [`failure_report`] for programs;
 //! - guidance: what the one who tries again is told ([`retry_guidance`]), what a person does ([`user_actions`]);
 //! - sums of many runs ([`StatsReport`]), and what no rule knows ([`DriftReport`]);
-//! - a run: its lines while it goes on, its events, and its story afterwards ([`RunStory`]).
+//! - a run: its lines while it goes on, its events, and its story afterwards ([`RunStory`]);
+//! - a plan's run ([`plan`]): its phases while they run, its halt, its completion, its log.
 //!
 //! [`Fault`]: backstop_core::Fault
 //! [`Reason`]: backstop_core::Reason
@@ -19,6 +20,7 @@ mod json;
 mod list;
 mod notice;
 mod phase;
+pub mod plan;
 mod reasons;
 mod run;
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(crate) fn wrap(text: &str, chars_max: usize) -> Vec<String> {
 }
 
 /// The text split at the spaces that are not in a code span.
-fn words(text: &str) -> Vec<&str> {
+pub(crate) fn words(text: &str) -> Vec<&str> {
     let (mut words, mut start, mut span, mut ticks) = (Vec::new(), 0, 0, 0);
     for (at, c) in text.char_indices() {
         if c == '`' {

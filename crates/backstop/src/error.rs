@@ -2,8 +2,9 @@
 
 use crate::config::ConfigError;
 use backstop_classify::{ClassifierError, ExampleFailure, PackError};
-use backstop_core::RunId;
 use backstop_core::duration::QuantityError;
+use backstop_core::{RunId, SafeText};
+use backstop_plan::document::PlanError;
 use backstop_store::StoreError;
 use std::path::PathBuf;
 
@@ -14,6 +15,10 @@ pub(crate) const FAILED: u8 = 1;
 /// It was asked for in a way that cannot be understood.
 pub(crate) const USAGE: u8 = 2;
 
+/// It stopped, and can be gone on with.
+pub(crate) const HALTED: u8 = 3;
+/// Somebody asked for the end.
+pub(crate) const INTERRUPTED: u8 = 130;
 /// Not now: try later.
 pub(crate) const DEFERRED: u8 = 75;
 
@@ -86,6 +91,86 @@ pub(crate) enum CliError {
     NothingToTrust,
     #[error("{lines} of the batch's lines could not be read; each is answered with an error")]
     Batch { lines: u64 },
+    #[error("{}:{error}", .file.line(400))]
+    Plan { file: SafeText, error: Box<PlanError> },
+    #[error("{} is a folder, not a plan", file.display())]
+    PlanIsFolder { file: PathBuf, nearest: Option<PathBuf> },
+    #[error("{} is no file that can be a plan", file.display())]
+    PlanIsNoFile { file: PathBuf },
+    #[error("{} has {bytes} bytes; a plan has at most {}", file.display(), backstop_plan::document::PLAN_BYTES_MAX)]
+    PlanTooLarge { file: PathBuf, bytes: u64 },
+    #[error("the plan cannot be worked through: {0}")]
+    Graph(String),
+    #[error("{0}")]
+    Agent(Box<backstop_work::agent::AgentError>),
+    #[error("there is no agent `{given}`")]
+    NoAgent { given: String, known: Vec<String> },
+    #[error("`{program}`, which phase {phase} needs, is not on the PATH")]
+    AgentMissing { program: String, phase: String },
+    #[error("nobody works on {}: neither an agent nor a command is named", phases.iter().take(10).cloned().collect::<Vec<_>>().join(", "))]
+    NoWorker { phases: Vec<String> },
+    #[error(
+        "phase {phase} names the gate `{given}`, which is neither detected here nor in the configuration"
+    )]
+    NoGate { phase: String, given: String },
+    #[error("{0}")]
+    Git(Box<backstop_work::git::GitError>),
+    #[error("a `git {what}` is under way here")]
+    Underway { what: &'static str },
+    #[error("tracked files have changes that are not committed: {}", some(files))]
+    Dirty { files: Vec<PathBuf> },
+    #[error("this repository has no commit yet, so there is nothing that worktrees can begin from")]
+    NoCommit,
+    #[error("how finished phases are committed is not said")]
+    NoCommitMode,
+    #[error("this run began with --commit {began}, not with --commit {given}")]
+    OtherCommit { began: &'static str, given: &'static str },
+    #[error("--commit {given} needs a git repository, and here is none")]
+    NoGitForCommit { given: &'static str },
+    #[error(
+        "what you have committed meanwhile and what the run has finished do not go together: {}",
+        some(files)
+    )]
+    Diverged { tip: String, files: Vec<PathBuf> },
+    #[error("{plan} is being run {}", holder_shown(holder.as_ref()))]
+    HeldBy { holder: Option<backstop_store::Holder>, plan: String },
+    #[error("there is no run of {plan} to go on with")]
+    NothingToResume { plan: String },
+    #[error("a fresh start was not confirmed")]
+    NotConfirmed,
+    #[error("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    StateFiles { errors: Vec<backstop_plan::view::EditError> },
+    #[error("{0}")]
+    Host(backstop_plan::host::HostError),
+    #[error("no plan was run in this project")]
+    NoPlanRuns,
+    #[error("several plans were run in this project: {}", plans.iter().take(10).map(|p| p.line(60)).collect::<Vec<_>>().join(", "))]
+    WhichPlan { plans: Vec<SafeText> },
+    #[error("there is no phase `{given}` in this run")]
+    NoPhase { given: String, known: Vec<String> },
+    #[error("phase {phase} has no attempt {attempt}; it has had {total}")]
+    NoAttempt { phase: String, attempt: u32, total: u32 },
+    #[error("what phase {phase} changed was not saved: it ran outside a worktree, or not at all")]
+    NoDiff { phase: String },
+}
+
+/// Some of these files.
+fn some(files: &[PathBuf]) -> String {
+    let mut names: Vec<String> = files.iter().take(5).map(|file| file.display().to_string()).collect();
+    if files.len() > names.len() {
+        names.push(format!("and {} more", files.len() - names.len()));
+    }
+    names.join(", ")
+}
+
+fn holder_shown(holder: Option<&backstop_store::Holder>) -> String {
+    match holder {
+        Some(holder) => {
+            let run = holder.run.map(|run| format!(" as {run}")).unwrap_or_default();
+            format!("by process {}{run}, since {}", holder.pid, holder.since)
+        }
+        None => "by another process".to_owned(),
+    }
 }
 
 impl CliError {
@@ -101,7 +186,35 @@ impl CliError {
             | CliError::NoFolder(_)
             | CliError::Signals(_)
             | CliError::Masked { .. }
+            | CliError::Git(_)
+            | CliError::HeldBy { .. }
+            | CliError::Host(_)
+            | CliError::StateFiles { .. }
+            | CliError::Diverged { .. }
+            | CliError::AgentMissing { .. }
+            | CliError::NotConfirmed
             | CliError::Batch { .. } => FAILED,
+            CliError::Plan { .. }
+            | CliError::PlanIsFolder { .. }
+            | CliError::PlanIsNoFile { .. }
+            | CliError::PlanTooLarge { .. }
+            | CliError::Graph(_)
+            | CliError::Agent(_)
+            | CliError::NoAgent { .. }
+            | CliError::NoWorker { .. }
+            | CliError::NoGate { .. }
+            | CliError::Underway { .. }
+            | CliError::Dirty { .. }
+            | CliError::NoCommit
+            | CliError::NoCommitMode
+            | CliError::OtherCommit { .. }
+            | CliError::NoGitForCommit { .. }
+            | CliError::NothingToResume { .. }
+            | CliError::NoPlanRuns
+            | CliError::WhichPlan { .. }
+            | CliError::NoPhase { .. }
+            | CliError::NoAttempt { .. }
+            | CliError::NoDiff { .. } => USAGE,
             CliError::Reason(_)
             | CliError::Signal { .. }
             | CliError::Header { .. }
@@ -199,7 +312,99 @@ impl CliError {
             CliError::Glob { .. } => vec!["for example: `--input 'src/**'`".to_owned()],
             CliError::NothingToTrust => vec!["docs/config.md says what it may hold".to_owned()],
             CliError::Batch { .. } => vec!["look for answers with an `error` field".to_owned()],
+            other => other.plan_hints(),
         }
+    }
+}
+
+impl CliError {
+    /// Trouble with git.
+    pub(crate) fn git(error: backstop_work::git::GitError) -> Self {
+        Self::Git(Box::new(error))
+    }
+
+    /// What to type next, where a plan is concerned.
+    fn plan_hints(&self) -> Vec<String> {
+        let hint = match self {
+            CliError::Plan { error, .. } => {
+                let also = error.also.iter().map(|(line, what)| format!("line {line}: {what}"));
+                return also.chain([error.hint()]).collect();
+            }
+            CliError::PlanIsFolder { nearest: Some(near), .. } => {
+                format!("did you mean `{}`?", near.display())
+            }
+            CliError::PlanIsFolder { .. } | CliError::PlanIsNoFile { .. } => {
+                "name a Markdown file; docs/plans.md says what a plan is".to_owned()
+            }
+            CliError::PlanTooLarge { .. } => "split the plan into several".to_owned(),
+            CliError::Graph(_) => "correct the column `Depends On`".to_owned(),
+            CliError::Agent(error) => error.hint(),
+            CliError::NoAgent { given, known } => {
+                match backstop_core::nearest::nearest(given, known.iter().map(String::as_str)) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => {
+                        format!("agents are {}; others are set with agent.NAME.command", known.join(", "))
+                    }
+                }
+            }
+            CliError::AgentMissing { program, .. } => {
+                format!("install `{program}` or put it on the PATH, then check with `command -v {program}`")
+            }
+            CliError::NoWorker { .. } => {
+                "name one with --agent claude, or give the phase a `command` in its backstop block".to_owned()
+            }
+            CliError::NoGate { given, .. } => {
+                format!(
+                    "write it out: gates = [{{ name = \"{given}\", check = \"...\" }}], or gates = [] for none"
+                )
+            }
+            CliError::Git(error) => error.hint(),
+            CliError::Underway { what } => format!("finish it, or end it with `git {what} --abort`"),
+            CliError::Dirty { .. } => {
+                "commit or stash them; with --allow-dirty phases begin from the last commit, without them"
+                    .to_owned()
+            }
+            CliError::NoCommit => {
+                "make one with `git commit --allow-empty -m start`, or use --isolation none".to_owned()
+            }
+            CliError::NoCommitMode => {
+                "say --commit auto, --commit single, --commit message-only or --commit none".to_owned()
+            }
+            CliError::OtherCommit { began, .. } => {
+                format!("go on with --commit {began}, or begin anew with --fresh")
+            }
+            CliError::NoGitForCommit { .. } => "say --commit none, or `git init` first".to_owned(),
+            CliError::Diverged { tip, .. } => {
+                format!("bring them together with `git merge {tip}`, commit, then repeat the command")
+            }
+            CliError::HeldBy { .. } => {
+                "watch it with `backstop plan status`, or wait until it has ended".to_owned()
+            }
+            CliError::NothingToResume { .. } => "leave --resume out, and it begins".to_owned(),
+            CliError::NotConfirmed => "say so with --yes; without --fresh the run goes on".to_owned(),
+            CliError::StateFiles { .. } => {
+                return vec![
+                    "correct the file; or delete it, and the phase is run again".to_owned(),
+                    "or begin anew with --fresh; commits stay".to_owned(),
+                ];
+            }
+            CliError::Host(error) => error.hint(),
+            CliError::NoPlanRuns => "`backstop run PLAN.md` runs one".to_owned(),
+            CliError::WhichPlan { .. } => "say which with --plan PLAN.md or --run RUN".to_owned(),
+            CliError::NoPhase { given, known } => {
+                match backstop_core::nearest::nearest(given, known.iter().map(String::as_str)) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!(
+                        "phases are {}",
+                        known.iter().take(20).cloned().collect::<Vec<_>>().join(", ")
+                    ),
+                }
+            }
+            CliError::NoAttempt { .. } => "leave --attempt out for the last one".to_owned(),
+            CliError::NoDiff { .. } => "look at the tree itself with `git status` and `git diff`".to_owned(),
+            _ => return Vec::new(),
+        };
+        vec![hint]
     }
 }
 

@@ -15,11 +15,13 @@ mod environment;
 mod error;
 mod events;
 mod exec;
-mod files;
+
 mod glob;
 mod guard;
+mod leftovers;
 mod limits;
 mod otel;
+mod plan;
 mod reference;
 mod rules;
 mod runs;
@@ -63,6 +65,8 @@ fn run(cli: Cli) -> Result<u8, CliError> {
     let done = |()| DONE;
     match cli.command {
         None => terminal::print(THREE_THINGS_TO_TRY).map(done),
+        Some(Command::Run(args)) => plan::run(&args, format),
+        Some(Command::Plan(args)) => plan::plan(&args, format),
         Some(Command::Exec(args)) => exec::run(&args, format),
         Some(Command::Classify(args)) => classify::run(&args).map(done),
         Some(Command::Reasons(args)) => reference::reasons(&args).map(done),

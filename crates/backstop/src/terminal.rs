@@ -70,6 +70,14 @@ pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal() && !set("CI") && std::env::var("TERM").is_ok_and(|t| t != "dumb")
 }
 
+/// How wide and how high the terminal is; what is usual where there is none.
+pub(crate) fn size() -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(rustix::stdio::stderr()) {
+        Ok(size) if size.ws_col > 0 => (size.ws_col.into(), usize::from(size.ws_row).max(4)),
+        _ => (100, 24),
+    }
+}
+
 /// Says something to people, on standard error. That it cannot be said is no reason to fail.
 pub(crate) fn say(text: &str) {
     let _ = backstop_exec::write_patiently(&mut std::io::stderr().lock(), text.as_bytes());
@@ -147,7 +155,9 @@ pub(crate) fn tell(error: &CliError) {
     let safe = |text: &str| SafeText::new(redactor.redact(text).into_owned());
     // Of several lines, each is ours; a line end inside one is somebody else's.
     let message = match error {
-        CliError::Examples(_) | CliError::Config(_) => safe(&error.to_string()).terminal(),
+        CliError::Examples(_) | CliError::Config(_) | CliError::StateFiles { .. } => {
+            safe(&error.to_string()).terminal()
+        }
         other => safe(&other.to_string()).line(LINE_CHARS_MAX),
     };
     let mut text = format!("{} {message}\n", style.bad("error:"));

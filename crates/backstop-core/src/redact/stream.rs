@@ -2,6 +2,7 @@
 
 use super::shapes::key_char;
 use super::{MASK, Redactor};
+use std::ops::Deref;
 
 /// How much of a line without an end is held back before it is let go.
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -10,8 +11,8 @@ const OVERLAP_BYTES: usize = 4 << 10;
 
 /// Masks secrets in text that comes in pieces. What comes out lags behind by up to a line.
 #[derive(Debug)]
-pub struct RedactStream<'r> {
-    redactor: &'r Redactor,
+pub struct RedactStream<R> {
+    redactor: R,
     held: Vec<u8>,
     in_key: bool,
     /// A secret was cut: what still belongs to it is dropped.
@@ -20,12 +21,17 @@ pub struct RedactStream<'r> {
 
 impl Redactor {
     /// Masks text that comes in pieces.
-    pub fn stream(&self) -> RedactStream<'_> {
-        RedactStream { redactor: self, held: Vec::new(), in_key: false, in_secret: false }
+    pub fn stream(&self) -> RedactStream<&Redactor> {
+        RedactStream::new(self)
     }
 }
 
-impl RedactStream<'_> {
+impl<R: Deref<Target = Redactor>> RedactStream<R> {
+    /// Masks text that comes in pieces, with a redactor that it may share.
+    pub fn new(redactor: R) -> Self {
+        Self { redactor, held: Vec::new(), in_key: false, in_secret: false }
+    }
+
     /// More text; gives what is safe to let go. Bytes that are no UTF-8 come out as replacement characters.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         let mut out = String::new();

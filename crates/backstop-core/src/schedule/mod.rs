@@ -92,6 +92,8 @@ pub enum Command<'c> {
     Conflicted(usize),
     /// The run must not go on, whatever the policy says: this node's trouble is everybody's.
     Halt(usize),
+    /// The attempt of this node was stopped by us, since everything ends: it says nothing about the node.
+    Dropped(usize),
     /// Somebody asks for the end: nothing begins any more.
     Stop,
 }
@@ -136,6 +138,11 @@ pub enum Happening {
         node: usize,
         /// Which failed.
         by: usize,
+    },
+    /// The attempt was stopped by us; the node is as if it had not begun.
+    Dropped {
+        /// Which node.
+        node: usize,
     },
     /// Nothing begins any more.
     Stopping,
@@ -279,6 +286,9 @@ impl Schedule {
                 }
             }
             Command::Halt(node) if self.is_running(*node) => self.give_up(*node),
+            Command::Dropped(node) if self.is_running(*node) && self.is_stopping() => {
+                vec![Happening::Dropped { node: *node }]
+            }
             // Said twice, or of a node that does not run: it changes nothing.
             _ => Vec::new(),
         }
@@ -406,6 +416,10 @@ impl Schedule {
                 self.nodes[*node].conflicts += 1;
                 self.nodes[*node].state =
                     NodeState::Waiting { not_before: Duration::ZERO, siblings: Vec::new() };
+                self.no_longer_running(*node);
+            }
+            Happening::Dropped { node } => {
+                self.nodes[*node].state = NodeState::Pending;
                 self.no_longer_running(*node);
             }
             Happening::GaveUp { node } => {

@@ -128,7 +128,9 @@ impl Seen {
                 self.conflicts[*node] += 1;
                 self.running.retain(|other| other != node);
             }
-            Happening::GaveUp { node } => self.running.retain(|other| other != node),
+            Happening::GaveUp { node } | Happening::Dropped { node } => {
+                self.running.retain(|other| other != node);
+            }
             Happening::Blocked { .. } | Happening::Stopping => {}
             Happening::Ended(end) => self.ended = Some(end.clone()),
         }

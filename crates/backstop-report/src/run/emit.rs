@@ -36,7 +36,12 @@ pub fn event_emit(event: &Event) -> Option<String> {
 
 /// A value: in quotes where it would not be read back as one word otherwise.
 fn value(text: &str) -> String {
-    let text = SafeText::from(text).line(VALUE_CHARS_MAX);
+    value_within(text, VALUE_CHARS_MAX)
+}
+
+/// The same, of at most this length.
+pub(crate) fn value_within(text: &str, chars_max: usize) -> String {
+    let text = SafeText::from(text).line(chars_max);
     let plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '=' | '\\' | '`');
     if !text.is_empty() && text.chars().all(plain) { text } else { quoted(&text) }
 }

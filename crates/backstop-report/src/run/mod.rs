@@ -17,6 +17,7 @@ mod tests;
 
 pub use backstop_core::duration::shown as duration;
 pub use emit::event_emit;
+pub(crate) use emit::value_within;
 pub use event::event_line;
 pub use gdd::event_gdd;
 pub use line::{attempt_failed, done, gave_up, retrying, story_command};

@@ -2,10 +2,10 @@
 
 use super::tell;
 use super::{AttemptStory, Entry, RunStory};
+use crate::json::ms;
 use crate::{JSON_SCHEMA, summary};
 use backstop_core::Reason;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// The story: the run, its `entries` (attempts and notes) in order, and its ending.
 pub fn story_json(story: &RunStory) -> Value {
@@ -58,8 +58,4 @@ fn attempt_json(attempt: &AttemptStory) -> Value {
         "reclassified": attempt.reclassified,
         "recovery": attempt.recovery.as_ref().map(|(strategy, success)| json!({ "strategy": strategy, "success": success })),
     })
-}
-
-fn ms(of: Duration) -> u64 {
-    u64::try_from(of.as_millis()).unwrap_or(u64::MAX)
 }

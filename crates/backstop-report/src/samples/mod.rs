@@ -1,7 +1,10 @@
-//! One of each notice, for snapshots with the seeds' examples and for properties with the nastiest text there is.
+//! One of each notice, and of each text about a plan's run, for snapshots with the seeds' examples and for properties with
+//! the nastiest text there is.
 
 mod phases;
-mod tests;
+pub(crate) mod plan_events;
+pub(crate) mod plans;
+pub(crate) mod tests;
 mod tools;
 
 use crate::Notice;

@@ -1,8 +1,10 @@
 //! The snapshots, and the property that DESIGN asks of every text.
 
 use super::phases::phases;
+use super::plans::halt;
 use super::tools::{seed_variants, tools, variants};
 use super::{Sample, Texts};
+use crate::plan::{halt_json, halt_summary};
 use crate::*;
 use backstop_core::SafeText;
 use proptest::prelude::*;
@@ -40,7 +42,8 @@ fn start(text: &SafeText) -> String {
     flat(first.line(12).trim_end_matches('…'))
 }
 
-fn acts(c: char) -> bool {
+/// Whether a terminal or a reader's eye would act on it.
+pub(crate) fn acts(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -81,6 +84,32 @@ fn check(sample: &Sample) {
     }
 }
 
+/// A halted run is told in a box and not by a notice; it names the same things.
+fn check_halt(texts: &Texts) {
+    let halt = halt(texts);
+    let boxed = halt_summary(&halt, 80, Style::PLAIN);
+    assert!(!boxed.chars().any(acts), "halt: {boxed:?}");
+    let inside = |line: &str| line.trim_start_matches('║').trim_end_matches('║').to_owned();
+    let text = flat(&boxed.lines().map(inside).collect::<Vec<_>>().join("\n"));
+    for wanted in [&texts.message, &texts.id, &texts.plan] {
+        assert!(text.contains(&start(wanted)), "halt: no {wanted:?} in {text}");
+    }
+    assert!(text.contains(&flat(&texts.command.line(usize::MAX))), "halt: the command is not whole: {text}");
+    for reason in [halt.reason, halt.failed[0].error] {
+        assert!(text.contains(&format!("{reason} ({})", reason.class())), "halt: no {reason} in {text}");
+    }
+    let printed = to_json(&halt_json(&halt));
+    assert!(!printed.chars().any(acts) && !printed.contains('\n'), "halt: {printed:?}");
+    let back: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(back, halt_json(&halt));
+    assert_eq!(back["next"], texts.command.raw());
+    let strings = strings(&back);
+    for wanted in [&texts.message, &texts.id, &texts.plan] {
+        let wanted: String = wanted.raw().trim().chars().take(12).collect();
+        assert!(strings.iter().any(|text| text.contains(&wanted)), "halt, json: no {wanted:?} in {printed}");
+    }
+}
+
 /// Every key and every string of a JSON value.
 fn strings(value: &serde_json::Value) -> Vec<String> {
     match value {
@@ -106,7 +135,7 @@ fn nasty() -> impl Strategy<Value = SafeText> {
 }
 
 prop_compose! {
-    fn texts()(
+    pub(crate) fn texts()(
         tool in nasty(), message in nasty(), name in nasty(), value in nasty(),
         id in nasty(), file in nasty(), test in nasty(), command in nasty(), other in nasty(),
     ) -> Texts {
@@ -123,6 +152,7 @@ proptest! {
         for sample in tools(&texts).iter().chain(&variants(&texts)).chain(&phases(&texts)) {
             check(sample);
         }
+        check_halt(&texts);
     }
 }
 

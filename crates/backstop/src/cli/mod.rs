@@ -3,12 +3,14 @@
 mod exec;
 mod journal;
 mod limits;
+mod plan;
 mod settings;
 mod stats;
 
 pub(crate) use exec::{Exec, StdinMode};
 pub(crate) use journal::{Clean, Deferred, DeferredAction, Events, Runs};
 pub(crate) use limits::{Budget, BudgetAction, Guard, GuardAction};
+pub(crate) use plan::{Plan, PlanAction, PlanChange, PlanDiff, PlanLogs, PlanRetry, PlanStatus, Run, Which};
 pub(crate) use settings::{Config, ConfigAction, Doctor, Trust};
 pub(crate) use stats::{By, Drift, Stats};
 
@@ -40,6 +42,10 @@ pub(crate) enum LogFormat {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a plan: its phases in order, finished ones kept as commits, what fails tried again and told
+    Run(Box<Run>),
+    /// Look at the runs of plans, and put them right
+    Plan(Plan),
     /// Run a command and make it dependable: classified, retried where that helps, recorded, nothing left behind
     Exec(Box<Exec>),
     /// Say what a failure is, why, whether to try again, and what to do
@@ -232,4 +238,26 @@ pub(crate) enum Shell {
 pub(crate) struct Man {
     /// The folder; it is made if it is not there
     pub(crate) folder: PathBuf,
+}
+
+/// What would be typed to go on with a run, from the words that were recorded.
+pub(crate) fn run_again(
+    words: &[String],
+    plan: &std::path::Path,
+    why: Option<&str>,
+    json: bool,
+) -> Option<Run> {
+    let usual = [std::ffi::OsString::from("backstop"), "run".into(), plan.into()];
+    let mut line: Vec<std::ffi::OsString> = match words {
+        [program, run, ..] if program == "backstop" && run == "run" => words.iter().map(Into::into).collect(),
+        _ => usual.into(),
+    };
+    line.extend(why.into_iter().flat_map(|why| ["--why".into(), why.into()]));
+    if json {
+        line.push("--json".into());
+    }
+    match Cli::try_parse_from(line).ok()?.command {
+        Some(Command::Run(run)) => Some(*run),
+        _ => None,
+    }
 }

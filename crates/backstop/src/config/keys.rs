@@ -3,13 +3,17 @@
 //! It must not read anything: what a value means is in `value`, where values come from is in `layers`.
 
 use backstop_core::nearest::nearest;
-use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, PROFILES, Reason, TAXONOMY};
+use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Name, PROFILES, Reason, TAXONOMY};
 use std::time::Duration;
 
 /// Stands for the name of a profile in the name of a key.
 const PROFILE: &str = "<profile>";
 /// Stands for the code of a reason in the name of a key.
 const REASON: &str = "<reason>";
+/// Stands for the name of a gate in the name of a key.
+const GATE: &str = "<gate>";
+/// Stands for the name of an agent in the name of a key.
+const AGENT: &str = "<agent>";
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -35,6 +39,8 @@ pub(crate) enum Kind {
     Path,
     /// A list of paths.
     Paths,
+    /// The words of a command: a program and its arguments.
+    Words,
     /// The address of a collector, or `none`.
     Endpoint,
     /// One line of text.
@@ -98,6 +104,85 @@ pub(crate) const KEYS: &[Key] = &[
         "how much of each stream is kept for classifying",
     ),
     key("exec.drain", PAUSE, "1s", "how long to wait for a pipe that a leftover process holds open"),
+    trusted(
+        "plan.agent",
+        Kind::Line,
+        "none",
+        "the agent that works on phases which name neither one nor a command",
+    ),
+    key("plan.model", Kind::Line, "none", "the model that agents are told to use"),
+    key(
+        "plan.commit",
+        Kind::OneOf(&["ask", "auto", "message-only", "single", "none"]),
+        "ask",
+        "how finished phases are committed",
+    ),
+    key(
+        "plan.isolation",
+        Kind::OneOf(&["auto", "none"]),
+        "auto",
+        "where phases run: in worktrees of their own wherever there is git, or in the folder itself",
+    ),
+    key("plan.jobs", Kind::Count { min: 1, max: 64 }, "4", "how many phases run at once"),
+    key(
+        "plan.parallel",
+        Kind::OneOf(&["declared", "auto"]),
+        "declared",
+        "which phases may run at once: those that the plan declares, or all that wait for nothing",
+    ),
+    key(
+        "plan.retry",
+        Kind::OneOf(&["after-siblings", "immediate"]),
+        "after-siblings",
+        "when a phase that failed is tried again",
+    ),
+    key("plan.timeout", LIMIT, "1h", "how long one attempt of a phase may take"),
+    key(
+        "plan.idle",
+        LIMIT,
+        "15m",
+        "how long an agent may be silent; a command has a limit only where its phase sets one",
+    ),
+    key("plan.halt_timeout", LIMIT, "10m", "how long running phases have to end once a run halts"),
+    trusted(
+        "plan.gates",
+        Kind::OneOf(&["none", "auto"]),
+        "none",
+        "whether the gates that the project's files suggest are run",
+    ),
+    key("plan.gate_timeout", LIMIT, "10m", "how long one gate may take"),
+    key(
+        "plan.flaky",
+        Kind::Count { min: 0, max: 10 },
+        "0",
+        "how often failed tests are run again, unchanged",
+    ),
+    key(
+        "isolation.link",
+        Kind::Paths,
+        "[]",
+        "what a worktree gets as a link: paths below the repository's root",
+    ),
+    key("isolation.copy", Kind::Paths, "[]", "what a worktree gets as a copy, such as `.env`"),
+    trusted("gates.<gate>.check", Kind::Words, "as detected", "the command of a gate, word by word"),
+    trusted(
+        "gates.<gate>.fix",
+        Kind::Words,
+        "as detected",
+        "the command that puts right what the gate finds",
+    ),
+    trusted(
+        "agent.<agent>.command",
+        Kind::Words,
+        "none",
+        "an agent of your own, word by word; `{prompt_file}`, `{result_file}` and `{model}` are filled in",
+    ),
+    trusted(
+        "agent.<agent>.prompt",
+        Kind::OneOf(&["stdin", "file"]),
+        "stdin",
+        "how that agent gets its prompt",
+    ),
     key("log.format", Kind::OneOf(&["human", "json", "emit"]), "human", "how events are printed"),
     key(
         "store.keep",
@@ -207,7 +292,7 @@ impl Key {
 
     /// Whether its value is a list.
     pub(crate) fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::Durations | Kind::Paths | Kind::Names)
+        matches!(self.kind, Kind::Durations | Kind::Paths | Kind::Names | Kind::Words)
     }
 
     /// The environment variable that sets it; lists and patterns have none.
@@ -240,6 +325,7 @@ fn fits(pattern: &str, segment: &str) -> bool {
     match pattern {
         PROFILE => PROFILES.contains(&segment),
         REASON => Reason::from_code(segment).is_some(),
+        GATE | AGENT => segment.parse::<Name>().is_ok(),
         name => name == segment,
     }
 }

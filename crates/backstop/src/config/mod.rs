@@ -68,6 +68,27 @@ pub(crate) struct Exec {
     pub(crate) drain: Duration,
 }
 
+/// How plans are run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) agent: Option<String>,
+    pub(crate) model: Option<String>,
+    /// Nothing where it is to be asked for.
+    pub(crate) commit: Option<String>,
+    pub(crate) isolation: String,
+    pub(crate) jobs: usize,
+    pub(crate) parallel: String,
+    pub(crate) retry: String,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) idle: Option<Duration>,
+    pub(crate) halt_timeout: Option<Duration>,
+    pub(crate) gates: String,
+    pub(crate) gate_timeout: Option<Duration>,
+    pub(crate) flaky: u32,
+    pub(crate) link: Vec<String>,
+    pub(crate) copy: Vec<String>,
+}
+
 /// How long and how much the store keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Store {
@@ -182,6 +203,51 @@ impl Config {
         }
     }
 
+    /// How plans are run.
+    pub(crate) fn plan(&self) -> Plan {
+        let named = |key: &str| self.text(key).filter(|text| text != "none");
+        let word = |key: &str| self.text(key).unwrap_or_default();
+        Plan {
+            agent: named("plan.agent"),
+            model: named("plan.model"),
+            commit: self.text("plan.commit").filter(|text| text != "ask"),
+            isolation: word("plan.isolation"),
+            jobs: usize::try_from(self.count("plan.jobs")).unwrap_or(1),
+            parallel: word("plan.parallel"),
+            retry: word("plan.retry"),
+            timeout: self.duration("plan.timeout"),
+            idle: self.duration("plan.idle"),
+            halt_timeout: self.duration("plan.halt_timeout"),
+            gates: word("plan.gates"),
+            gate_timeout: self.duration("plan.gate_timeout"),
+            flaky: u32::try_from(self.count("plan.flaky")).unwrap_or(0),
+            link: self.list("isolation.link"),
+            copy: self.list("isolation.copy"),
+        }
+    }
+
+    /// How an agent of the configuration gets its prompt.
+    pub(crate) fn agent_prompt(&self, agent: &str) -> Option<String> {
+        match &self.set(&format!("agent.{agent}.prompt"))?.written.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The words of commands below a section, by name: `gates.lint.check`.
+    pub(crate) fn commands(&self, section: &str, field: &str) -> BTreeMap<String, Vec<String>> {
+        let prefix = format!("{section}.");
+        let named = self.set_below(&prefix).filter_map(|(key, setting)| {
+            let (name, last) = key.strip_prefix(&prefix)?.rsplit_once('.')?;
+            match &setting.written.value {
+                Value::Texts(words) if last == field => Some((name.to_owned(), words.clone())),
+                Value::Text(word) if last == field => Some((name.to_owned(), vec![word.clone()])),
+                _ => None,
+            }
+        });
+        named.collect()
+    }
+
     /// How long and how much the store keeps.
     pub(crate) fn store(&self) -> Store {
         Store { keep: self.duration("store.keep").unwrap_or_default(), bytes_max: self.size("store.max") }
@@ -247,8 +313,8 @@ impl Config {
             origin: self.set(key).map_or(Origin::Default, |setting| setting.origin.clone()),
         };
         let plain = plain_keys().map(|key| row(key.name, self.written(key)));
-        let profiles = self.set_below("profile.").map(|(key, setting)| row(key, setting.written.clone()));
-        plain.chain(profiles).collect()
+        let below = |prefix| self.set_below(prefix).map(|(key, setting)| row(key, setting.written.clone()));
+        plain.chain(["gates.", "agent.", "profile."].into_iter().flat_map(below)).collect()
     }
 
     /// What does not count because the project's file is not trusted.

@@ -90,6 +90,7 @@ fn noun(key: &Key) -> String {
         Kind::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         Kind::Path => "path, or `none`".to_owned(),
         Kind::Paths => "list of paths".to_owned(),
+        Kind::Words => "list of words".to_owned(),
         Kind::Endpoint => "http address, or `none`".to_owned(),
         Kind::Line => "text".to_owned(),
         Kind::Names => "list of names".to_owned(),

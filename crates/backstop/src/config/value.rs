@@ -114,6 +114,7 @@ impl Kind {
             Kind::OneOf(words) => format!("one of {}", words.join(", ")),
             Kind::Path => "a path, or \"none\"".to_owned(),
             Kind::Paths => "a list of paths".to_owned(),
+            Kind::Words => "a list of words such as [\"npm\", \"test\"]".to_owned(),
             Kind::Endpoint => "an address such as \"http://127.0.0.1:4318\", or \"none\"".to_owned(),
             Kind::Line => "one line of text".to_owned(),
             Kind::Names => "a list of names of environment variables".to_owned(),
@@ -160,6 +161,8 @@ impl Kind {
                     Err(Wrong::new(format!("`{}` {}", found(text), wrong.what())).hint(wrong.hint()))
                 }
             },
+            Kind::Words if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
+            Kind::Words => Ok(Value::Text(given.to_owned())),
             Kind::Line if text.is_empty() || text.chars().any(char::is_control) => {
                 Err(Wrong::new(format!("found `{}`", found(text))))
             }

@@ -3,7 +3,7 @@
 use super::journal::ExecJournal;
 use crate::cli::{Exec, LogFormat};
 use crate::context::Context;
-use crate::{files, terminal};
+use crate::terminal;
 use backstop_core::{Decision, Fault, Outcome, RunId, SafeText};
 use backstop_report::{JSON_SCHEMA, RunStory, to_json};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ impl Ended {
             };
             let text =
                 markdown.then(story).flatten().unwrap_or_else(|| format!("{}\n", to_json(&self.json())));
-            if let Err(error) = files::write_atomic(file, text.as_bytes()) {
+            if let Err(error) = backstop_store::write_atomic(file, text.as_bytes()) {
                 terminal::warn(&format!("cannot write the report {}: {error}", file.display()), None);
             }
         }

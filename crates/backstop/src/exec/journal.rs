@@ -6,14 +6,12 @@ use super::countdown::Countdown;
 use crate::cli::{Exec, LogFormat};
 use crate::context::{self, Context};
 use crate::error::CliError;
-use crate::terminal;
+use crate::{leftovers, terminal};
 use backstop_core::guard::Closed;
 use backstop_core::{
     Action, EVENT_SCHEMA, Event, EventId, EventKind, Fault, Name, Reason, Recent, Record, RecordError,
     Redactor, RunId, SafeText,
 };
-use backstop_exec::Leftover;
-use backstop_exec::tree::Process;
 use backstop_report::Style;
 use backstop_store::{
     Child, DeferredId, DeferredWork, Journal, Retention, RunHeader, RunJournal, StateFolder, UserStore,
@@ -274,21 +272,9 @@ impl ExecJournal {
     pub(super) fn end_leftovers(&self) {
         let state = self.state();
         let State::Pending { journal, .. } = &*state else { return };
-        let Ok(lost) = journal.lost_runs(&context::is_alive) else { return };
-        for run in lost {
-            let id = run.run.to_string();
-            let process = run.children.last().map(|child| Process { pid: child.pid, start: child.start });
-            let mark = context::mark(run.run, &run.host);
-            let ended =
-                backstop_exec::end_leftover(&Leftover { process, mark: ("BACKSTOP_RUN_MARK", &mark) });
-            let closed = journal.close_lost(&run).unwrap_or(false);
-            if closed && !self.quiet {
-                let what = if ended.is_empty() {
-                    "nothing of it was left running".to_owned()
-                } else {
-                    format!("what it had left running is ended: {}", ended.join(", "))
-                };
-                terminal::warn(&format!("{id} was cut off when Backstop was killed; {what}"), None);
+        for cut_off in leftovers::end_all(journal) {
+            if !self.quiet {
+                terminal::warn(&cut_off.warning(), None);
             }
         }
     }

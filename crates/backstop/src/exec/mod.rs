@@ -370,6 +370,11 @@ fn shown_command(argv: &[OsString]) -> String {
     argv.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
+/// Words as one would type them.
+pub(crate) fn shown_words(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+~".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

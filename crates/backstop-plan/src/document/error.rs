@@ -1,0 +1,226 @@
+//! What is wrong with a plan, where, and what to do about it.
+
+use backstop_core::{Reason, SafeText};
+
+/// How much of a text from the plan is part of a message.
+const GIVEN_CHARS_MAX: usize = 60;
+
+/// What is wrong with a plan, with all that a person needs to put it right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {kind}")]
+pub struct PlanError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column, counted from 1, in characters.
+    pub column: usize,
+    /// The row of the table that it is about, cut short.
+    pub row: Option<SafeText>,
+    /// What is wrong.
+    pub kind: PlanErrorKind,
+    /// Other lines that have to do with it, each with what is there.
+    pub also: Vec<(usize, String)>,
+}
+
+/// Why bytes are no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotText {
+    /// Not UTF-8.
+    #[error("this is not UTF-8")]
+    Utf8,
+    /// UTF-16.
+    #[error("this is UTF-16, not UTF-8")]
+    Utf16,
+    /// There is a NUL in it, as in binary files.
+    #[error("this is no text: there is a NUL in it")]
+    Nul,
+}
+
+/// The kinds of things that are wrong with plans. Ids are as the plan writes them; texts are escaped and cut short.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanErrorKind {
+    /// There is no overview table.
+    #[error("there is no table of phases")]
+    NoTable,
+    /// The overview table has no rows.
+    #[error("the table of phases has no rows")]
+    EmptyTable,
+    /// A table that looks like the overview lacks a column.
+    #[error("the table has no column `{column}`")]
+    MissingColumn {
+        /// The column.
+        column: &'static str,
+    },
+    /// A row has more cells than the header.
+    #[error("the row has {found} cells, the table has {columns} columns")]
+    TooManyCells {
+        /// How many cells the row has.
+        found: usize,
+        /// How many columns the header has.
+        columns: usize,
+    },
+    /// Two rows are the same phase.
+    #[error("phase {id} is already on line {first}")]
+    DuplicateId {
+        /// The id.
+        id: Box<str>,
+        /// The line of the first row, counted from 1.
+        first: usize,
+    },
+    /// A cell that should hold an id does not.
+    #[error("{}", if given.is_empty() { "this row has no phase id".to_owned() } else { format!("`{given}` is no phase id") })]
+    BadId {
+        /// What the cell says.
+        given: Box<str>,
+    },
+    /// A dependency that is no phase of the table.
+    #[error("phase {phase} depends on `{given}`, which is no phase of the table")]
+    UnknownDependency {
+        /// The phase that depends.
+        phase: Box<str>,
+        /// What it depends on.
+        given: Box<str>,
+        /// What was probably meant.
+        nearest: Option<Box<str>>,
+    },
+    /// A phase runs in parallel with something that is no phase of the table.
+    #[error("phase {phase} is parallel with `{given}`, which is no phase of the table")]
+    UnknownParallel {
+        /// The phase.
+        phase: Box<str>,
+        /// What it is parallel with.
+        given: Box<str>,
+        /// What was probably meant.
+        nearest: Option<Box<str>>,
+    },
+    /// A phase depends on itself.
+    #[error("phase {phase} depends on itself")]
+    SelfDependency {
+        /// The phase.
+        phase: Box<str>,
+    },
+    /// A phase is parallel with itself.
+    #[error("phase {phase} is parallel with itself")]
+    SelfParallel {
+        /// The phase.
+        phase: Box<str>,
+    },
+    /// Phases wait for each other and are to run side by side.
+    #[error("phases {phase} and {other} are parallel, but one waits for the other: {}", path.join(" -> "))]
+    Contradiction {
+        /// The phase that waits.
+        phase: Box<str>,
+        /// The phase that it waits for.
+        other: Box<str>,
+        /// How it comes to wait, from the one to the other.
+        path: Box<[String]>,
+    },
+    /// Phases wait for each other. The first is repeated at the end.
+    #[error("phases wait for each other: {}", .0.join(" -> "))]
+    Cycle(Vec<String>),
+    /// A settings block that cannot be used.
+    #[error("{message}")]
+    BadSettings {
+        /// What is wrong with it.
+        message: Box<str>,
+        /// What to write instead.
+        hint: Option<Box<str>>,
+    },
+    /// A second settings block.
+    #[error("{} already has settings, on line {first}", phase.as_ref().map_or_else(|| "the plan".to_owned(), |id| format!("phase {id}")))]
+    DuplicateSettings {
+        /// The phase, or the plan as a whole.
+        phase: Option<Box<str>>,
+        /// The line of the first block, counted from 1.
+        first: usize,
+    },
+    /// The plan has too many bytes.
+    #[error("the plan has {bytes} bytes, more than {limit}")]
+    TooLarge {
+        /// How many it has.
+        bytes: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The plan has too many phases.
+    #[error("the plan has more than {limit} phases")]
+    TooManyPhases {
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The plan has too many of something else.
+    #[error("the plan has more than {limit} {what}")]
+    TooMany {
+        /// Of what: `tasks`, `headings`.
+        what: &'static str,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// Not text.
+    #[error("{0}")]
+    NotText(NotText),
+}
+
+/// Text from a plan as part of a message.
+pub(crate) fn given(text: &str) -> Box<str> {
+    SafeText::new(text).line(GIVEN_CHARS_MAX).into()
+}
+
+impl PlanError {
+    /// An error at a line and column.
+    pub(crate) fn at(line: usize, column: usize, kind: PlanErrorKind) -> Self {
+        Self { line, column, row: None, kind, also: Vec::new() }
+    }
+
+    /// The reason that a fault made of it has.
+    pub fn reason(&self) -> Reason {
+        match self.kind {
+            PlanErrorKind::Cycle(_) => Reason::CircularDependency,
+            _ => Reason::PlanInvalid,
+        }
+    }
+
+    /// What to write instead.
+    pub fn hint(&self) -> String {
+        use PlanErrorKind as Kind;
+        let near = |nearest: &Option<Box<str>>, column: &str| match nearest {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!(
+                "write the ids of phases that have a row, separated by commas, under `{column}`; a range such as 1-3 is not expanded"
+            ),
+        };
+        match &self.kind {
+            Kind::NoTable => "add a table such as `| Phase | Name | Depends On | Status |`, with a line of dashes \
+                below its header and a row for each phase"
+                .to_owned(),
+            Kind::EmptyTable => "add a row for each phase, such as `| 1 | Set up | - | ⬜ |`".to_owned(),
+            Kind::MissingColumn { column } => format!("add a column `{column}` with an id for each row"),
+            Kind::TooManyCells { .. } => "write a `|` inside a cell as `\\|`".to_owned(),
+            Kind::DuplicateId { .. } => {
+                "give one of the two another id; case, spaces and hyphens make no difference".to_owned()
+            }
+            Kind::BadId { given } if given.is_empty() => "give the row an id, such as 2A or 1.1".to_owned(),
+            Kind::BadId { .. } => "an id has letters and digits, with dots between them where there are any, such as 2A or 1.1; \
+                if this line is not part of the table, put an empty line before it"
+                .to_owned(),
+            Kind::UnknownDependency { nearest, .. } => near(nearest, "Depends On"),
+            Kind::UnknownParallel { nearest, .. } => near(nearest, "Parallel With"),
+            Kind::SelfDependency { .. } => "take it out of its own `Depends On`".to_owned(),
+            Kind::SelfParallel { .. } => "take it out of its own `Parallel With`".to_owned(),
+            Kind::Contradiction { phase, other, .. } => format!(
+                "take `{other}` out of what {phase} waits for, or take the two out of each other's `Parallel With`"
+            ),
+            Kind::Cycle(_) => {
+                "take one of these out of the `Depends On` column, so that no phase waits for itself".to_owned()
+            }
+            Kind::BadSettings { hint: Some(hint), .. } => hint.to_string(),
+            Kind::BadSettings { hint: None, .. } => {
+                "a settings block is TOML, such as `timeout = \"20m\"`, between ```backstop and ```".to_owned()
+            }
+            Kind::DuplicateSettings { .. } => "put all of it into one block".to_owned(),
+            Kind::TooLarge { .. } | Kind::TooManyPhases { .. } | Kind::TooMany { .. } => {
+                "split it into several plans".to_owned()
+            }
+            Kind::NotText(_) => "save the plan as UTF-8 text".to_owned(),
+        }
+    }
+}

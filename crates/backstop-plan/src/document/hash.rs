@@ -1,0 +1,77 @@
+//! Hashes of a plan's parts. What Backstop itself changes, status and checkbox marks, makes no difference, nor do line ends and
+//! the layout of the table.
+
+use super::outline::Outline;
+use super::table::{Column, Row};
+use sha2::{Digest, Sha256};
+
+/// Each part with its length, so that no two lists of parts are the same bytes.
+fn part(hasher: &mut Sha256, text: &str) {
+    hasher.update((text.len() as u64).to_le_bytes());
+    hasher.update(text);
+}
+
+fn hex(hasher: Sha256) -> String {
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Of a text.
+pub(crate) fn text(text: &str) -> String {
+    let mut hasher = Sha256::new();
+    part(&mut hasher, text);
+    hex(hasher)
+}
+
+fn row(hasher: &mut Sha256, outline: &Outline<'_>, row: &Row) {
+    let status = outline.table.place(Column::Status);
+    let columns = outline.table.header.cells.len();
+    for column in (0..columns).filter(|column| Some(*column) != status) {
+        // A cell that is missing is an empty one.
+        part(hasher, row.cells.get(column).map_or("", |cell| outline.text(&cell.text)));
+    }
+}
+
+/// Of the table.
+pub(crate) fn table(outline: &Outline<'_>) -> String {
+    let mut hasher = Sha256::new();
+    row(&mut hasher, outline, &outline.table.header);
+    for each in &outline.table.rows {
+        row(&mut hasher, outline, each);
+    }
+    hex(hasher)
+}
+
+/// Of a phase: its row and its section.
+pub(crate) fn phase(outline: &Outline<'_>, phase: usize) -> String {
+    let mut hasher = Sha256::new();
+    row(&mut hasher, outline, outline.row(phase));
+    let section = &outline.sections.of[phase];
+    let status = section.field(Column::Status);
+    let table = outline.table.lines();
+    let mut checkboxes = outline.checkboxes(phase).peekable();
+    // Empty lines count only if something follows.
+    let mut empty = 0;
+    for line in section.lines.iter().cloned().flatten() {
+        let range = outline.source.range(line);
+        let text = outline.text(&range);
+        let checkbox = checkboxes.next_if(|checkbox| checkbox.line == line);
+        if table.contains(&line) {
+            continue;
+        }
+        if text.trim().is_empty() {
+            empty += 1;
+            continue;
+        }
+        (0..std::mem::take(&mut empty)).for_each(|_| part(&mut hasher, ""));
+        if let Some(checkbox) = checkbox {
+            part(&mut hasher, outline.text(&(range.start..checkbox.mark)));
+            let after = checkbox.mark + usize::from(!checkbox.bare);
+            part(&mut hasher, outline.text(&(after..range.end)));
+        } else if let Some(field) = status.filter(|field| field.line == line) {
+            part(&mut hasher, outline.text(&(range.start..field.value.start)).trim_end());
+        } else {
+            part(&mut hasher, text);
+        }
+    }
+    hex(hasher)
+}

@@ -1,0 +1,84 @@
+//! Which phase a heading begins the section of.
+
+use super::id::{PhaseId, after_word};
+use super::inline::without_remarks;
+
+/// What a heading may mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Meant {
+    /// The phase.
+    pub(crate) id: PhaseId,
+    /// What the heading calls it.
+    pub(crate) name: String,
+    /// Whether it is said plainly: `Phase 2A: Name`, not `Phase 2A Name`.
+    pub(crate) plainly: bool,
+}
+
+/// What a heading without markup may mean, the best first.
+pub(crate) fn meanings(text: &str) -> Vec<Meant> {
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let word = after_word(text);
+    let rest = word.unwrap_or(text);
+    let mut meant = Vec::new();
+    let mut add = |head: &str, name: &str, plainly: bool| {
+        // Without the word, only what stands before a separator is an id of its own.
+        if let Ok(id) = without_remarks(head).0.parse::<PhaseId>() {
+            meant.push(Meant { id, name: name.trim().to_owned(), plainly });
+        }
+    };
+    if let Some((head, name)) = rest.split_once(':') {
+        add(head, name, true);
+    }
+    let dash = [" - ", " – ", " — ", "–", "—"];
+    let first =
+        dash.iter().filter_map(|dash| rest.find(dash).map(|at| (at, dash.len()))).min_by_key(|(at, _)| *at);
+    if let Some((at, length)) = first {
+        add(&rest[..at], &rest[at + length..], true);
+    }
+    add(rest, "", word.is_some());
+    if word.is_some()
+        && let Some((head, name)) = rest.split_once(char::is_whitespace)
+    {
+        add(head, name, false);
+    }
+    meant
+}
+
+/// Whether a heading without markup speaks of a phase with a number, whether or not the table has it.
+pub(crate) fn speaks_of(text: &str, meant: &[Meant]) -> Option<PhaseId> {
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let numbered = |id: &PhaseId| id.key().as_str().bytes().any(|byte| byte.is_ascii_digit());
+    after_word(text)?;
+    meant.iter().find(|meant| meant.plainly && numbered(&meant.id)).map(|meant| meant.id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_mean_phases() {
+        let of = |text: &str| -> Vec<String> {
+            let mark = |plainly: bool| if plainly { "" } else { "?" };
+            meanings(text).iter().map(|m| format!("{}{}={}", m.id, mark(m.plainly), m.name)).collect()
+        };
+        for (text, want) in [
+            ("Phase 2A: Backend", vec!["2A=Backend", "2A?=Backend"]),
+            ("Phase 2A - Backend", vec!["2A=Backend", "2A-Backend=", "2A?=- Backend"]),
+            ("Phase 2A — Backend: the API", vec!["2A=Backend: the API", "2A?=— Backend: the API"]),
+            ("Phase 2A (optional): Backend", vec!["2A=Backend", "2A?=(optional): Backend"]),
+            ("✅ Phase 2A", vec!["2A="]),
+            ("Phase 2A Backend", vec!["2A Backend=", "2A?=Backend"]),
+            ("2A: Backend", vec!["2A=Backend"]),
+            ("2A", vec!["2A?="]),
+            ("Phase Overview", vec!["Overview="]),
+            ("", vec![]),
+        ] {
+            assert_eq!(of(text), want, "{text}");
+        }
+        let speaks = |text: &str| speaks_of(text, &meanings(text)).map(|id| id.to_string());
+        assert_eq!(speaks("Phase 9: Old"), Some("9".to_owned()));
+        assert_eq!(speaks("Phase Overview"), None);
+        assert_eq!(speaks("9: Old"), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! The structure of a plan: its table, the ids of its phases, their sections and checkboxes.
+//!
+//! This is all that an edit needs. What cells and settings mean is read elsewhere, so that a plan with a mistake in them can
+//! still be kept up to date.
+
+use super::block::{self, Blocks, Checkbox};
+use super::cells::Cell;
+use super::error::{PlanError, PlanErrorKind, given};
+use super::id::PhaseId;
+use super::inline::{plain, without_remarks};
+use super::section::{self, Owner, Sections};
+use super::source::Source;
+use super::table::{self, Column, Row, Table, in_row};
+use super::warning::Warnings;
+use super::{HEADINGS_MAX, TASKS_MAX};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// The structure of a plan.
+pub(crate) struct Outline<'t> {
+    pub(crate) source: Source<'t>,
+    pub(crate) blocks: Blocks<'t>,
+    pub(crate) table: Table,
+    /// The ids of the phases, in the order of the table.
+    pub(crate) ids: Vec<PhaseId>,
+    /// The place of each key in the table.
+    pub(crate) known: HashMap<String, usize>,
+    pub(crate) sections: Sections,
+    /// What is odd about the structure.
+    pub(crate) warnings: Warnings,
+    /// The checkboxes of each phase, as places in the list of all.
+    checkboxes: Vec<Vec<u32>>,
+}
+
+impl<'t> Outline<'t> {
+    /// Reads the structure of a plan.
+    pub(crate) fn read(text: &'t [u8]) -> Result<Self, PlanError> {
+        let source = Source::new(text)?;
+        let blocks = block::read(&source);
+        let too_many =
+            |line: usize, what, limit| PlanError::at(line + 1, 1, PlanErrorKind::TooMany { what, limit });
+        if let Some(one_more) = blocks.checkboxes.get(TASKS_MAX) {
+            return Err(too_many(one_more.line, "tasks", TASKS_MAX));
+        }
+        if let Some(one_more) = blocks.headings.get(HEADINGS_MAX) {
+            return Err(too_many(one_more.line, "headings", HEADINGS_MAX));
+        }
+        let table = table::find(&source, &blocks)?;
+        let (ids, known) = ids(&source, &table)?;
+        let shown: Vec<&str> = ids.iter().map(PhaseId::shown).collect();
+        let mut warnings = Warnings::default();
+        let sections = section::find(&source, &blocks, &known, &shown, &mut warnings);
+        let mut checkboxes = vec![Vec::new(); ids.len()];
+        for (at, checkbox) in blocks.checkboxes.iter().enumerate() {
+            if let Owner::Phase(phase) = sections.owner(checkbox.line) {
+                checkboxes[phase].push(at as u32);
+            }
+        }
+        Ok(Self { source, blocks, table, ids, known, sections, warnings, checkboxes })
+    }
+
+    /// The text at a place.
+    pub(crate) fn text(&self, range: &Range<usize>) -> &'t str {
+        &self.source.text()[range.clone()]
+    }
+
+    /// The row of a phase.
+    pub(crate) fn row(&self, phase: usize) -> &Row {
+        &self.table.rows[phase]
+    }
+
+    /// The cell of a phase's row.
+    pub(crate) fn cell(&self, phase: usize, column: Column) -> Option<&Cell> {
+        self.table.cell(self.row(phase), column)
+    }
+
+    /// What a phase's row says in a column, or its section where the table does not have the column. With its place.
+    pub(crate) fn said(&self, phase: usize, column: Column) -> Option<Range<usize>> {
+        match self.table.place(column) {
+            Some(_) => self.cell(phase, column).map(|cell| cell.text.clone()),
+            None => self.sections.of[phase].field(column).map(|field| field.value.clone()),
+        }
+    }
+
+    /// The checkboxes of a phase, in order.
+    pub(crate) fn checkboxes(&self, phase: usize) -> impl ExactSizeIterator<Item = &Checkbox<'t>> {
+        self.checkboxes[phase].iter().map(|at| &self.blocks.checkboxes[*at as usize])
+    }
+}
+
+fn ids(source: &Source<'_>, table: &Table) -> Result<(Vec<PhaseId>, HashMap<String, usize>), PlanError> {
+    let mut ids: Vec<PhaseId> = Vec::with_capacity(table.rows.len());
+    let mut known = HashMap::with_capacity(table.rows.len());
+    for row in &table.rows {
+        let cell = table.cell(row, Column::Phase);
+        let range = cell.map_or_else(|| source.range(row.line), |cell| cell.text.clone());
+        let text = cell.map_or("", |cell| &source.text()[cell.text.clone()]);
+        let (outside, inside) = without_remarks(&plain(text));
+        let written = if outside.is_empty() { inside } else { outside };
+        let id: PhaseId = written.parse().map_err(|_| {
+            let kind = PlanErrorKind::BadId { given: given(text) };
+            in_row(source, row.line, range.start, kind)
+        })?;
+        if let Some(first) = known.insert(id.key().as_str().to_owned(), ids.len()) {
+            let first: usize = first;
+            let line = table.rows[first].line + 1;
+            let kind = PlanErrorKind::DuplicateId { id: id.shown().into(), first: line };
+            let mut error = in_row(source, row.line, range.start, kind);
+            error.also.push((line, format!("phase {}", ids[first])));
+            return Err(error);
+        }
+        ids.push(id);
+    }
+    Ok((ids, known))
+}

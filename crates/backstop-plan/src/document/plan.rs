@@ -1,0 +1,99 @@
+//! What a plan says: its phases and their tasks.
+
+use super::id::PhaseId;
+use super::settings::Settings;
+use super::status::Status;
+use super::warning::Warning;
+use super::{files, graph};
+use backstop_core::SafeText;
+use std::time::Duration;
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The phases, in the order of the table.
+    pub phases: Vec<Phase>,
+    /// What is odd about it, in the order of lines.
+    pub warnings: Vec<Warning>,
+    /// SHA-256 of the table without its status cells and its layout.
+    pub table_hash: String,
+    /// What holds for every phase that does not say otherwise.
+    pub defaults: Settings,
+    /// SHA-256 of the block that the defaults are from.
+    pub defaults_hash: String,
+}
+
+/// One phase: a row of the table and a section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phase {
+    /// Its id.
+    pub id: PhaseId,
+    /// Its name: from the table, else from the section's heading, else made of the id.
+    pub name: SafeText,
+    /// The phases that it waits for, as sorted indexes into the plan's phases.
+    pub depends_on: Vec<usize>,
+    /// The phases that it may run side by side with, as sorted indexes. Each of those lists it too.
+    pub parallel_with: Vec<usize>,
+    /// How much work it is said to be.
+    pub estimate: Option<SafeText>,
+    /// The same as a duration, where it is one. Of a range it is the upper end.
+    pub estimated: Option<Duration>,
+    /// What its status cell says.
+    pub status: Status,
+    /// The checkboxes of its section, in order.
+    pub tasks: Vec<Task>,
+    /// Its section as it stands, heading included. Empty if there is none.
+    pub section: SafeText,
+    /// Its own settings over the plan's defaults.
+    pub settings: Settings,
+    /// SHA-256 of its row and section, without status and checkbox marks: what Backstop itself changes makes no difference.
+    pub hash: String,
+    /// The line of its row, counted from 1.
+    pub line: usize,
+}
+
+/// A checkbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// What is to be done.
+    pub text: SafeText,
+    /// Whether it is ticked.
+    pub done: bool,
+    /// How many list items it is inside of.
+    pub depth: usize,
+    /// Its line, counted from 1.
+    pub line: usize,
+}
+
+impl Plan {
+    /// The phase that somebody means who types an id.
+    pub fn find(&self, typed: &str) -> Option<usize> {
+        let place = |id: PhaseId| self.phases.iter().position(|phase| phase.id == id);
+        let glued =
+            || typed.trim().split_at_checked(5).filter(|(word, _)| word.eq_ignore_ascii_case("phase"));
+        let found = typed.parse().ok().and_then(place);
+        found.or_else(|| glued().and_then(|(_, rest)| rest.parse().ok()).and_then(place))
+    }
+
+    /// The phases in levels: each phase is one level after the last of those that it waits for. Only a view: a phase may
+    /// start as soon as what it waits for is done.
+    pub fn levels(&self) -> Vec<Vec<usize>> {
+        graph::levels(&self.dependencies())
+    }
+
+    /// Pairs of phases that do not wait for each other and declare the same files, with those files or patterns, in
+    /// order. Of a plan with very many patterns it says the first few thousand pairs.
+    pub fn overlaps(&self) -> Vec<(usize, usize, Vec<String>)> {
+        let declared: Vec<&[String]> =
+            self.phases.iter().map(|phase| phase.settings.files.as_slice()).collect();
+        if declared.iter().filter(|files| !files.is_empty()).count() < 2 {
+            return Vec::new();
+        }
+        let reach = graph::Reach::new(&self.dependencies());
+        files::overlaps(&declared, |a, b| reach.either(a, b))
+    }
+
+    fn dependencies(&self) -> Vec<&[usize]> {
+        self.phases.iter().map(|phase| phase.depends_on.as_slice()).collect()
+    }
+}

@@ -1,0 +1,294 @@
+//! Makes a plan of the structure of its text: what each cell, block and section means.
+
+use super::error::{PlanError, PlanErrorKind, given};
+use super::inline::plain;
+use super::outline::Outline;
+use super::plan::{Phase, Plan, Task};
+use super::reference::{Ids, Named};
+use super::section::Owner;
+use super::settings::Settings;
+use super::table::{Column, in_row};
+use super::warning::{Warnings, quoted};
+use super::{estimate, graph, hash, settings_block, status};
+use backstop_core::SafeText;
+use std::ops::Range;
+
+/// Reads a plan.
+pub fn parse(text: &[u8]) -> Result<Plan, PlanError> {
+    let mut outline = Outline::read(text)?;
+    let warnings = std::mem::take(&mut outline.warnings);
+    let mut reader = Reader { outline: &outline, warnings };
+    reader.odd_lines();
+    let depends_on = reader.references(Column::DependsOn)?;
+    let listed = reader.references(Column::ParallelWith)?;
+    reader.acyclic(&depends_on)?;
+    let parallel_with = reader.symmetric(&listed);
+    reader.compatible(&depends_on, &listed, &parallel_with)?;
+    let settings = reader.settings()?;
+    let lists = depends_on.into_iter().zip(parallel_with).enumerate();
+    let mut phases = Vec::with_capacity(outline.ids.len());
+    for (phase, (depends_on, parallel_with)) in lists {
+        phases.push(reader.phase(phase, depends_on, parallel_with, &settings));
+    }
+    Ok(Plan {
+        phases,
+        warnings: reader.warnings.told(),
+        table_hash: hash::table(&outline),
+        defaults: settings.defaults,
+        defaults_hash: hash::text(&settings.defaults_text),
+    })
+}
+
+/// The settings of a plan.
+#[derive(Default)]
+struct AllSettings {
+    defaults: Settings,
+    defaults_text: String,
+    /// By the phase's place in the table.
+    own: Vec<Option<Settings>>,
+}
+
+struct Reader<'o, 't> {
+    outline: &'o Outline<'t>,
+    warnings: Warnings,
+}
+
+impl<'o, 't> Reader<'o, 't> {
+    fn shown(&self, phase: usize) -> &'o str {
+        self.outline.ids[phase].shown()
+    }
+
+    fn text(&self, range: &Range<usize>) -> &'t str {
+        self.outline.text(range)
+    }
+
+    /// An error in a phase's row: at the cell of a column where there is one.
+    fn error(&self, phase: usize, column: Column, kind: PlanErrorKind) -> PlanError {
+        let row = self.outline.row(phase);
+        match self.outline.said(phase, column) {
+            Some(range) => in_row(&self.outline.source, row.line, range.start, kind),
+            None => in_row(&self.outline.source, row.line, self.outline.source.range(row.line).start, kind),
+        }
+    }
+
+    fn odd_lines(&mut self) {
+        let outline = self.outline;
+        for line in &outline.table.empty {
+            self.warnings.add(*line, || "this row of the table is empty: it is left out".to_owned());
+        }
+        if let Some(line) = outline.table.cut_off {
+            self.warnings.add(line, || {
+                "this row is cut off from the table by the line before it: it is left out".to_owned()
+            });
+        }
+        if let Some((line, what)) = outline.blocks.unclosed {
+            self.warnings
+                .add(line, || format!("this {what} is never closed: everything after it is part of it"));
+        }
+        for (phase, section) in outline.sections.of.iter().enumerate() {
+            if section.lines.is_empty() {
+                let id = self.shown(phase);
+                let text = || format!("phase {id} has no section: add a heading `### Phase {id}: …`");
+                self.warnings.add(outline.row(phase).line, text);
+            }
+        }
+    }
+
+    /// What each phase says in a column about other phases.
+    fn references(&mut self, column: Column) -> Result<Vec<Vec<usize>>, PlanError> {
+        let outline = self.outline;
+        let ids = Ids { ids: &outline.ids, known: &outline.known };
+        let mut lists = Vec::with_capacity(outline.ids.len());
+        for phase in 0..outline.ids.len() {
+            let named =
+                outline.said(phase, column).map(|range| ids.read(self.text(&range))).unwrap_or_default();
+            if let Some(unknown) = &named.unknown {
+                let (id, given) = (self.shown(phase).into(), given(unknown));
+                let nearest = ids.nearest(unknown).map(Into::into);
+                let kind = match column {
+                    Column::ParallelWith => PlanErrorKind::UnknownParallel { phase: id, given, nearest },
+                    _ => PlanErrorKind::UnknownDependency { phase: id, given, nearest },
+                };
+                return Err(self.error(phase, column, kind));
+            }
+            if named.phases.contains(&phase) {
+                let id = self.shown(phase).into();
+                let kind = match column {
+                    Column::ParallelWith => PlanErrorKind::SelfParallel { phase: id },
+                    _ => PlanErrorKind::SelfDependency { phase: id },
+                };
+                return Err(self.error(phase, column, kind));
+            }
+            if let Some(remark) = &named.remark {
+                let text = || format!("`({})` names no phase: taken as none", quoted(remark));
+                self.warnings.add(outline.row(phase).line, text);
+            }
+            self.compare(phase, column, &named, &ids);
+            lists.push(named.phases);
+        }
+        Ok(lists)
+    }
+
+    /// Warns if a section says something else than the table.
+    fn compare(&mut self, phase: usize, column: Column, table: &Named, ids: &Ids<'_>) {
+        let field = self.outline.sections.of[phase].field(column);
+        let (Some(field), Some(_)) = (field, self.outline.table.place(column)) else { return };
+        let said = self.text(&field.value);
+        let section = ids.read(said);
+        if section.phases != table.phases || section.unknown.is_some() {
+            let name = if column == Column::DependsOn { "Depends On" } else { "Parallel With" };
+            let id = self.shown(phase);
+            self.warnings.add(field.line, || {
+                let said = quoted(said);
+                format!("the section of phase {id} says {name} `{said}`, the table says otherwise: the table counts")
+            });
+        }
+    }
+
+    fn acyclic(&self, depends_on: &[Vec<usize>]) -> Result<(), PlanError> {
+        let Some(cycle) = graph::cycle(depends_on) else { return Ok(()) };
+        let ids = cycle.iter().map(|phase| self.shown(*phase).to_owned()).collect();
+        let mut error = self.error(cycle[0], Column::DependsOn, PlanErrorKind::Cycle(ids));
+        error.also.extend(cycle.windows(2).map(|edge| {
+            let line = self.outline.row(edge[0]).line + 1;
+            (line, format!("phase {} depends on {}", self.shown(edge[0]), self.shown(edge[1])))
+        }));
+        Err(error)
+    }
+
+    /// Whoever is listed as parallel lists the other too.
+    fn symmetric(&mut self, listed: &[Vec<usize>]) -> Vec<Vec<usize>> {
+        let mut both = listed.to_vec();
+        for (phase, others) in listed.iter().enumerate() {
+            for &other in others {
+                if listed[other].binary_search(&phase).is_err() {
+                    both[other].push(phase);
+                    let (id, its) = (self.shown(phase), self.shown(other));
+                    self.warnings.add(self.outline.row(phase).line, || {
+                        format!(
+                            "phase {id} is parallel with {its}, but {its} does not list {id}: taken as both"
+                        )
+                    });
+                }
+            }
+        }
+        both.iter_mut().for_each(|list| list.sort_unstable());
+        both
+    }
+
+    /// Nobody waits for a phase that it runs side by side with.
+    fn compatible(
+        &self,
+        depends_on: &[Vec<usize>],
+        listed: &[Vec<usize>],
+        parallel_with: &[Vec<usize>],
+    ) -> Result<(), PlanError> {
+        if listed.iter().all(Vec::is_empty) {
+            return Ok(());
+        }
+        let reach = graph::Reach::new(depends_on);
+        for (phase, others) in parallel_with.iter().enumerate() {
+            let Some(&other) = others.iter().find(|other| reach.either(phase, **other)) else { continue };
+            let (waits, on) = if reach.waits(phase, other) { (phase, other) } else { (other, phase) };
+            let path = graph::path(depends_on, waits, on).unwrap_or_default();
+            let path = path.iter().map(|phase| self.shown(*phase).to_owned()).collect();
+            let kind = PlanErrorKind::Contradiction {
+                phase: self.shown(waits).into(),
+                other: self.shown(on).into(),
+                path,
+            };
+            let lists = if listed[phase].contains(&other) { phase } else { other };
+            let mut error = self.error(lists, Column::ParallelWith, kind);
+            let also = if lists == phase { other } else { phase };
+            error.also.push((self.outline.row(also).line + 1, format!("phase {}", self.shown(also))));
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn settings(&mut self) -> Result<AllSettings, PlanError> {
+        let outline = self.outline;
+        let mut all = AllSettings { own: vec![None; outline.ids.len()], ..AllSettings::default() };
+        // The line of the block that the plan or a phase has.
+        let mut seen = std::collections::HashMap::new();
+        for fence in &outline.blocks.settings {
+            let phase = match outline.sections.owner(fence.open) {
+                Owner::Plan => None,
+                Owner::Phase(phase) => Some(phase),
+                Owner::Nobody => {
+                    self.warnings
+                        .add(fence.open, || "these settings are in a section that is left out".to_owned());
+                    continue;
+                }
+            };
+            if let Some(first) = seen.insert(phase, fence.open + 1) {
+                let phase = phase.map(|phase| self.shown(phase).into());
+                let kind = PlanErrorKind::DuplicateSettings { phase, first };
+                let also = vec![(first, "the first".to_owned())];
+                return Err(PlanError { also, ..PlanError::at(fence.open + 1, 1, kind) });
+            }
+            let settings = settings_block::read(&outline.source, fence)?;
+            match phase {
+                Some(phase) => all.own[phase] = Some(settings),
+                None => {
+                    all.defaults = settings;
+                    all.defaults_text = settings_block::text(&outline.source, fence);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn phase(
+        &self,
+        phase: usize,
+        depends_on: Vec<usize>,
+        parallel_with: Vec<usize>,
+        settings: &AllSettings,
+    ) -> Phase {
+        let outline = self.outline;
+        let said = |column| outline.said(phase, column).map(|range| self.text(&range)).unwrap_or_default();
+        let estimate = plain(said(Column::Estimate));
+        let empty = estimate.is_empty() || estimate == "-";
+        let own = settings.own[phase].as_ref();
+        let tasks = outline.checkboxes(phase).map(|checkbox| Task {
+            text: SafeText::new(checkbox.text),
+            done: checkbox.done,
+            depth: checkbox.depth,
+            line: checkbox.line + 1,
+        });
+        Phase {
+            id: outline.ids[phase].clone(),
+            name: self.name(phase),
+            depends_on,
+            parallel_with,
+            estimated: estimate::duration(said(Column::Estimate)),
+            estimate: (!empty).then(|| SafeText::new(estimate)),
+            status: status::said(said(Column::Status)).status(),
+            tasks: tasks.collect(),
+            section: self.section(phase),
+            settings: own.map_or_else(|| settings.defaults.clone(), |own| own.over(&settings.defaults)),
+            hash: hash::phase(outline, phase),
+            line: outline.row(phase).line + 1,
+        }
+    }
+
+    fn name(&self, phase: usize) -> SafeText {
+        let cell = self.outline.cell(phase, Column::Name);
+        let cell = cell.map(|cell| plain(self.text(&cell.text))).unwrap_or_default();
+        let heading = &self.outline.sections.of[phase].name;
+        let said = [&cell, heading].into_iter().find(|name| !name.is_empty());
+        said.map_or_else(|| SafeText::new(format!("Phase {}", self.shown(phase))), SafeText::new)
+    }
+
+    /// The section as it stands, without empty lines at its end.
+    fn section(&self, phase: usize) -> SafeText {
+        let source = &self.outline.source;
+        let mut text = String::new();
+        for lines in &self.outline.sections.of[phase].lines {
+            text.push_str(self.text(&(source.start(lines.start)..source.start(lines.end))));
+        }
+        text.truncate(text.trim_end().len());
+        SafeText::new(text)
+    }
+}

@@ -1,0 +1,197 @@
+//! What a cell with other phases in it says: `Phase 2A, Phase 2B`, `1 and 2`, `-`, `Phase 0 (or nothing if skipped)`.
+
+use super::id::{PhaseId, after_word};
+use super::inline::{plain, without_remarks};
+use backstop_core::nearest::nearest;
+use std::collections::HashMap;
+
+/// Words that mean: no phase.
+const NONE: &[&str] = &["", "-", "--", "–", "—", "none", "nothing", "n/a", "na", "nil", "no", "null"];
+
+/// What a cell says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// The phases that it names, sorted, each once.
+    pub(crate) phases: Vec<usize>,
+    /// The first that it names and that is no phase.
+    pub(crate) unknown: Option<String>,
+    /// A remark that stands alone and names no phase.
+    pub(crate) remark: Option<String>,
+}
+
+/// The phases of a table.
+pub(crate) struct Ids<'i> {
+    /// As the table writes them.
+    pub(crate) ids: &'i [PhaseId],
+    /// The place of each key.
+    pub(crate) known: &'i HashMap<String, usize>,
+}
+
+impl Ids<'_> {
+    /// Reads a cell.
+    pub(crate) fn read(&self, cell: &str) -> Named {
+        let (outside, inside) = without_remarks(&plain(cell));
+        if !outside.is_empty() || is_none(&inside) {
+            return self.list(&outside);
+        }
+        // A remark alone: phases if it names nothing else.
+        let named = self.list(&inside);
+        match named.unknown {
+            None => named,
+            Some(_) => Named { remark: Some(inside), ..Named::default() },
+        }
+    }
+
+    fn list(&self, text: &str) -> Named {
+        let mut named = Named::default();
+        for part in text.split([',', ';', '\n']) {
+            let part = plural(part.trim());
+            match self.find(part) {
+                Some(phase) => named.phases.push(phase),
+                None => {
+                    for item in items(part) {
+                        let item = plural(&item);
+                        match self.find(item) {
+                            _ if is_none(item) => {}
+                            Some(phase) => named.phases.push(phase),
+                            None => named.unknown = named.unknown.or_else(|| Some(item.to_owned())),
+                        }
+                    }
+                }
+            }
+        }
+        named.phases.sort_unstable();
+        named.phases.dedup();
+        named
+    }
+
+    /// The phase that a text names.
+    fn find(&self, text: &str) -> Option<usize> {
+        if is_none(text) || self.is_range(text) {
+            return None;
+        }
+        // `Phase2` is `2` where there is no `Phase2`; `2A: Backend` is `2A`.
+        let glued = text.split_at_checked(5).filter(|(word, _)| word.eq_ignore_ascii_case("phase"));
+        let before = text.split_once([':', '–', '—']).or_else(|| text.split_once(" - "));
+        let tries = [Some(text), glued.map(|(_, rest)| rest), before.map(|(head, _)| head)];
+        tries.into_iter().flatten().find_map(|text| self.exactly(text))
+    }
+
+    fn exactly(&self, text: &str) -> Option<usize> {
+        let id: PhaseId = text.parse().ok()?;
+        self.known.get(id.key().as_str()).copied()
+    }
+
+    /// Whether a text is a range of two phases, such as `1-3`: without its hyphen it could be a third one, `13`.
+    fn is_range(&self, text: &str) -> bool {
+        let text = after_word(text).unwrap_or(text);
+        let Some((from, to)) = text.split_once(['-', '–', '—']) else { return false };
+        let ends = self.exactly(from.trim()).is_some() && self.exactly(to.trim()).is_some();
+        // A phase that the table itself writes with a separator is meant.
+        let written = |phase: usize| self.ids[phase].shown().contains(['-', '_', ' ']);
+        ends && !self.exactly(text).is_some_and(written)
+    }
+
+    /// What was probably meant by a text that names no phase, as the table writes it.
+    pub(crate) fn nearest(&self, text: &str) -> Option<&str> {
+        if self.is_range(text) {
+            return None;
+        }
+        let key =
+            text.parse::<PhaseId>().map_or_else(|_| text.to_lowercase(), |id| id.key().as_str().to_owned());
+        let near = nearest(&key, self.ids.iter().map(|id| id.key().as_str()))?;
+        self.known.get(near).map(|phase| self.ids[*phase].shown())
+    }
+}
+
+fn is_none(text: &str) -> bool {
+    text.len() <= 8 && NONE.contains(&text.to_lowercase().trim())
+}
+
+/// Without the word of several phases.
+fn plural(text: &str) -> &str {
+    match text.split_at_checked("phases ".len()) {
+        Some((word, rest)) if word.eq_ignore_ascii_case("phases ") => rest.trim_start(),
+        _ => text,
+    }
+}
+
+/// The items of a list that is joined by `and` and `&`.
+fn items(text: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    for word in text.split_whitespace().flat_map(|word| word.split_inclusive('&')) {
+        let (word, joins) = match word.strip_suffix('&') {
+            Some(word) => (word, true),
+            None => (word, word.eq_ignore_ascii_case("and")),
+        };
+        let last = items.len() - 1;
+        if !(word.is_empty() || word.eq_ignore_ascii_case("and")) {
+            if !items[last].is_empty() {
+                items[last].push(' ');
+            }
+            items[last].push_str(word);
+        }
+        if joins {
+            items.push(String::new());
+        }
+    }
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(cell: &str) -> String {
+        let ids: Vec<PhaseId> =
+            ["0", "1", "2A", "2B", "3", "13", "Set and go"].iter().map(|id| id.parse().unwrap()).collect();
+        let known = ids.iter().enumerate().map(|(at, id)| (id.key().as_str().to_owned(), at)).collect();
+        let of = Ids { ids: &ids, known: &known };
+        let named = of.read(cell);
+        let mut out: Vec<String> = named.phases.iter().map(|phase| ids[*phase].to_string()).collect();
+        out.extend(named.unknown.map(|text| match of.nearest(&text) {
+            Some(near) => format!("?{text}~{near}"),
+            None => format!("?{text}"),
+        }));
+        out.extend(named.remark.map(|text| format!("({text})")));
+        out.join(" ")
+    }
+
+    #[test]
+    fn every_way_to_name_phases() {
+        for (cell, want) in [
+            ("", ""),
+            ("-", ""),
+            ("–", ""),
+            ("—", ""),
+            ("Nothing", ""),
+            ("none", ""),
+            ("N/A", ""),
+            ("(none)", ""),
+            ("None (can start at once)", ""),
+            ("(first phase)", "(first phase)"),
+            ("(2A)", "2A"),
+            ("Phase 0 (or nothing if skipped)", "0"),
+            ("Phase 2A, Phase 2B", "2A 2B"),
+            ("Phases 2A and 2B", "2A 2B"),
+            ("2B & 2a;1", "1 2A 2B"),
+            ("2A&2B", "2A 2B"),
+            ("0, 1, and 3", "0 1 3"),
+            ("1,1, 1", "1"),
+            ("**2A**, [2B](#b), `3`", "2A 2B 3"),
+            ("2A<br>2B", "2A 2B"),
+            ("Phase2A", "2A"),
+            ("2A: Backend", "2A"),
+            ("2-A", "2A"),
+            ("set and go, 1", "1 Set and go"),
+            ("none, 1", "1"),
+            ("1-3", "?1-3"),
+            ("1 – 3", "?1 – 3"),
+            ("2C", "?2C~2A"),
+            ("all of them", "?all of them"),
+            ("1 or 3", "?1 or 3"),
+        ] {
+            assert_eq!(named(cell), want, "{cell}");
+        }
+    }
+}

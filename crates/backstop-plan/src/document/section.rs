@@ -1,0 +1,207 @@
+//! Whose section each line is in, and what the quote block at the head of a section says.
+//!
+//! A section goes from its heading to the next heading of the same or a higher level, without the sections of other
+//! phases inside it: every line belongs to one phase at most.
+
+use super::block::{Blocks, Kind};
+use super::heading::{Meant, meanings, speaks_of};
+use super::inline::plain;
+use super::source::Source;
+use super::table::{Column, column, header_name};
+use super::warning::Warnings;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Whom a line belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// No phase: the plan as a whole.
+    Plan,
+    /// A phase, by its place in the table.
+    Phase(usize),
+    /// The section of a phase that the table does not have, or a second one of a phase.
+    Nobody,
+}
+
+/// A field of a section's quote block: `> **Status**: ⬜`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) column: Column,
+    /// Its line, counted from 0.
+    pub(crate) line: usize,
+    /// Where its value is; empty and behind the colon if there is none.
+    pub(crate) value: Range<usize>,
+}
+
+/// The section of a phase.
+#[derive(Debug, Default)]
+pub(crate) struct Section {
+    /// The lines that belong to it, in order. None if there is no section.
+    pub(crate) lines: Vec<Range<usize>>,
+    /// What its heading calls the phase.
+    pub(crate) name: String,
+    /// The fields of its quote block, each column once.
+    pub(crate) fields: Vec<Field>,
+}
+
+impl Section {
+    /// The field of a column.
+    pub(crate) fn field(&self, column: Column) -> Option<&Field> {
+        self.fields.iter().find(|field| field.column == column)
+    }
+}
+
+/// The sections of all phases.
+pub(crate) struct Sections {
+    /// By the phase's place in the table.
+    pub(crate) of: Vec<Section>,
+    /// From which line on (counted from 0) lines belong to whom.
+    owners: Vec<(usize, Owner)>,
+}
+
+impl Sections {
+    /// Whom a line belongs to.
+    pub(crate) fn owner(&self, line: usize) -> Owner {
+        let after = self.owners.partition_point(|(start, _)| *start <= line);
+        after.checked_sub(1).map_or(Owner::Plan, |at| self.owners[at].1)
+    }
+}
+
+/// The levels that may begin a section.
+const LEVELS: std::ops::RangeInclusive<usize> = 2..=6;
+
+/// Finds the sections of phases. `known` has the place of each key in the table, `shown` the ids as the table writes them.
+pub(crate) fn find(
+    source: &Source<'_>,
+    blocks: &Blocks<'_>,
+    known: &HashMap<String, usize>,
+    shown: &[&str],
+    warnings: &mut Warnings,
+) -> Sections {
+    let chosen = chosen(blocks, known, shown.len());
+    let mut sections = Sections { of: Vec::new(), owners: Vec::new() };
+    sections.of.resize_with(shown.len(), Section::default);
+    // The headings that we are inside of, with their level and whom they belong to.
+    let mut inside: Vec<(usize, Owner)> = Vec::new();
+    for (at, heading) in blocks.headings.iter().enumerate() {
+        while inside.last().is_some_and(|(level, _)| *level >= heading.level) {
+            inside.pop();
+        }
+        let mut begins = None;
+        match &chosen[at] {
+            Said::Nothing => {}
+            Said::First(phase, name) => {
+                sections.of[*phase].name.clone_from(name);
+                begins = Some(Owner::Phase(*phase));
+            }
+            Said::Again(phase, first) => {
+                warnings.add(heading.line, || {
+                    format!(
+                        "phase {} has a second section: the one on line {} counts",
+                        shown[*phase],
+                        first + 1
+                    )
+                });
+                begins = Some(Owner::Nobody);
+            }
+            Said::Stranger(id) => {
+                warnings.add(heading.line, || {
+                    format!("this section is of phase {id}, which has no row in the table: it is left out")
+                });
+                begins = Some(Owner::Nobody);
+            }
+        }
+        inside.extend(begins.map(|owner| (heading.level, owner)));
+        let owner = inside.last().map_or(Owner::Plan, |(_, owner)| *owner);
+        let end = blocks.headings.get(at + 1).map_or(source.count(), |next| next.line);
+        if let Owner::Phase(phase) = owner {
+            let section = &mut sections.of[phase];
+            if matches!(begins, Some(Owner::Phase(_))) {
+                section.fields = fields(source, blocks, heading.line + 1..end);
+            }
+            match section.lines.last_mut() {
+                Some(last) if last.end == heading.line => last.end = end,
+                _ => section.lines.push(heading.line..end),
+            }
+        }
+        sections.owners.push((heading.line, owner));
+    }
+    sections
+}
+
+/// What a heading is for.
+enum Said {
+    Nothing,
+    First(usize, String),
+    /// With the line of the first.
+    Again(usize, usize),
+    Stranger(String),
+}
+
+/// What each heading is for. Plain words come before hints, the first before later ones.
+fn chosen(blocks: &Blocks<'_>, known: &HashMap<String, usize>, phases: usize) -> Vec<Said> {
+    let mut first: Vec<Option<(usize, bool)>> = vec![None; phases];
+    let mut said = Vec::with_capacity(blocks.headings.len());
+    for (at, heading) in blocks.headings.iter().enumerate() {
+        if !LEVELS.contains(&heading.level) {
+            said.push(None);
+            continue;
+        }
+        let text = plain(heading.text);
+        let meant = meanings(&text);
+        let place = |meant: Meant| known.get(meant.id.key().as_str()).map(|phase| (*phase, meant));
+        let stranger = speaks_of(&text, &meant);
+        match meant.into_iter().find_map(place) {
+            Some((phase, meant)) => {
+                let better = first[phase].is_none_or(|(_, plainly)| meant.plainly && !plainly);
+                if better {
+                    first[phase] = Some((at, meant.plainly));
+                }
+                said.push(Some(Ok((phase, meant))));
+            }
+            None => said.push(stranger.map(|id| Err(id.to_string()))),
+        }
+    }
+    let said = said.into_iter().enumerate().map(|(at, said)| match said {
+        None => Said::Nothing,
+        Some(Err(id)) => Said::Stranger(id),
+        Some(Ok((phase, meant))) => match first[phase] {
+            Some((first, _)) if first == at => Said::First(phase, meant.name),
+            Some((first, _)) if meant.plainly => Said::Again(phase, blocks.headings[first].line),
+            _ => Said::Nothing,
+        },
+    });
+    said.collect()
+}
+
+/// The fields of the quote block in these lines.
+fn fields(source: &Source<'_>, blocks: &Blocks<'_>, lines: Range<usize>) -> Vec<Field> {
+    let mut found: Vec<Field> = Vec::new();
+    for line in lines.filter(|line| blocks.kinds[*line] == Kind::Quote) {
+        if let Some(field) = field(source, line)
+            && !found.iter().any(|other| other.column == field.column)
+        {
+            found.push(field);
+        }
+    }
+    found
+}
+
+/// `> **Depends On**: 1` and `> **Depends On:** 1`.
+fn field(source: &Source<'_>, line: usize) -> Option<Field> {
+    /// The longest name of a field, in bytes with its markup.
+    const NAME_BYTES_MAX: usize = 64;
+    let text = source.line(line);
+    let colon = text.bytes().take(NAME_BYTES_MAX).position(|byte| byte == b':')?;
+    let name = header_name(text[..colon].trim_start_matches([' ', '\t', '>', '-']));
+    let column = column(&name).filter(|column| !matches!(column, Column::Phase | Column::Name))?;
+    let rest = &text[colon + 1..];
+    let behind = rest.trim_start_matches(['*', '_']);
+    // Markup that was opened before the name is closed behind the colon; markup of the value is the value's.
+    let markup = if text[..colon].matches("**").count() % 2 == 1 { rest.len() - behind.len() } else { 0 };
+    let start = source.start(line) + colon + 1 + markup;
+    let rest = &rest[markup..];
+    let value = rest.trim();
+    let left = if value.is_empty() { 0 } else { rest.len() - rest.trim_start().len() };
+    Some(Field { column, line, value: start + left..start + left + value.len() })
+}

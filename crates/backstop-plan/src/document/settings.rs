@@ -1,0 +1,207 @@
+//! What a plan may say about how a phase is run.
+//!
+//! It must not know where settings come from, nor what they default to: a value that is not there is not said.
+
+use backstop_core::{ATTEMPTS_MAX, Name, duration};
+use backstop_work::CommandLine;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// The most entries in a list or table.
+const LIST_MAX: usize = 256;
+
+/// What a plan says about how a phase is run. All of it may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The command that does the work.
+    pub command: Option<CommandLine>,
+    /// The agent that does the work.
+    #[serde(deserialize_with = "word")]
+    pub agent: Option<String>,
+    /// The model that the agent uses.
+    #[serde(deserialize_with = "word")]
+    pub model: Option<String>,
+    /// The gates that it must pass. An empty list means none.
+    #[serde(deserialize_with = "gates")]
+    pub gates: Option<Vec<GateSetting>>,
+    /// How long an attempt may take.
+    pub timeout: Option<Limit>,
+    /// How long an attempt may be silent.
+    pub idle: Option<Limit>,
+    /// Files or patterns that the phase changes, relative to the project. An empty list says nothing.
+    #[serde(deserialize_with = "files")]
+    pub files: Vec<String>,
+    /// Environment variables.
+    #[serde(deserialize_with = "env")]
+    pub env: BTreeMap<String, String>,
+    /// How often a test that fails may be tried again before it counts as failed.
+    #[serde(deserialize_with = "count")]
+    pub flaky: Option<u32>,
+    /// The message of its commit.
+    #[serde(deserialize_with = "word")]
+    pub message: Option<String>,
+    /// Whether an attempt that was lost may be repeated.
+    pub repeatable: Option<bool>,
+}
+
+impl Settings {
+    /// These settings over others: what is said here wins. Environment variables win one by one.
+    pub fn over(&self, base: &Settings) -> Settings {
+        let mut env = base.env.clone();
+        env.extend(self.env.clone());
+        Settings {
+            command: self.command.clone().or_else(|| base.command.clone()),
+            agent: self.agent.clone().or_else(|| base.agent.clone()),
+            model: self.model.clone().or_else(|| base.model.clone()),
+            gates: self.gates.clone().or_else(|| base.gates.clone()),
+            timeout: self.timeout.or(base.timeout),
+            idle: self.idle.or(base.idle),
+            files: if self.files.is_empty() { base.files.clone() } else { self.files.clone() },
+            env,
+            flaky: self.flaky.or(base.flaky),
+            message: self.message.clone().or_else(|| base.message.clone()),
+            repeatable: self.repeatable.or(base.repeatable),
+        }
+    }
+}
+
+/// A gate: the name of a known one, or one of the phase's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateSetting {
+    /// Its name.
+    pub name: Name,
+    /// The command that checks. Without it, the gate is one that is known by its name.
+    pub check: Option<CommandLine>,
+    /// The command that puts right what it can.
+    pub fix: Option<CommandLine>,
+    /// How long it may take.
+    pub timeout: Option<Limit>,
+}
+
+/// A limit of time, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// No limit.
+    None,
+    /// So long and no longer.
+    After(Duration),
+}
+
+fn checked<E: Error>(text: String) -> Result<String, E> {
+    if text.trim().is_empty() {
+        return Err(E::custom("this is empty"));
+    }
+    if text.contains('\0') {
+        return Err(E::custom("there is a NUL in this text"));
+    }
+    Ok(text)
+}
+
+fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    checked(String::deserialize(from)?).map(Some)
+}
+
+fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    let number = i64::deserialize(from)?;
+    let fits = u32::try_from(number).ok().filter(|number| *number <= ATTEMPTS_MAX);
+    fits.map(Some)
+        .ok_or_else(|| D::Error::custom(format!("{number} is not a number from 0 to {ATTEMPTS_MAX}")))
+}
+
+fn bounded<E: Error>(length: usize) -> Result<(), E> {
+    match length {
+        0..=LIST_MAX => Ok(()),
+        more => Err(E::custom(format!("there are {more} entries, more than {LIST_MAX}"))),
+    }
+}
+
+fn files<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let files = Vec::<String>::deserialize(from)?;
+    bounded(files.len())?;
+    for file in &files {
+        checked(file.clone())?;
+        if file.starts_with('/') || file.split('/').any(|part| part == "..") {
+            return Err(D::Error::custom(format!("`{file}` is not below the project")));
+        }
+    }
+    Ok(files)
+}
+
+fn env<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let env = BTreeMap::<String, String>::deserialize(from)?;
+    bounded(env.len())?;
+    for (name, value) in &env {
+        let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !letters || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(D::Error::custom(format!("`{name}` is no name of an environment variable")));
+        }
+        if value.contains('\0') {
+            return Err(D::Error::custom(format!("there is a NUL in the value of `{name}`")));
+        }
+    }
+    Ok(env)
+}
+
+fn gates<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<GateSetting>>, D::Error> {
+    let gates = Vec::<GateSetting>::deserialize(from)?;
+    bounded(gates.len())?;
+    for (at, gate) in gates.iter().enumerate() {
+        if gates[..at].iter().any(|other| other.name == gate.name) {
+            return Err(D::Error::custom(format!("there are two gates `{}`", gate.name)));
+        }
+    }
+    Ok(Some(gates))
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        if text.trim() == "none" {
+            return Ok(Limit::None);
+        }
+        match duration::parse(&text).map_err(D::Error::custom)? {
+            Duration::ZERO => {
+                Err(D::Error::custom("a limit of 0 ends everything at once: write \"none\" for no limit"))
+            }
+            limit => Ok(Limit::After(limit)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for GateSetting {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            name: Name,
+            check: Option<CommandLine>,
+            fix: Option<CommandLine>,
+            timeout: Option<Limit>,
+        }
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = GateSetting;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a gate: a name, or a table with name and check")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<GateSetting, E> {
+                let name = name.parse().map_err(E::custom)?;
+                Ok(GateSetting { name, check: None, fix: None, timeout: None })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GateSetting, A::Error> {
+                let Table { name, check, fix, timeout } =
+                    Table::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(GateSetting { name, check, fix, timeout })
+            }
+        }
+        from.deserialize_any(Reader)
+    }
+}

@@ -1,0 +1,580 @@
+//! The host of a plan's run: it carries out what the scheduler says, and records it first.
+//!
+//! [`Host`] is one loop on one thread: messages in, events recorded, work begun. Work is done by a [`Workshop`] on threads of its
+//! own; the loop never waits for anything but a message or the time. Whatever is about to be done is in the journal before it
+//! is done, in one transaction with what led to it.
+//!
+//! It must not run a process, touch git or print: that is the workshop's and the [`Watch`]'s.
+
+mod told;
+mod upkeep;
+mod workshop;
+
+pub(crate) use told::message;
+pub use told::{Ending, HostError, Watch};
+pub use upkeep::PlanFile;
+pub use workshop::{AttemptJob, Checked, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
+
+use crate::document::Plan;
+use crate::record::{RunRecord, Status};
+use crate::site::Conclusion;
+use crate::view::ViewFolder;
+use backstop_core::{
+    Command, Dispatch, End, Event, EventKind, Failure, Fault, Happening, Outcome, Reason, SafeText, Schedule,
+};
+use backstop_exec::Stop;
+use backstop_store::RunJournal;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread::Scope;
+use std::time::Duration;
+use upkeep::Upkeep;
+use workshop::Message;
+
+/// How often what is not urgent is written: the plan's marks, the summary of the run.
+const COALESCE: Duration = Duration::from_secs(1);
+/// The longest time without a look around.
+const TICK_MAX: Duration = Duration::from_secs(60);
+
+/// What a host is made of.
+pub struct Parts<'h> {
+    /// The plan.
+    pub plan: &'h Plan,
+    /// Where its nodes stand.
+    pub schedule: Schedule,
+    /// The pen of the run.
+    pub journal: &'h RunJournal,
+    /// What was recorded so far.
+    pub record: RunRecord,
+    /// Where views are written.
+    pub views: ViewFolder,
+    /// The plan's file, which is kept up to date.
+    pub plan_file: PlanFile,
+    /// Who does the work.
+    pub workshop: &'h dyn Workshop,
+    /// How long running phases have once the run halts.
+    pub halt_timeout: Option<Duration>,
+    /// The command that goes on.
+    pub resume: String,
+    /// Time since the run began.
+    pub clock: &'h (dyn Fn() -> Duration + Sync),
+    /// A random number from 0 up to 1.
+    pub random: &'h (dyn Fn() -> f64 + Sync),
+}
+
+/// What somebody asks of a running host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Begin nothing more, let what runs end.
+    Stop,
+    /// Ask what runs to end.
+    End,
+    /// End what runs, now.
+    Kill,
+}
+
+/// An attempt that is under way.
+struct Running {
+    stop: Stop,
+    attempt: u32,
+    /// Whether we asked it to end.
+    stopped: bool,
+}
+
+/// The host of one run.
+pub struct Host<'h> {
+    parts: Parts<'h>,
+    watch: &'h mut dyn Watch,
+    upkeep: Upkeep,
+    running: BTreeMap<usize, Running>,
+    /// Work that was handed in and waits for its turn.
+    handed_in: VecDeque<usize>,
+    integrating: Option<usize>,
+    /// What the next attempt of a phase is told about a conflict.
+    conflicts: BTreeMap<usize, SafeText>,
+    /// Kinds that are recorded next, all together.
+    pending: Vec<EventKind>,
+    /// Attempts and integrations that begin once that is recorded.
+    to_start: Vec<usize>,
+    to_integrate: Option<usize>,
+    integration_resumed: bool,
+    touched: BTreeSet<usize>,
+    halting_since: Option<Duration>,
+    ended: Option<End>,
+    /// The reason of the failure that halted it.
+    halt_reason: Option<Reason>,
+    conclusion: Option<Conclusion>,
+    unconcluded: Option<Box<Fault>>,
+}
+
+impl<'h> Host<'h> {
+    /// A host that has not begun.
+    pub fn new(parts: Parts<'h>, watch: &'h mut dyn Watch) -> Self {
+        let upkeep = Upkeep::new(parts.plan_file.clone());
+        Self {
+            parts,
+            watch,
+            upkeep,
+            running: BTreeMap::new(),
+            handed_in: VecDeque::new(),
+            integrating: None,
+            conflicts: BTreeMap::new(),
+            pending: Vec::new(),
+            to_start: Vec::new(),
+            to_integrate: None,
+            integration_resumed: false,
+            touched: BTreeSet::new(),
+            halting_since: None,
+            ended: None,
+            halt_reason: None,
+            conclusion: None,
+            unconcluded: None,
+        }
+    }
+
+    /// Runs until it is over. `asks` is how somebody stops it.
+    pub fn run(mut self, asks: Receiver<Ask>) -> Result<Ending, HostError> {
+        let (sender, messages) = std::sync::mpsc::channel();
+        let forward = sender.clone();
+        // Ends with the process, or when whoever asks is gone.
+        std::thread::spawn(move || {
+            while let Ok(ask) = asks.recv() {
+                if forward.send(Message::Asked(ask)).is_err() {
+                    break;
+                }
+            }
+        });
+        let done = std::thread::scope(|scope| {
+            let done = self.drive(scope, &sender, &messages);
+            if done.is_err() {
+                // What cannot be recorded must not go on.
+                self.running.values().for_each(|running| running.stop.request());
+            }
+            done
+        });
+        self.flush();
+        done.map(|end| Ending {
+            end,
+            reason: self.halt_reason,
+            record: self.parts.record,
+            conclusion: self.conclusion,
+            unconcluded: self.unconcluded,
+        })
+    }
+
+    fn drive<'s>(
+        &mut self,
+        scope: &'s Scope<'s, '_>,
+        sender: &Sender<Message>,
+        messages: &Receiver<Message>,
+    ) -> Result<End, HostError>
+    where
+        'h: 's,
+    {
+        self.pick_up();
+        self.command(&Command::Look);
+        loop {
+            self.next_integration();
+            self.commit()?;
+            if let Some(end) = self.ended.clone().filter(|_| self.running.is_empty()) {
+                self.finish(&end)?;
+                return Ok(end);
+            }
+            self.begin(scope, sender);
+            let first = match messages.recv_timeout(self.patience()) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+            };
+            for message in first.into_iter().chain(messages.try_iter()) {
+                self.handle(message);
+            }
+            self.look_at_the_clock();
+        }
+    }
+
+    fn now(&self) -> Duration {
+        (self.parts.clock)()
+    }
+
+    /// How long nothing can happen without a message.
+    fn patience(&self) -> Duration {
+        let now = self.now();
+        let wake = self.parts.schedule.wake(now).map(|at| at.saturating_sub(now));
+        let halt = self.halting_since.zip(self.parts.halt_timeout);
+        let halt = halt.map(|(since, limit)| (since + limit).saturating_sub(now));
+        let upkeep = self.upkeep.is_due_in(now);
+        let tick = self.watch.interval();
+        [wake, halt, upkeep, tick]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(TICK_MAX)
+            .max(Duration::from_millis(1))
+    }
+
+    fn look_at_the_clock(&mut self) {
+        let now = self.now();
+        self.command(&Command::Look);
+        if self.parts.schedule.is_stopping() && self.halting_since.is_none() {
+            self.halting_since = Some(now);
+        }
+        let over = self
+            .halting_since
+            .zip(self.parts.halt_timeout)
+            .is_some_and(|(since, limit)| now >= since + limit);
+        if over {
+            for running in self.running.values_mut().filter(|running| !running.stopped) {
+                running.stopped = true;
+                running.stop.request();
+            }
+        }
+        if self.upkeep.is_due_in(now) == Some(Duration::ZERO) {
+            self.keep_up();
+        }
+        self.watch.tick(&self.parts.record, &self.parts.schedule);
+    }
+
+    /// Work that was handed in before this process began is integrated first.
+    fn pick_up(&mut self) {
+        let mut all: Vec<usize> = (0..self.parts.record.order.len()).collect();
+        // One whose integration had begun comes first: it may be in already.
+        all.sort_by_key(|at| self.parts.record.phase(*at).integrating.is_none());
+        for at in all {
+            if self.parts.record.phase(at).is_delivered() {
+                self.parts.schedule.evolve(&Happening::Started { node: at });
+                let attempt = self.parts.record.phase(at).total;
+                self.running.insert(at, Running { stop: Stop::new(), attempt, stopped: false });
+                self.handed_in.push_back(at);
+            }
+        }
+    }
+
+    fn id(&self, node: usize) -> SafeText {
+        SafeText::new(self.parts.record.order[node].clone())
+    }
+
+    fn push(&mut self, node: usize, kinds: impl IntoIterator<Item = EventKind>) {
+        self.touched.insert(node);
+        self.pending.extend(kinds);
+    }
+
+    /// Feeds the scheduler, and turns what follows into events and work.
+    fn command(&mut self, command: &Command<'_>) {
+        let now = self.now();
+        for happening in self.parts.schedule.handle(command, now) {
+            match happening {
+                Happening::Started { node } => {
+                    let attempt = self.attempts(node) + 1;
+                    let operation = self.id(node);
+                    self.push(node, [EventKind::AttemptStarted { operation, attempt }]);
+                    self.running.insert(node, Running { stop: Stop::new(), attempt, stopped: false });
+                    self.to_start.push(node);
+                }
+                Happening::Completed { node } => self.enter(node, Status::Complete, None),
+                Happening::Decided { node, verdict, .. } => {
+                    if verdict.reclassified.is_some() {
+                        self.halt_reason = verdict.reclassified;
+                    }
+                    let attempt = self.running.remove(&node).map_or(0, |running| running.attempt);
+                    let operation = Some(self.id(node));
+                    self.push(
+                        node,
+                        [EventKind::DecisionMade {
+                            operation,
+                            attempt,
+                            decision: verdict.decision,
+                            reclassified: verdict.reclassified,
+                        }],
+                    );
+                }
+                Happening::GaveUp { node } => {
+                    self.running.remove(&node);
+                    let reason = self.halt_reason.map(|reason| reason.code().to_owned());
+                    self.enter(node, Status::Failed, reason);
+                }
+                Happening::Blocked { node, .. } => self.enter(node, Status::Blocked, None),
+                Happening::Dropped { node } => {
+                    self.running.remove(&node);
+                }
+                Happening::Again { node } => {
+                    self.running.remove(&node);
+                }
+                Happening::Stopping => {}
+                Happening::Ended(end) => self.ended = Some(end),
+            }
+        }
+    }
+
+    /// How many attempts a phase has had, those about to be recorded included.
+    fn attempts(&self, node: usize) -> u32 {
+        let id = self.id(node);
+        let soon = self.pending.iter().filter_map(|kind| match kind {
+            EventKind::AttemptStarted { operation, attempt } if *operation == id => Some(*attempt),
+            _ => None,
+        });
+        soon.max().unwrap_or(0).max(self.parts.record.phase(node).total)
+    }
+
+    fn enter(&mut self, node: usize, status: Status, error_type: Option<String>) {
+        if status == Status::Complete {
+            self.running.remove(&node);
+        }
+        let operation = Some(self.id(node));
+        self.push(node, [EventKind::StateEntered { operation, state: status.name().to_owned(), error_type }]);
+    }
+
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Asked(ask) => self.asked(ask),
+            Message::Checked(node, checked) => {
+                let attempt = self.running.get(&node).map_or(0, |running| running.attempt);
+                let kind = checked.event(self.id(node), attempt);
+                self.push(node, [kind]);
+            }
+            Message::Noted(node, note) => self.watch.noted(node, &note),
+            Message::Worked(node, worked) => self.worked(node, *worked),
+            Message::Integrated(node, integrated) => self.integrated(node, *integrated),
+        }
+    }
+
+    fn asked(&mut self, ask: Ask) {
+        self.command(&Command::Stop);
+        for running in self.running.values_mut().filter(|_| ask != Ask::Stop) {
+            running.stopped = true;
+            running.stop.request();
+            if ask == Ask::Kill {
+                running.stop.request();
+            }
+        }
+        self.watch.asked(ask, self.running.len());
+    }
+
+    fn worked(&mut self, node: usize, worked: Worked) {
+        let Some(running) = self.running.get(&node) else { return };
+        let (attempt, stopped) = (running.attempt, running.stopped);
+        let operation = self.id(node);
+        if stopped && worked.fault.is_some() {
+            let why = SafeText::new("it was stopped, since the run ends");
+            self.push(node, [EventKind::AttemptLost { operation, attempt, why }]);
+            self.command(&Command::Dropped(node));
+            return;
+        }
+        let Worked { fault, dispatch, worker_lost, exit, signal, output, duration, delivery } = worked;
+        self.push(
+            node,
+            [EventKind::AttemptFinished {
+                operation,
+                attempt,
+                success: fault.is_none(),
+                duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+                exit,
+                signal,
+                output,
+                delivery: Some(Box::new(delivery)),
+            }],
+        );
+        match fault {
+            Some(fault) => self.failed(node, attempt, &fault, dispatch, worker_lost),
+            None if self.parts.workshop.integrates() => self.handed_in.push_back(node),
+            None => self.command(&Command::Succeeded(node)),
+        }
+    }
+
+    fn failed(&mut self, node: usize, attempt: u32, fault: &Fault, dispatch: Dispatch, worker_lost: bool) {
+        let operation = self.id(node);
+        self.push(node, [EventKind::ErrorClassified { operation, attempt, fault: Box::new(fault.clone()) }]);
+        if self.halt_reason.is_none() || !self.parts.schedule.is_stopping() {
+            self.halt_reason = Some(fault.reason);
+        }
+        let failure = Failure {
+            dispatch,
+            worker_lost,
+            random: (self.parts.random)(),
+            ..Failure::new(fault, self.now())
+        };
+        self.command(&Command::Failed(node, &failure));
+    }
+
+    fn next_integration(&mut self) {
+        if self.integrating.is_some() || self.to_integrate.is_some() {
+            return;
+        }
+        let Some(node) = self.handed_in.pop_front() else { return };
+        let Some(attempt) = self.running.get(&node).map(|running| running.attempt) else { return };
+        let (operation, onto) = (self.id(node), self.parts.record.tip.clone());
+        // One that was begun before and is not known to have ended is gone on with, not announced again.
+        self.integration_resumed = self.parts.record.phase(node).integrating.is_some();
+        if !self.integration_resumed {
+            self.push(node, [EventKind::IntegrationStarted { operation, attempt, onto }]);
+        }
+        self.to_integrate = Some(node);
+        self.integrating = Some(node);
+    }
+
+    fn integrated(&mut self, node: usize, integrated: Integrated) {
+        self.integrating = None;
+        let Some(attempt) = self.running.get(&node).map(|running| running.attempt) else { return };
+        let operation = self.id(node);
+        match integrated {
+            Integrated::Done { tip, commit } => {
+                let finished =
+                    tip.map(|tip| EventKind::IntegrationFinished { operation: operation.clone(), tip });
+                let made = commit.map(|(sha, subject)| EventKind::CommitMade {
+                    operation: operation.clone(),
+                    sha,
+                    subject: Some(subject),
+                });
+                self.push(node, finished.into_iter().chain(made));
+                self.command(&Command::Succeeded(node));
+            }
+            Integrated::Conflicted { files, fault, hunks } => {
+                let classified = EventKind::ErrorClassified {
+                    operation: operation.clone(),
+                    attempt,
+                    fault: fault.clone(),
+                };
+                self.halt_reason = Some(fault.reason);
+                self.push(node, [classified, EventKind::IntegrationConflicted { operation, files, attempt }]);
+                self.conflicts.insert(node, hunks);
+                self.command(&Command::Conflicted(node));
+            }
+            Integrated::Failed(fault) => self.failed(node, attempt, &fault, Dispatch::Answered, false),
+        }
+    }
+
+    /// Records what is pending: all of it, or the run is over.
+    fn commit(&mut self) -> Result<(), HostError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let kinds = std::mem::take(&mut self.pending);
+        let events = self.parts.journal.append(kinds)?;
+        self.follow(&events);
+        Ok(())
+    }
+
+    /// Everything that follows from what was recorded.
+    fn follow(&mut self, events: &[Event]) {
+        events.iter().for_each(|event| self.parts.record.apply(event));
+        let touched: Vec<usize> = std::mem::take(&mut self.touched).into_iter().collect();
+        for &node in &touched {
+            self.upkeep.note(self.parts.plan, node, self.parts.record.phase(node), self.now());
+        }
+        let lines: String =
+            events.iter().filter_map(|event| told::log_line(event, &self.parts.record)).collect();
+        let views = &self.parts.views;
+        let written = views.write_phases(&self.parts.record, &touched);
+        let logged = if lines.is_empty() { Ok(()) } else { views.log(&lines) };
+        if let Err(error) = written.and(logged) {
+            self.watch
+                .trouble(&format!("the views in {} cannot be written: {error}", views.path().display()));
+        }
+        self.watch.recorded(events, &self.parts.record, &self.parts.schedule);
+    }
+
+    fn keep_up(&mut self) {
+        if let Err(error) = self.upkeep.write() {
+            self.watch.trouble(&format!("the plan's marks cannot be written: {error}"));
+        }
+        let config = told::config(&self.parts.record, &self.parts.resume);
+        if let Err(error) = self.parts.views.write_config(&config) {
+            self.watch.trouble(&format!("the run's summary cannot be written: {error}"));
+        }
+    }
+
+    fn flush(&mut self) {
+        self.keep_up();
+    }
+
+    fn begin<'s>(&mut self, scope: &'s Scope<'s, '_>, sender: &Sender<Message>)
+    where
+        'h: 's,
+    {
+        for node in std::mem::take(&mut self.to_start) {
+            let Some(running) = self.running.get(&node) else { continue };
+            let phase = self.parts.record.phase(node);
+            let (chance, of) = self.parts.schedule.chance(node);
+            let beside =
+                self.parts.schedule.running().iter().copied().filter(|other| *other != node).collect();
+            let job = AttemptJob {
+                node,
+                attempt: running.attempt,
+                chance,
+                of,
+                tip: self.parts.record.tip.clone(),
+                previous: phase.last_error().map(|error| error.fault.clone()),
+                tasks_done: phase.tasks_done,
+                conflict: self.conflicts.remove(&node),
+                beside,
+                stop: running.stop.clone(),
+            };
+            let workshop = self.parts.workshop;
+            let tell = Tell::new(node, sender.clone());
+            scope.spawn(move || tell.worked(|tell| workshop.attempt(&job, tell)));
+        }
+        if let Some(node) = self.to_integrate.take() {
+            let phase = self.parts.record.phase(node);
+            let Some(running) = self.running.get(&node) else { return };
+            let job = IntegrationJob {
+                node,
+                attempt: running.attempt,
+                delivery: phase.delivery.clone().unwrap_or_default(),
+                tip: self.parts.record.tip.clone(),
+                resumed: self.integration_resumed,
+                stop: running.stop.clone(),
+            };
+            let workshop = self.parts.workshop;
+            let tell = Tell::new(node, sender.clone());
+            scope.spawn(move || tell.integrated(|tell| workshop.integrate(&job, tell)));
+        }
+    }
+
+    /// Brings the work to the user. Where that cannot be, the run halts and can be gone on with.
+    fn conclude(&mut self) {
+        match self.parts.workshop.conclude(&self.parts.record) {
+            Ok(conclusion) => {
+                if let Some((sha, subject)) = conclusion.commit.clone() {
+                    let operation = self.parts.record.path.clone();
+                    self.pending.push(EventKind::CommitMade { operation, sha, subject: Some(subject) });
+                }
+                self.conclusion = Some(conclusion);
+            }
+            Err(fault) => {
+                self.halt_reason = Some(fault.reason);
+                self.unconcluded = Some(fault);
+            }
+        }
+    }
+
+    fn finish(&mut self, end: &End) -> Result<(), HostError> {
+        if *end == End::Complete {
+            self.conclude();
+        }
+        // Views first: from the record of the end on, a missing file means that somebody took it away.
+        self.keep_up();
+        let all: Vec<usize> = (0..self.parts.record.order.len()).collect();
+        let left: Vec<usize> = all
+            .iter()
+            .copied()
+            .filter(|at| !self.parts.views.phase_file(&self.parts.record.order[*at]).exists())
+            .collect();
+        let _ = self.parts.views.write_phases(&self.parts.record, &left);
+        let resume = self.parts.resume.clone();
+        let kind = match end {
+            End::Complete if self.unconcluded.is_none() => EventKind::RunEnded {
+                outcome: Outcome::Done,
+                reason: None,
+                attempts: self.parts.record.phases.values().map(|phase| phase.total).sum(),
+                duration_ms: u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX),
+                exit: Some(0),
+                next: None,
+            },
+            End::Complete | End::Halted(_) => {
+                EventKind::RunHalted { reason: self.halt_reason.unwrap_or(Reason::Unknown), resume }
+            }
+            End::Stopped => EventKind::RunHalted { reason: Reason::Interrupted, resume },
+        };
+        self.pending.push(kind);
+        self.commit()
+    }
+}

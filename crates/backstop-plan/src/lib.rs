@@ -1,0 +1,20 @@
+//! Plans: from a document to finished phases, or to a halt that can be gone on from.
+//!
+//! - [`document`]: Markdown in, a plan out, and the marks in the Markdown.
+//! - [`record`]: what the events of a run add up to.
+//! - [`opening`]: how a run begins or goes on.
+//! - [`host`]: the loop that carries a plan out, recorded first; the scheduler in `backstop-core` decides.
+//! - [`site`]: where phases run: worktrees of their own, or the folder itself.
+//! - [`tell`]: a run in the words of the reports.
+//! - [`view`]: the project's `.backstop/`, for people and for tools that read files.
+//!
+//! It must not print, read the environment or the clock on the wall: those come from the caller. How an agent or a gate is
+//! run and what git does is `backstop-work`'s.
+
+pub mod document;
+pub mod host;
+pub mod opening;
+pub mod record;
+pub mod site;
+pub mod tell;
+pub mod view;

@@ -1,0 +1,172 @@
+//! Phases in the folder itself, one at a time: outside git, or where isolation is switched off.
+
+use super::crew::{Bench, Crew, Performed};
+use super::landing::{Conclusion, single_message, write_script};
+use super::worktree::{Commit, commit_fault, git_fault, now};
+use crate::host::{AttemptJob, Integrated, IntegrationJob, Tell, Worked, Workshop};
+use crate::record::RunRecord;
+use backstop_core::{Fault, SafeText};
+use backstop_report::plan::WorkAt;
+use backstop_work::git::{CommitTrouble, GitError, Repo, ScriptEntry};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The largest file whose content is compared; of a larger one, its size and time count.
+const COMPARED_BYTES_MAX: u64 = 64 << 20;
+
+/// Phases in the folder itself.
+pub struct InPlace<'p> {
+    /// What every attempt has in common.
+    pub crew: &'p Crew<'p>,
+    /// The folder.
+    pub folder: PathBuf,
+    /// The repository that it is in, if it is in one.
+    pub repo: Option<Repo>,
+    /// How finished phases are committed.
+    pub commit: Commit,
+    /// Paths that belong to no phase.
+    pub exclude: Vec<PathBuf>,
+}
+
+/// What differs from the last commit, and how each path looks; nothing for one that is gone.
+type Changes = BTreeMap<OsString, Option<Vec<u8>>>;
+
+impl InPlace<'_> {
+    fn changes(&self) -> Result<Option<Changes>, GitError> {
+        let Some(repo) = &self.repo else { return Ok(None) };
+        let except: Vec<&Path> = self.exclude.iter().map(PathBuf::as_path).collect();
+        let paths = repo.changed_now(&except)?;
+        Ok(Some(paths.into_iter().map(|path| (path.clone(), look(&repo.root().join(&path)))).collect()))
+    }
+
+    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Performed, Fault> {
+        let before = self.changes().map_err(|error| git_fault(&error))?;
+        let changed = || {
+            let now = self.changes().ok()?;
+            before.as_ref().zip(now).map(|(before, now)| *before != now)
+        };
+        let bench = Bench { folder: &self.folder, slot: 1, previous: None, changed: &changed };
+        let mut performed = self.crew.perform(job, &bench, tell);
+        if let (Some(before), Some(after)) = (&before, self.changes().map_err(|error| git_fault(&error))?) {
+            let own = differing(before, &after);
+            performed.delivery.paths = own.iter().map(|path| SafeText::new(path.to_string_lossy())).collect();
+        }
+        Ok(performed)
+    }
+
+    /// Commits a phase's own paths, unless a killed Backstop did it already.
+    fn put_in(&self, job: &IntegrationJob) -> Result<Integrated, Fault> {
+        let fault = |error: GitError| git_fault(&error);
+        let nothing = Integrated::Done { tip: None, commit: None };
+        let Some(repo) = self.repo.as_ref().filter(|_| self.commit == Commit::Auto) else {
+            return Ok(nothing);
+        };
+        let message = self.crew.message(job.node, &job.delivery);
+        let subject = SafeText::new(message.lines().next().unwrap_or_default());
+        let head = repo.head().map_err(fault)?.sha.map(|sha| sha.to_string());
+        if job.resumed
+            && head.is_some()
+            && head != job.tip
+            && job.tip.is_some()
+            && repo.says(&message).map_err(fault)?
+        {
+            return Ok(Integrated::Done { tip: head.clone(), commit: head.map(|head| (head, subject)) });
+        }
+        let paths: Vec<OsString> = job.delivery.paths.iter().map(|path| path.raw().into()).collect();
+        if paths.is_empty() {
+            return Ok(nothing);
+        }
+        match repo.commit_paths(&paths, &message) {
+            Ok(sha) => {
+                let sha = sha.sha.to_string();
+                Ok(Integrated::Done { tip: Some(sha.clone()), commit: Some((sha, subject)) })
+            }
+            Err(CommitTrouble::NoChange) => Ok(nothing),
+            Err(trouble) => Ok(Integrated::Failed(Box::new(commit_fault(&trouble)))),
+        }
+    }
+
+    fn end(&self, record: &RunRecord) -> Result<Conclusion, Fault> {
+        let Some(repo) = &self.repo else { return Ok(Conclusion::nothing()) };
+        let of = |at: usize| record.phase(at).delivery.clone().unwrap_or_default();
+        let paths =
+            |at: usize| -> Vec<OsString> { of(at).paths.iter().map(|path| path.raw().into()).collect() };
+        let all: BTreeSet<OsString> = (0..record.order.len()).flat_map(paths).collect();
+        let mut conclusion = Conclusion { files_changed: Some(all.len() as u64), ..Conclusion::nothing() };
+        match self.commit {
+            Commit::Auto => {
+                let head = repo.head().map_err(|error| git_fault(&error))?;
+                conclusion.work = head.sha.map(|sha| WorkAt::Landed {
+                    branch: SafeText::new(super::landing::short(head.branch.as_deref())),
+                    sha: SafeText::new(sha.short()),
+                });
+            }
+            Commit::Single => {
+                let message = single_message(self.crew, record);
+                let all: Vec<OsString> = all.into_iter().collect();
+                match repo.commit_paths(&all, &message) {
+                    Ok(sha) => {
+                        let subject = SafeText::new(message.lines().next().unwrap_or_default());
+                        conclusion.commit = Some((sha.sha.to_string(), subject));
+                    }
+                    Err(CommitTrouble::NoChange) => {}
+                    Err(trouble) => return Err(commit_fault(&trouble)),
+                }
+            }
+            Commit::MessageOnly => {
+                let entry = |at: usize| ScriptEntry {
+                    message: self.crew.message(at, &of(at)),
+                    paths: paths(at),
+                    deleted: Vec::new(),
+                };
+                let entries: Vec<ScriptEntry> =
+                    (0..record.order.len()).map(entry).filter(|entry| !entry.paths.is_empty()).collect();
+                let command = write_script(self.crew, &entries);
+                conclusion.work = Some(WorkAt::Uncommitted { command });
+            }
+            Commit::None => conclusion.work = Some(WorkAt::Uncommitted { command: None }),
+        }
+        Ok(conclusion)
+    }
+}
+
+/// The paths that do not look as they did.
+fn differing(before: &Changes, after: &Changes) -> Vec<OsString> {
+    let all: BTreeSet<&OsString> = before.keys().chain(after.keys()).collect();
+    all.into_iter().filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
+}
+
+/// How a path looks: its content, or what a link leads to.
+fn look(path: &Path) -> Option<Vec<u8>> {
+    let found = path.symlink_metadata().ok()?;
+    if found.is_symlink() {
+        return std::fs::read_link(path).ok().map(|to| [b"link ", OsStr::as_bytes(to.as_os_str())].concat());
+    }
+    if found.is_dir() || found.len() > COMPARED_BYTES_MAX {
+        return Some(format!("{} {:?}", found.len(), found.modified().ok()).into_bytes());
+    }
+    let content = std::fs::read(path).ok()?;
+    Some(Sha256::digest(&content).to_vec())
+}
+
+impl Workshop for InPlace<'_> {
+    fn integrates(&self) -> bool {
+        self.repo.is_some() && self.commit == Commit::Auto
+    }
+
+    fn attempt(&self, job: &AttemptJob, tell: &Tell) -> Worked {
+        let began = now();
+        self.work(job, tell).unwrap_or_else(Performed::failed).worked(began.elapsed())
+    }
+
+    fn integrate(&self, job: &IntegrationJob, _: &Tell) -> Integrated {
+        self.put_in(job).unwrap_or_else(|fault| Integrated::Failed(Box::new(fault)))
+    }
+
+    fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
+        self.end(record).map_err(Box::new)
+    }
+}

@@ -1,0 +1,218 @@
+//! How finished work comes to the user: on the branch, as one commit, or as files in the tree.
+
+use super::crew::Crew;
+use super::worktree::Commit;
+use crate::record::RunRecord;
+use backstop_core::{EventKind, RunId, SafeText};
+use backstop_report::plan::WorkAt;
+use backstop_work::git::{
+    Applied, CommitTrouble, GitError, How, Landing, Repo, ScriptEntry, Sha, commits_script, tip_ref,
+};
+use std::path::{Path, PathBuf};
+
+/// What came of bringing work to the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Landed {
+    /// It is there.
+    There,
+    /// It is kept, and why.
+    Kept(String),
+}
+
+impl Landed {
+    pub(super) fn of(landing: Landing, branch: Option<&str>) -> Self {
+        let branch = short(branch);
+        match landing {
+            Landing::Done | Landing::AlreadyThere => Landed::There,
+            Landing::Moved { .. } => Landed::Kept(format!("{branch} has moved meanwhile")),
+            Landing::OtherBranch { now: Some(now) } => {
+                Landed::Kept(format!("{} is checked out now", short(Some(&now))))
+            }
+            Landing::OtherBranch { now: None } => {
+                Landed::Kept(format!("{branch} is not checked out any more"))
+            }
+            Landing::Refused { why, files } => {
+                let files: Vec<String> = files.iter().take(3).map(|f| f.display().to_string()).collect();
+                let files = if files.is_empty() { why.line(200) } else { files.join(", ") };
+                Landed::Kept(format!("changes of yours are in the way: {files}"))
+            }
+        }
+    }
+
+    /// What a person is told.
+    pub(super) fn note(&self, reference: &str) -> String {
+        match self {
+            Landed::There => String::new(),
+            Landed::Kept(why) => format!("the work is kept on {reference}: {why}"),
+        }
+    }
+}
+
+/// A branch as people write it.
+pub(super) fn short(branch: Option<&str>) -> String {
+    let name = branch.map(|branch| branch.strip_prefix("refs/heads/").unwrap_or(branch));
+    name.unwrap_or("the commit without a branch").to_owned()
+}
+
+/// Where everything is once a run is complete.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conclusion {
+    /// Where the work is; nothing where there is no git.
+    pub work: Option<WorkAt>,
+    /// How many files were changed in all.
+    pub files_changed: Option<u64>,
+    /// The one commit, hash and first line.
+    pub commit: Option<(String, SafeText)>,
+}
+
+impl Conclusion {
+    /// Outside git there is nothing left to do.
+    pub fn nothing() -> Self {
+        Self { work: None, files_changed: None, commit: None }
+    }
+}
+
+/// What stands in the way of the end.
+pub(super) enum Trouble {
+    Git(GitError),
+    Commit(CommitTrouble),
+}
+
+impl From<GitError> for Trouble {
+    fn from(error: GitError) -> Self {
+        Trouble::Git(error)
+    }
+}
+
+/// What the end of a run in worktrees needs.
+pub(super) struct Last<'l> {
+    pub(super) repo: &'l Repo,
+    pub(super) run: RunId,
+    pub(super) commit: Commit,
+    pub(super) branch: Option<&'l str>,
+    pub(super) base: &'l Sha,
+    pub(super) tip: &'l Sha,
+    pub(super) landed: &'l Sha,
+    pub(super) exclude: &'l [PathBuf],
+}
+
+/// Makes a commit of a tree on a parent, with hooks and signing.
+pub(super) type MakeCommit<'m> =
+    dyn FnMut(&Sha, &Sha, &str) -> Result<Result<Sha, CommitTrouble>, GitError> + 'm;
+
+/// Brings the work to the user, in the way that was asked for. Can be done again after a crash.
+pub(super) fn conclude(
+    crew: &Crew<'_>,
+    last: &Last<'_>,
+    record: &RunRecord,
+    make: &mut MakeCommit<'_>,
+) -> Result<Conclusion, Trouble> {
+    let Last { repo, base, tip, .. } = last;
+    let files_changed = Some(repo.changed_paths(base, tip)?.len() as u64);
+    let reference = tip_ref(last.run);
+    let mut commit = None;
+    let work = match last.commit {
+        _ if repo.tree_of(base)? == repo.tree_of(tip)? && last.commit != Commit::Auto => {
+            WorkAt::Uncommitted { command: None }
+        }
+        Commit::Auto => landed_at(last, last.landed, tip, &reference)?,
+        Commit::Single => {
+            let name = format!("refs/backstop/{}/%single", last.run);
+            let message = single_message(crew, record);
+            let subject = SafeText::new(message.lines().next().unwrap_or_default());
+            let sha = match repo.read_ref(&name)? {
+                Some(made) if repo.tree_of(&made)? == repo.tree_of(tip)? => made,
+                before => {
+                    let made = make(&repo.tree_of(tip)?, base, &message)?.map_err(Trouble::Commit)?;
+                    repo.set_ref(&name, &made, before.as_ref())?;
+                    made
+                }
+            };
+            commit = Some((sha.to_string(), subject));
+            landed_at(last, base, &sha, &name)?
+        }
+        Commit::MessageOnly | Commit::None => {
+            let except: Vec<&Path> = last.exclude.iter().map(PathBuf::as_path).collect();
+            match repo.apply_tree(base, tip, &except)? {
+                Applied::Done { .. } => WorkAt::Uncommitted { command: script(crew, last, record)? },
+                Applied::Refused { files } => {
+                    let names: Vec<String> = files.iter().take(3).map(|f| f.display().to_string()).collect();
+                    kept(&reference, &format!("changes of yours are in the way: {}", names.join(", ")))
+                }
+            }
+        }
+    };
+    Ok(Conclusion { work: Some(work), files_changed, commit })
+}
+
+fn landed_at(last: &Last<'_>, from: &Sha, to: &Sha, reference: &str) -> Result<WorkAt, GitError> {
+    let landing = last.repo.land_ff(last.branch, from, to)?;
+    Ok(match Landed::of(landing, last.branch) {
+        Landed::There => {
+            WorkAt::Landed { branch: SafeText::new(short(last.branch)), sha: SafeText::new(to.short()) }
+        }
+        Landed::Kept(why) => kept(reference, &why),
+    })
+}
+
+fn kept(reference: &str, why: &str) -> WorkAt {
+    WorkAt::Kept {
+        reference: SafeText::new(reference),
+        why: SafeText::new(why),
+        command: SafeText::new(format!("git merge {reference}")),
+    }
+}
+
+/// One message for all phases.
+pub(super) fn single_message(crew: &Crew<'_>, record: &RunRecord) -> String {
+    let line = |at: usize| {
+        let delivery = record.phase(at).delivery.clone().unwrap_or_default();
+        let message = crew.message(at, &delivery);
+        format!("- {}: {}", crew.phase(at).id.shown(), message.lines().next().unwrap_or_default())
+    };
+    let done = (0..record.order.len()).filter(|at| !record.phase(*at).skipped && record.phase(*at).total > 0);
+    let lines: Vec<String> = done.map(line).collect();
+    let name = Path::new(record.path.raw()).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    format!("Complete {name}\n\n{}\n", lines.join("\n"))
+}
+
+/// Writes the script that commits phase by phase, and names it.
+fn script(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Result<Option<SafeText>, GitError> {
+    if last.commit != Commit::MessageOnly {
+        return Ok(None);
+    }
+    let mut entries = Vec::new();
+    let mut before: Sha = last.base.clone();
+    // The tips in the order in which they were made: each is one phase's work.
+    for (at, tip) in integrated(crew, last, record) {
+        let delivery = record.phase(at).delivery.clone().unwrap_or_default();
+        let mut entry =
+            ScriptEntry { message: crew.message(at, &delivery), paths: Vec::new(), deleted: Vec::new() };
+        for changed in last.repo.changed_paths(&before, &tip)? {
+            match changed.how {
+                How::Deleted => entry.deleted.push(changed.path),
+                How::Added | How::Modified => entry.paths.push(changed.path),
+            }
+        }
+        before = tip;
+        entries.push(entry);
+    }
+    Ok(write_script(crew, &entries))
+}
+
+pub(super) fn write_script(crew: &Crew<'_>, entries: &[ScriptEntry]) -> Option<SafeText> {
+    crew.views.write_commits(&commits_script(entries)).ok()?;
+    Some(SafeText::new(format!("sh {}", crew.views.commits_script().display())))
+}
+
+fn integrated(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Vec<(usize, Sha)> {
+    let events = crew.journal.journal().load(last.run).unwrap_or_default();
+    let tips = events.iter().filter_map(|event| match &event.kind {
+        EventKind::IntegrationFinished { operation, tip } => {
+            let at = record.order.iter().position(|id| id == operation.raw())?;
+            Some((at, tip.parse().ok()?))
+        }
+        _ => None,
+    });
+    tips.collect()
+}

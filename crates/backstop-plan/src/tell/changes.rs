@@ -1,0 +1,90 @@
+//! What happened to a phase, event by event.
+
+use super::rows::short;
+use crate::host::message;
+use crate::record::{RunRecord, Status};
+use crate::view::blockers;
+use backstop_core::{Action, Event, EventKind, NodeState, SafeText, Schedule};
+use backstop_report::plan::{Change, ChangeKind, Then};
+use std::time::Duration;
+
+/// What an event says of a phase, where it is worth a line. `record` knows of the event already.
+pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<Change> {
+    let at = |id: &SafeText| record.order.iter().position(|known| known == id.raw());
+    let (id, kind) = match &event.kind {
+        EventKind::AttemptStarted { operation, .. } => {
+            let (attempt, of) = schedule.chance(at(operation)?);
+            (operation, ChangeKind::Started { attempt, of })
+        }
+        EventKind::DecisionMade { operation: Some(operation), decision, .. } => {
+            let node = at(operation)?;
+            let error = record.phase(node).errors.last()?;
+            let then = match (&decision.action, schedule.state(node)) {
+                (action, _) if !action.goes_on() => Then::Fails,
+                (_, NodeState::Waiting { siblings, .. }) if !siblings.is_empty() => {
+                    Then::RetriedAfter(siblings.iter().map(|n| record.phase(*n).plan.shown.clone()).collect())
+                }
+                (Action::Retry { after, .. } | Action::AwaitGuard { after, .. }, _) if !after.is_zero() => {
+                    Then::RetriedIn(*after)
+                }
+                _ => Then::RetriedNow,
+            };
+            let (reason, message) = (error.fault.reason, message(&error.fault));
+            (operation, ChangeKind::AttemptFailed { attempt: error.attempt, reason, message, then })
+        }
+        EventKind::GateFinished {
+            gate,
+            passed,
+            operation: Some(operation),
+            reason,
+            flaky,
+            duration_ms,
+            ..
+        } => {
+            let gate = SafeText::new(gate.clone());
+            let kind = match (passed, reason) {
+                (true, _) if !flaky.is_empty() => ChangeKind::Flaky { tests: flaky.clone() },
+                (true, _) => ChangeKind::GatePassed { gate, elapsed: Duration::from_millis(*duration_ms) },
+                (false, reason) => {
+                    let reason = reason.unwrap_or(backstop_core::Reason::Unknown);
+                    ChangeKind::GateFailed { gate, reason, message: SafeText::default() }
+                }
+            };
+            (operation, kind)
+        }
+        EventKind::IntegrationConflicted { operation, files, .. } => {
+            let files = files.iter().map(|file| SafeText::new(file.clone())).collect();
+            let rerun = !matches!(schedule.state(at(operation)?), NodeState::Failed);
+            (operation, ChangeKind::Conflicted { files, rerun })
+        }
+        EventKind::CommitMade { operation, sha, subject } => {
+            let (sha, subject) = (SafeText::new(short(sha)), subject.clone().unwrap_or_default());
+            (operation, ChangeKind::Committed { sha, subject })
+        }
+        EventKind::AttemptLost { operation, attempt, .. } => {
+            (operation, ChangeKind::Stopped { attempt: *attempt })
+        }
+        EventKind::StateEntered { operation: Some(operation), .. } => {
+            let phase = record.phase(at(operation)?);
+            let kind = match phase.status {
+                Status::Complete if phase.skipped => ChangeKind::Skipped { why: SafeText::default() },
+                Status::Complete => ChangeKind::Complete {
+                    elapsed: Duration::from_millis(phase.worked_ms),
+                    attempts: phase.attempt,
+                },
+                Status::Blocked => {
+                    let shown = |id: &String| record.phases.get(id).map(|phase| phase.plan.shown.clone());
+                    ChangeKind::Blocked {
+                        by: blockers(record, &phase.plan.id).iter().filter_map(shown).collect(),
+                    }
+                }
+                // Told with the decision that led to it.
+                _ => return None,
+            };
+            (operation, kind)
+        }
+        _ => return None,
+    };
+    let phase = record.phases.get(id.raw())?;
+    Some(Change { id: phase.plan.shown.clone(), name: phase.plan.name.clone(), kind })
+}

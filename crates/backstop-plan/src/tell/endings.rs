@@ -1,0 +1,193 @@
+//! How a run ended, for the summary.
+
+use super::rows::short;
+use crate::host::{Ending, message};
+use crate::record::{PhaseProgress, RunRecord, Status};
+use crate::site::Conclusion;
+use crate::view::{MAX_ATTEMPTS, ViewFolder, blockers};
+use backstop_core::{End, Reason, SafeText};
+use backstop_report::plan::{
+    BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
+    StateKept, WorkAt,
+};
+use backstop_report::user_actions;
+use std::time::Duration;
+
+/// What the summary needs and the record does not know.
+pub struct Facts<'f> {
+    /// Where the views are.
+    pub views: &'f ViewFolder,
+    /// How paths are shown.
+    pub shown: &'f dyn Fn(&std::path::Path) -> String,
+    /// The command that goes on.
+    pub resume: String,
+    /// Refs that hold work which is not on the user's branch.
+    pub kept: Vec<SafeText>,
+    /// How long it took since it was started.
+    pub elapsed: Duration,
+    /// What else a person should know.
+    pub notes: Vec<SafeText>,
+}
+
+/// The summary of a run that halted.
+pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
+    let record = &ending.record;
+    let run = record.run?;
+    let phases = || (0..record.order.len()).map(|at| record.phase(at));
+    let with = |status: Status| phases().filter(move |phase| phase.status == status);
+    let stopped = ending.end == End::Stopped;
+    // One whose retry did not begin any more has failed as far as anybody knows.
+    let unfinished = |phase: &&PhaseProgress| {
+        phase.status == Status::Pending && phase.attempt > 0 && phase.last_error().is_some()
+    };
+    let failed: Vec<FailedPhase> = phases()
+        .filter(|phase| phase.status == Status::Failed || (!stopped && unfinished(phase)))
+        .map(|phase| failed_phase(phase, facts))
+        .collect();
+    let reason = if stopped { Reason::Interrupted } else { ending.reason.unwrap_or(Reason::Unknown) };
+    let resume = SafeText::new(facts.resume.clone());
+    Some(HaltSummary {
+        box_title: "BACKSTOP HALTED".into(),
+        plan: record.path.clone(),
+        reason,
+        reason_line: SafeText::new(reason_line(ending, reason)),
+        completed: with(Status::Complete).map(completed).collect(),
+        blocked: with(Status::Blocked)
+            .map(|phase| BlockedPhase {
+                id: phase.plan.shown.clone(),
+                name: phase.plan.name.clone(),
+                by: blockers(record, &phase.plan.id).iter().map(|id| shown(record, id)).collect(),
+            })
+            .collect(),
+        pending: with(Status::Pending)
+            .filter(|phase| stopped || !unfinished(phase))
+            .map(|phase| PendingPhase { id: phase.plan.shown.clone(), name: phase.plan.name.clone() })
+            .collect(),
+        state: StateKept {
+            folder: SafeText::new((facts.shown)(facts.views.path())),
+            files: record.order.len() as u64,
+            logs: SafeText::new((facts.shown)(&facts.views.logs())),
+            run,
+            kept: facts.kept.clone(),
+        },
+        steps: steps(ending, reason, &failed),
+        failed,
+        resume,
+        fresh_hint: SafeText::new("To start fresh: add --fresh; commits stay"),
+    })
+}
+
+fn shown(record: &RunRecord, id: &str) -> SafeText {
+    record.phases.get(id).map_or_else(|| SafeText::new(id), |phase| phase.plan.shown.clone())
+}
+
+fn completed(phase: &PhaseProgress) -> CompletedPhase {
+    CompletedPhase {
+        id: phase.plan.shown.clone(),
+        name: phase.plan.name.clone(),
+        commits: commits(phase),
+        skipped: phase.skipped,
+    }
+}
+
+fn commits(phase: &PhaseProgress) -> Vec<(SafeText, SafeText)> {
+    phase.commits.iter().map(|(sha, subject)| (SafeText::new(short(sha)), subject.clone())).collect()
+}
+
+fn failed_phase(phase: &PhaseProgress, facts: &Facts<'_>) -> FailedPhase {
+    let last = phase.errors.last();
+    FailedPhase {
+        id: phase.plan.shown.clone(),
+        name: phase.plan.name.clone(),
+        attempts: phase.attempt,
+        of: MAX_ATTEMPTS.max(phase.attempt),
+        total_attempts: phase.total,
+        error: last.map_or(Reason::Unknown, |error| error.fault.reason),
+        details: last.map(|error| message(&error.fault)).unwrap_or_default(),
+        retried: phase.attempt > 1,
+        log: SafeText::new((facts.shown)(&facts.views.attempt_log(&phase.plan.id, phase.total))),
+    }
+}
+
+fn reason_line(ending: &Ending, reason: Reason) -> String {
+    let record = &ending.record;
+    if let Some(fault) = &ending.unconcluded {
+        return format!(
+            "Every phase is complete, and the work cannot be put in place: {}",
+            message(fault).line(300)
+        );
+    }
+    let End::Halted(failed) = &ending.end else {
+        return "Somebody asked for the end".to_owned();
+    };
+    let Some(phase) = failed.first().map(|at| record.phase(*at)) else {
+        return format!("{reason}");
+    };
+    let id = phase.plan.shown.line(40);
+    match failed.len() {
+        1 if phase.attempt > 1 => format!("Phase {id} failed after retry"),
+        1 => format!("Phase {id} failed: {reason} is not tried again"),
+        n => format!("{n} phases failed, {id} first"),
+    }
+}
+
+/// What to do: what the failure itself suggests, then what such failures need.
+fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeText> {
+    if ending.end == End::Stopped {
+        return Vec::new();
+    }
+    let mut steps = Vec::new();
+    if let Some(fault) = &ending.unconcluded {
+        steps.push(fault.suggested_action.clone());
+        return steps;
+    }
+    let End::Halted(nodes) = &ending.end else { return steps };
+    let fault = nodes.first().and_then(|at| ending.record.phase(*at).errors.last()).map(|error| &error.fault);
+    if let Some(fault) = fault {
+        let action = fault.suggested_action.line(300);
+        if fault.facts.files.is_empty() {
+            steps.push(SafeText::new(action));
+        } else {
+            let files: Vec<String> = fault.facts.files.iter().take(3).map(|file| file.line(100)).collect();
+            steps.push(SafeText::new(format!("{action} ({})", files.join(", "))));
+        }
+    }
+    if let Some(first) = user_actions(reason).first() {
+        let said = steps.iter().any(|step: &SafeText| step.raw().contains(first));
+        if !said {
+            steps.push(SafeText::new(*first));
+        }
+    }
+    if let Some(first) = failed.first() {
+        steps.push(SafeText::new(format!("Read the log: {}", first.log.raw())));
+    }
+    steps
+}
+
+/// The summary of a run that is complete.
+pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>) -> Option<Completion> {
+    let phase = |at: usize| {
+        let phase = record.phase(at);
+        CompletePhase {
+            id: phase.plan.shown.clone(),
+            name: phase.plan.name.clone(),
+            skipped: phase.skipped,
+            elapsed: (phase.total > 0).then(|| Duration::from_millis(phase.worked_ms)),
+            attempts: phase.total,
+            retried: !phase.errors.is_empty(),
+            flaky: phase.gates.iter().flat_map(|gate| gate.flaky.clone()).collect(),
+            gates_skipped: Vec::new(),
+            commits: commits(phase),
+        }
+    };
+    Some(Completion {
+        plan: record.path.clone(),
+        run: record.run?,
+        elapsed: facts.elapsed,
+        phases: (0..record.order.len()).map(phase).collect(),
+        work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
+        files_changed: conclusion.files_changed,
+        usage: None,
+        notes: facts.notes.clone(),
+    })
+}

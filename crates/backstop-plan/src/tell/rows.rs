@@ -1,0 +1,128 @@
+//! Where each phase stands.
+
+use crate::host::{Note, message};
+use crate::record::{PhaseProgress, RunRecord, Status};
+use crate::view::{MAX_ATTEMPTS, blockers};
+use backstop_core::{NodeState, SafeText, Schedule, Timestamp};
+use backstop_report::plan::{Ahead, Course, PhaseRow, PhaseState, remaining};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What is known only while a run goes on.
+pub struct Live<'l> {
+    /// Where the scheduler has each phase.
+    pub schedule: &'l Schedule,
+    /// What the workshop said last about each.
+    pub notes: &'l BTreeMap<usize, Note>,
+    /// Time since the run began.
+    pub clock: Duration,
+}
+
+/// A row for each phase, in the plan's order.
+pub fn rows(record: &RunRecord, live: Option<&Live<'_>>, now: Timestamp) -> Vec<PhaseRow> {
+    (0..record.order.len()).map(|at| row(record, at, live, now)).collect()
+}
+
+fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -> PhaseRow {
+    let phase = record.phase(at);
+    let mut row = PhaseRow::pending(phase.plan.shown.clone(), phase.plan.name.clone(), MAX_ATTEMPTS);
+    row.state = state(phase, at, live);
+    row.elapsed = elapsed(phase, now);
+    row.commit = phase.commits.last().map(|(sha, subject)| (SafeText::new(short(sha)), subject.clone()));
+    row.attempt = phase.attempt;
+    row.total_attempts = phase.total;
+    if let Some(live) = live {
+        let (chance, of) = live.schedule.chance(at);
+        row.of = of;
+        if phase.attempt > 0 {
+            row.attempt = chance;
+        }
+    }
+    row.retried = phase.attempt > 1;
+    row.error = phase.last_error().map(|error| (error.fault.reason, message(&error.fault)));
+    row.waits_for = waits_for(record, phase);
+    row.flaky =
+        u32::try_from(phase.gates.iter().map(|gate| gate.flaky.len()).sum::<usize>()).unwrap_or(u32::MAX);
+    row.until = live.and_then(|live| match live.schedule.state(at) {
+        NodeState::Waiting { not_before, .. } => {
+            Some(not_before.saturating_sub(live.clock)).filter(|w| !w.is_zero())
+        }
+        _ => None,
+    });
+    if phase.plan.tasks > 0 && phase.total > 0 {
+        row.tasks = Some((u32::try_from(phase.tasks_done).unwrap_or(u32::MAX), phase.plan.tasks));
+    }
+    if let Some(Note::Guard(provider, wait)) = live.and_then(|live| live.notes.get(&at)) {
+        row.until = Some(*wait);
+        row.note = Some(SafeText::new(format!("waits for {provider}")));
+    }
+    row
+}
+
+fn state(phase: &PhaseProgress, at: usize, live: Option<&Live<'_>>) -> PhaseState {
+    match phase.status {
+        Status::Complete if phase.skipped => PhaseState::Skipped,
+        Status::Complete => PhaseState::Complete,
+        Status::Failed => PhaseState::Failed,
+        Status::Blocked => PhaseState::Blocked,
+        Status::Running => match live.and_then(|live| live.notes.get(&at)) {
+            Some(Note::Integrating) => PhaseState::Integrating,
+            Some(Note::Checking(gate)) => PhaseState::Checking(SafeText::new(gate.clone())),
+            _ => PhaseState::Running,
+        },
+        Status::Pending if phase.attempt > 0 && live.is_some() => PhaseState::RetryWaiting,
+        Status::Pending => PhaseState::Pending,
+    }
+}
+
+fn elapsed(phase: &PhaseProgress, now: Timestamp) -> Option<Duration> {
+    match phase.status {
+        Status::Running => phase.attempt_at.map(|at| now.since(at)),
+        _ if phase.total == 0 => None,
+        _ => Some(Duration::from_millis(phase.worked_ms)),
+    }
+}
+
+/// The first digits of a hash, for people.
+pub(super) fn short(sha: &str) -> &str {
+    sha.get(..7).unwrap_or(sha)
+}
+
+fn waits_for(record: &RunRecord, phase: &PhaseProgress) -> Vec<SafeText> {
+    let shown = |id: &String| record.phases.get(id).map(|phase| phase.plan.shown.clone());
+    match phase.status {
+        Status::Blocked => blockers(record, &phase.plan.id).iter().filter_map(shown).collect(),
+        Status::Pending if phase.attempt == 0 => {
+            let open =
+                |id: &&String| record.phases.get(*id).is_some_and(|dep| dep.status != Status::Complete);
+            phase.plan.depends_on.iter().filter(open).filter_map(shown).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// About how long the run still takes.
+pub fn left(
+    record: &RunRecord,
+    levels: &[Vec<usize>],
+    planned: &dyn Fn(usize) -> Option<Duration>,
+    jobs: usize,
+    now: Timestamp,
+) -> Option<Duration> {
+    let ahead = |at: usize| {
+        let phase = record.phase(at);
+        Ahead {
+            level: levels.iter().position(|level| level.contains(&at)).unwrap_or(0),
+            planned: planned(at),
+            course: match phase.status {
+                Status::Complete if phase.skipped || phase.total == 0 => Course::Out,
+                Status::Complete => Course::Done(Duration::from_millis(phase.worked_ms)),
+                Status::Failed | Status::Blocked => Course::Out,
+                Status::Running => Course::Running(elapsed(phase, now).unwrap_or_default()),
+                Status::Pending => Course::Waiting,
+            },
+        }
+    };
+    let all: Vec<Ahead> = (0..record.order.len()).map(ahead).collect();
+    remaining(&all, jobs)
+}

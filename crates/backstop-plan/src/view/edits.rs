@@ -1,0 +1,136 @@
+//! What somebody changed in the state files since they were written.
+//!
+//! Each file carries the `seq` that it was written from: only a difference from what was written then is an edit.
+
+use super::ViewFolder;
+use crate::record::{RunRecord, Status};
+use backstop_core::{Event, SafeText};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// How much of a state file is read.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A status that somebody set by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The phase, by its place in the plan.
+    pub phase: usize,
+    /// What it was set to.
+    pub status: Status,
+    /// In words: what was changed where.
+    pub what: String,
+}
+
+/// A state file that cannot be read as one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the state file {} cannot be used: {what}", file.display())]
+pub struct EditError {
+    /// The file.
+    pub file: PathBuf,
+    /// The phase, as the plan writes it.
+    pub phase: SafeText,
+    /// The field that is wrong, where it is one.
+    pub field: Option<&'static str>,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edits {
+    /// What somebody changed.
+    pub edits: Vec<Edit>,
+    /// Files that cannot be read.
+    pub broken: Vec<EditError>,
+}
+
+/// What one file says.
+struct Found {
+    phase: usize,
+    seq: u64,
+    status: Status,
+}
+
+impl Edits {
+    /// Compares the state files with what these events add up to. `all_written` says that the run came to an end at
+    /// which every file was there: then a missing one was deleted by somebody.
+    pub fn find(views: &ViewFolder, events: &[Event], record: &RunRecord, all_written: bool) -> Self {
+        let mut edits = Self::default();
+        let mut found = Vec::new();
+        let folder_is_there = views.phases().is_dir();
+        for (at, id) in record.order.iter().enumerate() {
+            let file = views.phase_file(id);
+            match read(&file, at, id) {
+                Ok(Some(state)) => found.push(state),
+                Ok(None) => {
+                    let phase = record.phase(at);
+                    if folder_is_there && all_written && phase.total > 0 && phase.status == Status::Complete {
+                        let what = format!("{} was deleted", file.display());
+                        edits.edits.push(Edit { phase: at, status: Status::Pending, what });
+                    }
+                }
+                Err((field, what)) => edits.broken.push(EditError {
+                    file,
+                    phase: record.phase(at).plan.shown.clone(),
+                    field,
+                    what,
+                }),
+            }
+        }
+        edits.compare(found, events, record);
+        edits.edits.sort_by_key(|edit| edit.phase);
+        edits
+    }
+
+    fn compare(&mut self, mut found: Vec<Found>, events: &[Event], record: &RunRecord) {
+        found.sort_by_key(|found| found.seq);
+        let mut then = RunRecord::default();
+        let mut events = events.iter().peekable();
+        for state in found {
+            while let Some(event) = events.next_if(|event| event.seq <= state.seq) {
+                then.apply(event);
+            }
+            let id = &record.order[state.phase];
+            let Some(written) = then.phases.get(id) else { continue };
+            if written.status == state.status {
+                continue;
+            }
+            let what = format!(
+                "the status of {} was set from {} to {} in its state file",
+                written.plan.shown.line(40),
+                written.status.name(),
+                state.status.name()
+            );
+            self.edits.push(Edit { phase: state.phase, status: state.status, what });
+        }
+    }
+}
+
+type Wrong = (Option<&'static str>, String);
+
+fn read(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<Found>, Wrong> {
+    let opened = match File::open(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(|error| (None, error.to_string()))?,
+    };
+    let mut text = String::new();
+    opened.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| (None, error.to_string()))?;
+    let value: Value =
+        serde_json::from_str(&text).map_err(|error| (None, format!("it is no JSON: {error}")))?;
+    let field = |name: &'static str| value.get(name).ok_or((Some(name), format!("`{name}` is missing")));
+    let wrong = |name: &'static str, want: &str| (Some(name), format!("`{name}` must be {want}"));
+    let named = field("phase_id")?.as_str().ok_or(wrong("phase_id", "text"))?;
+    if named != id {
+        return Err((Some("phase_id"), format!("`phase_id` must be `{id}`")));
+    }
+    let seq = field("seq")?.as_u64().ok_or(wrong("seq", "a number"))?;
+    let status = field("status")?.as_str().and_then(Status::from_name);
+    let status = status.ok_or(wrong("status", "one of pending, running, complete, failed, blocked"))?;
+    for name in ["attempt", "max_attempts"] {
+        field(name)?.as_u64().ok_or(wrong(name, "a number"))?;
+    }
+    Ok(Some(Found { phase, seq, status }))
+}

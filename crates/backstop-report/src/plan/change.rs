@@ -1,0 +1,222 @@
+//! What happens to a phase, one line each: for pipes and CI, where nothing is drawn anew.
+
+use super::detail::failure;
+use super::spans::{Paint, Spans};
+use super::{NAME_CHARS_MAX, NAMES_MAX, commit, ids, message, shown, title};
+use crate::list::{self, count};
+use crate::{Style, duration};
+use backstop_core::{Reason, SafeText};
+use std::time::Duration;
+
+/// Something that happened to a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The phase's id, such as `2A`.
+    pub id: SafeText,
+    /// Its name.
+    pub name: SafeText,
+    /// What happened.
+    pub kind: ChangeKind,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Then {
+    /// The next attempt, at once.
+    RetriedNow,
+    /// The next attempt, once these phases have finished.
+    RetriedAfter(Vec<SafeText>),
+    /// The next attempt, after this time.
+    RetriedIn(Duration),
+    /// Nothing: the phase failed, and the run halts when the others have finished.
+    Fails,
+}
+
+/// What happened to a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChangeKind {
+    /// An attempt began.
+    Started {
+        /// Which, counted from 1.
+        attempt: u32,
+        /// How many there may be.
+        of: u32,
+    },
+    /// An attempt failed.
+    AttemptFailed {
+        /// Which, counted from 1.
+        attempt: u32,
+        /// Why.
+        reason: Reason,
+        /// What was said.
+        message: SafeText,
+        /// What follows.
+        then: Then,
+    },
+    /// A gate began to look at it.
+    GateStarted {
+        /// Its name.
+        gate: SafeText,
+    },
+    /// A gate passed.
+    GatePassed {
+        /// Its name.
+        gate: SafeText,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// A gate failed.
+    GateFailed {
+        /// Its name.
+        gate: SafeText,
+        /// Why.
+        reason: Reason,
+        /// What was said.
+        message: SafeText,
+    },
+    /// A gate was left out.
+    GateSkipped {
+        /// Its name.
+        gate: SafeText,
+        /// Why.
+        why: SafeText,
+    },
+    /// Tests failed, and passed unchanged.
+    Flaky {
+        /// Their names.
+        tests: Vec<SafeText>,
+    },
+    /// It waits for the world; that costs no attempt.
+    Waiting {
+        /// What is in the way.
+        reason: Reason,
+        /// What was said.
+        message: SafeText,
+        /// How much longer, if that is known.
+        until: Option<Duration>,
+    },
+    /// Its work is being merged onto the run's tip.
+    Integrating,
+    /// Its work is merged.
+    Integrated {
+        /// The new tip.
+        tip: SafeText,
+    },
+    /// Its work does not go together with what was merged before.
+    Conflicted {
+        /// The files.
+        files: Vec<SafeText>,
+        /// Whether it is run again on the new tip.
+        rerun: bool,
+    },
+    /// A commit was made.
+    Committed {
+        /// Its short sha.
+        sha: SafeText,
+        /// Its subject.
+        subject: SafeText,
+    },
+    /// It is complete.
+    Complete {
+        /// How long it took.
+        elapsed: Duration,
+        /// How many attempts it took.
+        attempts: u32,
+    },
+    /// It failed, and is not tried again.
+    Failed {
+        /// How many attempts there were.
+        attempts: u32,
+        /// How many there may be.
+        of: u32,
+        /// Why.
+        reason: Reason,
+        /// What was said.
+        message: SafeText,
+    },
+    /// It cannot run: what it needs failed.
+    Blocked {
+        /// The phases that failed.
+        by: Vec<SafeText>,
+    },
+    /// It is left out.
+    Skipped {
+        /// Why.
+        why: SafeText,
+    },
+    /// Its attempt was ended because the run was.
+    Stopped {
+        /// Which attempt, counted from 1.
+        attempt: u32,
+    },
+}
+
+/// One line for it: `2A Backend: attempt 1 failed: test_failure: 3 tests in auth.test.ts; retried after 2B`.
+pub fn plain_line(change: &Change, style: Style) -> String {
+    let head = Spans::default().painted(Paint::Strong, title(&change.id, &change.name, style)).and(": ");
+    head.then(said(&change.kind, style)).show(style)
+}
+
+fn said(kind: &ChangeKind, style: Style) -> Spans {
+    let name = |text: &SafeText| shown(text, NAME_CHARS_MAX, style);
+    let because = |why: &SafeText| match why.raw().trim().is_empty() {
+        true => String::new(),
+        false => format!(": {}", message(why, style)),
+    };
+    Spans::of(match kind {
+        ChangeKind::Started { attempt: 1, .. } => "started".to_owned(),
+        ChangeKind::Started { attempt, of } => format!("attempt {attempt} of {of} started"),
+        ChangeKind::AttemptFailed { attempt, reason, message, then } => {
+            let failed = Spans::of(format!("attempt {attempt} failed: "));
+            return failed.then(failure(*reason, message, style)).and(follows(then, style));
+        }
+        ChangeKind::GateStarted { gate } => format!("gate {} started", name(gate)),
+        ChangeKind::GatePassed { gate, elapsed } => {
+            format!("gate {} passed after {}", name(gate), duration(*elapsed))
+        }
+        ChangeKind::GateFailed { gate, reason, message } => {
+            return Spans::of(format!("gate {} failed: ", name(gate))).then(failure(*reason, message, style));
+        }
+        ChangeKind::GateSkipped { gate, why } => format!("gate {} skipped{}", name(gate), because(why)),
+        ChangeKind::Flaky { tests } => {
+            let number = count(u64::try_from(tests.len()).unwrap_or(u64::MAX), "flaky test", "flaky tests");
+            format!("{number}: {}", style.marks(&list::names(tests, NAMES_MAX, NAME_CHARS_MAX)))
+        }
+        ChangeKind::Waiting { reason, message, until } => {
+            let until = until.map(|until| format!("; {} more", duration(until))).unwrap_or_default();
+            let wait = Spans::of("waiting, which costs no attempt: ").then(failure(*reason, message, style));
+            return wait.and(until);
+        }
+        ChangeKind::Integrating => "integrating".to_owned(),
+        ChangeKind::Integrated { tip } => format!("integrated, the tip is {}", name(tip)),
+        ChangeKind::Conflicted { files, rerun } => {
+            let files = style.marks(&list::names(files, NAMES_MAX, NAME_CHARS_MAX));
+            let then = if *rerun { "; run again on the new tip" } else { "" };
+            return Spans::default().painted(Paint::Bad, "conflict").and(format!(" in {files}{then}"));
+        }
+        ChangeKind::Committed { sha, subject } => format!("committed {}", commit(sha, subject, style)),
+        ChangeKind::Complete { elapsed, attempts } => {
+            let attempt = if *attempts > 1 { format!(" on attempt {attempts}") } else { String::new() };
+            let after = format!("{attempt} after {}", duration(*elapsed));
+            return Spans::default().painted(Paint::Good, "complete").and(after);
+        }
+        ChangeKind::Failed { attempts, of, reason, message } => {
+            let failed = Spans::default().painted(Paint::Bad, "FAILED");
+            let after = format!(" after {attempts} of {}: ", count((*of).into(), "attempt", "attempts"));
+            return failed.and(after).then(failure(*reason, message, style));
+        }
+        ChangeKind::Blocked { by } => format!("blocked by {}", ids(by, style)),
+        ChangeKind::Skipped { why } => format!("skipped{}", because(why)),
+        ChangeKind::Stopped { attempt } => format!("attempt {attempt} stopped, the run was interrupted"),
+    })
+}
+
+fn follows(then: &Then, style: Style) -> String {
+    match then {
+        Then::RetriedNow => "; retried now".to_owned(),
+        Then::RetriedAfter(phases) if phases.is_empty() => "; retried now".to_owned(),
+        Then::RetriedAfter(phases) => format!("; retried after {}", ids(phases, style)),
+        Then::RetriedIn(wait) => format!("; retried in {}", duration(*wait)),
+        Then::Fails => "; not tried again".to_owned(),
+    }
+}

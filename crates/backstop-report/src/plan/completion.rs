@@ -1,0 +1,237 @@
+//! The box that ends a complete run: every phase, what it took, and where the work is.
+
+use super::boxed::Boxed;
+use super::outcome::{commit_lines, label};
+use super::spans::Paint;
+use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, NAMES_MAX, command, message, shown};
+use crate::list::{self, count};
+use crate::{Style, duration};
+use backstop_core::{RunId, SafeText};
+use std::time::Duration;
+
+/// How many lines a list of names may have.
+const LINES_MAX: usize = 4;
+/// How many notes are listed.
+const NOTES_MAX: usize = 12;
+
+/// A phase of a complete run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CompletePhase {
+    /// Its id.
+    pub id: SafeText,
+    /// Its name.
+    pub name: SafeText,
+    /// Whether it was skipped.
+    pub skipped: bool,
+    /// How long it took.
+    pub elapsed: Option<Duration>,
+    /// How many attempts it had in all.
+    pub attempts: u32,
+    /// Whether it was tried again for a mistake of its own.
+    pub retried: bool,
+    /// Tests that failed and then passed unchanged.
+    pub flaky: Vec<SafeText>,
+    /// Gates that were left out.
+    pub gates_skipped: Vec<SafeText>,
+    /// Its commits: short sha and subject.
+    pub commits: Vec<(SafeText, SafeText)>,
+}
+
+/// Where the work of a run is in the end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorkAt {
+    /// On the user's branch.
+    Landed {
+        /// The branch.
+        branch: SafeText,
+        /// Its tip.
+        sha: SafeText,
+    },
+    /// On a ref, because the branch could not be moved.
+    Kept {
+        /// The ref.
+        reference: SafeText,
+        /// Why it is not on the branch.
+        why: SafeText,
+        /// The command that merges it.
+        command: SafeText,
+    },
+    /// In the user's files, not committed.
+    Uncommitted {
+        /// The command or the script that commits it, where there is one.
+        command: Option<SafeText>,
+    },
+}
+
+/// What agents say that they used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usage {
+    /// Tokens that went in.
+    pub input_tokens: u64,
+    /// Tokens that came out.
+    pub output_tokens: u64,
+    /// What it cost, where the agent says so.
+    pub cost_usd: Option<f64>,
+}
+
+/// A run that came to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// The plan.
+    pub plan: SafeText,
+    /// The run.
+    pub run: RunId,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Every phase, in the plan's order.
+    pub phases: Vec<CompletePhase>,
+    /// Where the work is.
+    pub work: WorkAt,
+    /// How many files it changed, where that is known.
+    pub files_changed: Option<u64>,
+    /// What it used, where that is known.
+    pub usage: Option<Usage>,
+    /// What else is worth saying. Commands stand in backticks.
+    pub notes: Vec<SafeText>,
+}
+
+impl Completion {
+    pub(super) fn attempts(&self) -> u64 {
+        self.phases.iter().map(|phase| u64::from(phase.attempts)).sum()
+    }
+
+    pub(super) fn count(&self, which: impl Fn(&CompletePhase) -> bool) -> u64 {
+        self.phases.iter().map(|phase| u64::from(which(phase))).sum()
+    }
+
+    pub(super) fn commits(&self) -> u64 {
+        self.phases.iter().map(|phase| u64::try_from(phase.commits.len()).unwrap_or(u64::MAX)).sum()
+    }
+
+    /// Every flaky test.
+    fn flaky(&self) -> Vec<SafeText> {
+        self.phases.iter().flat_map(|phase| phase.flaky.iter().cloned()).collect()
+    }
+
+    /// `typecheck (2A)`, for each gate that was left out.
+    fn gates_skipped(&self) -> Vec<SafeText> {
+        let of = |phase: &CompletePhase| {
+            let id = phase.id.clone();
+            phase
+                .gates_skipped
+                .iter()
+                .map(move |gate| SafeText::new(format!("{} ({})", gate.raw(), id.raw())))
+                .collect::<Vec<_>>()
+        };
+        self.phases.iter().flat_map(of).collect()
+    }
+}
+
+/// The box, between 40 and 100 columns wide. Long lists of phases are folded; commands are whole, and stand out of the box
+/// where they must.
+pub fn completion_summary(given: &Completion, width: usize, style: Style) -> String {
+    let mut page = Boxed::new("BACKSTOP COMPLETE", Paint::Good, width, style);
+    page.path("Plan: ", &command(&given.plan));
+    page.line(format!("Run: {}", given.run));
+    page.blank();
+    page.entries("COMPLETED PHASES", &given.phases, CompletePhase::show);
+    result(given, &mut page);
+    work(given, &mut page);
+    page.finish()
+}
+
+impl CompletePhase {
+    fn show(&self, page: &mut Boxed) {
+        let style = page.style();
+        let label = label(&self.id, &self.name, style);
+        if self.skipped {
+            return page.leader(&label, Paint::Faint, "skipped");
+        }
+        page.leader(&label, Paint::Good, "complete");
+        let mut parts = Vec::new();
+        parts.extend(self.elapsed.map(duration));
+        if self.attempts > 1 {
+            let retried = if self.retried { ", retried" } else { "" };
+            parts.push(format!("{} attempts{retried}", self.attempts));
+        }
+        if !self.flaky.is_empty() {
+            parts.push(count(many(self.flaky.len()), "flaky test", "flaky tests"));
+        }
+        if !parts.is_empty() {
+            page.line(format!("  Time: {}", parts.join(style.dot())));
+        }
+        commit_lines(&self.commits, page);
+    }
+}
+
+fn result(given: &Completion, page: &mut Boxed) {
+    let style = page.style();
+    let names = |list: &[SafeText]| style.marks(&list::names(list, NAMES_MAX, NAME_CHARS_MAX));
+    page.section("RESULT");
+    let skipped = match given.count(|phase| phase.skipped) {
+        0 => String::new(),
+        skipped => format!(", {skipped} skipped"),
+    };
+    page.line(format!("Phases: {}{skipped}", given.phases.len()));
+    page.line(format!("Time: {}", duration(given.elapsed)));
+    let retried = count(given.count(|phase| phase.retried), "phase retried", "phases retried");
+    page.line(format!("Attempts: {} ({retried})", given.attempts()));
+    let flaky = given.flaky();
+    if !flaky.is_empty() {
+        page.text(&format!("Flaky tests: {} ", flaky.len()), &format!("({})", names(&flaky)), LINES_MAX);
+    }
+    let gates = given.gates_skipped();
+    if !gates.is_empty() {
+        page.text("Gates skipped: ", &names(&gates), LINES_MAX);
+    }
+    page.line(format!("Commits: {}", given.commits()));
+    if let Some(files) = given.files_changed {
+        page.line(format!("Files changed: {files}"));
+    }
+    if let Some(usage) = given.usage {
+        page.line(format!("Tokens: {} in, {} out", usage.input_tokens, usage.output_tokens));
+        if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
+            page.line(format!("Cost: {cost:.2} USD"));
+        }
+    }
+    page.blank();
+}
+
+fn work(given: &Completion, page: &mut Boxed) {
+    let style = page.style();
+    page.section("WHERE THE WORK IS");
+    match &given.work {
+        WorkAt::Landed { branch, sha } => {
+            page.path("Branch: ", &command(branch));
+            page.line(format!("At: {}", shown(sha, NAME_CHARS_MAX, style)));
+        }
+        WorkAt::Kept { reference, why, command: merge } => {
+            page.path("Kept: ", &command(reference));
+            page.text("Because: ", &message(why, style), LINES_MAX);
+            page.command("Merge it: ", &command(merge));
+        }
+        WorkAt::Uncommitted { command: None } => page.line("In your files, not committed".to_owned()),
+        WorkAt::Uncommitted { command: Some(commit) } => {
+            page.line("In your files, not committed".to_owned());
+            page.command("Commit it: ", &command(commit));
+        }
+    }
+    page.blank();
+    if !given.notes.is_empty() {
+        page.section("NOTES");
+        for note in given.notes.iter().take(NOTES_MAX) {
+            match note.raw().contains('`') {
+                true => page.sentences("- ", &note.line(COMMAND_CHARS_MAX)),
+                false => page.text("- ", &message(note, style), LINES_MAX),
+            }
+        }
+        if given.notes.len() > NOTES_MAX {
+            page.line(list::more(given.notes.len(), NOTES_MAX).trim_start().to_owned());
+        }
+        page.blank();
+    }
+}
+
+fn many(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,169 @@
+//! What a run would do, before it does anything.
+
+use super::row::Widths;
+use super::spans::{Paint, Spans};
+use super::width::wrap;
+use super::{NAME_CHARS_MAX, NAMES_MAX, command, ids, message, shown};
+use crate::list::{self, count};
+use crate::{Style, duration};
+use backstop_core::SafeText;
+use std::time::Duration;
+
+/// How many phases, warnings and overlaps are listed for people. JSON has them all.
+const PHASES_MAX: usize = 200;
+const ITEMS_MAX: usize = 20;
+/// How much is shown of the agent or the command of a phase, and of its estimate.
+const BY_CHARS_MAX: usize = 40;
+
+/// A phase that would run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DryPhase {
+    /// Its id.
+    pub id: SafeText,
+    /// Its name.
+    pub name: SafeText,
+    /// The agent, or the command, that would do it.
+    pub by: SafeText,
+    /// How many attempts it may have.
+    pub attempts_most: u32,
+    /// How many tasks it has.
+    pub tasks: u32,
+    /// The plan's estimate, as it is written there.
+    pub estimate: Option<SafeText>,
+    /// The gates that it must pass.
+    pub gates: Vec<SafeText>,
+}
+
+/// A run that is only planned.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DryRun {
+    /// The plan.
+    pub plan: SafeText,
+    /// The phases by level: those of a level need only earlier ones.
+    pub levels: Vec<Vec<DryPhase>>,
+    /// The order in which they would be started.
+    pub order: Vec<SafeText>,
+    /// How many may run at once.
+    pub jobs: u32,
+    /// What decides who may run beside whom, such as `declared` or `auto`.
+    pub parallel: SafeText,
+    /// What is odd about the plan.
+    pub warnings: Vec<SafeText>,
+    /// Pairs of phases that may run side by side and declare the same files.
+    pub overlaps: Vec<(SafeText, SafeText, Vec<SafeText>)>,
+    /// How many attempts there may be in all.
+    pub most_attempts: u32,
+    /// How phases are kept apart, such as `worktree` or `none`.
+    pub isolation: SafeText,
+    /// What is committed, such as `auto`.
+    pub commit: SafeText,
+    /// About how long it takes, if that can be said.
+    pub expected: Option<Duration>,
+    /// The command that runs it.
+    pub run: SafeText,
+}
+
+impl DryRun {
+    pub(super) fn phases(&self) -> usize {
+        self.levels.iter().map(Vec::len).sum()
+    }
+}
+
+/// The plan's levels, what each phase would be done by, and what is odd. Lines are cut to the width, the command is not.
+pub fn dry_run(given: &DryRun, width: usize, style: Style) -> String {
+    let mut lines = head(given, style);
+    levels(given, width, style, &mut lines);
+    let order = format!("order: {}", style.marks(&list::names(&given.order, PHASES_MAX, 20)));
+    lines.extend(wrap(&order, width).into_iter().map(Spans::of));
+    for (a, b, files) in given.overlaps.iter().take(ITEMS_MAX) {
+        let pair = ids(&[a.clone(), b.clone()], style).replacen(", ", " and ", 1);
+        let files = style.marks(&list::names(files, NAMES_MAX, NAME_CHARS_MAX));
+        lines.push(
+            Spans::default().painted(Paint::Bad, "overlap").and(format!(": {pair} both declare {files}")),
+        );
+    }
+    lines.extend(left_out(given.overlaps.len(), "overlaps"));
+    for warning in given.warnings.iter().take(ITEMS_MAX) {
+        let said = message(warning, style);
+        lines.extend(wrap(&format!("warning: {said}"), width).into_iter().map(Spans::of));
+    }
+    lines.extend(left_out(given.warnings.len(), "warnings"));
+    let mut out: String =
+        lines.into_iter().map(|line| format!("{}\n", line.cut(width, style).show(style))).collect();
+    let nothing = Spans::of("nothing was run").cut(width, style).show(style);
+    out.push_str(&format!("{nothing}\n"));
+    let run = command(&given.run);
+    if !run.is_empty() {
+        out.push_str(&format!("next: {}\n", style.strong(&run)));
+    }
+    out
+}
+
+fn head(given: &DryRun, style: Style) -> Vec<Spans> {
+    let name = |text: &SafeText| shown(text, NAME_CHARS_MAX, style);
+    let many = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    let mut size = vec![
+        count(many(given.phases()), "phase", "phases"),
+        count(many(given.levels.len()), "level", "levels"),
+        format!("at most {}", count(given.most_attempts.into(), "attempt", "attempts")),
+    ];
+    size.extend(given.expected.map(|expected| format!("about {}", duration(expected))));
+    let how = [
+        format!("{} at once", given.jobs),
+        format!("parallel {}", name(&given.parallel)),
+        format!("isolation {}", name(&given.isolation)),
+        format!("commit {}", name(&given.commit)),
+    ];
+    vec![
+        Spans::of("plan ").painted(Paint::Strong, name(&given.plan)),
+        Spans::of(format!("  {}", size.join(style.dot()))),
+        Spans::of(format!("  {}", how.join(style.dot()))),
+        Spans::default(),
+    ]
+}
+
+fn levels(given: &DryRun, width: usize, style: Style, lines: &mut Vec<Spans>) {
+    let titles = given.levels.iter().flatten().map(|phase| (&phase.id, &phase.name));
+    let widths = Widths::titles(titles, width);
+    let mut left = PHASES_MAX;
+    for (n, level) in given.levels.iter().enumerate() {
+        if left == 0 {
+            break;
+        }
+        let beside = if level.len() > 1 { ", side by side" } else { "" };
+        lines.push(Spans::default().painted(Paint::Faint, format!("level {}{beside}", n + 1)));
+        for phase in level.iter().take(left) {
+            lines.push(Spans::of("  ").then(phase.line(widths, style)));
+        }
+        left -= level.len().min(left);
+    }
+    if given.phases() > PHASES_MAX {
+        lines.push(Spans::of(list::more(given.phases(), PHASES_MAX).trim_start().to_owned()));
+    }
+    lines.push(Spans::default());
+}
+
+impl DryPhase {
+    fn line(&self, widths: Widths, style: Style) -> Spans {
+        let mut parts = vec![
+            shown(&self.by, BY_CHARS_MAX, style),
+            count(self.attempts_most.into(), "attempt", "attempts"),
+        ];
+        if self.tasks > 0 {
+            parts.push(count(self.tasks.into(), "task", "tasks"));
+        }
+        parts.extend(
+            self.estimate.as_ref().map(|given| format!("estimate {}", shown(given, BY_CHARS_MAX, style))),
+        );
+        parts.push(match self.gates.is_empty() {
+            true => "no gates".to_owned(),
+            false => format!("gates {}", ids(&self.gates, style)),
+        });
+        parts.retain(|part| !part.is_empty());
+        widths.title(&self.id, &self.name, style).and("  ").and(parts.join(style.dot()))
+    }
+}
+
+fn left_out(len: usize, what: &str) -> Option<Spans> {
+    (len > ITEMS_MAX).then(|| Spans::of(format!("and {} more {what}", len - ITEMS_MAX)))
+}

@@ -1,0 +1,41 @@
+//! What a run would do, for other programs.
+
+use super::dry_run::{DryPhase, DryRun};
+use crate::JSON_SCHEMA;
+use crate::json::ms;
+use crate::notice::json_text;
+use backstop_core::SafeText;
+use serde_json::{Value, json};
+
+/// The same as JSON, with everything that is cut for people.
+pub fn dry_run_json(given: &DryRun) -> Value {
+    let texts = |list: &[SafeText]| list.iter().map(json_text).collect::<Vec<_>>();
+    let overlap = |(a, b, files): &(SafeText, SafeText, Vec<SafeText>)| json!({ "phases": [json_text(a), json_text(b)], "files": texts(files) });
+    let level = |level: &Vec<DryPhase>| level.iter().map(phase_json).collect::<Vec<_>>();
+    json!({
+        "schema": JSON_SCHEMA,
+        "outcome": "dry_run",
+        "plan": given.plan.raw(),
+        "phases": given.phases(),
+        "levels": given.levels.iter().map(level).collect::<Vec<_>>(),
+        "order": texts(&given.order),
+        "jobs": given.jobs,
+        "parallel": json_text(&given.parallel),
+        "isolation": json_text(&given.isolation),
+        "commit": json_text(&given.commit),
+        "max_attempts": given.most_attempts,
+        "expected_ms": given.expected.map(ms),
+        "overlaps": given.overlaps.iter().map(overlap).collect::<Vec<_>>(),
+        "warnings": texts(&given.warnings),
+        "next": given.run.raw(),
+    })
+}
+
+fn phase_json(phase: &DryPhase) -> Value {
+    json!({
+        "phase_id": json_text(&phase.id), "phase_name": json_text(&phase.name), "by": json_text(&phase.by),
+        "max_attempts": phase.attempts_most, "tasks": phase.tasks,
+        "estimate": phase.estimate.as_ref().map(json_text),
+        "gates": phase.gates.iter().map(json_text).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,89 @@
+//! The box that ends a halted run: what is done, what failed, what is blocked, what is kept, and how it goes on.
+
+use super::boxed::Boxed;
+use super::outcome::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, StateKept};
+use super::spans::Paint;
+use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, command, message, shown};
+use crate::Style;
+use backstop_core::{Reason, SafeText};
+
+/// How many lines the reason may have.
+const REASON_LINES_MAX: usize = 4;
+/// How many steps are listed.
+const STEPS_MAX: usize = 12;
+/// How many lines a step without a command may have.
+const STEP_LINES_MAX: usize = 4;
+
+/// A run that halted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HaltSummary {
+    /// The title, such as `BACKSTOP HALTED`.
+    pub box_title: SafeText,
+    /// The plan.
+    pub plan: SafeText,
+    /// Why the run halted, as a reason.
+    pub reason: Reason,
+    /// Why the run halted, in a line: `Phase 2A failed after retry`.
+    pub reason_line: SafeText,
+    /// The phases that are complete or skipped.
+    pub completed: Vec<CompletedPhase>,
+    /// The phases that failed.
+    pub failed: Vec<FailedPhase>,
+    /// The phases that cannot run because of them.
+    pub blocked: Vec<BlockedPhase>,
+    /// The phases that have not begun, and could.
+    pub pending: Vec<PendingPhase>,
+    /// What is kept.
+    pub state: StateKept,
+    /// What to do before the run is continued. Commands stand in backticks.
+    pub steps: Vec<SafeText>,
+    /// The command that continues the run.
+    pub resume: SafeText,
+    /// How to begin anew instead. Commands stand in backticks.
+    pub fresh_hint: SafeText,
+}
+
+/// The box, between 40 and 100 columns wide. Sections without entries are left out; long ones are folded; commands are
+/// whole, and stand out of the box where they must.
+pub fn halt_summary(given: &HaltSummary, width: usize, style: Style) -> String {
+    let mut page = Boxed::new(&shown(&given.box_title, NAME_CHARS_MAX, style), Paint::Bad, width, style);
+    page.text("Reason: ", &message(&given.reason_line, style), REASON_LINES_MAX);
+    // Where a phase failed of it, its section says so.
+    if !given.failed.iter().any(|phase| phase.error == given.reason) {
+        page.line(format!("Error: {} ({})", given.reason, given.reason.class()));
+    }
+    page.path("Plan: ", &command(&given.plan));
+    page.blank();
+    page.entries("COMPLETED PHASES", &given.completed, CompletedPhase::show);
+    let heading = if given.failed.len() == 1 { "FAILED PHASE" } else { "FAILED PHASES" };
+    page.entries(heading, &given.failed, FailedPhase::show);
+    page.entries("BLOCKED PHASES", &given.blocked, BlockedPhase::show);
+    page.entries("PENDING PHASES", &given.pending, PendingPhase::show);
+    page.entries("STATE PRESERVED", std::slice::from_ref(&given.state), StateKept::show);
+    resume(given, &mut page);
+    page.finish()
+}
+
+fn resume(given: &HaltSummary, page: &mut Boxed) {
+    let style = page.style();
+    page.section("RESUME INSTRUCTIONS");
+    let steps = given.steps.iter().filter(|step| !step.raw().trim().is_empty());
+    let mut n = 0;
+    for step in steps.take(STEPS_MAX) {
+        n += 1;
+        let label = format!("{n}. ");
+        let has_command = step.raw().contains('`');
+        match has_command {
+            true => page.sentences(&label, &step.line(COMMAND_CHARS_MAX)),
+            false => page.text(&label, &message(step, style), STEP_LINES_MAX),
+        }
+    }
+    if !given.resume.raw().trim().is_empty() {
+        page.command(&format!("{}. Run: ", n + 1), &command(&given.resume));
+    }
+    if !given.fresh_hint.raw().trim().is_empty() {
+        page.blank();
+        page.sentences("To start fresh: ", &given.fresh_hint.line(COMMAND_CHARS_MAX));
+    }
+    page.blank();
+}

@@ -1,0 +1,94 @@
+//! What people read of a plan's run: while it goes on, when it halts, when it is complete, and before it begins.
+//!
+//! Values in, text out. It must not read a clock, a journal or a terminal, and it decides nothing: what ran, what waits and
+//! what to type next are given. Text from outside is escaped and cut here, by the columns that it takes on a terminal.
+//! Nothing but a command is ever wider than the width that was asked for.
+//!
+//! - [`PhaseRow`] is one phase; [`phase_line`] its line, [`live_view`] all of them with a bar, [`PlanStatus`] those of an
+//!   earlier run.
+//! - [`Change`] is one thing that happened to a phase, as a line for pipes and CI; [`LogEvent`] the same for the log file.
+//! - [`HaltSummary`], [`Completion`] and [`DryRun`] are the endings, as a text and as JSON.
+//! - [`remaining`] says about how long it still takes.
+
+mod boxed;
+mod change;
+mod columns;
+mod completion;
+mod completion_json;
+mod detail;
+mod dry_run;
+mod dry_run_json;
+mod halt;
+mod halt_json;
+mod live;
+mod log;
+mod outcome;
+mod remaining;
+mod row;
+mod spans;
+mod status;
+#[cfg(test)]
+mod tests;
+mod width;
+
+pub use change::{Change, ChangeKind, Then, plain_line};
+pub use completion::{CompletePhase, Completion, Usage, WorkAt, completion_summary};
+pub use completion_json::completion_json;
+pub use dry_run::{DryPhase, DryRun, dry_run};
+pub use dry_run_json::dry_run_json;
+pub use halt::{HaltSummary, halt_summary};
+pub use halt_json::halt_json;
+pub use live::{Progress, live_view};
+pub use log::{LogEvent, log_line};
+pub use outcome::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, StateKept};
+pub use remaining::{Ahead, Course, remaining};
+pub use row::{PhaseRow, PhaseState, Widths, phase_line};
+pub use status::{PlanStatus, RunState, plan_status, plan_status_json};
+
+use crate::Style;
+use crate::list::more;
+use backstop_core::SafeText;
+
+/// How much of a phase's id is looked at.
+const ID_CHARS_MAX: usize = 20;
+/// How much of a name, a path or a subject is looked at.
+const NAME_CHARS_MAX: usize = 200;
+/// How much of a message is looked at.
+const MESSAGE_CHARS_MAX: usize = 600;
+/// How many names stand on one line.
+const NAMES_MAX: usize = 8;
+/// How long a command may be. It is never cut below that: the longest path that a system takes fits in it twice.
+const COMMAND_CHARS_MAX: usize = 16_384;
+
+/// Text from outside for one line, with the marks that the terminal has.
+fn shown(text: &SafeText, chars_max: usize, style: Style) -> String {
+    style.marks(&text.line(chars_max))
+}
+
+/// A command to type: escaped, and otherwise as it is.
+fn command(text: &SafeText) -> String {
+    text.line(COMMAND_CHARS_MAX)
+}
+
+/// Ids with commas between.
+fn ids(list: &[SafeText], style: Style) -> String {
+    let shown: Vec<String> = list.iter().take(NAMES_MAX).map(|id| shown(id, ID_CHARS_MAX, style)).collect();
+    format!("{}{}", shown.join(", "), more(list.len(), NAMES_MAX))
+}
+
+/// `2A Backend`; without the name where there is none.
+fn title(id: &SafeText, name: &SafeText, style: Style) -> String {
+    let title = format!("{} {}", shown(id, ID_CHARS_MAX, style), shown(name, NAME_CHARS_MAX, style));
+    title.trim().to_owned()
+}
+
+/// `a1b2c3d chore: add tools`.
+fn commit(sha: &SafeText, subject: &SafeText, style: Style) -> String {
+    title(sha, subject, style)
+}
+
+/// What was said, and that nothing was said where that is so.
+fn message(text: &SafeText, style: Style) -> String {
+    let said = shown(text, MESSAGE_CHARS_MAX, style);
+    if said.is_empty() { "(no message)".to_owned() } else { said }
+}

@@ -1,0 +1,201 @@
+//! How each phase ended, where a run ends, and how that looks in a box.
+
+use super::boxed::Boxed;
+use super::row::commit_json;
+use super::spans::Paint;
+use super::{ID_CHARS_MAX, NAME_CHARS_MAX, command, ids, message, shown};
+use crate::Style;
+use crate::notice::json_text;
+use backstop_core::{Reason, RunId, SafeText};
+use serde_json::{Value, json};
+
+/// How many commits of a phase are listed.
+const COMMITS_MAX: usize = 3;
+/// How many lines the details of a failure may have.
+const DETAILS_LINES_MAX: usize = 8;
+/// How many kept refs are listed.
+const KEPT_MAX: usize = 8;
+
+/// A phase that is complete, or was skipped.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CompletedPhase {
+    /// Its id.
+    pub id: SafeText,
+    /// Its name.
+    pub name: SafeText,
+    /// Its commits: short sha and subject.
+    pub commits: Vec<(SafeText, SafeText)>,
+    /// Whether it was skipped.
+    pub skipped: bool,
+}
+
+/// A phase that failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedPhase {
+    /// Its id.
+    pub id: SafeText,
+    /// Its name.
+    pub name: SafeText,
+    /// How many attempts it had since the run was last continued.
+    pub attempts: u32,
+    /// How many there may be.
+    pub of: u32,
+    /// How many attempts there were in all.
+    pub total_attempts: u32,
+    /// Why it failed.
+    pub error: Reason,
+    /// What was said.
+    pub details: SafeText,
+    /// Whether it was tried again.
+    pub retried: bool,
+    /// The file with everything that it printed.
+    pub log: SafeText,
+}
+
+/// A phase that cannot run because of another.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BlockedPhase {
+    /// Its id.
+    pub id: SafeText,
+    /// Its name.
+    pub name: SafeText,
+    /// The phases that failed.
+    pub by: Vec<SafeText>,
+}
+
+/// A phase that has not begun.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PendingPhase {
+    /// Its id.
+    pub id: SafeText,
+    /// Its name.
+    pub name: SafeText,
+}
+
+/// What is kept of a run that did not come to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateKept {
+    /// The folder with the views of its state.
+    pub folder: SafeText,
+    /// How many phases have a file there.
+    pub files: u64,
+    /// The folder with its logs.
+    pub logs: SafeText,
+    /// The run.
+    pub run: RunId,
+    /// Where work is kept that is not integrated: refs.
+    pub kept: Vec<SafeText>,
+}
+
+/// `Phase 2A: Backend`.
+pub(super) fn label(id: &SafeText, name: &SafeText, style: Style) -> String {
+    let (id, name) = (shown(id, ID_CHARS_MAX, style), shown(name, NAME_CHARS_MAX, style));
+    if name.is_empty() { format!("Phase {id}") } else { format!("Phase {id}: {name}") }
+}
+
+/// The lines of commits below a phase.
+pub(super) fn commit_lines(commits: &[(SafeText, SafeText)], page: &mut Boxed) {
+    let style = page.style();
+    for (sha, subject) in commits.iter().take(COMMITS_MAX) {
+        let sha = shown(sha, ID_CHARS_MAX, style);
+        let sha = if sha.is_empty() { sha } else { format!(" ({sha})") };
+        page.ending("  Commit: ", &shown(subject, NAME_CHARS_MAX, style), &sha);
+    }
+    if let Some(rest @ 1..) = commits.len().checked_sub(COMMITS_MAX) {
+        page.line(format!("  and {rest} more"));
+    }
+}
+
+impl CompletedPhase {
+    pub(super) fn show(&self, page: &mut Boxed) {
+        let label = label(&self.id, &self.name, page.style());
+        match self.skipped {
+            true => page.leader(&label, Paint::Faint, "skipped"),
+            false => page.leader(&label, Paint::Good, "complete"),
+        }
+        commit_lines(&self.commits, page);
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "phase_id": json_text(&self.id), "phase_name": json_text(&self.name),
+            "status": if self.skipped { "skipped" } else { "complete" },
+            "commits": self.commits.iter().map(commit_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl FailedPhase {
+    pub(super) fn show(&self, page: &mut Boxed) {
+        let style = page.style();
+        page.leader(&label(&self.id, &self.name, style), Paint::Bad, "FAILED");
+        let in_all = match self.total_attempts > self.attempts {
+            true => format!(" ({} in all)", self.total_attempts),
+            false => String::new(),
+        };
+        let retried = if self.retried || self.attempts > 1 { "" } else { ", not tried again" };
+        page.line(format!("  Attempts: {}/{}{in_all}{retried}", self.attempts, self.of));
+        page.line(format!("  Error: {} ({})", self.error, self.error.class()));
+        page.text("  Details: ", &message(&self.details, style), DETAILS_LINES_MAX);
+        if !self.log.raw().trim().is_empty() {
+            page.path("  Log: ", &command(&self.log));
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "phase_id": json_text(&self.id), "phase_name": json_text(&self.name), "status": "failed",
+            "attempts": self.attempts, "max_attempts": self.of, "total_attempts": self.total_attempts,
+            "retried": self.retried, "log": self.log.raw(),
+            "error": { "type": self.error, "class": self.error.class(), "details": json_text(&self.details) },
+        })
+    }
+}
+
+impl BlockedPhase {
+    pub(super) fn show(&self, page: &mut Boxed) {
+        page.leader(&label(&self.id, &self.name, page.style()), Paint::Faint, "blocked");
+        if !self.by.is_empty() {
+            page.text("  Blocked by: ", &ids(&self.by, page.style()), DETAILS_LINES_MAX);
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "phase_id": json_text(&self.id), "phase_name": json_text(&self.name), "status": "blocked",
+            "blocked_by": self.by.iter().map(json_text).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl PendingPhase {
+    pub(super) fn show(&self, page: &mut Boxed) {
+        page.leader(&label(&self.id, &self.name, page.style()), Paint::Faint, "pending");
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({ "phase_id": json_text(&self.id), "phase_name": json_text(&self.name), "status": "pending" })
+    }
+}
+
+impl StateKept {
+    pub(super) fn show(&self, page: &mut Boxed) {
+        page.path("Directory: ", &command(&self.folder));
+        page.line(format!("State files: {}", crate::list::count(self.files, "phase", "phases")));
+        page.path("Logs: ", &command(&self.logs));
+        page.line(format!("Run: {}", self.run));
+        for kept in self.kept.iter().take(KEPT_MAX) {
+            page.path("Kept: ", &command(kept));
+        }
+        if let Some(rest @ 1..) = self.kept.len().checked_sub(KEPT_MAX) {
+            page.line(format!("  and {rest} more"));
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "directory": self.folder.raw(), "files": self.files, "logs": self.logs.raw(), "run": self.run,
+            "kept": self.kept.iter().map(SafeText::raw).collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! A line before it is painted: what it says, and how each part is dressed. It is measured and cut without its colours.
+
+use super::width;
+use crate::Style;
+
+/// How a part of a line is dressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paint {
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Bad,
+}
+
+/// The parts of a line.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Spans(Vec<(Paint, String)>);
+
+impl Spans {
+    /// Undressed text.
+    pub(super) fn of(text: impl Into<String>) -> Self {
+        Self::default().and(text)
+    }
+
+    /// Followed by undressed text.
+    pub(super) fn and(self, text: impl Into<String>) -> Self {
+        self.painted(Paint::Plain, text)
+    }
+
+    /// Followed by dressed text.
+    pub(super) fn painted(mut self, paint: Paint, text: impl Into<String>) -> Self {
+        let text = text.into();
+        if !text.is_empty() {
+            self.0.push((paint, text));
+        }
+        self
+    }
+
+    /// Followed by another line.
+    pub(super) fn then(mut self, other: Spans) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Filled up with spaces.
+    pub(super) fn pad(self, columns: usize) -> Self {
+        let missing = columns.saturating_sub(self.width());
+        self.and(" ".repeat(missing))
+    }
+
+    /// Lines with something between them.
+    pub(super) fn join(parts: Vec<Spans>, between: &str) -> Self {
+        let joined = parts.into_iter().reduce(|line, part| line.and(between).then(part));
+        joined.unwrap_or_default()
+    }
+
+    /// Whether it says nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The columns that it takes.
+    pub(super) fn width(&self) -> usize {
+        // As one text: a mark may begin a part and widen the end of the one before.
+        width::width(&self.0.iter().map(|(_, text)| text.as_str()).collect::<String>())
+    }
+
+    /// Cut to this many columns.
+    pub(super) fn cut(self, columns_max: usize, style: Style) -> Self {
+        if self.width() <= columns_max {
+            return self;
+        }
+        let mark = width::head(width::ellipsis(style), columns_max);
+        let mut left = columns_max - width::width(mark);
+        let mut kept = Self::default();
+        for (paint, text) in self.0 {
+            let head = width::head(&text, left);
+            left -= width::width(head);
+            let whole = head.len() == text.len();
+            kept = kept.painted(paint, head);
+            if !whole {
+                break;
+            }
+        }
+        kept.and(mark)
+    }
+
+    /// As it goes to a terminal, without spaces at its end.
+    pub(super) fn show(&self, style: Style) -> String {
+        let mut out = String::new();
+        for (paint, text) in &self.0 {
+            out.push_str(&match paint {
+                Paint::Plain => text.clone(),
+                Paint::Strong => style.strong(text),
+                Paint::Faint => style.faint(text),
+                Paint::Good => style.good(text),
+                Paint::Bad => style.bad(text),
+            });
+        }
+        out.truncate(out.trim_end().len());
+        out
+    }
+}

@@ -1,0 +1,135 @@
+//! Where a plan's run stands, asked from outside it.
+
+use super::live::Progress;
+use super::row::{PhaseRow, Widths, line};
+use super::spans::{Paint, Spans};
+use super::width::ellipsis;
+use super::{NAME_CHARS_MAX, command, ids, shown};
+use crate::json::ms;
+use crate::notice::json_text;
+use crate::{JSON_SCHEMA, Style, duration};
+use backstop_core::{Reason, RunId, SafeText};
+use serde_json::{Value, json};
+
+/// How many phases are listed for people. JSON has them all.
+const ROWS_MAX: usize = 200;
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunState {
+    /// It runs, in this process.
+    Running {
+        /// The process.
+        pid: u32,
+    },
+    /// It halted, and can be continued.
+    Halted {
+        /// Why.
+        reason: Reason,
+    },
+    /// It is complete.
+    Complete,
+    /// Nobody runs it and it has no end: Backstop was ended while it ran.
+    Interrupted,
+}
+
+impl RunState {
+    /// As it is written in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunState::Running { .. } => "running",
+            RunState::Halted { .. } => "halted",
+            RunState::Complete => "complete",
+            RunState::Interrupted => "interrupted",
+        }
+    }
+
+    fn words(self) -> Spans {
+        let spans = Spans::default();
+        match self {
+            RunState::Running { pid } => spans.painted(Paint::Strong, format!("running by process {pid}")),
+            RunState::Halted { reason } => {
+                spans.painted(Paint::Bad, "halted").and(format!(": {reason} ({})", reason.class()))
+            }
+            RunState::Complete => spans.painted(Paint::Good, "complete"),
+            RunState::Interrupted => spans.painted(Paint::Bad, "interrupted").and(": no process runs it"),
+        }
+    }
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanStatus {
+    /// The plan.
+    pub plan: SafeText,
+    /// The run.
+    pub run: RunId,
+    /// Whether it goes on.
+    pub state: RunState,
+    /// Its phases, in the plan's order.
+    pub rows: Vec<PhaseRow>,
+    /// How far it has come.
+    pub progress: Progress,
+    /// Phases that are written differently in the plan now than when they ran.
+    pub changed: Vec<SafeText>,
+    /// The command that goes on from here, where there is one.
+    pub next: Option<SafeText>,
+}
+
+/// A heading, a line for each phase, and what to type next. Lines are cut to the width, the command is not.
+pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
+    let (dot, progress) = (style.dot(), given.progress);
+    let plan = shown(&given.plan, NAME_CHARS_MAX, style);
+    let mut lines = vec![
+        Spans::default().painted(Paint::Strong, given.run.to_string()).and(format!("{dot}{plan}")),
+        Spans::of("  ").then(given.state.words()).and(format!(
+            "{dot}{} of {}{dot}{}",
+            progress.done,
+            progress.total,
+            duration(progress.elapsed)
+        )),
+    ];
+    if let Some(left) = progress.remaining.filter(|_| matches!(given.state, RunState::Running { .. })) {
+        lines.push(Spans::of(format!("  about {} left", duration(left))));
+    }
+    let widths = Widths::of(&given.rows, width.saturating_sub(2));
+    let rows = given.rows.iter().take(ROWS_MAX);
+    lines.extend(rows.map(|row| Spans::of("  ").then(line(row, widths, style))));
+    if let Some(rest @ 1..) = given.rows.len().checked_sub(ROWS_MAX) {
+        lines.push(Spans::of(format!("  {} and {rest} more", ellipsis(style))));
+    }
+    if !given.changed.is_empty() {
+        lines.push(Spans::of(format!("changed in the plan since they ran: {}", ids(&given.changed, style))));
+    }
+    let mut out: String =
+        lines.into_iter().map(|line| format!("{}\n", line.cut(width, style).show(style))).collect();
+    if let Some(next) = given.next.as_ref().map(command).filter(|next| !next.is_empty()) {
+        out.push_str(&format!("next: {}\n", style.strong(&next)));
+    }
+    out
+}
+
+/// The same as JSON, every phase included.
+pub fn plan_status_json(given: &PlanStatus) -> Value {
+    let (pid, reason) = match given.state {
+        RunState::Running { pid } => (Some(pid), None),
+        RunState::Halted { reason } => (None, Some(reason)),
+        RunState::Complete | RunState::Interrupted => (None, None),
+    };
+    json!({
+        "schema": JSON_SCHEMA,
+        "plan": given.plan.raw(),
+        "run": given.run,
+        "state": given.state.name(),
+        "pid": pid,
+        "reason": reason,
+        "class": reason.map(Reason::class),
+        "done": given.progress.done,
+        "total": given.progress.total,
+        "elapsed_ms": ms(given.progress.elapsed),
+        "remaining_ms": given.progress.remaining.map(ms),
+        "phases": given.rows.iter().map(PhaseRow::json).collect::<Vec<_>>(),
+        "changed": given.changed.iter().map(json_text).collect::<Vec<_>>(),
+        "next": given.next.as_ref().map(SafeText::raw),
+    })
+}

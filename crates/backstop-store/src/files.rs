@@ -1,0 +1,50 @@
+//! The one way to write a file whole.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Writes a file so that at every moment the old or the new one is there, never a part; it is on the disk when this returns.
+pub fn write_atomic(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    write(path, content, true)
+}
+
+/// As [`write_atomic`], for what can be made again: it is not waited for the disk.
+pub fn write_view(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    write(path, content, false)
+}
+
+fn write(path: &Path, content: &[u8], durable: bool) -> std::io::Result<()> {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
+    // Through a link, the file behind it is meant; a device or a pipe cannot be replaced.
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let there = path.metadata().ok();
+    if there.as_ref().is_some_and(|meta| !meta.is_file()) {
+        // A pipe that nobody reads would hold us for ever.
+        let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let mut there = OpenOptions::new().write(true).custom_flags(nonblock).open(path)?;
+        return there.write_all(content);
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().ok_or_else(|| std::io::Error::other("it has no name"))?.to_string_lossy();
+    let nth = WRITES.fetch_add(1, Ordering::Relaxed);
+    let beside = folder.join(format!(".{name}.{}-{nth}.new", std::process::id()));
+    let write = || -> std::io::Result<()> {
+        // Nobody may have put something in its place: then it is theirs.
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        file.write_all(content)?;
+        if let Some(there) = &there {
+            file.set_permissions(there.permissions())?;
+        }
+        if durable {
+            file.sync_all()?;
+        }
+        std::fs::rename(&beside, path)?;
+        if durable { File::open(folder)?.sync_all() } else { Ok(()) }
+    };
+    write().inspect_err(|_| {
+        let _ = std::fs::remove_file(&beside);
+    })
+}

@@ -1,0 +1,122 @@
+//! The agents that are known by name: one table, nothing else.
+
+use super::definition::{Agent, OutputDialect, PromptBy};
+
+/// An agent that is known by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// Its command line, with placeholders. `{options}` is where a model and further arguments go.
+    pub argv: &'static [&'static str],
+    /// The flag that a model's name follows.
+    pub model_flag: &'static str,
+    /// In which dialect it answers.
+    pub output: OutputDialect,
+    /// Whose models it uses, where it uses those of one.
+    pub provider: Option<&'static str>,
+}
+
+/// Every agent that is known by name. All take their prompt on standard input: a command line is seen by every user of
+/// the machine, and has a length.
+pub const BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "claude",
+        argv: &[
+            "claude",
+            "-p",
+            // A line for everything that it does, not one at the end: the inactivity clock needs to see that it works.
+            "--output-format",
+            "stream-json",
+            // Without it stream-json is refused.
+            "--verbose",
+            // It edits files unasked. What else it asks for is denied, goes on, and is told in `permission_denials`.
+            "--permission-mode",
+            "acceptEdits",
+            // The result file lies outside of the tree; only its own folder is opened.
+            "--add-dir",
+            "{result_folder}",
+            // Its last answer has the shape of a result, whether or not it writes the file.
+            "--json-schema",
+            "{schema}",
+            "{options}",
+        ],
+        model_flag: "--model",
+        output: OutputDialect::ClaudeJson,
+        provider: Some("anthropic"),
+    },
+    Builtin {
+        name: "codex",
+        argv: &[
+            "codex",
+            "exec",
+            // Events, one a line; without it there is only prose.
+            "--json",
+            // It writes in its folder and nowhere else, without asking.
+            "-s",
+            "workspace-write",
+            // The result file lies outside of the tree; only its own folder is opened.
+            "--add-dir",
+            "{result_folder}",
+            // Whether this is a repository is Backstop's business.
+            "--skip-git-repo-check",
+            // The last message also goes to a file, where no event can be mistaken for it.
+            "-o",
+            "{last_message_file}",
+            "{options}",
+            // The prompt comes on standard input.
+            "-",
+        ],
+        model_flag: "--model",
+        output: OutputDialect::CodexJsonl,
+        provider: Some("openai"),
+    },
+    Builtin {
+        name: "opencode",
+        argv: &[
+            "opencode",
+            "run",
+            "--format",
+            "json",
+            // It keeps what a provider answered to its log, retries and says nothing: the log is the only trace.
+            "--print-logs",
+            "--log-level",
+            "ERROR",
+            "{options}",
+        ],
+        model_flag: "--model",
+        output: OutputDialect::OpencodeJsonl,
+        // It speaks to any of them.
+        provider: None,
+    },
+];
+
+/// The agent of this name, where it is a built-in one.
+pub fn builtin(name: &str) -> Option<Agent> {
+    let found = BUILTINS.iter().find(|known| known.name == name)?;
+    Some(Agent {
+        name: found.name.to_owned(),
+        argv: found.argv.iter().map(|a| (*a).to_owned()).collect(),
+        prompt: PromptBy::Stdin,
+        model_flag: Some(found.model_flag.to_owned()),
+        options: Vec::new(),
+        output: found.output,
+        env: Vec::new(),
+        provider: found.provider.map(str::to_owned),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_agent_is_one_that_a_template_could_be() {
+        for known in BUILTINS {
+            let agent = builtin(known.name).unwrap();
+            agent.check().unwrap();
+            assert_eq!(agent.argv.iter().filter(|a| *a == "{options}").count(), 1);
+        }
+        assert!(builtin("nobody").is_none());
+    }
+}

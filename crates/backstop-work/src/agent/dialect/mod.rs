@@ -1,0 +1,152 @@
+//! What an agent said, in its own dialect.
+//!
+//! One file for each dialect turns its output into a [`Said`]: whether it reports success or failure, its words, and what
+//! else it tells. Nothing here judges; a line that is not understood is passed over.
+
+mod claude;
+mod codex;
+mod opencode;
+
+use super::definition::OutputDialect;
+use backstop_core::SafeText;
+use backstop_exec::Kept;
+use serde_json::Value;
+
+/// The longest line that is read as an event.
+const LINE_BYTES_MAX: usize = 2 << 20;
+/// How much of an agent's last words is kept.
+const MESSAGE_BYTES_MAX: usize = 4 << 10;
+/// How much of the end of plain text is taken for last words.
+const LAST_WORDS_BYTES_MAX: usize = 1 << 10;
+/// How many denials are kept, and how much of each.
+const DENIALS_MAX: usize = 32;
+const DENIAL_CHARS_MAX: usize = 300;
+
+/// What it cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Usage {
+    /// Tokens that the models read, cached ones included where the agent counts them.
+    pub input_tokens: u64,
+    /// Tokens that they wrote.
+    pub output_tokens: u64,
+    /// Money, where the agent says.
+    pub cost_usd: Option<f64>,
+}
+
+/// What a dialect reports about the end.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) enum Report {
+    /// Nothing.
+    #[default]
+    Unsaid,
+    /// That it worked.
+    Succeeded,
+    /// That it failed.
+    Failed(Failure),
+}
+
+/// A failure that a dialect reports.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Failure {
+    /// The status that the provider answered with.
+    pub(super) status: Option<u16>,
+    /// The words.
+    pub(super) text: String,
+    /// The fields that say what it is, as the agent names them; nothing that the work put there.
+    pub(super) fields: Value,
+    /// When the limit ends, in seconds since 1970.
+    pub(super) resets_at: Option<i64>,
+}
+
+/// What an agent said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Said {
+    /// What it reports about the end.
+    pub(super) report: Report,
+    /// Its own words, in order, without what tools printed.
+    pub(super) words: String,
+    /// The words that stand for the whole.
+    pub(super) last_words: Option<String>,
+    /// An answer that was held to a schema.
+    pub(super) structured: Option<String>,
+    pub(super) session_id: Option<String>,
+    pub(super) denials: Vec<SafeText>,
+    pub(super) usage: Option<Usage>,
+}
+
+impl Said {
+    fn says(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.words.push_str(text);
+            self.words.push('\n');
+            self.last_words = Some(text.to_owned());
+        }
+    }
+
+    fn denied(&mut self, text: String) {
+        if self.denials.len() < DENIALS_MAX {
+            self.denials.push(SafeText::new(SafeText::new(text).line(DENIAL_CHARS_MAX)));
+        }
+    }
+
+    /// The agent's last words, cut.
+    pub(super) fn message(&self) -> Option<SafeText> {
+        let text = self.last_words.as_deref()?.trim();
+        let from = text.ceil_char_boundary(text.len().saturating_sub(MESSAGE_BYTES_MAX));
+        (!text.is_empty()).then(|| SafeText::new(&text[from..]))
+    }
+}
+
+/// What an agent said on its standard output. What lies between the kept beginning and the kept end is not heard.
+pub(super) fn hear(dialect: OutputDialect, stdout: &Kept) -> Said {
+    let (before, after) = stdout.tail();
+    let mut text = stdout.head().to_vec();
+    if stdout.left_out_bytes() > 0 {
+        // Neither half of a torn line is an event, and no result reaches from one to the other: no JSON holds a NUL.
+        text.extend_from_slice(b"\n\0\n");
+    }
+    text.extend_from_slice(before);
+    text.extend_from_slice(after);
+    let mut said = Said::default();
+    match dialect {
+        OutputDialect::ClaudeJson => claude::hear(&events(&text), &mut said),
+        OutputDialect::CodexJsonl => codex::hear(&events(&text), &mut said),
+        OutputDialect::OpencodeJsonl => opencode::hear(&events(&text), &mut said),
+        OutputDialect::Text => {
+            said.words = String::from_utf8_lossy(&text).into_owned();
+            let words = said.words.trim_end();
+            let from = words.ceil_char_boundary(words.len().saturating_sub(LAST_WORDS_BYTES_MAX));
+            said.last_words = Some(words[from..].to_owned());
+        }
+    }
+    said
+}
+
+/// The events of a text: one a line, or all of them in one array or object.
+fn events(text: &[u8]) -> Vec<Value> {
+    let lines = text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
+    let objects = lines.filter(|l| l.starts_with(b"{") && l.len() <= LINE_BYTES_MAX);
+    let found: Vec<Value> = objects.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    match serde_json::from_slice(text.trim_ascii()) {
+        Ok(Value::Array(events)) => events,
+        Ok(event @ Value::Object(_)) => vec![event],
+        _ => found,
+    }
+}
+
+fn text<'v>(value: &'v Value, path: &str) -> Option<&'v str> {
+    value.pointer(path).and_then(Value::as_str)
+}
+
+fn number(value: &Value, path: &str) -> u64 {
+    value.pointer(path).and_then(Value::as_u64).unwrap_or(0)
+}
+
+fn status(value: Option<&Value>) -> Option<u16> {
+    let status = value?;
+    let number = status.as_u64().or_else(|| status.as_str()?.parse().ok())?;
+    u16::try_from(number).ok().filter(|n| (100..1000).contains(n))
+}

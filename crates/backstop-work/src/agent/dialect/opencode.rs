@@ -1,0 +1,51 @@
+//! opencode: `run --format json`.
+//!
+//! An `error` decides unless the model has finished after it. Exit codes mean little there: it exits 0 after errors, and hangs after
+//! others.
+
+use super::{Failure, Report, Said, Usage, number, status, text};
+use serde_json::{Value, json};
+
+pub(super) fn hear(events: &[Value], said: &mut Said) {
+    for event in events {
+        if let Some(id) = text(event, "/sessionID") {
+            said.session_id = Some(id.to_owned());
+        }
+        match text(event, "/type") {
+            Some("text") => said.says(text(event, "/part/text").unwrap_or_default()),
+            Some("error") => {
+                let error = event.get("error").unwrap_or(&Value::Null);
+                let name = text(error, "/name").unwrap_or_default();
+                let words = text(error, "/data/message").or_else(|| text(error, "/message"));
+                let code = error.pointer("/data/statusCode").or_else(|| error.get("statusCode"));
+                said.report = Report::Failed(Failure {
+                    status: status(code),
+                    text: words.unwrap_or(name).to_owned(),
+                    fields: json!({"type": "error", "error": {"name": name, "statusCode": status(code)}}),
+                    resets_at: None,
+                });
+            }
+            Some("step_finish") => {
+                // `tool-calls` means that another step follows.
+                if text(event, "/part/reason") == Some("stop") {
+                    said.report = Report::Succeeded;
+                }
+                let sum = said.usage.get_or_insert_default();
+                sum.add(event);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Usage {
+    fn add(&mut self, step: &Value) {
+        let input = ["/part/tokens/input", "/part/tokens/cache/read", "/part/tokens/cache/write"];
+        let read = input.iter().map(|path| number(step, path)).fold(0, u64::saturating_add);
+        self.input_tokens = self.input_tokens.saturating_add(read);
+        self.output_tokens = self.output_tokens.saturating_add(number(step, "/part/tokens/output"));
+        if let Some(cost) = step.pointer("/part/cost").and_then(Value::as_f64) {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What an attempt comes to: the table of the module's documentation, row by row.
+
+use super::assignment::Task;
+use super::dialect::{Failure, Report, Said};
+use super::envelope::Envelope;
+use super::trouble::ResultTrouble;
+use crate::Claim;
+use backstop_classify::Classifier;
+use backstop_core::{
+    Evidence, Fault, Reason, SafeText, Signal, Surface, Timestamp, duration, from_seed_name,
+};
+use backstop_exec::{Cause, Ended};
+use serde_json::{Value, json};
+
+/// How much of a text becomes a cause.
+const CAUSE_CHARS_MAX: usize = 300;
+/// How many open tasks are named.
+const NAMED_MAX: usize = 10;
+/// How much of a task's text is named.
+const TASK_CHARS_MAX: usize = 80;
+
+/// Everything that is known about an attempt that is over.
+pub(super) struct Case<'a> {
+    pub(super) classifier: &'a Classifier,
+    pub(super) at: Timestamp,
+    /// The command line, as it is shown.
+    pub(super) command: &'a str,
+    pub(super) provider: Option<&'a str>,
+    pub(super) ended: &'a Ended,
+    pub(super) said: &'a Said,
+    pub(super) envelope: Option<&'a Envelope>,
+    pub(super) trouble: Option<&'a ResultTrouble>,
+    pub(super) tasks: &'a [Task],
+}
+
+impl Case<'_> {
+    /// The fault, where there is one.
+    pub(super) fn fault(&self) -> Option<Fault> {
+        if self.ended.cause == Cause::Stopped {
+            return self.ended.fault(self.classifier, self.command, self.at);
+        }
+        if let Report::Failed(failure) = &self.said.report {
+            return Some(self.reported(failure));
+        }
+        if !self.outvoted()
+            && let Some(mut fault) = self.ended.fault(self.classifier, self.command, self.at)
+        {
+            self.explain_timeout(&mut fault);
+            return Some(fault);
+        }
+        if let Some(trouble) = self.trouble {
+            let mut fault = with_cause(Reason::ParseError, trouble.to_string());
+            fault.suggested_action = SafeText::new(trouble.hint());
+            return Some(fault);
+        }
+        self.envelope.and_then(|envelope| self.claimed(envelope))
+    }
+
+    /// Whether two signals say that it worked, and only the exit code says otherwise.
+    fn outvoted(&self) -> bool {
+        self.ended.cause == Cause::Itself
+            && self.ended.status.code.is_some()
+            && self.said.report == Report::Succeeded
+            && self.envelope.is_some_and(|envelope| envelope.status == Claim::Complete)
+    }
+
+    /// What the agent's own report of a failure means. A status makes it an answer of the provider; otherwise it is
+    /// what a command printed. What one reading does not recognise, the other may.
+    fn reported(&self, failure: &Failure) -> Fault {
+        let answer = || self.classifier.classify(&self.answer(failure));
+        let printed = || self.classifier.classify(&self.printed(failure));
+        let known = |fault: &Fault| fault.reason != Reason::Unknown;
+        let fault = if failure.status.is_some() {
+            answer().filter(known).or_else(printed)
+        } else {
+            printed().filter(known).or_else(answer)
+        };
+        let mut fault = fault.unwrap_or_else(|| Fault::new(Reason::Unknown));
+        if failure.fields["subtype"] == "error_max_structured_output_retries" {
+            fault = Fault::new(Reason::ParseError);
+        }
+        let words = SafeText::new(failure.text.as_str()).line(CAUSE_CHARS_MAX);
+        let subtype = failure.fields["subtype"].as_str().unwrap_or("it failed and did not say why");
+        fault.cause = Some(SafeText::new(if words.is_empty() { subtype.to_owned() } else { words }));
+        fault.facts.provider = fault.facts.provider.or_else(|| self.provider.map(SafeText::new));
+        if let Some(at) = failure.resets_at {
+            let wait = Timestamp::from_millis(at.saturating_mul(1000)).since(self.at);
+            fault.facts.retry_after_seconds =
+                Some(wait.as_secs_f64()).filter(|s| *s > 0.0).or(fault.facts.retry_after_seconds);
+        }
+        if self.ended.timed_out() {
+            let ran = duration::shown(self.ended.duration);
+            let text = SafeText::new(format!("it hung then; our clock ended it after {ran}"));
+            fault.evidence.push(Evidence { rule: "agent.hung".to_owned(), line: None, text, stream: None });
+        }
+        fault
+    }
+
+    fn answer(&self, failure: &Failure) -> Signal {
+        let body = json!({"error": {"message": failure.text}, "terminal_reason": failure.fields["terminal_reason"], "name": failure.fields.pointer("/error/name").unwrap_or(&Value::Null)});
+        Signal {
+            surface: Surface::Response,
+            dispatch: self.ended.dispatch(),
+            status: failure.status,
+            provider: self.provider.map(str::to_owned),
+            at: Some(self.at),
+            stdout: body.to_string().into_bytes(),
+            ..Signal::default()
+        }
+    }
+
+    fn printed(&self, failure: &Failure) -> Signal {
+        // It failed, whatever its exit code says.
+        let exit = self.ended.status.code.filter(|code| *code != 0).unwrap_or(1);
+        Signal {
+            command: Some(self.command.to_owned()),
+            exit: Some(i64::from(exit)),
+            dispatch: self.ended.dispatch(),
+            at: Some(self.at),
+            stdout: format!("{}\n{}\n", failure.text, failure.fields).into_bytes(),
+            ..Signal::default()
+        }
+    }
+
+    fn explain_timeout(&self, fault: &mut Fault) {
+        let (Some(limit), Reason::Timeout) = (self.ended.limit, fault.reason) else { return };
+        let did = if self.ended.cause == Cause::Silence { "silent" } else { "ran" };
+        let limit = duration::shown(limit);
+        fault.cause = Some(SafeText::new(format!("{did} for {limit}, which is the limit")));
+    }
+
+    fn claimed(&self, envelope: &Envelope) -> Option<Fault> {
+        if envelope.status == Claim::Complete {
+            return self.open_tasks(envelope);
+        }
+        let error = envelope.error.as_ref();
+        let named = error.and_then(|e| e.kind.as_ref()).and_then(|kind| from_seed_name(kind.raw()));
+        let words = error.and_then(|e| e.message.as_ref().or(e.details.as_ref()).or(e.kind.as_ref()));
+        let words = words
+            .map_or_else(|| "it says that it failed, and not why".to_owned(), |w| w.line(CAUSE_CHARS_MAX));
+        Some(with_cause(named.unwrap_or(Reason::TaskIncomplete), words))
+    }
+
+    /// Tasks that a claim of completeness leaves open, by number and text.
+    fn open_tasks(&self, envelope: &Envelope) -> Option<Fault> {
+        let total = envelope.tasks_total.map_or(self.tasks.len(), |n| n as usize);
+        let counted = envelope.tasks_completed.map(|n| n as usize);
+        let ticked = |n: usize| self.tasks.get(n - 1).is_some_and(|task| task.done);
+        let (open, before): (Vec<usize>, usize) = match &envelope.tasks_done {
+            Some(done) => {
+                let all = 1..=total.max(self.tasks.len());
+                let open = all.clone().filter(|n| done.binary_search(n).is_err() && !ticked(*n)).collect();
+                // Whoever lists what it did may count without what was done before.
+                (open, all.filter(|n| done.binary_search(n).is_err() && ticked(*n)).count())
+            }
+            None => (Vec::new(), 0),
+        };
+        let short = counted.is_some_and(|done| done + before < total);
+        if open.is_empty() && !short {
+            return None;
+        }
+        let mut cause = match counted.filter(|_| short) {
+            Some(done) => format!("it claims to be complete with {done} of {total} tasks done"),
+            None => "it claims to be complete and leaves tasks open".to_owned(),
+        };
+        let name = |n: &usize| match self.tasks.get(n - 1) {
+            Some(task) => format!("{n} ({})", task.text.line(TASK_CHARS_MAX)),
+            None => n.to_string(),
+        };
+        if !open.is_empty() {
+            let names: Vec<String> = open.iter().take(NAMED_MAX).map(name).collect();
+            cause.push_str(&format!("; not done: {}", names.join(", ")));
+        }
+        if open.len() > NAMED_MAX {
+            cause.push_str(&format!(" and {} more", open.len() - NAMED_MAX));
+        }
+        Some(with_cause(Reason::TaskIncomplete, cause))
+    }
+}
+
+fn with_cause(reason: Reason, cause: String) -> Fault {
+    let mut fault = Fault::new(reason);
+    fault.cause = Some(SafeText::new(cause));
+    fault
+}
+
+#[cfg(test)]
+mod tests;

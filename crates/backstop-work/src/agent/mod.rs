@@ -1,0 +1,66 @@
+//! One attempt of a phase: an agent or a command, run once in a folder, and what came of it.
+//!
+//! An [`Agent`] is data: a command line with placeholders, how it takes its prompt, in which dialect it answers. [`prompt`]
+//! makes the prompt of an [`Assignment`]. [`attempt`] runs it under a clock and gives an [`Attempted`]: the fault, where there
+//! is one, and the [`Envelope`] in which the agent says what it did. Three signals judge a phase, and two of them are made
+//! here: how the process ended, and what it claims. The third, the gates, is made elsewhere.
+//!
+//! It must not retry, decide, record, run gates or touch git.
+//!
+//! # How an attempt is judged
+//!
+//! The first row that fits decides. The envelope is returned beside the fault, whichever row it was.
+//!
+//! | row | seen | fault |
+//! |---|---|---|
+//! | 1 | somebody asked for its end | `interrupted` |
+//! | 2 | our clock ended it, and its dialect had reported nothing | `timeout` |
+//! | 3 | its dialect reports a failure, whatever the exit code, and also where it then hung until our clock ended it | what the classifier makes of status, provider and text |
+//! | 4 | ended by a signal | what [`Ended::fault`](backstop_exec::Ended::fault) says |
+//! | 5 | exit code not 0, and not both of: its dialect reports success, its envelope claims `complete` | what `Ended::fault` says |
+//! | 6 | an agent without a valid envelope; a command that wrote one that is not valid | `parse_error` |
+//! | 7 | the envelope claims `failed` | the reason that `error.type` names, else `task_incomplete` |
+//! | 8 | the envelope claims `complete` and leaves tasks open | `task_incomplete`, which names them |
+//! | 9 | anything else | none |
+//!
+//! What counts as the dialect's report: for claude the last `result` line by `is_error`, `api_error_status`,
+//! `terminal_reason` and `subtype` (`"subtype":"success"` stands on failures too); for codex the last `turn.failed` or
+//! `turn.completed` (`error` lines are printed by successful runs too); for opencode the last `error` or final `step_finish`. A
+//! command and an agent of plain text report nothing.
+//!
+//! The envelope is looked for in the file that `BACKSTOP_RESULT` names, then in the agent's structured output, then in
+//! what it said: the first valid one counts. A command's envelope is looked for in the file only.
+
+mod agent_error;
+mod assignment;
+mod attempt;
+mod builtin;
+mod definition;
+mod dialect;
+mod envelope;
+mod error;
+mod find;
+mod judge;
+mod log;
+mod phase;
+mod places;
+mod prompt;
+mod retry;
+mod schema;
+mod trouble;
+
+pub use crate::{Claim, CommandLine};
+pub use agent_error::AgentError;
+pub use assignment::{Assignment, GateToRun, Task};
+pub use attempt::{Attempt, Attempted, Work, attempt};
+pub use builtin::{BUILTINS, Builtin, builtin};
+pub use definition::{Agent, OutputDialect, PLACEHOLDERS, PromptBy, TemplateOptions, from_template};
+pub use dialect::Usage;
+pub use envelope::{ClaimedError, Envelope, Files, GateClaim};
+pub use error::AttemptError;
+pub use find::{OBJECT_BYTES_MAX, find_result};
+pub use places::{RESULT_BYTES_MAX, result_file};
+pub use prompt::prompt;
+pub use retry::RetryContext;
+pub use schema::RESULT_SCHEMA;
+pub use trouble::ResultTrouble;

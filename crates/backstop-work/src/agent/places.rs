@@ -1,0 +1,155 @@
+//! The files of one attempt: prompt, result, schema, last message, retry context.
+//!
+//! They lie in a private folder that the caller made, outside of the tree. The result has a folder of its own in there, the only one
+//! that an agent is let into. What is left of an earlier attempt is taken away first: an old result is no result.
+
+use super::schema::RESULT_SCHEMA;
+use super::trouble::ResultTrouble;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// How much of a result file is read; a longer one is no result.
+pub const RESULT_BYTES_MAX: u64 = 1 << 20;
+
+/// The file that a result is to be written to, for an attempt with this scratch folder.
+pub fn result_file(scratch: &Path) -> PathBuf {
+    scratch.join("out").join("result.json")
+}
+
+/// Where the files of one attempt are.
+#[derive(Debug)]
+pub(super) struct Places {
+    scratch: PathBuf,
+    folder: PathBuf,
+}
+
+impl Places {
+    pub(super) fn new(scratch: &Path, folder: &Path) -> Self {
+        Self { scratch: scratch.to_owned(), folder: folder.to_owned() }
+    }
+
+    pub(super) fn prompt(&self) -> PathBuf {
+        self.scratch.join("prompt.md")
+    }
+
+    pub(super) fn result(&self) -> PathBuf {
+        result_file(&self.scratch)
+    }
+
+    pub(super) fn last_message(&self) -> PathBuf {
+        self.scratch.join("last-message.txt")
+    }
+
+    pub(super) fn schema(&self) -> PathBuf {
+        self.scratch.join("result.schema.json")
+    }
+
+    pub(super) fn retry_context(&self) -> PathBuf {
+        self.scratch.join("retry-context.json")
+    }
+
+    /// What a placeholder becomes.
+    pub(super) fn filled(&self, placeholder: &str) -> OsString {
+        match placeholder {
+            "prompt_file" => self.prompt().into(),
+            "result_file" => self.result().into(),
+            "result_folder" => self.scratch.join("out").into(),
+            "last_message_file" => self.last_message().into(),
+            "schema_file" => self.schema().into(),
+            "schema" => RESULT_SCHEMA.into(),
+            "folder" => self.folder.clone().into(),
+            _ => OsString::new(),
+        }
+    }
+
+    /// Takes away what an earlier attempt left, and makes the folder of the result.
+    pub(super) fn clear(&self) -> Result<(), (PathBuf, std::io::Error)> {
+        // The process runs elsewhere, and is told the path in a variable.
+        if !self.scratch.is_absolute() || self.scratch.to_str().is_none() {
+            let error = std::io::Error::new(ErrorKind::InvalidInput, "not an absolute path in UTF-8");
+            return Err((self.scratch.clone(), error));
+        }
+        for path in [self.result(), self.last_message()] {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err((path, error)),
+                _ => {}
+            }
+        }
+        let out = self.scratch.join("out");
+        std::fs::create_dir_all(&out).map_err(|error| (out, error))
+    }
+
+    /// Writes a file that only we may read, in place of what is there.
+    pub(super) fn write(path: &Path, text: &str) -> Result<(), (PathBuf, std::io::Error)> {
+        let write = || {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+            file.write_all(text.as_bytes())
+        };
+        write().map_err(|error| (path.to_owned(), error))
+    }
+}
+
+/// Reads a file that the process was to write. Nothing, where it did not. Its writer is gone by now, so that what is
+/// looked at is what is opened.
+pub(super) fn read_written(path: &Path) -> Result<Option<Vec<u8>>, ResultTrouble> {
+    let field = "BACKSTOP_RESULT";
+    let unreadable =
+        |error: &std::io::Error| ResultTrouble::invalid(field, format!("cannot be read: {error}"));
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(&error)),
+        // A link may lead anywhere, a pipe may never end.
+        Ok(meta) if !meta.is_file() => return Err(ResultTrouble::invalid(field, "is not a regular file")),
+        Ok(meta) if meta.len() > RESULT_BYTES_MAX => {
+            return Err(ResultTrouble::invalid(field, format!("is larger than {RESULT_BYTES_MAX} bytes")));
+        }
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(RESULT_BYTES_MAX).read_to_end(&mut bytes))
+        .map_err(|error| unreadable(&error))?;
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_of_some_size_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        assert_eq!(read_written(&at("none")), Ok(None));
+        std::fs::write(at("file"), b"{}").unwrap();
+        assert_eq!(read_written(&at("file")), Ok(Some(b"{}".to_vec())));
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        File::create(at("large")).unwrap().set_len(RESULT_BYTES_MAX + 1).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        for name in ["link", "folder", "large", "pipe"] {
+            assert!(read_written(&at(name)).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_attempt_left_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path(), folder.path());
+        places.clear().unwrap();
+        std::fs::write(places.result(), "{}").unwrap();
+        std::fs::write(places.last_message(), "{}").unwrap();
+        places.clear().unwrap();
+        assert!(!places.result().exists() && !places.last_message().exists());
+        Places::write(&places.prompt(), "a").unwrap();
+        Places::write(&places.prompt(), "b").unwrap();
+        assert_eq!(std::fs::read_to_string(places.prompt()).unwrap(), "b");
+    }
+}

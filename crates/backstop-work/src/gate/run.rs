@@ -1,0 +1,105 @@
+//! Running gates, in order.
+
+use super::again;
+use super::once::Bench;
+use super::{Checked, Gate, GateError, Log, StartedGate};
+use backstop_classify::Classifier;
+use backstop_core::{Reason, Timestamp};
+use backstop_exec::{Limits, Stop};
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a gate may run, where nobody says.
+pub const WALL_MAX: Duration = Duration::from_secs(600);
+/// How long a gate may be silent, where nobody says.
+pub const IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// Where and within which bounds gates are run.
+#[derive(Debug)]
+pub struct GateRun<'a> {
+    /// The folder to run them in.
+    pub folder: &'a Path,
+    /// Variables to add to their environment. Where several commands run at once, these tell their orphans apart.
+    pub env: Vec<(OsString, OsString)>,
+    /// Says what a failure is.
+    pub classifier: &'a Classifier,
+    /// The bounds of each.
+    pub limits: Limits,
+    /// Where everything that they write goes.
+    pub log: Log,
+    /// When this begins.
+    pub at: Timestamp,
+    /// Whether nothing else is run by this process meanwhile: then every orphan is theirs.
+    pub exclusive: bool,
+}
+
+impl<'a> GateRun<'a> {
+    /// With the usual bounds, no variables and no log.
+    pub fn new(folder: &'a Path, classifier: &'a Classifier, at: Timestamp) -> Self {
+        let limits = Limits { wall: Some(WALL_MAX), idle: Some(IDLE_MAX), ..Limits::default() };
+        Self { folder, env: Vec::new(), classifier, limits, log: Log::none(), at, exclusive: false }
+    }
+}
+
+/// Runs gates in order, all of them even when one fails. When somebody asks for the end, the running one is ended and
+/// the rest are not run: the answer is shorter then.
+///
+/// `started` is called when a command runs, `done` when a gate is over. This blocks; the caller gives it a thread.
+pub fn run(
+    gates: &[Gate],
+    run: &GateRun<'_>,
+    stop: &Stop,
+    started: &mut dyn FnMut(StartedGate<'_>),
+    done: &mut dyn FnMut(&Checked),
+) -> Result<Vec<Checked>, GateError> {
+    for gate in gates {
+        if gate.check.is_empty() {
+            return Err(GateError::Empty { gate: gate.name.clone() });
+        }
+        if gate.check.has_nul() {
+            return Err(GateError::Nul { gate: gate.name.clone() });
+        }
+    }
+    let env = run.env.iter().map(|(name, value)| variable(name, value)).collect::<Result<_, _>>()?;
+    let mut bench = Bench { run, env, stop, started, spent: Duration::ZERO };
+    let mut all = Vec::with_capacity(gates.len());
+    for gate in gates {
+        if bench.is_stopped() {
+            break;
+        }
+        let checked = check(gate, &mut bench)?;
+        done(&checked);
+        all.push(checked);
+    }
+    Ok(all)
+}
+
+fn check(gate: &Gate, bench: &mut Bench<'_>) -> Result<Checked, GateError> {
+    let before = bench.spent;
+    let first = bench.once(gate, &gate.check, 0)?;
+    let mut outcome = again::Outcome { once: first, flaky: Vec::new(), reruns: 0 };
+    if gate.flaky > 0 && outcome.once.fault.as_ref().is_some_and(|f| f.reason == Reason::TestFailure) {
+        outcome = again::again(gate, outcome.once, bench)?;
+    }
+    let again::Outcome { once, flaky, reruns } = outcome;
+    Ok(Checked {
+        gate: gate.name.clone(),
+        passed: once.fault.is_none(),
+        fault: once.fault,
+        flaky,
+        reruns,
+        duration: bench.spent.saturating_sub(before),
+        exit: once.exit,
+        tail: once.tail,
+        check: gate.check.shown(),
+        fix: gate.fix.as_ref().map(super::CommandLine::shown),
+    })
+}
+
+fn variable(name: &OsString, value: &OsString) -> Result<(String, String), GateError> {
+    match (name.to_str(), value.to_str()) {
+        (Some(name), Some(value)) => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(GateError::Variable { name: name.to_string_lossy().into_owned() }),
+    }
+}

@@ -1,0 +1,256 @@
+//! One call of git: its arguments, its environment, and patience with locks.
+//!
+//! Every git that is run is run from here, by argv. What it prints is bounded; what it should not see of our
+//! environment is taken away; hooks run only where the caller says so. It must not know what a command is for.
+
+use super::GitError;
+use super::answer::{Answer, has, locked};
+use super::child::{self, Bounds, Ended};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long one git may take. A large checkout on a slow disk is within it.
+const TIME_MAX: Duration = Duration::from_secs(600);
+/// How long one git may take that runs the user's hooks: some run whole test suites.
+const HOOKS_TIME_MAX: Duration = Duration::from_secs(3600);
+/// How much of its output is read. The names of a few million files are within it.
+const STDOUT_BYTES_MAX: usize = 256 << 20;
+/// How much of its errors is kept.
+const STDERR_BYTES_MAX: usize = 64 << 10;
+/// How often a git is tried that finds a lock, and how long apart.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(250);
+/// How long one argument list may be, when many names go into one.
+pub(crate) const ARGUMENT_BYTES_MAX: usize = 96 << 10;
+
+/// What would make git work on something else than the folder it is run in, or read names in another way.
+const FOREIGN: [&str; 20] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_REFLOG_ACTION",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// Which git is run, and how.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The program.
+    pub program: PathBuf,
+    /// Variables to add to its environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// How long one git may take.
+    pub time: Duration,
+    /// How long one git may take that runs the user's hooks.
+    pub hooks_time: Duration,
+    /// How often a git is tried that finds a lock.
+    pub lock_tries: u32,
+    /// How long apart.
+    pub lock_pause: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            program: PathBuf::from("git"),
+            env: Vec::new(),
+            time: TIME_MAX,
+            hooks_time: HOOKS_TIME_MAX,
+            lock_tries: LOCK_TRIES,
+            lock_pause: LOCK_PAUSE,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn call<'a>(&'a self, folder: &'a Path) -> Call<'a> {
+        Call {
+            settings: self,
+            folder,
+            config: Vec::new(),
+            args: Vec::new(),
+            env: Vec::new(),
+            stdin: None,
+            hooks: false,
+            read: false,
+        }
+    }
+}
+
+/// A call of git that is being put together.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    settings: &'a Settings,
+    folder: &'a Path,
+    config: Vec<OsString>,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    stdin: Option<Vec<u8>>,
+    hooks: bool,
+    read: bool,
+}
+
+impl Call<'_> {
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// A setting for this call alone, as `name=value`.
+    pub(crate) fn config(mut self, setting: &str) -> Self {
+        self.config.extend(["-c".into(), setting.into()]);
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Uses another index.
+    pub(crate) fn index(self, file: &Path) -> Self {
+        self.env("GIT_INDEX_FILE", file)
+    }
+
+    /// Names are names: none of their characters has a meaning.
+    pub(crate) fn literal(self) -> Self {
+        self.env("GIT_LITERAL_PATHSPECS", "1")
+    }
+
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// The user's hooks run, and may take their time.
+    pub(crate) fn with_hooks(mut self) -> Self {
+        self.hooks = true;
+        self
+    }
+
+    /// It only reads: no lock is taken, not even to refresh the index.
+    pub(crate) fn read_only(mut self) -> Self {
+        self.read = true;
+        self
+    }
+
+    /// Runs it. Whatever the exit code is, it is an answer.
+    pub(crate) fn answer(&self) -> Result<Answer, GitError> {
+        let mut tries = self.settings.lock_tries.max(1);
+        loop {
+            let answer = self.once()?;
+            tries -= 1;
+            match locked(&answer) {
+                None => return Ok(answer),
+                Some(file) if tries == 0 => return Err(GitError::Locked { file }),
+                Some(_) => std::thread::sleep(self.settings.lock_pause),
+            }
+        }
+    }
+
+    /// Runs it. Any exit code but 0 is an error.
+    pub(crate) fn done(&self) -> Result<Answer, GitError> {
+        let answer = self.answer()?;
+        if answer.code == 0 { Ok(answer) } else { Err(answer.failed()) }
+    }
+
+    fn once(&self) -> Result<Answer, GitError> {
+        let settings = self.settings;
+        let mut command = Command::new(&settings.program);
+        command.current_dir(self.folder).args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
+        if !self.hooks {
+            command.args(["-c", "core.hooksPath=/dev/null"]);
+        }
+        command.args(&self.config).args(&self.args);
+        for name in FOREIGN {
+            command.env_remove(name);
+        }
+        command.envs(settings.env.iter().map(|(k, v)| (k, v)));
+        // Words that can be read. Hooks may have to do with more than ASCII.
+        command.env("LC_ALL", if self.hooks { "C.UTF-8" } else { "C" }).env_remove("LANGUAGE");
+        command.env("GIT_TERMINAL_PROMPT", "0");
+        if self.read {
+            command.env("GIT_OPTIONAL_LOCKS", "0");
+        }
+        command.envs(self.env.iter().map(|(k, v)| (k, v)));
+        let time = if self.hooks { settings.hooks_time } else { settings.time };
+        let bounds = Bounds { time, stdout_bytes_max: STDOUT_BYTES_MAX, stderr_bytes_max: STDERR_BYTES_MAX };
+        let ended = child::run(command, self.stdin.clone(), bounds).map_err(|error| self.not_run(&error))?;
+        self.read_end(ended, time)
+    }
+
+    fn read_end(&self, ended: Ended, after: Duration) -> Result<Answer, GitError> {
+        let (command, folder) = (self.name(), self.folder.to_owned());
+        if ended.timed_out {
+            return Err(GitError::TimedOut { command, folder, after });
+        }
+        if ended.cut {
+            return Err(GitError::TooMuch { command, folder, bytes_max: STDOUT_BYTES_MAX });
+        }
+        if ended.code != 0 && has(&ended.stderr, "dubious ownership") {
+            return Err(GitError::NotTrusted { folder });
+        }
+        Ok(Answer { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, command, folder })
+    }
+
+    fn not_run(&self, error: &std::io::Error) -> GitError {
+        if let Err(missing) = self.folder.metadata() {
+            return GitError::io(self.folder, &missing);
+        }
+        GitError::NoGit { program: self.settings.program.display().to_string(), why: error.to_string() }
+    }
+
+    /// The command as people know it, without the arguments that say on what.
+    fn name(&self) -> String {
+        let words = self.args.iter().map(|arg| arg.to_string_lossy());
+        let plain = |w: &str| w.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') && !w.starts_with('-');
+        let words: Vec<_> = words.take(2).take_while(|word| plain(word)).collect();
+        format!("git {}", words.join(" ")).trim_end().to_owned()
+    }
+}
+
+/// A list of names, each with a NUL at its end.
+pub(crate) fn nul_list<P: AsRef<OsStr>>(names: impl IntoIterator<Item = P>) -> Vec<u8> {
+    let mut list = Vec::new();
+    for name in names {
+        list.extend_from_slice(name.as_ref().as_bytes());
+        list.push(0);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_named_without_what_it_is_done_to() {
+        let settings = Settings::default();
+        let call = settings.call(Path::new("/")).args(["worktree", "add", "--detach", "x"]);
+        assert_eq!(call.name(), "git worktree add");
+        assert_eq!(settings.call(Path::new("/")).args(["add", "-A"]).name(), "git add");
+    }
+}

@@ -1,0 +1,136 @@
+//! Commits: plumbing ones for what is only kept, real ones for what the user gets.
+//!
+//! A real commit is made by `git commit` in a slot, so that hooks and signing work as the user has set them up.
+
+use super::answer::path_of;
+use super::call::{Call, nul_list};
+use super::save::parents_of;
+use super::{CommitTrouble, GitError, Repo, Sha, Slot, trouble};
+use std::path::{Path, PathBuf};
+
+/// Who commits where git knows nobody.
+const NAME: &str = "Backstop";
+const EMAIL: &str = "backstop@localhost";
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// The commit.
+    pub sha: Sha,
+    /// Its tree.
+    pub tree: Sha,
+    /// Whether a hook has changed the files: then the tree is not the one that was asked for.
+    pub changed_by_hook: bool,
+}
+
+impl Repo {
+    /// Makes a commit object. No hook runs, nothing is signed and no ref moves. Where git does not know who commits,
+    /// Backstop does.
+    pub fn commit_tree(&self, tree: &Sha, parents: &[&Sha], message: &str) -> Result<Sha, GitError> {
+        let call = || {
+            let mut call =
+                self.call().config("i18n.commitEncoding=UTF-8").args(["commit-tree", "--no-gpg-sign"]);
+            for parent in parents {
+                call = call.arg("-p").arg(parent);
+            }
+            call.args(["-F", "-"]).arg(tree).stdin(message_bytes(message))
+        };
+        let answer = call().answer()?;
+        if trouble::nobody(&answer) {
+            return anybody(call()).done()?.sha();
+        }
+        if answer.code == 0 { answer.sha() } else { Err(answer.failed()) }
+    }
+
+    /// Commits a tree on top of a parent, in a slot whose files are that tree already or all saved. Hooks and signing
+    /// work; no ref moves. What a hook makes of the files is what is committed.
+    ///
+    /// Afterwards the slot is at the new commit. Where it failed, the slot has the tree on top of the parent.
+    pub fn commit_in(
+        &self,
+        slot: &Slot,
+        tree: &Sha,
+        parent: &Sha,
+        message: &str,
+    ) -> Result<Committed, CommitTrouble> {
+        if self.tree_of(parent)? == *tree {
+            return Err(CommitTrouble::NoChange);
+        }
+        slot.put(parent, tree)?;
+        let call =
+            slot.call().config("i18n.commitEncoding=UTF-8").args(["commit", "-q", "--cleanup=verbatim"]);
+        let answer = call.args(["-F", "-"]).stdin(message_bytes(message)).with_hooks().answer()?;
+        let head = slot.head()?.unwrap_or_else(|| parent.clone());
+        if answer.code != 0 || head == *parent {
+            let trouble = trouble::read(&answer, &hooks_folder(slot.call(), &slot.path)?);
+            slot.put_files(tree)?;
+            return Err(trouble);
+        }
+        // What a hook left lying about is nobody's work.
+        slot.call().args(["reset", "--hard", "-q"]).arg(&head).done()?;
+        slot.clean()?;
+        slot.set_mark(&head)?;
+        if !parents_of(self, &head)?.contains(parent) {
+            return Err(answer.odd().into());
+        }
+        let made = self.tree_of(&head)?;
+        Ok(Committed { changed_by_hook: made != *tree, tree: made, sha: head })
+    }
+}
+
+impl Slot {
+    /// Puts the slot at a commit with the files of another tree, staged.
+    fn put(&self, parent: &Sha, tree: &Sha) -> Result<(), GitError> {
+        if self.tree_hash()? != *tree {
+            self.reset_to(parent, None)?;
+            return self.put_files(tree);
+        }
+        // The files are right: they are not written again, so that nothing needs to be built again.
+        self.check_head(None)?;
+        self.unlock()?;
+        self.detach()?;
+        self.call().args(["read-tree", "--reset"]).arg(tree).done()?;
+        self.call().args(["update-ref", "--no-deref", "HEAD"]).arg(parent).done()?;
+        // Says 1 where a file needs an update: line ends that git would turn.
+        self.call().args(["update-index", "-q", "--refresh"]).answer()?;
+        self.set_mark(parent)?;
+        self.restore_excluded_files()
+    }
+
+    fn put_files(&self, tree: &Sha) -> Result<(), GitError> {
+        self.call().args(["read-tree", "--reset", "-u"]).arg(tree).done()?;
+        self.clean()
+    }
+
+    /// Tracked files that belong to no attempt are as they were committed.
+    fn restore_excluded_files(&self) -> Result<(), GitError> {
+        if self.exclude.is_empty() {
+            return Ok(());
+        }
+        let names = self.call().args(["ls-files", "-z", "--"]).args(&self.exclude).literal().done()?;
+        let names: Vec<PathBuf> = names.parts().map(path_of).collect();
+        let call = self.call().args(["checkout-index", "-f", "-q", "-u", "-z", "--stdin"]);
+        call.stdin(nul_list(&names)).done().map(|_| ())
+    }
+}
+
+/// Where hooks would be.
+pub(crate) fn hooks_folder(call: Call<'_>, folder: &Path) -> Result<PathBuf, GitError> {
+    let answer = call.args(["rev-parse", "--git-path", "hooks"]).with_hooks().read_only().done()?;
+    Ok(folder.join(answer.path()))
+}
+
+/// A message as git takes it: with a line end, and without what git cannot store.
+pub(crate) fn message_bytes(message: &str) -> Vec<u8> {
+    let mut bytes: Vec<u8> = message.bytes().filter(|b| *b != 0).collect();
+    if !bytes.ends_with(b"\n") {
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// The same call, by Backstop itself.
+fn anybody(call: Call<'_>) -> Call<'_> {
+    let call = call.env("GIT_AUTHOR_NAME", NAME).env("GIT_AUTHOR_EMAIL", EMAIL);
+    call.env("GIT_COMMITTER_NAME", NAME).env("GIT_COMMITTER_EMAIL", EMAIL)
+}

@@ -1,0 +1,170 @@
+//! Landing: the user's checked-out branch is fast-forwarded, with its files.
+//!
+//! It must not move a branch that has moved, and must not overwrite what the user has changed. Called again after a
+//! crash, it completes what was begun.
+
+use super::answer::path_of;
+use super::call::nul_list;
+use super::slot::{read_short, remove_if_there};
+use super::working::{Look, Now, paths_of};
+use super::{GitError, Repo, Sha};
+use backstop_core::SafeText;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Says which landing has begun, in git's own folder: files that are cut off are then known to be ours.
+const NOTE: &str = "backstop-landing";
+/// The last exit code that is git's own. What is above says that a signal ended it.
+const KILLED: i32 = 128;
+
+/// What came of a landing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landing {
+    /// The branch is there now.
+    Done,
+    /// It was there already.
+    AlreadyThere,
+    /// The branch is somewhere else. Nothing was touched.
+    Moved {
+        /// Where it is. None where it is gone.
+        now: Option<Sha>,
+    },
+    /// Another branch is checked out. Nothing was touched.
+    OtherBranch {
+        /// Which one. None where there is a commit without a branch.
+        now: Option<String>,
+    },
+    /// The user has changes in the way. Nothing was touched.
+    Refused {
+        /// Why.
+        why: SafeText,
+        /// The files in the way, as far as they are known.
+        files: Vec<PathBuf>,
+    },
+}
+
+impl Repo {
+    /// Fast-forwards the checked-out branch from one commit to a later one, with the user's files. `branch` is the
+    /// one that must be checked out, as `refs/heads/main`; None means a commit without a branch.
+    pub fn land_ff(&self, branch: Option<&str>, from: &Sha, to: &Sha) -> Result<Landing, GitError> {
+        if let Some(ended) = self.elsewhere(branch, from, to)? {
+            return Ok(ended);
+        }
+        let looks = self.look(self.steps(from, to)?)?;
+        let note = self.git_dir().join(NOTE);
+        let words = format!("{from} {to}\n");
+        let begun = read_short(&note).as_deref() == Some(words.as_str());
+        let half = match self.in_the_way(from, &looks, begun)? {
+            Ok(half) => half,
+            Err(files) => {
+                let why = SafeText::from("files that would be written have changes that are not committed");
+                return Ok(Landing::Refused { why, files });
+            }
+        };
+        self.take_back(&half)?;
+        std::fs::write(&note, words).map_err(|error| GitError::io(&note, &error))?;
+        let call = self.call().args(["merge", "-q", "--ff-only", "--no-autostash", "--no-overwrite-ignore"]);
+        let answer = call.args(["--no-squash", "--no-stat"]).arg(to).with_hooks().answer();
+        if !begun && matches!(answer, Err(GitError::Locked { .. })) {
+            // It has not begun: what is gone now is gone by the user's hand.
+            remove_if_there(&note)?;
+        }
+        let answer = answer?;
+        if answer.code <= KILLED {
+            remove_if_there(&note)?;
+        }
+        match self.elsewhere(branch, from, to)? {
+            Some(Landing::AlreadyThere) => Ok(Landing::Done),
+            Some(ended) => Ok(ended),
+            None => {
+                let files = listed(&answer.stderr);
+                Ok(Landing::Refused { why: SafeText::from_bytes(answer.stderr.trim_ascii()), files })
+            }
+        }
+    }
+
+    /// Why there is nothing to be done, if there is not.
+    fn elsewhere(&self, branch: Option<&str>, from: &Sha, to: &Sha) -> Result<Option<Landing>, GitError> {
+        let head = self.head()?;
+        let now = match branch {
+            Some(branch) => self.read_ref(branch)?,
+            None => head.sha.clone(),
+        };
+        if let Some(now) = &now
+            && self.contains(now, to)?
+        {
+            return Ok(Some(Landing::AlreadyThere));
+        }
+        if head.branch.as_deref() != branch {
+            return Ok(Some(Landing::OtherBranch { now: head.branch }));
+        }
+        Ok((now.as_ref() != Some(from)).then_some(Landing::Moved { now }))
+    }
+
+    /// The paths that an earlier landing, cut off, has already written; or the paths that the user has changed.
+    fn in_the_way<'a>(
+        &self,
+        from: &Sha,
+        looks: &'a [Look],
+        begun: bool,
+    ) -> Result<Result<Vec<&'a Look>, Vec<PathBuf>>, GitError> {
+        let call = self.call().args(["diff-index", "--cached", "--raw", "-z", "--no-renames"]).arg(from);
+        let staged: HashMap<OsString, _> = self
+            .raw_steps(call.arg("--").read_only())?
+            .into_iter()
+            .map(|step| (step.path, step.to))
+            .collect();
+        let (mut half, mut files) = (Vec::new(), Vec::new());
+        for look in looks {
+            let index = staged.get(&look.step.path);
+            match (look.now, index) {
+                (Now::Nested, _) | (Now::From, None) => {}
+                (Now::To, None) => half.push(look),
+                (Now::To, Some(entry)) if *entry == look.step.to => {}
+                (Now::Other, None) if begun && self.is_cut_off(look)? => half.push(look),
+                _ => files.push(PathBuf::from(&look.step.path)),
+            }
+        }
+        Ok(if files.is_empty() { Ok(half) } else { Err(files) })
+    }
+
+    /// Whether a file is gone or ends too early, as one does that was being written.
+    fn is_cut_off(&self, look: &Look) -> Result<bool, GitError> {
+        let file = self.root().join(&look.step.path);
+        let (Some(to), Ok(found)) = (&look.step.to, file.symlink_metadata()) else {
+            return Ok(look.stamp.is_none());
+        };
+        if !found.is_file() || !to.is_file() {
+            return Ok(false);
+        }
+        let mut path = OsString::from("--path=");
+        path.push(&look.step.path);
+        let call = self.call().args(["cat-file", "--filters"]).arg(path).arg(&to.oid);
+        let whole = call.read_only().done()?.stdout;
+        if found.len() > whole.len() as u64 {
+            return Ok(false);
+        }
+        let now = std::fs::read(&file).map_err(|error| GitError::io(&file, &error))?;
+        Ok(whole.starts_with(&now))
+    }
+
+    /// Takes back what a landing that was cut off has written, so that git finds its files as it left them. What is
+    /// removed here is in the commit that lands.
+    fn take_back(&self, half: &[&Look]) -> Result<(), GitError> {
+        let (added, known): (Vec<&Look>, Vec<&Look>) = half.iter().partition(|look| look.step.from.is_none());
+        for look in added {
+            remove_if_there(&self.root().join(&look.step.path))?;
+        }
+        if known.is_empty() {
+            return Ok(());
+        }
+        let call = self.call().args(["checkout-index", "-f", "-q", "-u", "-z", "--stdin"]);
+        call.stdin(nul_list(paths_of(known))).done().map(|_| ())
+    }
+}
+
+/// The files that git names when it refuses: each on a line of its own, after a tab.
+fn listed(said: &[u8]) -> Vec<PathBuf> {
+    said.split(|b| *b == b'\n').filter_map(|line| line.strip_prefix(b"\t")).map(path_of).collect()
+}

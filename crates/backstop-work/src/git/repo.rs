@@ -1,0 +1,171 @@
+//! The user's repository: where it is, and what is checked out.
+//!
+//! [`Repo::find`] looks from a folder upwards, as git does. Nothing here changes anything.
+
+use super::call::{Call, Settings};
+use super::{GitError, Sha, version};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A repository with a working tree.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    pub(crate) settings: Arc<Settings>,
+    root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+}
+
+/// What is checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The commit. None on a branch that has no commit yet.
+    pub sha: Option<Sha>,
+    /// The branch, as `refs/heads/main`. None where a commit is checked out without a branch.
+    pub branch: Option<String>,
+    /// What the user is in the middle of.
+    pub underway: Option<Underway>,
+}
+
+/// Something that the user has begun and not finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Underway {
+    /// `git merge`.
+    Merge,
+    /// `git rebase`.
+    Rebase,
+    /// `git am`.
+    Am,
+    /// `git cherry-pick`.
+    CherryPick,
+    /// `git revert`.
+    Revert,
+    /// `git bisect`.
+    Bisect,
+}
+
+impl Underway {
+    /// The git command that began it.
+    pub fn command(self) -> &'static str {
+        match self {
+            Underway::Merge => "merge",
+            Underway::Rebase => "rebase",
+            Underway::Am => "am",
+            Underway::CherryPick => "cherry-pick",
+            Underway::Revert => "revert",
+            Underway::Bisect => "bisect",
+        }
+    }
+}
+
+impl Repo {
+    /// The repository that a folder is in. None outside of git.
+    pub fn find(folder: &Path) -> Result<Option<Repo>, GitError> {
+        Self::find_with(folder, Settings::default())
+    }
+
+    /// The same, with another git program, environment or patience.
+    pub fn find_with(folder: &Path, settings: Settings) -> Result<Option<Repo>, GitError> {
+        version::check(&settings, folder)?;
+        let call = || settings.call(folder).arg("rev-parse").read_only();
+        let kinds = call().args(["--is-bare-repository", "--is-inside-git-dir", "--is-inside-work-tree"]);
+        let answer = kinds.answer()?;
+        if answer.code != 0 {
+            let outside = answer.says("not a git repository (or any");
+            return if outside { Ok(None) } else { Err(answer.failed()) };
+        }
+        let kinds: Vec<&str> = answer.text()?.lines().collect();
+        let folder = folder.to_owned();
+        match kinds.as_slice() {
+            ["true", _, "false"] => return Err(GitError::Bare { folder }),
+            [_, "true", _] => return Err(GitError::InsideGitDir { folder }),
+            [_, _, "true"] => {}
+            _ => return Err(answer.odd()),
+        }
+        let absolute = "--path-format=absolute";
+        let root = call().args([absolute, "--show-toplevel"]).done()?.path();
+        let git_dir = call().args([absolute, "--git-dir"]).done()?.path();
+        let common_dir = call().args([absolute, "--git-common-dir"]).done()?.path();
+        Ok(Some(Repo { root, git_dir, common_dir, settings: Arc::new(settings) }))
+    }
+
+    /// The top of the working tree.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Git's own folder for this working tree.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// Git's own folder that all worktrees of the repository share.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// What is checked out.
+    pub fn head(&self) -> Result<Head, GitError> {
+        head(&self.settings, &self.root, &self.git_dir)
+    }
+
+    /// Whether one commit is another's ancestor, or the same.
+    pub fn contains(&self, descendant: &Sha, ancestor: &Sha) -> Result<bool, GitError> {
+        let answer =
+            self.call().args(["merge-base", "--is-ancestor"]).arg(ancestor).arg(descendant).answer()?;
+        match answer.code {
+            0 => Ok(true),
+            1 => Ok(false),
+            _ => Err(answer.failed()),
+        }
+    }
+
+    /// The tree of a commit.
+    pub fn tree_of(&self, commit: &Sha) -> Result<Sha, GitError> {
+        self.call().args(["rev-parse", "--verify", "-q"]).arg(format!("{commit}^{{tree}}")).done()?.sha()
+    }
+
+    /// A git in the user's working tree.
+    pub(crate) fn call(&self) -> Call<'_> {
+        self.settings.call(&self.root)
+    }
+}
+
+/// The commit that is checked out in a folder.
+pub(crate) fn head_sha(settings: &Settings, folder: &Path) -> Result<Option<Sha>, GitError> {
+    let answer = settings.call(folder).args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).read_only();
+    let answer = answer.answer()?;
+    if answer.code == 0 { answer.sha().map(Some) } else { Ok(None) }
+}
+
+/// What is checked out in a folder.
+pub(crate) fn head(settings: &Settings, folder: &Path, git_dir: &Path) -> Result<Head, GitError> {
+    let symbolic = settings.call(folder).args(["symbolic-ref", "-q", "HEAD"]).read_only().answer()?;
+    let branch = match symbolic.code {
+        0 => Some(symbolic.text()?.to_owned()),
+        1 => None,
+        _ => return Err(symbolic.failed()),
+    };
+    Ok(Head { sha: head_sha(settings, folder)?, branch, underway: underway(settings, folder, git_dir)? })
+}
+
+fn underway(settings: &Settings, folder: &Path, git_dir: &Path) -> Result<Option<Underway>, GitError> {
+    let there = |name: &str| git_dir.join(name).exists();
+    if there("rebase-apply/applying") {
+        return Ok(Some(Underway::Am));
+    }
+    if there("rebase-merge") || there("rebase-apply") {
+        return Ok(Some(Underway::Rebase));
+    }
+    if there("MERGE_HEAD") {
+        return Ok(Some(Underway::Merge));
+    }
+    // These are refs, and need not be files.
+    for (name, what) in [("CHERRY_PICK_HEAD", Underway::CherryPick), ("REVERT_HEAD", Underway::Revert)] {
+        let call = settings.call(folder).args(["rev-parse", "--verify", "-q", name]).read_only();
+        if call.answer()?.code == 0 {
+            return Ok(Some(what));
+        }
+    }
+    Ok(there("BISECT_LOG").then_some(Underway::Bisect))
+}

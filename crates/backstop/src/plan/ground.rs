@@ -1,0 +1,150 @@
+//! Where a plan is run: worktrees of a repository, or the folder itself. Looked at before anything is begun.
+
+use super::asks;
+use super::read::Found;
+use crate::cli;
+use crate::config;
+use crate::context::Context;
+use crate::error::CliError;
+use backstop_plan::opening::Mode;
+use backstop_plan::record::RunRecord;
+use backstop_plan::site::{Commit, Ground};
+use backstop_work::git::{Head, Repo, Sha};
+use std::path::PathBuf;
+
+/// Where a plan is run.
+pub(super) enum Site {
+    /// In worktrees.
+    Worktrees(Box<Ground>),
+    /// In the folder itself.
+    InPlace(Box<Place>),
+}
+
+/// The folder itself.
+pub(super) struct Place {
+    pub(super) folder: PathBuf,
+    pub(super) repo: Option<Repo>,
+    pub(super) commit: Commit,
+    pub(super) exclude: Vec<PathBuf>,
+}
+
+impl Site {
+    /// How the run is run, as it is recorded.
+    pub(super) fn mode(&self) -> Mode {
+        match self {
+            Site::Worktrees(ground) => Mode {
+                commit: ground.commit.name().to_owned(),
+                isolation: "worktree".to_owned(),
+                base: Some(ground.base.to_string()),
+                branch: ground.branch.clone(),
+            },
+            Site::InPlace(place) => Mode {
+                commit: place.commit.name().to_owned(),
+                isolation: "none".to_owned(),
+                base: place.repo.as_ref().and_then(|repo| repo.head().ok()?.sha).map(|sha| sha.to_string()),
+                branch: None,
+            },
+        }
+    }
+}
+
+/// Looks at the ground. `before` is what was recorded of the run that is gone on with. The folder of the slots is named
+/// when the run has an id.
+pub(super) fn look(
+    args: &cli::Run,
+    context: &Context,
+    settings: &config::Plan,
+    found: &Found,
+    before: Option<&RunRecord>,
+) -> Result<Site, CliError> {
+    let repo = Repo::find(&context.project).map_err(CliError::git)?;
+    let commit = commit(args, settings, repo.is_some(), before)?;
+    let exclude = vec![found.file.clone(), PathBuf::from(backstop_plan::view::FOLDER)];
+    let isolated =
+        settings.isolation != "none" && before.is_none_or(|record| record.plan.isolation != "none");
+    let Some(repo) = repo else {
+        let folder = context.project.clone();
+        return Ok(Site::InPlace(Box::new(Place { folder, repo: None, commit, exclude })));
+    };
+    let head = repo.head().map_err(CliError::git)?;
+    if let Some(underway) = head.underway {
+        return Err(CliError::Underway { what: underway.command() });
+    }
+    if !args.allow_dirty && (isolated || commit != Commit::None) {
+        let plan: Vec<&std::path::Path> = vec![&found.file];
+        let files = repo.dirty(&plan).map_err(CliError::git)?;
+        // Phases that ran in the folder itself have changed it: that is what is gone on with.
+        if !files.is_empty() && (isolated || before.is_none()) {
+            return Err(CliError::Dirty { files });
+        }
+    }
+    if !isolated {
+        let folder = repo.root().to_owned();
+        return Ok(Site::InPlace(Box::new(Place { folder, repo: Some(repo), commit, exclude })));
+    }
+    let Head { sha: Some(base), branch, .. } = head else { return Err(CliError::NoCommit) };
+    Ok(Site::Worktrees(Box::new(Ground {
+        repo,
+        folder: PathBuf::new(),
+        commit,
+        branch,
+        base,
+        exclude,
+        link: settings.link.clone(),
+        copy: settings.copy.clone(),
+    })))
+}
+
+/// How finished phases are committed: as was typed, else as the run began, else as somebody says.
+fn commit(
+    args: &cli::Run,
+    settings: &config::Plan,
+    is_git: bool,
+    before: Option<&RunRecord>,
+) -> Result<Commit, CliError> {
+    let recorded = before.and_then(|record| Commit::from_name(&record.plan.commit));
+    let given = settings.commit.as_deref().and_then(Commit::from_name);
+    if let (Some(recorded), Some(given)) = (recorded, given)
+        && recorded != given
+    {
+        return Err(CliError::OtherCommit { began: recorded.name(), given: given.name() });
+    }
+    if let Some(commit) = recorded.or(given) {
+        return if is_git || commit == Commit::None || recorded.is_some() {
+            Ok(commit)
+        } else {
+            Err(CliError::NoGitForCommit { given: commit.name() })
+        };
+    }
+    if !is_git || args.dry_run {
+        return Ok(Commit::None);
+    }
+    if !asks::can_ask() {
+        return Err(CliError::NoCommitMode);
+    }
+    let question = "How are finished phases committed?\n  auto          one commit a phase, on your branch\n  \
+                    single        one commit at the end\n  message-only  no commits; commits.sh has one command a phase\n  \
+                    none          no commits\n> ";
+    asks::ask(question).and_then(|answer| Commit::from_name(&answer)).ok_or(CliError::NoCommitMode)
+}
+
+/// Brings the run's tip and what the user has committed since together. Gives the new tip, where it moves.
+pub(super) fn meet(ground: &Ground, tip: &Sha) -> Result<Option<Sha>, CliError> {
+    let (repo, head) = (&ground.repo, &ground.base);
+    if repo.contains(tip, head).map_err(CliError::git)? {
+        return Ok(None);
+    }
+    if repo.contains(head, tip).map_err(CliError::git)? {
+        return Ok(Some(head.clone()));
+    }
+    match repo.merge(head, tip).map_err(CliError::git)? {
+        backstop_work::git::Merged::Clean(tree) => {
+            let message = "Merge what was committed while the plan was halted";
+            Ok(Some(repo.commit_tree(&tree, &[head, tip], message).map_err(CliError::git)?))
+        }
+        backstop_work::git::Merged::Conflicted(conflicts) => {
+            let files = conflicts.iter().map(|conflict| PathBuf::from(&conflict.path)).collect();
+            Err(CliError::Diverged { tip: tip.to_string(), files })
+        }
+    }
+}

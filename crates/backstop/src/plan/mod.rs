@@ -1,0 +1,223 @@
+//! `backstop run`: a plan, from what was typed to how it ended.
+
+mod admin;
+mod asks;
+mod begin;
+mod equip;
+mod ground;
+mod read;
+mod shared;
+mod summary;
+mod watch;
+
+pub(crate) use admin::run as plan;
+
+use crate::cli::{self, LogFormat};
+use crate::config::Given;
+use crate::context::{self, Context};
+use crate::error::{CliError, DONE, HALTED, INTERRUPTED};
+use crate::{classify, terminal};
+use backstop_core::{End, Graph, Parallel, RetryWhen, Rules, SafeText, Schedule};
+use backstop_plan::host::{Host, Parts, PlanFile, Workshop};
+use backstop_plan::opening::Person;
+use backstop_plan::record::Status;
+use backstop_plan::site::{Crew, InPlace, Worktrees};
+use backstop_plan::view::ViewFolder;
+use begin::Begun;
+use clap::ValueEnum;
+use equip::Outfit;
+use ground::Site;
+use shared::Guards;
+use std::sync::Arc;
+use std::time::Instant;
+use watch::{Show, Viewer};
+
+/// Runs a plan.
+pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliError> {
+    let context = Context::new(&flags(args), format)?;
+    let found = read::read(&args.plan, &context.project)?;
+    let settings = context.config.plan();
+    terminal::warn_inert(&context.config);
+    for (what, hint) in context::strange_variables() {
+        terminal::warn(&what, Some(&hint));
+    }
+    let outfit = Outfit::new(&context.config, &context.project)?;
+    let equipment = outfit.equip(&found.plan)?;
+    let views = ViewFolder::new(&context.project, &read::view_name(&found.path));
+    let again = again(args, &found.path);
+    if args.dry_run {
+        let site = ground::look(args, &context, &settings, &found, None)?;
+        return summary::dry_run(args, &found, &equipment, &settings, &site, &outfit.notes, &again);
+    }
+    let missing = equip::missing_programs(&found.plan, &equipment, &is_on_the_path);
+    if let Some((program, phase)) = missing.into_iter().next() {
+        return Err(CliError::AgentMissing { program, phase });
+    }
+    let packs = context.config.packs();
+    let classifier = classify::classifier_with(&packs, &context.redactor)?;
+    let begun = begin::begin(args, &context, &settings, &found, &views)?;
+    let Begun { journal, record, site, notes, hold } = begun;
+    let show = show(args, context.log_format);
+    if matches!(show, Show::Live | Show::Lines) {
+        for warning in &found.plan.warnings {
+            terminal::warn(&format!("{}:{}: {}", found.path, warning.line, warning.text), None);
+        }
+        for note in outfit.notes.iter().chain(&notes) {
+            terminal::say(&format!("note: {}\n", SafeText::new(note.clone()).line(400)));
+        }
+    }
+
+    let policy = Arc::new(context.config.policy("phase")?);
+    let graph = Graph::new(found.plan.phases.iter().map(|phase| phase.depends_on.clone()).collect())
+        .map_err(|error| CliError::Graph(error.to_string()))?;
+    let beside: Vec<Vec<usize>> = found.plan.phases.iter().map(|phase| phase.parallel_with.clone()).collect();
+    let in_place = matches!(site, Site::InPlace(_));
+    let jobs = if in_place { 1 } else { settings.jobs };
+    let rules = Rules {
+        jobs,
+        parallel: if settings.parallel == "auto" { Parallel::Auto } else { Parallel::Declared },
+        retry: if settings.retry == "immediate" { RetryWhen::Immediate } else { RetryWhen::AfterSiblings },
+    };
+    let complete: Vec<bool> =
+        (0..record.order.len()).map(|at| record.phase(at).status == Status::Complete).collect();
+    // In a worktree nothing is harmed by doing it again; in the folder itself the plan has to say so.
+    let repeatable = |at: usize| found.plan.phases[at].settings.repeatable.unwrap_or(!in_place);
+    let schedule =
+        Schedule::new(Arc::new(graph.with_beside(&beside)), rules, &policy, &complete, &repeatable)
+            .disabled(context::is_disabled());
+
+    let scratch =
+        context.folder()?.work_folder(&context.project, &begin::folder_name(journal.id(), "scratch"))?;
+    let guards = Guards(&context);
+    let crew = Crew {
+        plan: &found.plan,
+        plan_path: SafeText::new(found.path.clone()),
+        equipment,
+        gate_timeout: settings.gate_timeout,
+        classifier: &classifier,
+        redactor: Arc::clone(&context.redactor),
+        views: views.clone(),
+        scratch: scratch.clone(),
+        journal: &journal,
+        mark: context::mark(journal.id(), &context::host()),
+        now: &context::now,
+        shared: &guards,
+    };
+    let began = Instant::now();
+    let mut viewer =
+        Viewer::new(show, &found.plan, jobs, Arc::clone(&context.redactor), context.config.tail_to());
+    let run_host = |workshop: &dyn Workshop, viewer: &mut Viewer<'_>| {
+        let parts = Parts {
+            plan: &found.plan,
+            schedule,
+            journal: &journal,
+            record,
+            views: views.clone(),
+            plan_file: PlanFile { path: found.file.clone() },
+            workshop,
+            halt_timeout: settings.halt_timeout,
+            resume: again.clone(),
+            clock: &move || began.elapsed(),
+            random: &|| (context::random() >> 11) as f64 / (1u64 << 53) as f64,
+        };
+        Host::new(parts, viewer).run(asks::listen()?).map_err(CliError::Host)
+    };
+    let ending = match site {
+        Site::Worktrees(ground) => {
+            let site = Worktrees::new(&crew, *ground);
+            let ending = run_host(&site, &mut viewer)?;
+            if ending.end == End::Complete && ending.unconcluded.is_none() {
+                site.clear_away();
+            }
+            ending
+        }
+        Site::InPlace(place) => {
+            let site = InPlace {
+                crew: &crew,
+                folder: place.folder,
+                repo: place.repo,
+                commit: place.commit,
+                exclude: place.exclude,
+            };
+            run_host(&site, &mut viewer)?
+        }
+    };
+    viewer.finish();
+    let _ = std::fs::remove_dir_all(&scratch);
+    drop(hold);
+    summary::tell(args, &context, &views, &ending, &again, began.elapsed(), show)?;
+    Ok(match (&ending.end, &ending.unconcluded) {
+        (End::Complete, None) => DONE,
+        (End::Stopped, _) => INTERRUPTED,
+        _ => HALTED,
+    })
+}
+
+fn show(args: &cli::Run, format: LogFormat) -> Show {
+    match format {
+        _ if args.json => Show::Events(LogFormat::Json),
+        _ if args.quiet => Show::Quiet,
+        LogFormat::Json | LogFormat::Emit => Show::Events(format),
+        LogFormat::Human if terminal::is_watched() => Show::Live,
+        LogFormat::Human => Show::Lines,
+    }
+}
+
+fn flags(args: &cli::Run) -> Vec<Given> {
+    fn word<T: ValueEnum>(value: Option<T>) -> Option<String> {
+        value.and_then(|value| value.to_possible_value()).map(|value| value.get_name().to_owned())
+    }
+    let given = [
+        ("--agent", "plan.agent", args.agent.clone()),
+        ("--model", "plan.model", args.model.clone()),
+        ("--commit", "plan.commit", word(args.commit)),
+        ("--jobs", "plan.jobs", args.jobs.clone()),
+        ("--parallel", "plan.parallel", word(args.parallel)),
+        ("--retry", "plan.retry", word(args.retry)),
+        ("--isolation", "plan.isolation", word(args.isolation)),
+        ("--gates", "plan.gates", word(args.gates)),
+        ("--timeout", "plan.timeout", args.timeout.clone()),
+        ("--idle", "plan.idle", args.idle.clone()),
+        ("--halt-timeout", "plan.halt_timeout", args.halt_timeout.clone()),
+    ];
+    let given = given.into_iter().filter_map(|(flag, key, value)| {
+        Some(Given { flag: flag.to_owned(), key: key.to_owned(), value: value? })
+    });
+    given.collect()
+}
+
+/// The command that goes on with a run: what was typed, without what is for one time only.
+fn again(args: &cli::Run, path: &str) -> String {
+    let plan = args.plan.to_string_lossy();
+    let plan = if plan.is_empty() { path.to_owned() } else { plan.into_owned() };
+    let mut words = vec!["backstop".to_owned(), "run".to_owned(), plan];
+    for Given { flag, value, .. } in flags(args) {
+        words.push(flag);
+        words.push(value);
+    }
+    if args.allow_dirty {
+        words.push("--allow-dirty".to_owned());
+    }
+    crate::exec::shown_words(&words)
+}
+
+/// Who overrides something, and why.
+fn person(why: Option<&String>) -> Person {
+    let (caller, _) = context::caller_and_session();
+    Person {
+        by: SafeText::new(caller.unwrap_or_else(|| "command line".to_owned())),
+        why: SafeText::new(why.cloned().unwrap_or_else(|| "none given".to_owned())),
+    }
+}
+
+fn is_on_the_path(program: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let runs = |path: &std::path::Path| {
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return runs(std::path::Path::new(program));
+    }
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| runs(&folder.join(program))))
+}

@@ -1,0 +1,152 @@
+//! How a run ended, and what one would do: for people, and as JSON.
+
+use super::ground::Site;
+use super::read::{self, Found};
+use super::watch::Show;
+use crate::cli;
+use crate::config;
+use crate::context::Context;
+use crate::error::{CliError, DONE};
+use crate::terminal;
+use backstop_core::{End, SafeText};
+use backstop_plan::host::Ending;
+use backstop_plan::site::{Equipment, Worker};
+use backstop_plan::tell::{Facts, completion, halt};
+use backstop_plan::view::ViewFolder;
+use backstop_report::plan::{
+    DryPhase, DryRun, completion_json, completion_summary, dry_run as dry_text, dry_run_json, halt_json,
+    halt_summary,
+};
+use backstop_report::to_json;
+use backstop_work::git::{Repo, tip_ref};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a phase may be attempted at most: its two chances, five waits for the world, one conflict.
+const ATTEMPTS_MOST: u32 = 8;
+
+/// Tells how a run ended.
+pub(super) fn tell(
+    args: &cli::Run,
+    context: &Context,
+    views: &ViewFolder,
+    ending: &Ending,
+    again: &str,
+    elapsed: Duration,
+    show: Show,
+) -> Result<(), CliError> {
+    let shown =
+        |path: &Path| read::shown(&path.canonicalize().unwrap_or_else(|_| path.to_owned()), &context.project);
+    let facts = Facts {
+        views,
+        shown: &shown,
+        resume: again.to_owned(),
+        kept: kept(context, ending),
+        elapsed,
+        notes: Vec::new(),
+    };
+    let style = terminal::stderr_style();
+    let (width, _) = terminal::size();
+    let (text, json) = match (&ending.end, &ending.conclusion) {
+        (End::Complete, Some(conclusion)) => {
+            let Some(done) = completion(&ending.record, conclusion, &facts) else { return Ok(()) };
+            (completion_summary(&done, width, style), completion_json(&done))
+        }
+        _ => {
+            let Some(halted) = halt(ending, &facts) else { return Ok(()) };
+            (halt_summary(&halted, width, style), halt_json(&halted))
+        }
+    };
+    if args.json {
+        return terminal::print(&format!("{}\n", to_json(&json)));
+    }
+    if !matches!(show, Show::Events(_)) {
+        let text = context.redactor.redact(&text).into_owned();
+        terminal::say(&format!("\n{}\n", text.trim_end()));
+    }
+    Ok(())
+}
+
+/// Refs that hold work which is not on the user's branch: the tip, where it is not there, and what failed.
+fn kept(context: &Context, ending: &Ending) -> Vec<SafeText> {
+    let (Some(run), Ok(Some(repo))) = (ending.record.run, Repo::find(&context.project)) else {
+        return Vec::new();
+    };
+    if ending.record.plan.isolation == "none" {
+        return Vec::new();
+    }
+    let Ok(refs) = repo.runs_refs(run) else { return Vec::new() };
+    let failed: Vec<&str> = (0..ending.record.order.len())
+        .map(|at| ending.record.phase(at))
+        .filter(|phase| phase.last_error().is_some())
+        .map(|phase| phase.plan.id.as_str())
+        .collect();
+    let tip = tip_ref(run);
+    let head = repo.head().ok().and_then(|head| head.sha);
+    let of_failed =
+        |name: &str| failed.iter().any(|id| name.contains(&format!("/{id}/")) && !name.ends_with("-merged"));
+    let unlanded = |sha: &backstop_work::git::Sha| {
+        head.as_ref().is_none_or(|head| !repo.contains(head, sha).unwrap_or(false))
+    };
+    let wanted = refs.iter().filter(|(name, sha)| (*name == tip && unlanded(sha)) || of_failed(name));
+    wanted.map(|(name, _)| SafeText::new(name.clone())).collect()
+}
+
+/// Shows what would be done.
+pub(super) fn dry_run(
+    args: &cli::Run,
+    found: &Found,
+    equipment: &[Equipment],
+    settings: &config::Plan,
+    site: &Site,
+    notes: &[String],
+    again: &str,
+) -> Result<u8, CliError> {
+    let plan = &found.plan;
+    let phase = |at: &usize| {
+        let (phase, equipment) = (&plan.phases[*at], &equipment[*at]);
+        let by = match &equipment.worker {
+            Worker::Agent { agent, model: Some(model) } => format!("{} ({model})", agent.name),
+            Worker::Agent { agent, model: None } => agent.name.clone(),
+            Worker::Command(command) => format!("`{}`", command.shown()),
+        };
+        DryPhase {
+            id: SafeText::new(phase.id.shown()),
+            name: phase.name.clone(),
+            by: SafeText::new(by),
+            attempts_most: ATTEMPTS_MOST,
+            tasks: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
+            estimate: phase.estimate.clone(),
+            gates: equipment.gates.iter().map(|gate| SafeText::new(gate.name.clone())).collect(),
+        }
+    };
+    let levels = plan.levels();
+    let mode = site.mode();
+    let warnings =
+        plan.warnings.iter().map(|warning| SafeText::new(format!("line {}: {}", warning.line, warning.text)));
+    let overlaps = plan.overlaps().into_iter().map(|(one, other, files)| {
+        let id = |at: usize| SafeText::new(plan.phases[at].id.shown());
+        (id(one), id(other), files.into_iter().map(SafeText::new).collect())
+    });
+    let given = DryRun {
+        plan: SafeText::new(found.path.clone()),
+        order: levels.iter().flatten().map(|at| SafeText::new(plan.phases[*at].id.shown())).collect(),
+        levels: levels.iter().map(|level| level.iter().map(phase).collect()).collect(),
+        jobs: u32::try_from(if mode.isolation == "none" { 1 } else { settings.jobs }).unwrap_or(1),
+        parallel: SafeText::new(settings.parallel.clone()),
+        warnings: warnings.chain(notes.iter().map(|note| SafeText::new(note.clone()))).collect(),
+        overlaps: overlaps.collect(),
+        most_attempts: ATTEMPTS_MOST.saturating_mul(u32::try_from(plan.phases.len()).unwrap_or(u32::MAX)),
+        isolation: SafeText::new(mode.isolation),
+        commit: SafeText::new(settings.commit.clone().unwrap_or_else(|| "asked for".to_owned())),
+        expected: plan.phases.iter().map(|phase| phase.estimated).sum::<Option<Duration>>(),
+        run: SafeText::new(again),
+    };
+    if args.json {
+        terminal::print(&format!("{}\n", to_json(&dry_run_json(&given))))?;
+    } else {
+        let (width, _) = terminal::size();
+        terminal::print(&dry_text(&given, width, terminal::stdout_style()))?;
+    }
+    Ok(DONE)
+}

@@ -1,0 +1,403 @@
+#!/usr/bin/env python3
+"""A loopback stand-in for the model APIs that agents' command lines talk to.
+
+    fake_api.py SCRIPT.json LOG.jsonl
+
+It listens on a free port of 127.0.0.1, prints `PORT n`, and answers Anthropic Messages (`/v1/messages`, plain and streamed,
+and `/v1/messages/count_tokens`) and OpenAI Responses (`/v1/responses`, plain and streamed). It ends on `GET /quit`,
+after five minutes, or after 200 requests. It never opens a connection itself.
+
+The script is a list of steps. Each model request is answered by the first step that is not used up:
+
+    {"text": "Done."}                                    the model speaks, and its turn is over
+    {"write": {"path": "a.txt", "content": "hi\\n"}}      it calls the tool that writes files (a shell, if there is none)
+    {"run": "cargo test"}                                it calls the tool that runs commands
+    {"tool": "Edit", "input": {"file_path": "a"}}        it calls this tool
+    {"fail": "rate_limited"}                             a failure of FAILURES, or reset, cut, hang, stall
+    {"fail": {"status": 418, "headers": {}, "body": {}}} any other answer
+
+Any step may also have:
+
+    "times": 3                  it answers so many requests; 0: all that follow. An answer has 1, a failure 0
+    "when": "Phase 2A"          only for requests in which this text stands. Agents that run at once each get their own steps
+    "find": {"id": "RE (..)"}   `{id}` in the step's texts becomes what the group matched in the request. `{cwd}` is always
+                                there: the folder that the agent says it works in
+    "usage": [12, 5]            tokens in and out
+
+When all steps are used up the answer is a short text. A request without tools (titles, summaries, quota pings) is a side
+request: it gets a harmless answer and uses no step. Every request is one line of the log, without its secrets. A CONNECT is
+logged and refused: point a proxy variable here and the log shows who wanted to leave the machine.
+"""
+
+import json
+import re
+import socket
+import struct
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+REQUESTS_MAX = 200
+LIFETIME_SECONDS = 300
+BODY_BYTES_MAX = 16 * 1024 * 1024
+SCRIPT_BYTES_MAX = 1024 * 1024
+STEPS_MAX = 200
+LOGGED_CHARS_MAX = 4000
+SOCKET_SECONDS_MAX = 60
+
+# Parts of the names of headers whose values are not logged.
+SECRET_HEADERS = ("auth", "key", "token", "cookie", "secret")
+
+# name: status, headers, Anthropic's error (type, message), OpenAI's error (type, code, message)
+FAILURES = {
+    "rate_limited": (429, {"retry-after": "1"}, ("rate_limit_error", "This request would exceed your rate limit."),
+                     ("requests", "rate_limit_exceeded", "Rate limit reached. Please try again in 1s.")),
+    "overloaded": (529, {}, ("overloaded_error", "Overloaded"), ("server_error", "server_is_overloaded", "Overloaded")),
+    "server_error": (500, {}, ("api_error", "Internal server error"), ("server_error", None, "Internal server error")),
+    "unauthorized": (401, {}, ("authentication_error", "invalid x-api-key"),
+                     ("invalid_request_error", "invalid_api_key", "Incorrect API key provided.")),
+    "prompt_too_long": (400, {}, ("invalid_request_error", "prompt is too long: 213462 tokens > 200000 maximum"),
+                        ("invalid_request_error", "context_length_exceeded",
+                         "Your input exceeds the context window of this model.")),
+    "credit_exhausted": (400, {}, ("invalid_request_error", "Your credit balance is too low to access the API."),
+                         ("insufficient_quota", "insufficient_quota", "You exceeded your current quota.")),
+}
+# Failures of the connection: `reset` and `hang` before any answer, `cut` and `stall` in the middle of a stream.
+BROKEN = ("reset", "cut", "hang", "stall")
+KINDS = ("text", "write", "run", "tool", "fail")
+CWD = r"(?:Primary working directory: |Working directory: |<cwd>)([^\n<]+)"
+
+
+class Script:
+    """The steps, and how often each may still be used."""
+
+    def __init__(self, steps):
+        if not isinstance(steps, list) or len(steps) > STEPS_MAX:
+            raise ValueError(f"a script is a list of at most {STEPS_MAX} steps")
+        for number, step in enumerate(steps, 1):
+            if not isinstance(step, dict) or sum(kind in step for kind in KINDS) != 1:
+                raise ValueError(f"step {number}: needs exactly one of {', '.join(KINDS)}")
+            failure = step.get("fail")
+            if isinstance(failure, str) and failure not in FAILURES and failure not in BROKEN:
+                raise ValueError(f"step {number}: no such failure: {failure}")
+        self.steps = steps
+        self.left = [step.get("times", 0 if "fail" in step else 1) or None for step in steps]
+        self.lock = threading.Lock()
+
+    def next(self, text):
+        """The step that answers a request with this text, and its number from 1."""
+        with self.lock:
+            for index, step in enumerate(self.steps):
+                if self.left[index] == 0 or step.get("when", "") not in text:
+                    continue
+                if self.left[index] is not None:
+                    self.left[index] -= 1
+                return filled(step, text), index + 1
+        return {"text": "There is nothing left to do."}, 0
+
+
+def filled(step, text):
+    """The step with what its `find` found in the request."""
+    found = {}
+    for name, pattern in {"cwd": CWD, **step.get("find", {})}.items():
+        match = re.search(pattern, text)
+        if match:
+            found["{" + name + "}"] = match.group(1)
+
+    def fill(value):
+        if isinstance(value, str):
+            for name, replacement in found.items():
+                value = value.replace(name, replacement)
+            return value
+        if isinstance(value, dict):
+            return {key: fill(inner) for key, inner in value.items()}
+        return [fill(inner) for inner in value] if isinstance(value, list) else value
+
+    return {key: value if key in ("find", "when") else fill(value) for key, value in step.items()}
+
+
+class Asked:
+    """What a model request says, in either API's words: `text` is all of it, `user` what was typed last, `new` what came
+    since the model last spoke (results of tools, what hooks added)."""
+
+    def __init__(self, body):
+        self.model = str(body.get("model", ""))
+        self.stream = bool(body.get("stream"))
+        self.tools = {tool["name"]: tool for tool in body.get("tools") or [] if isinstance(tool, dict) and "name" in tool}
+        turns = body.get("messages", body.get("input", []))
+        turns = [{"role": "user", "content": turns}] if isinstance(turns, str) else turns
+        parts = [texts(body.get("system", body.get("instructions", "")))]
+        new, self.user = [], ""
+        for turn in turns:
+            blocks = turn.get("content", turn.get("output", ""))
+            parts.append(texts(blocks))
+            new.append(parts[-1])
+            if turn.get("role") == "assistant" or str(turn.get("type", "")).endswith("_call"):
+                new = []
+            elif turn.get("role") == "user" and '"tool_result"' not in json.dumps(blocks):
+                # The last block is what was typed; those before it are what the agent adds.
+                self.user = texts(blocks[-1:] if isinstance(blocks, list) else blocks)
+        self.text = "\n".join(parts)
+        self.new = "\n".join(new)
+
+
+def texts(value):
+    """All text below a content value, in order."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(texts, value)))
+    if isinstance(value, dict):
+        return texts(value.get("text", value.get("content", value.get("output", ""))))
+    return ""
+
+
+def call(step, tools):
+    """The tool call of a step: name and input, in the words of the tools that the agent declares."""
+    if "tool" in step:
+        return step["tool"], step.get("input", {})
+    if "write" in step:
+        path, content = step["write"]["path"], step["write"]["content"]
+        for name, key in (("Write", "file_path"), ("write", "filePath")):
+            if name in tools:
+                return name, {key: path, "content": content}
+        return run(f"printf %s {quoted(content)} > {quoted(path)}", tools)
+    return run(step["run"], tools)
+
+
+def run(command, tools):
+    """A call of whatever the agent has for running commands."""
+    inputs = {
+        "Bash": {"command": command, "description": "Runs a command"},
+        "bash": {"command": command, "description": "Runs a command"},
+        "exec_command": {"cmd": command},
+        "shell_command": {"command": command},
+        "shell": {"command": ["bash", "-c", command]},
+    }
+    name = next((name for name in inputs if name in tools), "Bash")
+    return name, inputs[name]
+
+
+def quoted(text):
+    """A word of a POSIX shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def anthropic(step, asked, serial):
+    """The message that a step makes, and the events that stream it."""
+    tokens_in, tokens_out = step.get("usage", [10, 5])
+    if "text" in step:
+        block, stop = {"type": "text", "text": step["text"]}, "end_turn"
+        begun, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": step["text"]}
+    else:
+        name, given = call(step, asked.tools)
+        block, stop = {"type": "tool_use", "id": f"toolu_{serial:04}", "name": name, "input": given}, "tool_use"
+        begun, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(given)}
+    message = {"id": f"msg_{serial:04}", "type": "message", "role": "assistant", "model": asked.model, "content": [block],
+               "stop_reason": stop, "stop_sequence": None, "usage": {"input_tokens": tokens_in, "output_tokens": tokens_out}}
+    start = {**message, "content": [], "stop_reason": None, "usage": {"input_tokens": tokens_in, "output_tokens": 1}}
+    return message, [
+        {"type": "message_start", "message": start},
+        {"type": "content_block_start", "index": 0, "content_block": begun},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None},
+         "usage": {"output_tokens": tokens_out}},
+        {"type": "message_stop"},
+    ]
+
+
+def responses(step, asked, serial):
+    """The response that a step makes, and the events that stream it."""
+    tokens_in, tokens_out = step.get("usage", [10, 5])
+    identity = f"resp_{serial:04}"
+    if "text" in step:
+        item = {"type": "message", "id": f"msg_{serial:04}", "role": "assistant", "status": "completed",
+                "content": [{"type": "output_text", "text": step["text"], "annotations": []}]}
+    else:
+        name, given = call(step, asked.tools)
+        item = {"id": f"fc_{serial:04}", "call_id": f"call_{serial:04}", "name": name, "status": "completed"}
+        if asked.tools.get(name, {}).get("type") == "custom":
+            item |= {"type": "custom_tool_call", "input": given if isinstance(given, str) else json.dumps(given)}
+        else:
+            item |= {"type": "function_call", "arguments": json.dumps(given)}
+    usage = {"input_tokens": tokens_in, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": tokens_out,
+             "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": tokens_in + tokens_out}
+    response = {"id": identity, "object": "response", "model": asked.model, "status": "completed", "output": [item],
+                "usage": usage}
+    return response, [
+        {"type": "response.created", "response": {**response, "status": "in_progress", "output": [], "usage": None}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": response},
+    ]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection. The server holds the script, the log and the counts."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = SOCKET_SECONDS_MAX
+
+    def do_GET(self):
+        if self.path == "/quit":
+            self.reply(200, {"ended": True})
+            return self.server.end()
+        self.other()
+
+    def do_HEAD(self):
+        self.other()
+
+    def do_CONNECT(self):
+        self.close_connection = True
+        self.other(403)
+
+    def do_POST(self):
+        length = self.headers.get("content-length", "")
+        if not length.isdigit() or int(length) > BODY_BYTES_MAX:
+            self.close_connection = True
+            return self.reply(413, {"error": {"type": "request_too_large", "message": "no length, or too long"}})
+        raw = self.rfile.read(int(length))
+        route = self.path.split("?")[0].rstrip("/")
+        dialect = {"/v1/messages": anthropic, "/v1/responses": responses}.get(route)
+        try:
+            body = json.loads(raw)
+            asked = Asked(body)
+        except (ValueError, AttributeError, TypeError) as error:
+            return self.other(400, len(raw), f"cannot be read: {error}")
+        if dialect:
+            return self.model_request(dialect, asked, len(raw))
+        if route == "/v1/messages/count_tokens":
+            self.note("side", len(raw), asked)
+            return self.reply(200, {"input_tokens": len(raw) // 4})
+        self.other(404, len(raw))
+
+    def model_request(self, dialect, asked, size):
+        step, number = (None, None)
+        if asked.tools:
+            step, number = self.server.script.next(asked.text)
+        serial = self.note("step" if step else "side", size, asked, number)
+        if serial is None:
+            return None
+        if step is None:
+            step = {"text": "A small piece of work"}
+        failure = step.get("fail")
+        if isinstance(failure, str) and failure in BROKEN:
+            if failure in ("hang", "reset") or not asked.stream:
+                return self.broken(failure)
+            return self.stream(dialect({"text": "Let me"}, asked, serial)[1], failure)
+        if failure:
+            return self.fail(failure, dialect)
+        message, events = dialect(step, asked, serial)
+        return self.stream(events) if asked.stream else self.reply(200, message)
+
+    def fail(self, failure, dialect):
+        if isinstance(failure, dict):
+            return self.reply(failure["status"], failure.get("body", {}), failure.get("headers", {}))
+        status, headers, ours, theirs = FAILURES[failure]
+        if dialect is anthropic:
+            return self.reply(status, {"type": "error", "error": {"type": ours[0], "message": ours[1]}}, headers)
+        if failure == "credit_exhausted":
+            status = 429
+        error = {"type": theirs[0], "code": theirs[1], "message": theirs[2], "param": None}
+        return self.reply(status, {"error": error}, headers)
+
+    def stream(self, events, failure=None):
+        """Server-sent events; with a failure, only the first of them, then that."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for event in events[:1] if failure else events:
+            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+        self.wfile.flush()
+        if failure:
+            self.broken(failure)
+
+    def broken(self, failure):
+        """Says no more: drops the connection at once, or keeps it open until the end."""
+        self.close_connection = True
+        if failure in ("hang", "stall"):
+            self.server.over.wait(LIFETIME_SECONDS)
+        # No lingering: the peer sees a reset, not an orderly end.
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+
+    def other(self, status=404, size=0, why="not known here"):
+        if self.note("other", size) is not None:
+            self.reply(status, {"error": {"type": "not_found_error", "message": why}})
+
+    def note(self, kind, size, asked=None, step=None):
+        """Logs this request and gives it a number; none if there were too many."""
+        headers = {name.lower(): value[:200] for name, value in self.headers.items()
+                   if not any(part in name.lower() for part in SECRET_HEADERS)}
+        line = {"method": self.command, "path": self.path[:200], "kind": kind, "headers": headers, "body_bytes": size}
+        if asked:
+            line |= {"model": asked.model, "stream": asked.stream, "step": step, "tools": sorted(asked.tools),
+                     "last_user_text": asked.user[-LOGGED_CHARS_MAX:], "new_text": asked.new[-LOGGED_CHARS_MAX:]}
+        serial = self.server.note(line)
+        if serial is None:
+            self.reply(503, {"error": {"type": "api_error", "message": "too many requests for one test"}})
+            self.server.end()
+        return serial
+
+    def reply(self, status, body, headers=None):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    """The listener, its script, its log and its end."""
+
+    daemon_threads = True
+
+    def __init__(self, script, log):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script, self.log, self.count = script, log, 0
+        self.lock, self.over, self.began = threading.Lock(), threading.Event(), time.monotonic()
+
+    def note(self, line):
+        with self.lock:
+            if self.count >= REQUESTS_MAX:
+                return None
+            self.count += 1
+            line = {"n": self.count, "at": round(time.monotonic() - self.began, 3), **line}
+            self.log.write(json.dumps(line) + "\n")
+            self.log.flush()
+            return self.count
+
+    def end(self):
+        self.over.set()
+        threading.Thread(target=self.shutdown, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        # A peer that goes away in the middle is what the tests are about.
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit("usage: fake_api.py SCRIPT.json LOG.jsonl")
+    with open(sys.argv[1], encoding="utf-8") as file:
+        script = Script(json.loads(file.read(SCRIPT_BYTES_MAX)))
+    with open(sys.argv[2], "a", encoding="utf-8") as log:
+        server = Server(script, log)
+        limit = threading.Timer(LIFETIME_SECONDS, server.end)
+        limit.daemon = True
+        limit.start()
+        print(f"PORT {server.server_address[1]}", flush=True)
+        server.serve_forever(poll_interval=0.05)
+
+
+if __name__ == "__main__":
+    main()
