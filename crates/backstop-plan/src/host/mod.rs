@@ -172,6 +172,10 @@ impl<'h> Host<'h> {
         'h: 's,
     {
         self.pick_up();
+        // Marks that a killed Backstop did not get to.
+        for at in 0..self.parts.record.order.len() {
+            self.upkeep.note(self.parts.plan, at, self.parts.record.phase(at), self.now());
+        }
         self.command(&Command::Look);
         loop {
             self.next_integration();

@@ -133,7 +133,15 @@ impl<'w> Worktrees<'w> {
             slots.made += 1;
             slots.made
         };
-        let path = self.folder.join(format!("slot-{number}"));
+        self.open(number)
+    }
+
+    fn slot_path(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("slot-{number}"))
+    }
+
+    fn open(&self, number: usize) -> Result<Place, GitError> {
+        let path = self.slot_path(number);
         let mut slot = self.repo.add_slot(&path, &self.base, &format!("backstop {}", self.run))?;
         slot.exclude(&self.exclude);
         let mut place = Place { slot, number, saved: None };
@@ -150,6 +158,11 @@ impl<'w> Worktrees<'w> {
     fn found(&self, number: usize) -> Result<usize, GitError> {
         let prefix = format!("refs/backstop/{}/%slot-{number}/", self.run);
         Ok(self.repo.runs_refs(self.run)?.iter().filter(|(name, _)| name.starts_with(&prefix)).count())
+    }
+
+    /// The slot of a phase whose work is not in yet. A function of its own: nobody may hold the lock after it.
+    fn held(&self, node: usize) -> Option<Place> {
+        self.slots().held.remove(&node)
     }
 
     fn give_back(&self, place: Place) {
@@ -261,7 +274,7 @@ impl<'w> Worktrees<'w> {
             // Somebody else did just the same meanwhile.
             return Ok(Integrated::Done { tip: None, commit: None });
         }
-        let mut place = match self.slots().held.remove(&job.node) {
+        let mut place = match self.held(job.node) {
             Some(place) => place,
             None => self.take().map_err(fault)?,
         };
@@ -392,7 +405,7 @@ impl<'w> Worktrees<'w> {
     }
 
     fn conflicted(&self, job: &IntegrationJob, base: &Sha, tip: &Sha, conflicts: &[Conflict]) -> Integrated {
-        if let Some(place) = self.slots().held.remove(&job.node) {
+        if let Some(place) = self.held(job.node) {
             self.give_back(place);
         }
         let name = |conflict: &Conflict| conflict.path.to_string_lossy().into_owned();
@@ -509,8 +522,15 @@ impl<'w> Worktrees<'w> {
 
     /// Removes the slots of a run that is complete. What is not clean, or not saved, stays.
     pub fn clear_away(&self) {
-        let places: Vec<Place> = std::mem::take(&mut self.slots().free);
+        let (mut places, made) = {
+            let mut slots = self.slots();
+            (std::mem::take(&mut slots.free), slots.made)
+        };
+        // Those that a killed Backstop made and this one did not need.
+        let left = (made + 1..).take_while(|number| self.slot_path(*number).exists());
+        places.extend(left.filter_map(|number| self.open(number).ok()));
         for place in places {
+            let _ = place.slot.reset_to(&self.base, place.saved.as_ref());
             let _ = self.repo.remove_slot(place.slot);
         }
         let _ = std::fs::remove_dir(&self.folder);
@@ -531,7 +551,7 @@ impl Workshop for Worktrees<'_> {
     fn integrate(&self, job: &IntegrationJob, tell: &Tell) -> Integrated {
         let done = self.put_in(job, tell);
         // Whatever became of it, its slot is free.
-        if let Some(place) = self.slots().held.remove(&job.node) {
+        if let Some(place) = self.held(job.node) {
             self.give_back(place);
         }
         done.unwrap_or_else(|fault| Integrated::Failed(Box::new(fault)))

@@ -220,7 +220,7 @@ fn environment(attempt: &Attempt<'_>, places: &Places) -> Result<Vec<(String, St
     let path = |path: PathBuf| path.to_string_lossy().into_owned();
     let mut all: Vec<(String, String)> = Vec::new();
     if let Work::Agent { agent, .. } = &attempt.work {
-        all.extend(agent.env.iter().cloned());
+        all.extend(agent.variables(places));
     }
     all.extend(attempt.env.iter().cloned());
     all.push(("BACKSTOP_RESULT".to_owned(), path(places.result())));

@@ -13,6 +13,8 @@ pub struct Builtin {
     pub model_flag: &'static str,
     /// In which dialect it answers.
     pub output: OutputDialect,
+    /// Variables for it alone, with placeholders.
+    pub env: &'static [(&'static str, &'static str)],
     /// Whose models it uses, where it uses those of one.
     pub provider: Option<&'static str>,
 }
@@ -33,6 +35,9 @@ pub const BUILTINS: &[Builtin] = &[
             // It edits files unasked. What else it asks for is denied, goes on, and is told in `permission_denials`.
             "--permission-mode",
             "acceptEdits",
+            // Without it, commands are denied headless, gates among them, and the run goes on as if nothing were.
+            "--allowedTools",
+            "Bash",
             // The result file lies outside of the tree; only its own folder is opened.
             "--add-dir",
             "{result_folder}",
@@ -43,6 +48,7 @@ pub const BUILTINS: &[Builtin] = &[
         ],
         model_flag: "--model",
         output: OutputDialect::ClaudeJson,
+        env: &[],
         provider: Some("anthropic"),
     },
     Builtin {
@@ -69,6 +75,7 @@ pub const BUILTINS: &[Builtin] = &[
         ],
         model_flag: "--model",
         output: OutputDialect::CodexJsonl,
+        env: &[],
         provider: Some("openai"),
     },
     Builtin {
@@ -86,6 +93,8 @@ pub const BUILTINS: &[Builtin] = &[
         ],
         model_flag: "--model",
         output: OutputDialect::OpencodeJsonl,
+        // A write outside of the tree that it has to ask for ends it, with exit code 0.
+        env: &[("OPENCODE_PERMISSION", "{\"external_directory\":{\"{result_folder}/*\":\"allow\"}}")],
         // It speaks to any of them.
         provider: None,
     },
@@ -101,7 +110,7 @@ pub fn builtin(name: &str) -> Option<Agent> {
         model_flag: Some(found.model_flag.to_owned()),
         options: Vec::new(),
         output: found.output,
-        env: Vec::new(),
+        env: found.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         provider: found.provider.map(str::to_owned),
     })
 }

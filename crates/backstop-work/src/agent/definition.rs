@@ -195,19 +195,30 @@ impl Agent {
                 line.append(&mut options);
                 continue;
             }
-            let mut filled = OsString::new();
-            for piece in pieces(argument) {
-                match piece {
-                    Piece::Text(text) => filled.push(text),
-                    Piece::Placeholder("model") => filled.push(model.unwrap_or_default()),
-                    Piece::Placeholder(name) => filled.push(places.filled(name)),
-                }
-            }
-            line.push(filled);
+            line.push(filled(argument, model, places));
         }
         line.append(&mut options);
         Ok(line)
     }
+
+    /// The variables for it alone, filled in.
+    pub(super) fn variables(&self, places: &Places) -> impl Iterator<Item = (String, String)> {
+        let value = |value: &String| filled(value, None, places).to_string_lossy().into_owned();
+        self.env.iter().map(move |(name, text)| (name.clone(), value(text)))
+    }
+}
+
+/// A text with its placeholders filled in.
+fn filled(text: &str, model: Option<&str>, places: &Places) -> OsString {
+    let mut filled = OsString::new();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => filled.push(text),
+            Piece::Placeholder("model") => filled.push(model.unwrap_or_default()),
+            Piece::Placeholder(name) => filled.push(places.filled(name)),
+        }
+    }
+    filled
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::config;
 use crate::context::Context;
 use crate::error::CliError;
 use backstop_plan::opening::Mode;
-use backstop_plan::record::RunRecord;
+use backstop_plan::record::{RunRecord, Status};
 use backstop_plan::site::{Commit, Ground};
 use backstop_work::git::{Head, Repo, Sha};
 use std::path::PathBuf;
@@ -73,8 +73,10 @@ pub(super) fn look(
     if !args.allow_dirty && (isolated || commit != Commit::None) {
         let plan: Vec<&std::path::Path> = vec![&found.file];
         let files = repo.dirty(&plan).map_err(CliError::git)?;
-        // Phases that ran in the folder itself have changed it: that is what is gone on with.
-        if !files.is_empty() && (isolated || before.is_none()) {
+        // Phases that ran in the folder itself have changed it, and so has work that was put there at the end: that is what
+        // is gone on with.
+        let finished = before.is_some_and(|record| record.count(Status::Complete) == found.plan.phases.len());
+        if !files.is_empty() && (isolated || before.is_none()) && !finished {
             return Err(CliError::Dirty { files });
         }
     }

@@ -166,9 +166,37 @@ impl Project {
         this
     }
 
+    /// A project outside git.
+    pub(crate) fn plain(name: &str) -> Self {
+        let this = Self::new(name);
+        std::fs::remove_dir(this.path().join(".git")).unwrap();
+        this.file("backstop.toml", "[exec]\ngrace = \"500ms\"\n");
+        this
+    }
+
+    /// A project in a real repository with one commit.
+    pub(crate) fn git(name: &str) -> Self {
+        let this = Self::plain(name);
+        this.sh("git init -q -b main && git add -A && git commit -q -m base");
+        this
+    }
+
+    /// Runs a line of shell here, as somebody with a name, and gives what it prints.
+    pub(crate) fn sh(&self, line: &str) -> String {
+        let output = self.program("sh", &["-c", line]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{line}\n{text}{}", String::from_utf8_lossy(&output.stderr));
+        text
+    }
+
     /// The project's folder.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("project")
+    }
+
+    /// A file beside the project, outside of its tree.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// The state folder.
@@ -192,6 +220,12 @@ impl Project {
             .dir(&self.path())
             .env("BACKSTOP_STATE_DIR", &self.state().display().to_string())
             .env("HOME", &self.folder.path().join("home").display().to_string())
+            .env("XDG_CONFIG_HOME", &self.folder.path().join("home/.config").display().to_string())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_AUTHOR_NAME", "A")
+            .env("GIT_AUTHOR_EMAIL", "a@example.invalid")
+            .env("GIT_COMMITTER_NAME", "A")
+            .env("GIT_COMMITTER_EMAIL", "a@example.invalid")
     }
 
     /// `backstop exec FLAGS -- sh -c SCRIPT`.
@@ -206,6 +240,10 @@ impl Project {
     pub(crate) fn program(&self, name: &str, args: &[&str]) -> Command {
         let mut command = Command::new(name);
         command.args(args).current_dir(self.path()).env("BACKSTOP_STATE_DIR", self.state());
+        for who in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{who}_NAME"), "A").env(format!("GIT_{who}_EMAIL"), "a@example.invalid");
+        }
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null");
         command
     }
 

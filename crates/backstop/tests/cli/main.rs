@@ -18,6 +18,7 @@ mod harness;
 mod journal;
 mod limits;
 mod limits_shared;
+mod plan_every_crash_point;
 mod reference;
 mod rules;
 mod stats;
