@@ -465,6 +465,6 @@ mod tests {
         );
         assert_eq!(hint(&[], "exec.timeout"), "write it without quotes: exec.timeout = …");
         assert_eq!(hint(&["log"], "zzzzzz"), "the keys of `log` are format");
-        assert!(hint(&[], "zzzzzz").starts_with("the sections are exec, log, store"));
+        assert!(hint(&[], "zzzzzz").starts_with("the sections are exec, plan, isolation"));
     }
 }

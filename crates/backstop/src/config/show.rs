@@ -146,27 +146,42 @@ mod tests {
     fn a_table_for_people() {
         let (_scratch, config) = example();
         insta::assert_snapshot!(show(&config, true), @r#"
-        key                         value        origin
-        exec.profile                command      default
-        exec.timeout                10m          backstop.toml:2
-        exec.idle                   none         default
-        exec.deadline               none         default
-        exec.grace                  5s           default
-        exec.stdin_max              8MB          default
-        exec.output_max             4MB          default
-        exec.drain                  1s           default
-        log.format                  human        default
-        store.keep                  30d          default
-        store.max                   1GB          default
-        rules.packs                 []           default
-        events.tail_to              none         default
-        otel.endpoint               none         default
-        otel.service                backstop     default
-        redact.env                  ["API_KEY"]  backstop.toml:6
-        retry_budget.reserve        30           default
-        retry_budget.share_percent  50           default
-        retry_budget.window         60s          default
-        profile.command.attempts    3            backstop.toml:8
+        key                         value           origin
+        exec.profile                command         default
+        exec.timeout                10m             backstop.toml:2
+        exec.idle                   none            default
+        exec.deadline               none            default
+        exec.grace                  5s              default
+        exec.stdin_max              8MB             default
+        exec.output_max             4MB             default
+        exec.drain                  1s              default
+        plan.agent                  none            default
+        plan.model                  none            default
+        plan.commit                 ask             default
+        plan.isolation              auto            default
+        plan.jobs                   4               default
+        plan.parallel               declared        default
+        plan.retry                  after-siblings  default
+        plan.timeout                1h              default
+        plan.idle                   15m             default
+        plan.halt_timeout           10m             default
+        plan.gates                  none            default
+        plan.gate_timeout           10m             default
+        plan.flaky                  0               default
+        isolation.link              []              default
+        isolation.copy              []              default
+        log.format                  human           default
+        store.keep                  30d             default
+        store.max                   1GB             default
+        rules.packs                 []              default
+        events.tail_to              none            default
+        otel.endpoint               none            default
+        otel.service                backstop        default
+        redact.env                  ["API_KEY"]     backstop.toml:6
+        retry_budget.reserve        30              default
+        retry_budget.share_percent  50              default
+        retry_budget.window         60s             default
+        profile.command.attempts    3               backstop.toml:8
         "#);
         assert!(!show(&config, false).contains("origin"));
     }
