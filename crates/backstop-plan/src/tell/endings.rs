@@ -73,7 +73,7 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
         steps: steps(ending, reason, &failed),
         failed,
         resume,
-        fresh_hint: SafeText::new("To start fresh: add --fresh; commits stay"),
+        fresh_hint: SafeText::new("add --fresh; commits stay"),
     })
 }
 

@@ -189,7 +189,7 @@ impl RunStory {
             EventKind::ErrorClassified { operation, attempt, fault } => {
                 self.of(operation, *attempt, |story| story.fault = Some((**fault).clone()));
             }
-            EventKind::DecisionMade { operation: None, attempt, decision, reclassified, .. } => {
+            EventKind::DecisionMade { operation: None, attempt, decision, reclassified } => {
                 match self.numbered(*attempt) {
                     Some(story) => {
                         story.decision = Some(decision.clone());
@@ -197,6 +197,12 @@ impl RunStory {
                     }
                     None => self.note(event),
                 }
+            }
+            EventKind::DecisionMade { operation: Some(operation), attempt, decision, reclassified } => {
+                self.of(operation, *attempt, |story| {
+                    story.decision = Some(decision.clone());
+                    story.reclassified = *reclassified;
+                });
             }
             EventKind::RecoveryAttempted { strategy, success, attempt, .. } => {
                 match self.numbered(*attempt) {

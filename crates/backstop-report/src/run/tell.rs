@@ -43,6 +43,7 @@ pub(super) fn title(story: &RunStory, attempt: &AttemptStory) -> Words {
     let title = Words::own(format!("attempt {}", attempt.attempt));
     match story.operation.as_ref() == Some(&attempt.operation) {
         true => title,
+        false if story.surface == "run" => title.and(" of phase ").and_words(outside(&attempt.operation)),
         false => title.and(" of ").and_words(outside(&attempt.operation)),
     }
 }

@@ -81,7 +81,7 @@ impl<'v> Viewer<'v> {
         let live = Live { schedule, notes: &self.notes, clock: self.began.elapsed() };
         let rows = rows(record, Some(&live), now);
         let planned = |at: usize| self.plan.phases.get(at).and_then(|phase| phase.estimated);
-        let left = left(record, &self.levels, &planned, self.jobs, now);
+        let left = left(record, &self.levels, &planned, self.jobs, now).filter(|left| !left.is_zero());
         let (width, height) = terminal::size();
         let bar = Progress::of(&rows, self.began.elapsed(), left);
         let lines = live_view(&rows, bar, width, height.saturating_sub(1), self.style);

@@ -92,13 +92,18 @@ fn every_point(mode: &str, remainder: u64, of: u64) {
     for point in (1..).filter(|point| point % of == remainder) {
         assert!(point < 400, "it never ends by itself");
         let project = project(&format!("crash-plan-{mode}-{point}"));
-        let output = run(&project, mode).env("BACKSTOP_CRASH_AT", &point.to_string()).command().output().unwrap();
+        let output =
+            run(&project, mode).env("BACKSTOP_CRASH_AT", &point.to_string()).command().output().unwrap();
         let crashed = output.status.signal() == Some(9);
         let (before, done) = (tally(&project).0, complete(&project));
         run(&project, mode).go().code(0);
         let (after, pids) = tally(&project);
         for phase in &done {
-            assert_eq!(before.get(phase), after.get(phase), "point {point}: {phase} was complete and ran again");
+            assert_eq!(
+                before.get(phase),
+                after.get(phase),
+                "point {point}: {phase} was complete and ran again"
+            );
         }
         assert_eq!(end(&project), want, "point {point}");
         assert_eq!(project.read("mine.txt"), "a file of the user's\n");
