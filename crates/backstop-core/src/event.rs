@@ -392,6 +392,9 @@ pub struct PlanRecord {
     /// The branch that finished work goes to, where there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub branch: Option<String>,
+    /// The command that goes on.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub resume: String,
 }
 
 /// A phase as it was when its plan was read.

@@ -18,6 +18,8 @@ pub struct Mode {
     pub base: Option<String>,
     /// The branch that finished work goes to, where there is one.
     pub branch: Option<String>,
+    /// The command that goes on.
+    pub resume: String,
 }
 
 /// The plan as it is recorded.
@@ -38,6 +40,7 @@ pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
         isolation: mode.isolation.clone(),
         base: mode.base.clone(),
         branch: mode.branch.clone(),
+        resume: mode.resume.clone(),
     }
 }
 
@@ -130,11 +133,11 @@ pub fn resume(
 }
 
 /// What is recorded when phases are set back or passed over by somebody.
-pub fn set(record: &RunRecord, phases: &[usize], skip: bool, person: &Person) -> Vec<EventKind> {
+pub fn set(record: &RunRecord, phases: &[usize], word: &str, person: &Person) -> Vec<EventKind> {
     let mut kinds = Vec::new();
     for &at in phases {
         let phase = record.phase(at);
-        let (word, state) = if skip { ("skip", SKIPPED) } else { ("reset", Status::Pending.name()) };
+        let state = if word == "skip" { SKIPPED } else { Status::Pending.name() };
         kinds.push(person.overrides(format!("plan {word} {}", phase.plan.shown.line(40))));
         kinds.push(entered(&phase.plan.id, state));
     }

@@ -7,6 +7,7 @@ use backstop_core::{
     Delivery, Event, EventKind, Fault, Outcome, PhaseRecord, PlanRecord, Reason, RunId, SafeText, Timestamp,
 };
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Where a phase stands, in the words of its state file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -155,6 +156,12 @@ pub struct RunRecord {
     pub started_at: Option<Timestamp>,
     /// When it began or went on last.
     pub resumed_at: Option<Timestamp>,
+    /// How long it went on before that, in all.
+    pub active_before: Duration,
+    /// When the last event was recorded.
+    pub last_at: Option<Timestamp>,
+    /// The commit that its first start began from.
+    pub first_base: Option<String>,
     /// How often it went on.
     pub resumed: u32,
     /// How many events there were.
@@ -196,6 +203,13 @@ impl RunRecord {
             EventKind::RunEnded { outcome, .. } => self.ended = Some(*outcome),
             kind => self.apply_to_phase(kind, event.at),
         }
+        self.last_at = Some(event.at);
+    }
+
+    /// How long it has gone on up to this time; what it stood still does not count.
+    pub fn active(&self, now: Timestamp) -> Duration {
+        let since = self.resumed_at.map_or(Duration::ZERO, |at| now.since(at));
+        self.active_before + since
     }
 
     fn load(&mut self, plan: &PlanRecord) {
@@ -210,11 +224,13 @@ impl RunRecord {
         }
         self.plan = plan.clone();
         self.tip = self.tip.take().or_else(|| plan.base.clone());
+        self.first_base = self.first_base.take().or_else(|| plan.base.clone());
     }
 
     /// Whatever is not complete begins again: attempts are counted anew, what is known is kept.
     fn resume(&mut self, at: Timestamp) {
         self.resumed += 1;
+        self.active_before = self.active(self.last_at.unwrap_or(at));
         self.resumed_at = Some(at);
         self.halted = None;
         self.ended = None;

@@ -19,8 +19,10 @@ pub fn write_view(path: &Path, content: &[u8]) -> std::io::Result<()> {
 fn write(path: &Path, content: &[u8], durable: bool) -> std::io::Result<()> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
     // Through a link, the file behind it is meant; a device or a pipe cannot be replaced.
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let there = path.metadata().ok();
+    let there = path.symlink_metadata().ok();
+    let linked = there.as_ref().is_some_and(std::fs::Metadata::is_symlink);
+    let path = &if linked { std::fs::canonicalize(path)? } else { path.to_owned() };
+    let there = if linked { path.metadata().ok() } else { there };
     if there.as_ref().is_some_and(|meta| !meta.is_file()) {
         // A pipe that nobody reads would hold us for ever.
         let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();

@@ -45,6 +45,7 @@ fn plan() -> PlanRecord {
         isolation: "worktree".into(),
         base: Some("abc".into()),
         branch: Some("refs/heads/main".into()),
+        resume: String::new(),
     }
 }
 

@@ -33,7 +33,7 @@ impl CommandLine {
     /// What is run.
     pub fn argv(&self) -> Vec<OsString> {
         match self {
-            CommandLine::Shell(line) => vec!["sh".into(), "-c".into(), line.into()],
+            CommandLine::Shell(line) => vec!["/bin/sh".into(), "-c".into(), line.into()],
             CommandLine::Argv(words) => words.iter().map(OsString::from).collect(),
         }
     }

@@ -150,6 +150,14 @@ pub(crate) enum CliError {
     NoPhase { given: String, known: Vec<String> },
     #[error("phase {phase} has no attempt {attempt}; it has had {total}")]
     NoAttempt { phase: String, attempt: u32, total: u32 },
+    #[error("phase {phase} has not run yet")]
+    NotRun { phase: String },
+    #[error("phase {phase} is complete; there is nothing to pass over")]
+    PhaseComplete { phase: String },
+    #[error("{plan} was never run in this project")]
+    NoRunOf { plan: String },
+    #[error("phases {} have no section in the plan that an agent could be told", phases.iter().take(10).cloned().collect::<Vec<_>>().join(", "))]
+    NoSection { phases: Vec<String> },
     #[error("what phase {phase} changed was not saved: it ran outside a worktree, or not at all")]
     NoDiff { phase: String },
 }
@@ -214,6 +222,10 @@ impl CliError {
             | CliError::WhichPlan { .. }
             | CliError::NoPhase { .. }
             | CliError::NoAttempt { .. }
+            | CliError::NotRun { .. }
+            | CliError::PhaseComplete { .. }
+            | CliError::NoRunOf { .. }
+            | CliError::NoSection { .. }
             | CliError::NoDiff { .. } => USAGE,
             CliError::Reason(_)
             | CliError::Signal { .. }
@@ -277,7 +289,9 @@ impl CliError {
             CliError::Id(_) | CliError::NoRun { .. } => {
                 vec!["`backstop runs` lists the runs of this project".to_owned()]
             }
-            CliError::NoRuns => vec!["`backstop exec -- COMMAND` makes one".to_owned()],
+            CliError::NoRuns => {
+                vec!["`backstop exec -- COMMAND` or `backstop run PLAN.md` makes one".to_owned()]
+            }
             CliError::DeferredId(_) | CliError::NoDeferred { .. } => {
                 vec!["`backstop deferred list` lists what is put aside".to_owned()]
             }
@@ -391,16 +405,19 @@ impl CliError {
             CliError::Host(error) => error.hint(),
             CliError::NoPlanRuns => "`backstop run PLAN.md` runs one".to_owned(),
             CliError::WhichPlan { .. } => "say which with --plan PLAN.md or --run RUN".to_owned(),
-            CliError::NoPhase { given, known } => {
-                match backstop_core::nearest::nearest(given, known.iter().map(String::as_str)) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!(
-                        "phases are {}",
-                        known.iter().take(20).cloned().collect::<Vec<_>>().join(", ")
-                    ),
-                }
+            CliError::NoPhase { known, .. } => {
+                format!("phases are {}", known.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
             }
             CliError::NoAttempt { .. } => "leave --attempt out for the last one".to_owned(),
+            CliError::NotRun { .. } => "`backstop plan status` shows where it stands".to_owned(),
+            CliError::PhaseComplete { phase } => format!("`backstop plan reset {phase}` sets it back"),
+            CliError::NoRunOf { plan } => format!("`backstop run {plan}` runs it"),
+            CliError::NoSection { phases } => {
+                let first = phases.first().map_or("1", String::as_str);
+                format!(
+                    "write `### Phase {first}: NAME` with what is to be done, or give the phase a `command`"
+                )
+            }
             CliError::NoDiff { .. } => "look at the tree itself with `git status` and `git diff`".to_owned(),
             _ => return Vec::new(),
         };

@@ -6,7 +6,7 @@ use crate::error::CliError;
 use crate::{reference, terminal};
 use backstop_core::{Outcome, RunId, Timestamp};
 use backstop_report::{JSON_SCHEMA, RunRow, RunStory, to_json};
-use backstop_store::{RunFilter, RunSummary};
+use backstop_store::{RunFilter, RunState, RunSummary};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ pub(crate) fn list(args: &Runs, log_format: Option<LogFormat>) -> Result<(), Cli
             started: run.started_at,
             operation: run.operation.unwrap_or_default(),
             outcome: run.outcome,
+            halted: run.state == RunState::Halted,
             reason: run.reason.filter(|_| run.outcome != Some(Outcome::Done)),
             attempts: run.attempts,
             duration: run.duration_ms.map(Duration::from_millis),

@@ -78,6 +78,14 @@ pub(crate) fn size() -> (usize, usize) {
     }
 }
 
+/// How wide standard output is: wide where nobody watches, so that nothing is cut.
+pub(crate) fn stdout_width() -> usize {
+    match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        _ => 240,
+    }
+}
+
 /// Says something to people, on standard error. That it cannot be said is no reason to fail.
 pub(crate) fn say(text: &str) {
     let _ = backstop_exec::write_patiently(&mut std::io::stderr().lock(), text.as_bytes());

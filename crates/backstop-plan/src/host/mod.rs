@@ -12,7 +12,7 @@ mod workshop;
 
 pub(crate) use told::message;
 pub use told::{Ending, HostError, Watch};
-pub use upkeep::PlanFile;
+pub use upkeep::{PlanFile, mark};
 pub use workshop::{AttemptJob, Checked, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 
 use crate::document::Plan;
@@ -33,6 +33,8 @@ use workshop::Message;
 
 /// How often what is not urgent is written: the plan's marks, the summary of the run.
 const COALESCE: Duration = Duration::from_secs(1);
+/// How often state files are written: nobody reads them faster.
+const VIEW_EVERY: Duration = Duration::from_millis(200);
 /// The longest time without a look around.
 const TICK_MAX: Duration = Duration::from_secs(60);
 
@@ -99,6 +101,9 @@ pub struct Host<'h> {
     to_integrate: Option<usize>,
     integration_resumed: bool,
     touched: BTreeSet<usize>,
+    /// Phases whose state files are to be written, and since when.
+    unseen: BTreeSet<usize>,
+    unseen_since: Option<Duration>,
     halting_since: Option<Duration>,
     ended: Option<End>,
     /// The reason of the failure that halted it.
@@ -124,6 +129,8 @@ impl<'h> Host<'h> {
             to_integrate: None,
             integration_resumed: false,
             touched: BTreeSet::new(),
+            unseen: BTreeSet::new(),
+            unseen_since: None,
             halting_since: None,
             ended: None,
             halt_reason: None,
@@ -207,8 +214,9 @@ impl<'h> Host<'h> {
         let halt = self.halting_since.zip(self.parts.halt_timeout);
         let halt = halt.map(|(since, limit)| (since + limit).saturating_sub(now));
         let upkeep = self.upkeep.is_due_in(now);
+        let views = self.unseen_since.map(|since| (since + VIEW_EVERY).saturating_sub(now));
         let tick = self.watch.interval();
-        [wake, halt, upkeep, tick]
+        [wake, halt, upkeep, views, tick]
             .into_iter()
             .flatten()
             .min()
@@ -231,6 +239,9 @@ impl<'h> Host<'h> {
                 running.stopped = true;
                 running.stop.request();
             }
+        }
+        if self.unseen_since.is_some_and(|since| now >= since + VIEW_EVERY) {
+            self.write_views();
         }
         if self.upkeep.is_due_in(now) == Some(Duration::ZERO) {
             self.keep_up();
@@ -467,16 +478,31 @@ impl<'h> Host<'h> {
         let lines: String =
             events.iter().filter_map(|event| told::log_line(event, &self.parts.record)).collect();
         let views = &self.parts.views;
-        let written = views.write_phases(&self.parts.record, &touched);
         let logged = if lines.is_empty() { Ok(()) } else { views.log(&lines) };
-        if let Err(error) = written.and(logged) {
-            self.watch
-                .trouble(&format!("the views in {} cannot be written: {error}", views.path().display()));
-        }
+        self.views_written(logged);
+        self.unseen.extend(touched);
+        let now = self.now();
+        self.unseen_since.get_or_insert(now);
         self.watch.recorded(events, &self.parts.record, &self.parts.schedule);
     }
 
+    /// Views that cannot be written hold nothing up; somebody is told.
+    fn views_written(&mut self, written: std::io::Result<()>) {
+        if let Err(error) = written {
+            let place = self.parts.views.path().display();
+            self.watch.trouble(&format!("the views in {place} cannot be written: {error}"));
+        }
+    }
+
+    fn write_views(&mut self) {
+        self.unseen_since = None;
+        let phases: Vec<usize> = std::mem::take(&mut self.unseen).into_iter().collect();
+        let written = self.parts.views.write_phases(&self.parts.record, &phases);
+        self.views_written(written);
+    }
+
     fn keep_up(&mut self) {
+        self.write_views();
         if let Err(error) = self.upkeep.write() {
             self.watch.trouble(&format!("the plan's marks cannot be written: {error}"));
         }
@@ -569,7 +595,8 @@ impl<'h> Host<'h> {
                 outcome: Outcome::Done,
                 reason: None,
                 attempts: self.parts.record.phases.values().map(|phase| phase.total).sum(),
-                duration_ms: u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX),
+                duration_ms: u64::try_from((self.parts.record.active_before + self.now()).as_millis())
+                    .unwrap_or(u64::MAX),
                 exit: Some(0),
                 next: None,
             },

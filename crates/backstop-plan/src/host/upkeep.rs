@@ -1,12 +1,12 @@
 //! The plan's file: only Backstop ticks tasks and status cells, whole files at a time and not at every change.
 
 use super::COALESCE;
-use crate::document::{Change, Edit, PLAN_BYTES_MAX, Plan, Status as Mark, updated};
-use crate::record::{PhaseProgress, Status};
+use crate::document::{Change, Edit, PLAN_BYTES_MAX, PhaseId, Plan, Status as Mark, updated};
+use crate::record::{PhaseProgress, RunRecord, Status};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The file of a plan.
@@ -31,7 +31,7 @@ impl Upkeep {
     /// A phase stands elsewhere now.
     pub(super) fn note(&mut self, plan: &Plan, node: usize, progress: &PhaseProgress, now: Duration) {
         let Some(phase) = plan.phases.get(node) else { return };
-        let mut edits = vec![Edit { phase: phase.id.clone(), change: Change::Status(mark(progress)) }];
+        let mut edits = vec![Edit { phase: phase.id.clone(), change: Change::Status(status(progress)) }];
         if progress.status == Status::Complete
             && let Some(delivery) = &progress.delivery
         {
@@ -54,20 +54,36 @@ impl Upkeep {
         if edits.is_empty() {
             return Ok(());
         }
-        let path = &self.file.path;
-        let mut text = Vec::new();
-        let read =
-            File::open(path).and_then(|file| file.take(PLAN_BYTES_MAX as u64 + 1).read_to_end(&mut text));
-        read.map_err(|error| format!("{}: {error}", path.display()))?;
-        let new = updated(&text, &edits).map_err(|error| format!("{}: {error}", path.display()))?;
-        if new == text {
-            return Ok(());
-        }
-        backstop_store::write_atomic(path, &new).map_err(|error| format!("{}: {error}", path.display()))
+        write(&self.file.path, &edits)
     }
 }
 
-fn mark(progress: &PhaseProgress) -> Mark {
+/// Marks phases in the plan's file as they are recorded. Tasks of a phase that is pending again are open again.
+pub fn mark(file: &Path, record: &RunRecord, phases: &[usize]) -> Result<(), String> {
+    let mut edits = Vec::new();
+    for &at in phases {
+        let progress = record.phase(at);
+        let Ok(phase) = progress.plan.id.parse::<PhaseId>() else { continue };
+        edits.push(Edit { phase: phase.clone(), change: Change::Status(status(progress)) });
+        if progress.status == Status::Pending {
+            edits.push(Edit { phase, change: Change::UntickAll });
+        }
+    }
+    write(file, &edits)
+}
+
+fn write(path: &Path, edits: &[Edit]) -> Result<(), String> {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(PLAN_BYTES_MAX as u64 + 1).read_to_end(&mut text));
+    read.map_err(|error| format!("{}: {error}", path.display()))?;
+    let new = updated(&text, edits).map_err(|error| format!("{}: {error}", path.display()))?;
+    if new == text {
+        return Ok(());
+    }
+    backstop_store::write_atomic(path, &new).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn status(progress: &PhaseProgress) -> Mark {
     match progress.status {
         Status::Complete if progress.skipped => Mark::Skipped,
         Status::Complete => Mark::Complete,

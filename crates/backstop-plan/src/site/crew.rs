@@ -82,6 +82,8 @@ pub struct Crew<'c> {
     pub now: &'c (dyn Fn() -> Timestamp + Sync),
     /// Rate limits that are shared with others.
     pub shared: &'c dyn Shared,
+    /// Whether never more than one attempt is under way.
+    pub one_at_a_time: bool,
 }
 
 /// Where an attempt runs.
@@ -219,6 +221,7 @@ impl Crew<'_> {
                 retry_context: context.as_ref(),
                 log: Box::new(log.clone()),
                 redactor: &self.redactor,
+                exclusive: self.one_at_a_time,
             },
             self.classifier,
             (self.now)(),
@@ -309,6 +312,7 @@ impl Crew<'_> {
             env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             log: gate::Log::to(log.clone()),
             limits: Limits { wall: self.gate_timeout, ..usual.limits.clone() },
+            exclusive: self.one_at_a_time,
             ..usual
         };
         let mut started = |started: gate::StartedGate<'_>| {

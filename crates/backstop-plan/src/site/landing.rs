@@ -108,7 +108,9 @@ pub(super) fn conclude(
     make: &mut MakeCommit<'_>,
 ) -> Result<Conclusion, Trouble> {
     let Last { repo, base, tip, .. } = last;
-    let files_changed = Some(repo.changed_paths(base, tip)?.len() as u64);
+    let first: Sha =
+        record.first_base.as_ref().and_then(|base| base.parse().ok()).unwrap_or_else(|| (*base).clone());
+    let files_changed = Some(repo.changed_paths(&first, tip)?.len() as u64);
     let reference = tip_ref(last.run);
     let mut commit = None;
     let work = match last.commit {
@@ -172,8 +174,9 @@ pub(super) fn single_message(crew: &Crew<'_>, record: &RunRecord) -> String {
     };
     let done = (0..record.order.len()).filter(|at| !record.phase(*at).skipped && record.phase(*at).total > 0);
     let lines: Vec<String> = done.map(line).collect();
-    let name = Path::new(record.path.raw()).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    format!("Complete {name}\n\n{}\n", lines.join("\n"))
+    let name = Path::new(record.path.raw()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let phases = if lines.len() == 1 { "1 phase".to_owned() } else { format!("{} phases", lines.len()) };
+    format!("Complete {name}: {phases}\n\n{}\n", lines.join("\n"))
 }
 
 /// Writes the script that commits phase by phase, and names it.

@@ -29,6 +29,15 @@ pub struct Facts<'f> {
     pub notes: Vec<SafeText>,
 }
 
+/// How many logs are named.
+const LOGS_MAX: usize = 3;
+
+/// With a capital letter first, as steps have.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// The summary of a run that halted.
 pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
     let record = &ending.record;
@@ -127,7 +136,7 @@ fn reason_line(ending: &Ending, reason: Reason) -> String {
     match failed.len() {
         1 if phase.attempt > 1 => format!("Phase {id} failed after retry"),
         1 => format!("Phase {id} failed: {reason} is not tried again"),
-        n => format!("{n} phases failed, {id} first"),
+        n => format!("{n} phases failed; the first was {id}"),
     }
 }
 
@@ -144,7 +153,7 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
     let End::Halted(nodes) = &ending.end else { return steps };
     let fault = nodes.first().and_then(|at| ending.record.phase(*at).errors.last()).map(|error| &error.fault);
     if let Some(fault) = fault {
-        let action = fault.suggested_action.line(300);
+        let action = capital(&fault.suggested_action.line(300));
         if fault.facts.files.is_empty() {
             steps.push(SafeText::new(action));
         } else {
@@ -153,13 +162,14 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
         }
     }
     if let Some(first) = user_actions(reason).first() {
-        let said = steps.iter().any(|step: &SafeText| step.raw().contains(first));
+        let said =
+            steps.iter().any(|step: &SafeText| step.raw().to_lowercase().contains(&first.to_lowercase()));
         if !said {
             steps.push(SafeText::new(*first));
         }
     }
-    if let Some(first) = failed.first() {
-        steps.push(SafeText::new(format!("Read the log: {}", first.log.raw())));
+    for phase in failed.iter().take(LOGS_MAX) {
+        steps.push(SafeText::new(format!("Read the log: {}", phase.log.raw())));
     }
     steps
 }

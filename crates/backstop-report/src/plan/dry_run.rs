@@ -130,7 +130,11 @@ fn levels(given: &DryRun, width: usize, style: Style, lines: &mut Vec<Spans>) {
         if left == 0 {
             break;
         }
-        let beside = if level.len() > 1 { ", side by side" } else { "" };
+        let beside = if level.len() > 1 && given.jobs > 1 && given.parallel.raw() == "auto" {
+            ", side by side"
+        } else {
+            ""
+        };
         lines.push(Spans::default().painted(Paint::Faint, format!("level {}{beside}", n + 1)));
         for phase in level.iter().take(left) {
             lines.push(Spans::of("  ").then(phase.line(widths, style)));

@@ -19,6 +19,8 @@ pub struct RunRow {
     pub operation: SafeText,
     /// How it ended, if it has.
     pub outcome: Option<Outcome>,
+    /// Whether it halted and can be gone on with.
+    pub halted: bool,
     /// Why, where it is not done.
     pub reason: Option<Reason>,
     /// How many attempts were made.
@@ -36,7 +38,7 @@ pub fn runs_table(rows: &[RunRow], style: Style) -> String {
         vec![
             row.run.to_string(),
             date(row.started),
-            row.outcome.map_or("running", Outcome::name).to_owned(),
+            row.outcome.map_or(if row.halted { "halted" } else { "running" }, Outcome::name).to_owned(),
             row.reason.map_or("-", Reason::code).to_owned(),
             row.attempts.to_string(),
             row.duration.map_or_else(|| "-".to_owned(), duration),
@@ -60,6 +62,7 @@ mod tests {
             started: Timestamp::from_millis(1_760_000_000_000),
             operation: operation.into(),
             outcome,
+            halted: false,
             reason,
             attempts: 2,
             duration: outcome.map(|_| Duration::from_secs(41)),

@@ -66,6 +66,8 @@ pub struct Attempt<'a> {
     pub log: Box<dyn Write + Send>,
     /// Masks what is given back.
     pub redactor: &'a Redactor,
+    /// Whether nothing else is run by this process meanwhile: then every orphan is this one's.
+    pub exclusive: bool,
 }
 
 /// An attempt that is over.
@@ -124,6 +126,7 @@ pub fn attempt(
         env: environment(&attempt, &places)?,
         limits: attempt.limits.clone(),
         argv,
+        exclusive: attempt.exclusive,
         ..Spec::default()
     };
     let log = SharedLog::new(attempt.log);

@@ -93,7 +93,7 @@ fn candidates(text: &[u8]) -> VecDeque<(usize, usize)> {
 fn begins_object(text: &[u8], from: usize) -> bool {
     const BLANKS_MAX: usize = 256;
     let mut rest = text[from..].iter().take(BLANKS_MAX);
-    rest.find(|b| !b.is_ascii_whitespace()).is_some_and(|b| *b == b'"')
+    rest.find(|b| !b.is_ascii_whitespace()).is_some_and(|b| matches!(b, b'"' | b'}'))
 }
 
 /// Where a string ends. At the end of the line at the latest: no JSON string goes over one, prose does.
@@ -135,6 +135,7 @@ mod tests {
             format!("{{\"unclosed\": \"and then\n{OURS}"),
             format!("{FAILED}\n{OURS}\n{OTHER}"),
             format!("{{\"result\": {OURS}, \"more\": {{}}}}"),
+            r#"{"phase_id":"2a","quality_gates": {},"status":"complete", "files": { }}"#.to_owned(),
             format!("{OURS}\n{{\"phase_id\": \"2a\", \"status\": \"complete\" | \"failed\"}}"),
             "{\n  \"files\": {\"created\": [\"{odd\\\".rs\"]},\n  \"phase_id\": \"2A\",\n  \"status\": \"complete\"\n}".to_owned(),
         ];

@@ -11,6 +11,8 @@ use backstop_exec::{Cause, Ended, StartError};
 
 /// How many files of a listing are kept.
 const FILES_MAX: usize = 100;
+/// How much of a last line is told.
+const LINE_CHARS_MAX: usize = 300;
 /// How much of one line of a listing is kept.
 const FILE_BYTES_MAX: usize = 1000;
 
@@ -104,8 +106,21 @@ fn explained(gate: &Gate, fault: Fault, code: Option<i32>, tail: &[u8]) -> Fault
         (Reason::Unknown, Some(reason)) => renamed(fault, reason, gate),
         _ => fault,
     };
+    if fault.cause.is_none() {
+        fault.cause = Some(SafeText::new(match last_line(tail) {
+            Some(line) => format!("gate {}: {line}", gate.name),
+            None => format!("gate {} exited with {} and said nothing", gate.name, code.unwrap_or(-1)),
+        }));
+    }
     advise(gate, &mut fault);
     fault
+}
+
+/// The last line that says something.
+fn last_line(tail: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(tail);
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(SafeText::new(line).line(LINE_CHARS_MAX))
 }
 
 /// The gate's tool is missing.

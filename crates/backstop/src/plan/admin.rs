@@ -38,8 +38,8 @@ pub(crate) fn run(args: &cli::Plan, format: Option<LogFormat>) -> Result<u8, Cli
         PlanAction::Status(args) => status(&context, args),
         PlanAction::Logs(args) => logs(&context, args),
         PlanAction::Diff(args) => diff(&context, args),
-        PlanAction::Reset(args) => change(&context, args, false).map(|_| DONE),
-        PlanAction::Skip(args) => change(&context, args, true).map(|_| DONE),
+        PlanAction::Reset(args) => change(&context, args, "reset").map(|_| DONE),
+        PlanAction::Skip(args) => change(&context, args, "skip").map(|_| DONE),
         PlanAction::Retry(args) => retry(&context, args, format),
     }
 }
@@ -51,7 +51,7 @@ fn find(context: &Context, which: &Which) -> Result<Found, CliError> {
         (None, Some(plan)) => {
             let file = plan.canonicalize().unwrap_or_else(|_| plan.clone());
             let path = read::shown(&file, &context.project);
-            last_run(&journal, &path)?.ok_or(CliError::NothingToResume { plan: path })?
+            last_run(&journal, &path)?.ok_or(CliError::NoRunOf { plan: path })?
         }
         (None, None) => {
             let filter = RunFilter { surface: Some("run".to_owned()), limit: 1000, ..RunFilter::default() };
@@ -90,15 +90,20 @@ fn status(context: &Context, args: &cli::PlanStatus) -> Result<u8, CliError> {
     let is_over = record.ended.is_some() || record.halted.is_some();
     let state = match (&record.halted, record.ended) {
         (Some((reason, _)), _) => RunState::Halted { reason: *reason },
-        (None, Some(backstop_core::Outcome::Done)) => RunState::Complete,
+        (None, Some(backstop_core::Outcome::Done))
+            if record.count(Status::Complete) == record.order.len() =>
+        {
+            RunState::Complete
+        }
         (None, None) if context::is_alive(&summary.host) => RunState::Running { pid: summary.host.pid },
         _ => RunState::Interrupted,
     };
-    let elapsed = record.started_at.map(|at| summary.ended_at.filter(|_| is_over).unwrap_or(now).since(at));
+    let until = if is_over { record.last_at.unwrap_or(now) } else { now };
+    let elapsed = Some(record.active(until));
     let changed = (0..record.order.len()).map(|at| record.phase(at)).filter(|phase| phase.changed_since());
     let next = match &state {
         RunState::Halted { .. } => record.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone())),
-        RunState::Interrupted => Some(SafeText::new(format!("backstop run {}", record.path.raw()))),
+        RunState::Interrupted => Some(SafeText::new(next_command(record))),
         _ => None,
     };
     let given = PlanStatus {
@@ -113,8 +118,7 @@ fn status(context: &Context, args: &cli::PlanStatus) -> Result<u8, CliError> {
     if args.json {
         terminal::print(&format!("{}\n", to_json(&plan_status_json(&given))))?;
     } else {
-        let (width, _) = terminal::size();
-        terminal::print(&plan_status(&given, width, terminal::stdout_style()))?;
+        terminal::print(&plan_status(&given, terminal::stdout_width(), terminal::stdout_style()))?;
     }
     Ok(DONE)
 }
@@ -125,6 +129,9 @@ fn logs(context: &Context, args: &cli::PlanLogs) -> Result<u8, CliError> {
     let phase = found.record.phase(at);
     let attempt = args.attempt.unwrap_or(phase.total);
     let file = found.views.attempt_log(&phase.plan.id, attempt);
+    if phase.total == 0 {
+        return Err(CliError::NotRun { phase: args.phase.clone() });
+    }
     if attempt == 0 || attempt > phase.total {
         return Err(CliError::NoAttempt { phase: args.phase.clone(), attempt, total: phase.total });
     }
@@ -178,6 +185,14 @@ fn diff(context: &Context, args: &cli::PlanDiff) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
+/// The command that goes on with a run.
+fn next_command(record: &RunRecord) -> String {
+    match record.plan.resume.as_str() {
+        "" => format!("backstop run {}", record.path.line(400)),
+        known => known.to_owned(),
+    }
+}
+
 /// The commit that an attempt began from.
 fn base_of(found: &Found, id: &str, attempt: u32) -> Option<Sha> {
     found.journal.load(found.run).ok()?.iter().find_map(|event| match &event.kind {
@@ -191,7 +206,8 @@ fn base_of(found: &Found, id: &str, attempt: u32) -> Option<Sha> {
 }
 
 /// Sets phases back, or passes them over. Gives the plan's path.
-fn change(context: &Context, args: &cli::PlanChange, skip: bool) -> Result<PathBuf, CliError> {
+fn change(context: &Context, args: &cli::PlanChange, word: &str) -> Result<PathBuf, CliError> {
+    let skip = word == "skip";
     let found = find(context, &args.which)?;
     let lock = read::lock_name(found.record.path.raw());
     let hold = match context.folder()?.hold(&context.project, &lock, context::host())? {
@@ -202,14 +218,21 @@ fn change(context: &Context, args: &cli::PlanChange, skip: bool) -> Result<PathB
     };
     let phases: Vec<usize> =
         args.phases.iter().map(|given| phase_of(&found.record, given)).collect::<Result<_, _>>()?;
-    let kinds = opening::set(&found.record, &phases, skip, &person(args.why.as_ref()));
+    if let Some(at) = phases.iter().find(|at| skip && found.record.phase(**at).status == Status::Complete) {
+        return Err(CliError::PhaseComplete { phase: found.record.phase(*at).plan.shown.line(40) });
+    }
+    let kinds = opening::set(&found.record, &phases, word, &person(args.why.as_ref()));
     let writer = RunJournal::resume(&found.journal, found.run, context::host())?;
     writer.append(kinds)?;
     let record = RunRecord::of(&found.journal.load(found.run)?);
     let _ = found.views.make().and_then(|()| found.views.write_phases(&record, &phases));
+    let file = context.project.join(record.path.raw());
+    if let Err(error) = backstop_plan::host::mark(&file, &record, &phases) {
+        terminal::warn(&format!("the plan's marks cannot be written: {error}"), None);
+    }
     drop(hold);
     let names: Vec<String> = phases.iter().map(|at| record.phase(*at).plan.shown.line(40)).collect();
-    let next = format!("backstop run {}", record.path.line(400));
+    let next = next_command(&record);
     if args.json {
         let states: Vec<_> = phases
             .iter()
@@ -230,7 +253,9 @@ fn change(context: &Context, args: &cli::PlanChange, skip: bool) -> Result<PathB
         let later: usize = if skip { 0 } else { phases.iter().map(waits).sum() };
         if later > 0 {
             terminal::warn(
-                &format!("{later} finished phases wait for what is done again; they are not"),
+                &format!(
+                    "finished phases that wait for what is done again ({later}) are not done again themselves"
+                ),
                 Some("`backstop plan reset` sets them back, too"),
             );
         }
@@ -240,8 +265,8 @@ fn change(context: &Context, args: &cli::PlanChange, skip: bool) -> Result<PathB
 
 fn retry(context: &Context, args: &cli::PlanRetry, format: Option<LogFormat>) -> Result<u8, CliError> {
     let found = find(context, &args.change.which)?;
-    let resume = found.record.halted.as_ref().map(|(_, resume)| resume.clone());
-    let plan = change(context, &args.change, false)?;
+    let resume = Some(next_command(&found.record));
+    let plan = change(context, &args.change, "retry")?;
     if args.no_run {
         return Ok(DONE);
     }

@@ -23,6 +23,8 @@ pub(super) struct Begun {
     pub(super) notes: Vec<String>,
     /// Nobody else runs this plan until it is dropped.
     pub(super) hold: Hold,
+    /// What was recorded of its beginning.
+    pub(super) opened: Vec<Event>,
 }
 
 /// Begins a run, or goes on with the last one.
@@ -62,6 +64,7 @@ pub(super) fn begin(
     };
     let mut site = ground::look(args, context, settings, found, known.as_ref().map(|(_, _, record)| record))?;
     let mut notes: Vec<String> = aside.into_iter().flatten().collect();
+    let before = known.as_ref().map_or(0, |(_, events, _)| events.len());
     let (run, record) = match known {
         Some((run, events, record)) => {
             resume(args, found, views, &journal, &mut site, (run, events, record), &mut notes)?
@@ -77,7 +80,8 @@ pub(super) fn begin(
     }) {
         terminal::warn(&format!("the views in {} cannot be written: {error}", views.path().display()), None);
     }
-    Ok(Begun { journal: run, record, site, notes, hold })
+    let opened = journal.load(run.id())?.split_off(before);
+    Ok(Begun { journal: run, record, site, notes, hold, opened })
 }
 
 /// The last run of this plan.
@@ -117,7 +121,9 @@ fn new_run(
             profile: Some("phase".to_owned()),
             parent,
         },
-        EventKind::PlanLoaded { plan: Box::new(opening::plan_record(&found.plan, &site.mode())) },
+        EventKind::PlanLoaded {
+            plan: Box::new(opening::plan_record(&found.plan, &site.mode(&super::again(args, &found.path)))),
+        },
     ];
     first.extend(overrides(args));
     let run = journal.begin(header, first)?;
@@ -148,7 +154,7 @@ fn resume(
     if !edits.broken.is_empty() {
         return Err(CliError::StateFiles { errors: edits.broken });
     }
-    let mut new = opening::plan_record(&found.plan, &site.mode());
+    let mut new = opening::plan_record(&found.plan, &site.mode(&super::again(args, &found.path)));
     let mut tip = None;
     if let Site::Worktrees(ground) = site {
         let before: Option<Sha> = record.tip.as_ref().and_then(|tip| tip.parse().ok());
@@ -193,7 +199,7 @@ fn tell_resumed(told: &Resumed, record: &RunRecord, rerun: bool, notes: &mut Vec
     let attempts: u32 = record.phases.values().map(|phase| phase.total).sum();
     let done = record.count(Status::Complete);
     notes.push(format!(
-        "going on with {}: {done} of {} phases are complete, {attempts} attempts so far",
+        "going on with {}: complete are {done} of {}; attempts so far: {attempts}",
         record.run.map(|run| run.to_string()).unwrap_or_default(),
         record.order.len()
     ));

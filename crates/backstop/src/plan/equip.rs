@@ -89,7 +89,14 @@ impl Outfit {
                 None => idle.push(phase.id.shown().to_owned()),
             }
         }
-        if idle.is_empty() { Ok(all) } else { Err(CliError::NoWorker { phases: idle }) }
+        if !idle.is_empty() {
+            return Err(CliError::NoWorker { phases: idle });
+        }
+        let untold = plan.phases.iter().zip(&all).filter(|(phase, equipment)| {
+            matches!(equipment.worker, Worker::Agent { .. }) && phase.section.raw().trim().is_empty()
+        });
+        let untold: Vec<String> = untold.map(|(phase, _)| phase.id.shown().to_owned()).collect();
+        if untold.is_empty() { Ok(all) } else { Err(CliError::NoSection { phases: untold }) }
     }
 
     fn worker(&self, phase: &Phase) -> Result<Option<Worker>, CliError> {

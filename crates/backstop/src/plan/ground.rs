@@ -9,8 +9,9 @@ use crate::error::CliError;
 use backstop_plan::opening::Mode;
 use backstop_plan::record::{RunRecord, Status};
 use backstop_plan::site::{Commit, Ground};
+use backstop_store::RunFilter;
 use backstop_work::git::{Head, Repo, Sha};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where a plan is run.
 pub(super) enum Site {
@@ -30,19 +31,22 @@ pub(super) struct Place {
 
 impl Site {
     /// How the run is run, as it is recorded.
-    pub(super) fn mode(&self) -> Mode {
+    pub(super) fn mode(&self, resume: &str) -> Mode {
+        let resume = resume.to_owned();
         match self {
             Site::Worktrees(ground) => Mode {
                 commit: ground.commit.name().to_owned(),
                 isolation: "worktree".to_owned(),
                 base: Some(ground.base.to_string()),
                 branch: ground.branch.clone(),
+                resume,
             },
             Site::InPlace(place) => Mode {
                 commit: place.commit.name().to_owned(),
                 isolation: "none".to_owned(),
                 base: place.repo.as_ref().and_then(|repo| repo.head().ok()?.sha).map(|sha| sha.to_string()),
                 branch: None,
+                resume,
             },
         }
     }
@@ -71,8 +75,10 @@ pub(super) fn look(
         return Err(CliError::Underway { what: underway.command() });
     }
     if !args.allow_dirty && (isolated || commit != Commit::None) {
-        let plan: Vec<&std::path::Path> = vec![&found.file];
-        let files = repo.dirty(&plan).map_err(CliError::git)?;
+        // The plans that were run here carry marks of ours, which are in no commit of ours.
+        let plans = plans_here(context);
+        let exempt: Vec<&Path> = plans.iter().chain([&found.file]).map(PathBuf::as_path).collect();
+        let files = repo.dirty(&exempt).map_err(CliError::git)?;
         // Phases that ran in the folder itself have changed it, and so has work that was put there at the end: that is what
         // is gone on with.
         let finished = before.is_some_and(|record| record.count(Status::Complete) == found.plan.phases.len());
@@ -95,6 +101,18 @@ pub(super) fn look(
         link: settings.link.clone(),
         copy: settings.copy.clone(),
     })))
+}
+
+/// The files of the plans that were run in this project.
+fn plans_here(context: &Context) -> Vec<PathBuf> {
+    let Ok(Some(journal)) = context.existing_journal() else { return Vec::new() };
+    let filter = RunFilter { surface: Some("run".to_owned()), limit: 1000, ..RunFilter::default() };
+    let runs = journal.runs(&filter).unwrap_or_default();
+    let mut paths: Vec<PathBuf> =
+        runs.iter().filter_map(|run| Some(context.project.join(run.operation.as_ref()?.raw()))).collect();
+    paths.sort();
+    paths.dedup();
+    paths
 }
 
 /// How finished phases are committed: as was typed, else as the run began, else as somebody says.
@@ -126,8 +144,18 @@ fn commit(
     }
     let question = "How are finished phases committed?\n  auto          one commit a phase, on your branch\n  \
                     single        one commit at the end\n  message-only  no commits; commits.sh has one command a phase\n  \
-                    none          no commits\n> ";
-    asks::ask(question).and_then(|answer| Commit::from_name(&answer)).ok_or(CliError::NoCommitMode)
+                    none          no commits\nType one of these: ";
+    for _ in 0..3 {
+        let answer = asks::ask(question).unwrap_or_default();
+        if let Some(commit) = Commit::from_name(&answer) {
+            return Ok(commit);
+        }
+        if answer.is_empty() {
+            break;
+        }
+        crate::terminal::say("type one of the four words\n");
+    }
+    Err(CliError::NoCommitMode)
 }
 
 /// Brings the run's tip and what the user has committed since together. Gives the new tip, where it moves.

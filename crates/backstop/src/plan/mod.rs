@@ -56,8 +56,11 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     let packs = context.config.packs();
     let classifier = classify::classifier_with(&packs, &context.redactor)?;
     let begun = begin::begin(args, &context, &settings, &found, &views)?;
-    let Begun { journal, record, site, notes, hold } = begun;
+    let Begun { journal, record, site, notes, hold, opened } = begun;
     let show = show(args, context.log_format);
+    if let Show::Events(format) = show {
+        watch::print_events(&opened, format);
+    }
     if matches!(show, Show::Live | Show::Lines) {
         for warning in &found.plan.warnings {
             terminal::warn(&format!("{}:{}: {}", found.path, warning.line, warning.text), None);
@@ -91,7 +94,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     let guards = Guards(&context);
     let crew = Crew {
         plan: &found.plan,
-        plan_path: SafeText::new(found.path.clone()),
+        plan_path: SafeText::new(found.file.to_string_lossy()),
         equipment,
         gate_timeout: settings.gate_timeout,
         classifier: &classifier,
@@ -102,6 +105,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
         mark: context::mark(journal.id(), &context::host()),
         now: &context::now,
         shared: &guards,
+        one_at_a_time: jobs == 1,
     };
     let began = Instant::now();
     let mut viewer =

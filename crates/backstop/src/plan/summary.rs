@@ -9,13 +9,14 @@ use crate::context::Context;
 use crate::error::{CliError, DONE};
 use crate::terminal;
 use backstop_core::{End, SafeText};
+use backstop_plan::document::Plan;
 use backstop_plan::host::Ending;
 use backstop_plan::site::{Equipment, Worker};
 use backstop_plan::tell::{Facts, completion, halt};
 use backstop_plan::view::ViewFolder;
 use backstop_report::plan::{
-    DryPhase, DryRun, completion_json, completion_summary, dry_run as dry_text, dry_run_json, halt_json,
-    halt_summary,
+    Ahead, Course, DryPhase, DryRun, completion_json, completion_summary, dry_run as dry_text, dry_run_json,
+    halt_json, halt_summary, remaining,
 };
 use backstop_report::to_json;
 use backstop_work::git::{Repo, tip_ref};
@@ -60,7 +61,8 @@ pub(super) fn tell(
     if args.json {
         return terminal::print(&format!("{}\n", to_json(&json)));
     }
-    if !matches!(show, Show::Events(_)) {
+    let quiet = args.quiet && ending.conclusion.is_some();
+    if !quiet && !matches!(show, Show::Events(_)) {
         let text = context.redactor.redact(&text).into_owned();
         terminal::say(&format!("\n{}\n", text.trim_end()));
     }
@@ -92,6 +94,17 @@ fn kept(context: &Context, ending: &Ending) -> Vec<SafeText> {
     wanted.map(|(name, _)| SafeText::new(name.clone())).collect()
 }
 
+/// About how long it takes, where the plan says something of every phase.
+fn expected(plan: &Plan, levels: &[Vec<usize>], jobs: usize) -> Option<Duration> {
+    let ahead = |at: usize| {
+        let planned = Some(plan.phases[at].estimated?);
+        let level = levels.iter().position(|level| level.contains(&at)).unwrap_or(0);
+        Some(Ahead { level, planned, course: Course::Waiting })
+    };
+    let all: Vec<Ahead> = (0..plan.phases.len()).map(ahead).collect::<Option<_>>()?;
+    remaining(&all, jobs)
+}
+
 /// Shows what would be done.
 pub(super) fn dry_run(
     args: &cli::Run,
@@ -103,6 +116,9 @@ pub(super) fn dry_run(
     again: &str,
 ) -> Result<u8, CliError> {
     let plan = &found.plan;
+    let mode = site.mode(again);
+    let jobs = if mode.isolation == "none" { 1 } else { settings.jobs };
+    let most = if mode.isolation == "none" { ATTEMPTS_MOST - 1 } else { ATTEMPTS_MOST };
     let phase = |at: &usize| {
         let (phase, equipment) = (&plan.phases[*at], &equipment[*at]);
         let by = match &equipment.worker {
@@ -114,14 +130,13 @@ pub(super) fn dry_run(
             id: SafeText::new(phase.id.shown()),
             name: phase.name.clone(),
             by: SafeText::new(by),
-            attempts_most: ATTEMPTS_MOST,
+            attempts_most: most,
             tasks: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
             estimate: phase.estimate.clone(),
             gates: equipment.gates.iter().map(|gate| SafeText::new(gate.name.clone())).collect(),
         }
     };
     let levels = plan.levels();
-    let mode = site.mode();
     let warnings =
         plan.warnings.iter().map(|warning| SafeText::new(format!("line {}: {}", warning.line, warning.text)));
     let overlaps = plan.overlaps().into_iter().map(|(one, other, files)| {
@@ -132,21 +147,27 @@ pub(super) fn dry_run(
         plan: SafeText::new(found.path.clone()),
         order: levels.iter().flatten().map(|at| SafeText::new(plan.phases[*at].id.shown())).collect(),
         levels: levels.iter().map(|level| level.iter().map(phase).collect()).collect(),
-        jobs: u32::try_from(if mode.isolation == "none" { 1 } else { settings.jobs }).unwrap_or(1),
+        jobs: u32::try_from(jobs).unwrap_or(1),
         parallel: SafeText::new(settings.parallel.clone()),
         warnings: warnings.chain(notes.iter().map(|note| SafeText::new(note.clone()))).collect(),
         overlaps: overlaps.collect(),
-        most_attempts: ATTEMPTS_MOST.saturating_mul(u32::try_from(plan.phases.len()).unwrap_or(u32::MAX)),
+        most_attempts: most.saturating_mul(u32::try_from(plan.phases.len()).unwrap_or(u32::MAX)),
         isolation: SafeText::new(mode.isolation),
-        commit: SafeText::new(settings.commit.clone().unwrap_or_else(|| "asked for".to_owned())),
-        expected: plan.phases.iter().map(|phase| phase.estimated).sum::<Option<Duration>>(),
-        run: SafeText::new(again),
+        commit: SafeText::new(match (&settings.commit, site) {
+            (Some(commit), _) => commit.clone(),
+            (None, Site::InPlace(place)) if place.repo.is_none() => "none".to_owned(),
+            (None, _) => "not said yet".to_owned(),
+        }),
+        expected: expected(plan, &levels, jobs),
+        run: SafeText::new(match (&settings.commit, site) {
+            (None, Site::Worktrees(_)) => format!("{again} --commit auto"),
+            _ => again.to_owned(),
+        }),
     };
     if args.json {
         terminal::print(&format!("{}\n", to_json(&dry_run_json(&given))))?;
     } else {
-        let (width, _) = terminal::size();
-        terminal::print(&dry_text(&given, width, terminal::stdout_style()))?;
+        terminal::print(&dry_text(&given, terminal::stdout_width(), terminal::stdout_style()))?;
     }
     Ok(DONE)
 }

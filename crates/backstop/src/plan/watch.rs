@@ -129,6 +129,19 @@ impl<'v> Viewer<'v> {
     }
 }
 
+/// Prints events in one of the formats of the log.
+pub(super) fn print_events(events: &[Event], format: LogFormat) {
+    for event in events {
+        let line = match format {
+            LogFormat::Emit => backstop_report::event_emit(event),
+            _ => Some(backstop_report::to_json(event)),
+        };
+        if let Some(line) = line {
+            let _ = terminal::print(&format!("{line}\n"));
+        }
+    }
+}
+
 impl Watch for Viewer<'_> {
     fn interval(&self) -> Option<Duration> {
         (self.show == Show::Live).then_some(DRAW_EVERY)
@@ -143,17 +156,7 @@ impl Watch for Viewer<'_> {
         match self.show {
             Show::Quiet => {}
             Show::Live => self.draw(record, schedule, true),
-            Show::Events(format) => {
-                for event in events {
-                    let line = match format {
-                        LogFormat::Emit => backstop_report::event_emit(event),
-                        _ => Some(backstop_report::to_json(event)),
-                    };
-                    if let Some(line) = line {
-                        let _ = terminal::print(&format!("{line}\n"));
-                    }
-                }
-            }
+            Show::Events(format) => print_events(events, format),
             Show::Lines => {
                 for event in events {
                     let Some(change) = change(event, record, schedule) else { continue };
