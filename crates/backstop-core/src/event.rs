@@ -395,6 +395,16 @@ pub struct PlanRecord {
     /// The command that goes on.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub resume: String,
+    /// How many attempts a phase has for its own mistakes.
+    #[serde(default = "two")]
+    pub max_attempts: u32,
+    /// Paths that differed from the last commit before anything was done, where phases run in the folder itself.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub before: Vec<SafeText>,
+}
+
+fn two() -> u32 {
+    2
 }
 
 /// A phase as it was when its plan was read.

@@ -31,6 +31,7 @@ mod hint;
 mod id;
 mod machine;
 pub mod nearest;
+pub mod order;
 mod policy;
 mod profiles;
 mod reason;

@@ -20,6 +20,10 @@ pub struct Mode {
     pub branch: Option<String>,
     /// The command that goes on.
     pub resume: String,
+    /// How many attempts a phase has for its own mistakes.
+    pub max_attempts: u32,
+    /// Paths that differed from the last commit before anything was done, where phases run in the folder itself.
+    pub before: Vec<SafeText>,
 }
 
 /// The plan as it is recorded.
@@ -41,6 +45,8 @@ pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
         base: mode.base.clone(),
         branch: mode.branch.clone(),
         resume: mode.resume.clone(),
+        max_attempts: mode.max_attempts,
+        before: mode.before.clone(),
     }
 }
 
@@ -89,7 +95,10 @@ pub fn resume(
     let mut told = Resumed::default();
     for (id, phase) in record.phases.iter().filter(|(_, phase)| phase.status == Status::Running) {
         if phase.is_delivered() {
-            told.handed_in.push(phase.plan.shown.clone());
+            // One that is no longer in the plan stays on its ref.
+            if new.phases.iter().any(|kept| kept.id == *id) {
+                told.handed_in.push(phase.plan.shown.clone());
+            }
             continue;
         }
         told.cut_off.push(phase.plan.shown.clone());

@@ -97,8 +97,10 @@ pub struct PhaseProgress {
     pub ended_at: Option<Timestamp>,
     /// How long its attempts took together.
     pub worked_ms: u64,
-    /// How many tasks were done by its last attempt.
-    pub tasks_done: usize,
+    /// The numbers of the tasks that were done by its last attempt.
+    pub tasks_done: Vec<u32>,
+    /// The end of what its last failed attempt wrote.
+    pub output: Option<SafeText>,
     /// What its last successful attempt handed in.
     pub delivery: Option<Delivery>,
     /// The tip that its work was about to go onto, while that is not known to have happened.
@@ -113,6 +115,8 @@ pub struct PhaseProgress {
     pub finished_hash: Option<String>,
     /// Whether it is no longer in the plan.
     pub gone: bool,
+    /// Whether nobody knows how its last attempt ended, and nobody has said anything about it since.
+    pub lost: bool,
 }
 
 impl PhaseProgress {
@@ -236,10 +240,11 @@ impl RunRecord {
         self.ended = None;
         for phase in self.phases.values_mut().filter(|phase| phase.status != Status::Complete) {
             // Work that was handed in and not integrated is not done again.
-            if !phase.is_delivered() {
+            let delivered = phase.is_delivered();
+            if !delivered {
                 phase.status = Status::Pending;
             }
-            phase.attempt = 0;
+            phase.attempt = u32::from(delivered);
             phase.conflicts = 0;
             phase.ended_at = None;
         }
@@ -262,15 +267,21 @@ impl RunRecord {
                 phase.integrating = None;
                 phase.gates.clear();
                 phase.skipped = false;
+                phase.lost = false;
             }
-            EventKind::AttemptFinished { success, duration_ms, delivery, .. } => {
+            EventKind::AttemptFinished { success, duration_ms, delivery, output, .. } => {
                 phase.worked_ms += duration_ms;
-                phase.tasks_done = delivery.as_ref().map_or(0, |delivery| delivery.tasks_done.len());
+                phase.tasks_done =
+                    delivery.as_ref().map(|delivery| delivery.tasks_done.clone()).unwrap_or_default();
+                phase.output.clone_from(output);
                 if *success {
                     phase.delivery = Some(delivery.as_deref().cloned().unwrap_or_default());
                 }
             }
-            EventKind::AttemptLost { .. } => phase.status = Status::Pending,
+            EventKind::AttemptLost { .. } => {
+                phase.status = Status::Pending;
+                phase.lost = true;
+            }
             EventKind::ErrorClassified { attempt, fault, .. } => {
                 let (since, total) = (phase.attempt, *attempt);
                 phase.errors.push(AttemptError { attempt: since, total, fault: fault.clone() });
@@ -304,6 +315,7 @@ impl RunRecord {
                 phase.commits.push((sha.clone(), subject.clone().unwrap_or_default()));
             }
             EventKind::StateEntered { state, .. } => {
+                phase.lost = false;
                 phase.skipped = state == SKIPPED;
                 let status = if phase.skipped { Some(Status::Complete) } else { Status::from_name(state) };
                 phase.status = status.unwrap_or(phase.status);
@@ -314,6 +326,9 @@ impl RunRecord {
                     phase.delivery = None;
                     phase.integrating = None;
                     phase.attempt = 0;
+                    // Somebody wants it done anew: what failed once is no longer to be told.
+                    phase.errors.clear();
+                    phase.output = None;
                 }
             }
             _ => {}

@@ -46,6 +46,8 @@ fn plan() -> PlanRecord {
         base: Some("abc".into()),
         branch: Some("refs/heads/main".into()),
         resume: String::new(),
+        max_attempts: 2,
+        before: Vec::new(),
     }
 }
 

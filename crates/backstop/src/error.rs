@@ -125,6 +125,10 @@ pub(crate) enum CliError {
     NoCommitMode,
     #[error("this run began with --commit {began}, not with --commit {given}")]
     OtherCommit { began: &'static str, given: &'static str },
+    #[error("phase {} was cut off, nobody knows how far it got, and the plan says that it must not be repeated", phases.join(", "))]
+    MayHaveHappened { phases: Vec<String> },
+    #[error("this run began with --isolation {began}, and where finished work lies depends on it")]
+    OtherIsolation { began: &'static str },
     #[error("--commit {given} needs a git repository, and here is none")]
     NoGitForCommit { given: &'static str },
     #[error(
@@ -201,6 +205,7 @@ impl CliError {
             | CliError::Diverged { .. }
             | CliError::AgentMissing { .. }
             | CliError::NotConfirmed
+            | CliError::MayHaveHappened { .. }
             | CliError::Batch { .. } => FAILED,
             CliError::Plan { .. }
             | CliError::PlanIsFolder { .. }
@@ -217,6 +222,7 @@ impl CliError {
             | CliError::NoCommitMode
             | CliError::OtherCommit { .. }
             | CliError::NoGitForCommit { .. }
+            | CliError::OtherIsolation { .. }
             | CliError::NothingToResume { .. }
             | CliError::NoPlanRuns
             | CliError::WhichPlan { .. }
@@ -386,6 +392,16 @@ impl CliError {
             }
             CliError::OtherCommit { began, .. } => {
                 format!("go on with --commit {began}, or begin anew with --fresh")
+            }
+            CliError::OtherIsolation { began } => {
+                format!("go on with --isolation {began}, or begin anew with --fresh")
+            }
+            CliError::MayHaveHappened { phases } => {
+                let first = phases.first().map_or("1", String::as_str);
+                return vec![
+                    format!("look whether it has happened; if so: `backstop plan skip {first} --why done`"),
+                    format!("if not: `backstop plan retry {first} --why again`"),
+                ];
             }
             CliError::NoGitForCommit { .. } => "say --commit none, or `git init` first".to_owned(),
             CliError::Diverged { tip, .. } => {

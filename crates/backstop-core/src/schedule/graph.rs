@@ -1,5 +1,7 @@
 //! Nodes, and what each waits for. Checked: there is no cycle in it.
 
+use crate::order;
+
 /// Nodes by number, and what each waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Graph {
@@ -36,10 +38,9 @@ impl Graph {
                 dependents.get_mut(other).ok_or(GraphError::Unknown { node, other })?.push(node);
             }
         }
-        let graph = Self { depends_on, dependents, beside: vec![Vec::new(); count] };
-        match graph.cycle() {
+        match order::cycle(&depends_on) {
             Some(cycle) => Err(GraphError::Cycle(cycle)),
-            None => Ok(graph),
+            None => Ok(Self { depends_on, dependents, beside: vec![Vec::new(); count] }),
         }
     }
 
@@ -99,75 +100,7 @@ impl Graph {
 
     /// The nodes by the length of the longest way to them: what could begin together if nothing else held it up.
     pub fn levels(&self) -> Vec<Vec<usize>> {
-        let mut level = vec![0; self.len()];
-        let mut levels: Vec<Vec<usize>> = Vec::new();
-        for node in self.order() {
-            level[node] = self.depends_on[node].iter().map(|dep| level[*dep] + 1).max().unwrap_or(0);
-            while levels.len() <= level[node] {
-                levels.push(Vec::new());
-            }
-            levels[level[node]].push(node);
-        }
-        for nodes in &mut levels {
-            nodes.sort_unstable();
-        }
-        levels
-    }
-
-    /// An order in which every node comes after what it waits for; nodes in a cycle are left out.
-    fn order(&self) -> Vec<usize> {
-        let mut waits: Vec<usize> = self.depends_on.iter().map(Vec::len).collect();
-        let mut order: Vec<usize> = (0..self.len()).filter(|node| waits[*node] == 0).collect();
-        let mut at = 0;
-        while at < order.len() {
-            for &next in &self.dependents[order[at]] {
-                waits[next] -= 1;
-                if waits[next] == 0 {
-                    order.push(next);
-                }
-            }
-            at += 1;
-        }
-        order
-    }
-
-    /// The shortest cycle through the first node that is in one.
-    fn cycle(&self) -> Option<Vec<usize>> {
-        let order = self.order();
-        if order.len() == self.len() {
-            return None;
-        }
-        let mut sorted = vec![false; self.len()];
-        order.iter().for_each(|node| sorted[*node] = true);
-        // What is left is in a cycle or waits for one: from a node of a cycle, its own number is met again.
-        (0..self.len()).filter(|node| !sorted[*node]).find_map(|start| self.way_back(start))
-    }
-
-    fn way_back(&self, start: usize) -> Option<Vec<usize>> {
-        let mut from: Vec<Option<usize>> = vec![None; self.len()];
-        let mut open = std::collections::VecDeque::from([start]);
-        while let Some(at) = open.pop_front() {
-            for &next in &self.depends_on[at] {
-                if next == start {
-                    let mut way = vec![start, at];
-                    let mut back = at;
-                    while let Some(before) = from[back].filter(|_| back != start) {
-                        way.push(before);
-                        back = before;
-                    }
-                    if at == start {
-                        return Some(vec![start, start]);
-                    }
-                    way.reverse();
-                    return Some(way);
-                }
-                if from[next].is_none() {
-                    from[next] = Some(at);
-                    open.push_back(next);
-                }
-            }
-        }
-        None
+        order::levels(&self.depends_on)
     }
 }
 

@@ -90,8 +90,6 @@ pub enum Command<'c> {
     Failed(usize, &'c Failure<'c>),
     /// The work of this node does not go together with what came in meanwhile.
     Conflicted(usize),
-    /// The run must not go on, whatever the policy says: this node's trouble is everybody's.
-    Halt(usize),
     /// The attempt of this node was stopped by us, since everything ends: it says nothing about the node.
     Dropped(usize),
     /// Somebody asks for the end: nothing begins any more.
@@ -186,6 +184,7 @@ pub struct Schedule {
     running: Vec<usize>,
     failed: Vec<usize>,
     stopping: bool,
+    disabled: bool,
     over: bool,
 }
 
@@ -215,12 +214,14 @@ impl Schedule {
             running: Vec::new(),
             failed: Vec::new(),
             stopping: false,
+            disabled: false,
             over: false,
         }
     }
 
     /// With every recovery turned off.
     pub fn disabled(mut self, disabled: bool) -> Self {
+        self.disabled = disabled;
         for node in &mut self.nodes {
             node.machine = node.machine.clone().disabled(disabled);
         }
@@ -279,13 +280,12 @@ impl Schedule {
             Command::Succeeded(node) if self.is_running(*node) => vec![Happening::Completed { node: *node }],
             Command::Failed(node, failure) if self.is_running(*node) => self.failed(*node, failure, now),
             Command::Conflicted(node) if self.is_running(*node) => {
-                if self.nodes[*node].conflicts < CONFLICTS_MAX {
+                if self.nodes[*node].conflicts < CONFLICTS_MAX && !self.disabled {
                     vec![Happening::Again { node: *node }]
                 } else {
                     self.give_up(*node)
                 }
             }
-            Command::Halt(node) if self.is_running(*node) => self.give_up(*node),
             Command::Dropped(node) if self.is_running(*node) && self.is_stopping() => {
                 vec![Happening::Dropped { node: *node }]
             }

@@ -26,8 +26,8 @@
 //!
 //! From text to plan: `source` is the checked text and its lines, `block` says what each line is, `inline` looks through
 //! markup, `cells` and `table` find the overview table, `heading` and `section` find the sections, `outline` is all of that
-//! together and what an edit works on. `reference`, `estimate`, `status` and `settings` say what cells and blocks mean; `graph`
-//! and `files` say how phases lie to each other; `read` makes the plan.
+//! together and what an edit works on. `reference`, `estimate`, `status` and `settings` say what cells and blocks mean;
+//! `files` says which phases touch the same; `read` makes the plan.
 
 mod block;
 mod cells;
@@ -35,7 +35,6 @@ mod edit;
 mod error;
 mod estimate;
 mod files;
-mod graph;
 mod hash;
 mod heading;
 mod id;

@@ -1,11 +1,12 @@
 //! What a plan says: its phases and their tasks.
 
+use super::files;
 use super::id::PhaseId;
 use super::settings::Settings;
 use super::status::Status;
 use super::warning::Warning;
-use super::{files, graph};
 use backstop_core::SafeText;
+use backstop_core::order as graph;
 use std::time::Duration;
 
 /// A plan.

@@ -9,8 +9,9 @@ use super::section::Owner;
 use super::settings::Settings;
 use super::table::{Column, in_row};
 use super::warning::{Warnings, quoted};
-use super::{estimate, graph, hash, settings_block, status};
+use super::{estimate, hash, settings_block, status};
 use backstop_core::SafeText;
+use backstop_core::order as graph;
 use std::ops::Range;
 
 /// Reads a plan.

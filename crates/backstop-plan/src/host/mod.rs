@@ -13,14 +13,15 @@ mod workshop;
 pub(crate) use told::message;
 pub use told::{Ending, HostError, Watch};
 pub use upkeep::{PlanFile, mark};
-pub use workshop::{AttemptJob, Checked, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
+pub use workshop::{AttemptJob, CONFLICT, Checked, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 
 use crate::document::Plan;
 use crate::record::{RunRecord, Status};
 use crate::site::Conclusion;
 use crate::view::ViewFolder;
 use backstop_core::{
-    Command, Dispatch, End, Event, EventKind, Failure, Fault, Happening, Outcome, Reason, SafeText, Schedule,
+    Action, Command, Decision, Dispatch, End, Event, EventKind, Failure, Fault, Happening, Outcome, Reason,
+    SafeText, Schedule,
 };
 use backstop_exec::Stop;
 use backstop_store::RunJournal;
@@ -62,6 +63,8 @@ pub struct Parts<'h> {
     pub clock: &'h (dyn Fn() -> Duration + Sync),
     /// A random number from 0 up to 1.
     pub random: &'h (dyn Fn() -> f64 + Sync),
+    /// What was recorded of this start, for the log.
+    pub opened: Vec<Event>,
 }
 
 /// What somebody asks of a running host.
@@ -92,8 +95,6 @@ pub struct Host<'h> {
     /// Work that was handed in and waits for its turn.
     handed_in: VecDeque<usize>,
     integrating: Option<usize>,
-    /// What the next attempt of a phase is told about a conflict.
-    conflicts: BTreeMap<usize, SafeText>,
     /// Kinds that are recorded next, all together.
     pending: Vec<EventKind>,
     /// Attempts and integrations that begin once that is recorded.
@@ -108,6 +109,8 @@ pub struct Host<'h> {
     ended: Option<End>,
     /// The reason of the failure that halted it.
     halt_reason: Option<Reason>,
+    /// What each phase failed of last.
+    reasons: BTreeMap<usize, Reason>,
     conclusion: Option<Conclusion>,
     unconcluded: Option<Box<Fault>>,
 }
@@ -123,7 +126,6 @@ impl<'h> Host<'h> {
             running: BTreeMap::new(),
             handed_in: VecDeque::new(),
             integrating: None,
-            conflicts: BTreeMap::new(),
             pending: Vec::new(),
             to_start: Vec::new(),
             to_integrate: None,
@@ -134,6 +136,7 @@ impl<'h> Host<'h> {
             halting_since: None,
             ended: None,
             halt_reason: None,
+            reasons: BTreeMap::new(),
             conclusion: None,
             unconcluded: None,
         }
@@ -178,6 +181,10 @@ impl<'h> Host<'h> {
     where
         'h: 's,
     {
+        let opened: String =
+            self.parts.opened.iter().filter_map(|event| told::log_line(event, &self.parts.record)).collect();
+        let logged = self.parts.views.log(&opened);
+        self.views_written(logged);
         self.pick_up();
         // Marks that a killed Backstop did not get to.
         for at in 0..self.parts.record.order.len() {
@@ -185,6 +192,8 @@ impl<'h> Host<'h> {
         }
         self.command(&Command::Look);
         loop {
+            // What came in is recorded before the next is put onto it.
+            self.commit()?;
             self.next_integration();
             self.commit()?;
             if let Some(end) = self.ended.clone().filter(|_| self.running.is_empty()) {
@@ -287,8 +296,9 @@ impl<'h> Host<'h> {
                 }
                 Happening::Completed { node } => self.enter(node, Status::Complete, None),
                 Happening::Decided { node, verdict, .. } => {
-                    if verdict.reclassified.is_some() {
-                        self.halt_reason = verdict.reclassified;
+                    if let Some(reason) = verdict.reclassified {
+                        self.halt_reason = Some(reason);
+                        self.reasons.insert(node, reason);
                     }
                     let attempt = self.running.remove(&node).map_or(0, |running| running.attempt);
                     let operation = Some(self.id(node));
@@ -304,7 +314,7 @@ impl<'h> Host<'h> {
                 }
                 Happening::GaveUp { node } => {
                     self.running.remove(&node);
-                    let reason = self.halt_reason.map(|reason| reason.code().to_owned());
+                    let reason = self.reasons.get(&node).map(|reason| reason.code().to_owned());
                     self.enter(node, Status::Failed, reason);
                 }
                 Happening::Blocked { node, .. } => self.enter(node, Status::Blocked, None),
@@ -388,6 +398,15 @@ impl<'h> Host<'h> {
                 delivery: Some(Box::new(delivery)),
             }],
         );
+        if self.parts.record.phase(node).attempt > 1 {
+            let recovered = EventKind::RecoveryAttempted {
+                operation: Some(self.id(node)),
+                strategy: "retry".to_owned(),
+                success: fault.is_none(),
+                attempt,
+            };
+            self.push(node, [recovered]);
+        }
         match fault {
             Some(fault) => self.failed(node, attempt, &fault, dispatch, worker_lost),
             None if self.parts.workshop.integrates() => self.handed_in.push_back(node),
@@ -398,6 +417,7 @@ impl<'h> Host<'h> {
     fn failed(&mut self, node: usize, attempt: u32, fault: &Fault, dispatch: Dispatch, worker_lost: bool) {
         let operation = self.id(node);
         self.push(node, [EventKind::ErrorClassified { operation, attempt, fault: Box::new(fault.clone()) }]);
+        self.reasons.insert(node, fault.reason);
         if self.halt_reason.is_none() || !self.parts.schedule.is_stopping() {
             self.halt_reason = Some(fault.reason);
         }
@@ -428,7 +448,8 @@ impl<'h> Host<'h> {
 
     fn integrated(&mut self, node: usize, integrated: Integrated) {
         self.integrating = None;
-        let Some(attempt) = self.running.get(&node).map(|running| running.attempt) else { return };
+        let Some(running) = self.running.get(&node) else { return };
+        let (attempt, stopped) = (running.attempt, running.stopped);
         let operation = self.id(node);
         match integrated {
             Integrated::Done { tip, commit } => {
@@ -442,19 +463,41 @@ impl<'h> Host<'h> {
                 self.push(node, finished.into_iter().chain(made));
                 self.command(&Command::Succeeded(node));
             }
-            Integrated::Conflicted { files, fault, hunks } => {
+            Integrated::Conflicted { files, fault } => {
                 let classified = EventKind::ErrorClassified {
                     operation: operation.clone(),
                     attempt,
                     fault: fault.clone(),
                 };
                 self.halt_reason = Some(fault.reason);
-                self.push(node, [classified, EventKind::IntegrationConflicted { operation, files, attempt }]);
-                self.conflicts.insert(node, hunks);
+                self.reasons.insert(node, fault.reason);
+                let conflicted =
+                    EventKind::IntegrationConflicted { operation: operation.clone(), files, attempt };
+                let decided = EventKind::DecisionMade {
+                    operation: Some(operation),
+                    attempt,
+                    decision: self.about_conflict(node, attempt),
+                    reclassified: None,
+                };
+                self.push(node, [classified, conflicted, decided]);
                 self.command(&Command::Conflicted(node));
             }
+            // It was we who ended it: its work stays handed in.
+            Integrated::Failed(_) if stopped => self.command(&Command::Dropped(node)),
             Integrated::Failed(fault) => self.failed(node, attempt, &fault, Dispatch::Answered, false),
         }
+    }
+
+    /// What the scheduler is about to say of a conflict, in words.
+    fn about_conflict(&self, node: usize, attempt: u32) -> Decision {
+        let again = self.parts.schedule.decide(&Command::Conflicted(node), self.now());
+        if again.iter().any(|happening| matches!(happening, Happening::Again { .. })) {
+            let action = Action::Retry { after: Duration::ZERO, attempt: attempt + 1, of: attempt + 1 };
+            let why = "work that does not go together is done once more, on top of what came in meanwhile";
+            return Decision { action, why: why.to_owned() };
+        }
+        let why = "it did not go together a second time, or recovery is turned off";
+        Decision { action: Action::Halt, why: why.to_owned() }
     }
 
     /// Records what is pending: all of it, or the run is over.
@@ -533,8 +576,8 @@ impl<'h> Host<'h> {
                 of,
                 tip: self.parts.record.tip.clone(),
                 previous: phase.last_error().map(|error| error.fault.clone()),
-                tasks_done: phase.tasks_done,
-                conflict: self.conflicts.remove(&node),
+                tasks_done: phase.tasks_done.clone(),
+                output: phase.output.clone(),
                 beside,
                 stop: running.stop.clone(),
             };

@@ -3,7 +3,6 @@
 use super::{Ask, Note};
 use crate::record::{RunRecord, Status};
 use crate::site::Conclusion;
-use crate::view::MAX_ATTEMPTS;
 use backstop_core::{Action, End, Event, EventKind, Fault, Reason, SafeText, Schedule};
 use backstop_report::plan::{LogEvent, log_line as line};
 use backstop_store::StoreError;
@@ -78,14 +77,20 @@ pub(super) fn log_line(event: &Event, record: &RunRecord) -> Option<String> {
         EventKind::RunResumed {} => {
             LogEvent::Resume { run: event.run, done: record.count(Status::Complete) as u64 }
         }
-        EventKind::AttemptStarted { operation, attempt } => LogEvent::PhaseStart {
+        EventKind::AttemptStarted { operation, .. } => {
+            let attempt = of(operation)?.attempt;
+            let of = record.plan.max_attempts.max(attempt);
+            LogEvent::PhaseStart { phase: operation.clone(), attempt, of }
+        }
+        EventKind::AttemptLost { operation, why, .. } => LogEvent::PhaseFail {
             phase: operation.clone(),
-            attempt: *attempt,
-            of: (*attempt).max(MAX_ATTEMPTS),
+            attempt: of(operation)?.attempt,
+            reason: Reason::Interrupted,
+            message: why.clone(),
         },
-        EventKind::ErrorClassified { operation, attempt, fault } => LogEvent::PhaseFail {
+        EventKind::ErrorClassified { operation, fault, .. } => LogEvent::PhaseFail {
             phase: operation.clone(),
-            attempt: *attempt,
+            attempt: of(operation)?.attempt,
             reason: fault.reason,
             message: message(fault),
         },

@@ -50,11 +50,12 @@ impl Upkeep {
     /// Writes what has changed. Whatever somebody else wrote into the file meanwhile stays.
     pub(super) fn write(&mut self) -> Result<(), String> {
         self.since = None;
-        let edits: Vec<Edit> = std::mem::take(&mut self.edits).into_values().flatten().collect();
+        let edits: Vec<Edit> = self.edits.values().flatten().cloned().collect();
         if edits.is_empty() {
             return Ok(());
         }
-        write(&self.file.path, &edits)
+        // What cannot be written now is written with the next change, or at the end.
+        write(&self.file.path, &edits).inspect(|()| self.edits.clear())
     }
 }
 

@@ -24,10 +24,10 @@ pub struct AttemptJob {
     pub tip: Option<String>,
     /// What failed before, where something did.
     pub previous: Option<Box<Fault>>,
-    /// How many tasks were done then.
-    pub tasks_done: usize,
-    /// What its work did not go together with.
-    pub conflict: Option<SafeText>,
+    /// The end of what it wrote then.
+    pub output: Option<SafeText>,
+    /// The numbers of the tasks that were done then.
+    pub tasks_done: Vec<u32>,
     /// Those that run at the same time.
     pub beside: Vec<usize>,
     /// How it is asked to end.
@@ -102,14 +102,15 @@ pub enum Integrated {
     Conflicted {
         /// The files.
         files: Vec<String>,
-        /// What it is.
+        /// What it is; its evidence [`CONFLICT`] is what the next attempt is told.
         fault: Box<Fault>,
-        /// What the next attempt is told.
-        hunks: SafeText,
     },
     /// It cannot be put in: a hook refuses it, git has trouble.
     Failed(Box<Fault>),
 }
+
+/// The evidence of a conflict: the lines that do not go together.
+pub const CONFLICT: &str = "git.conflict";
 
 /// What a gate said.
 #[derive(Debug, Clone)]

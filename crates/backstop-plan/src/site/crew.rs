@@ -2,7 +2,7 @@
 
 use super::log::AttemptLog;
 use crate::document::{Phase, Plan};
-use crate::host::{AttemptJob, Checked, Note, Tell, message};
+use crate::host::{AttemptJob, CONFLICT, Checked, Note, Tell, message};
 use crate::view::ViewFolder;
 use backstop_classify::Classifier;
 use backstop_core::{Delivery, Dispatch, Fault, Reason, Redactor, SafeText, Timestamp};
@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// How much of the end of an attempt's output is recorded.
 const OUTPUT_BYTES_MAX: usize = 2 << 10;
+/// How long the first line of a commit may be that nobody wrote.
+const SUBJECT_CHARS_MAX: usize = 150;
 /// How much of a failure's details the next attempt is told.
 const DETAILS_CHARS_MAX: usize = 4000;
 
@@ -266,8 +268,17 @@ impl Crew<'_> {
                 Err(found) => Some(Box::new(found)),
             };
         }
-        if fault.is_none() && is_agent && !phase.tasks.is_empty() && (bench.changed)() == Some(false) {
+        if fault.is_none() && is_agent && (bench.changed)() == Some(false) {
             fault = Some(Box::new(did_nothing()));
+        }
+        if let Some(fault) = fault.as_mut().filter(|fault| fault.cause.is_none()) {
+            fault.cause = Some(SafeText::new(match ending(&attempted.tail) {
+                Some(output) => output.raw().lines().last().unwrap_or_default().to_owned(),
+                None => match (attempted.exit, &attempted.signal) {
+                    (_, Some(signal)) => format!("it was ended by {signal} and said nothing"),
+                    (exit, None) => format!("it exited with {} and said nothing", exit.unwrap_or(-1)),
+                },
+            }));
         }
         let taken = |name: &str| matches!(name, "SIGKILL" | "SIGTERM" | "SIGHUP" | "SIGINT");
         let worker_lost = fault.is_some()
@@ -344,7 +355,11 @@ impl Crew<'_> {
         let fault = job.previous.as_deref()?;
         let phase = self.phase(job.node);
         let gate = self.equipment[job.node].gates.iter().find(|gate| fits(gate, fault.reason));
-        let remaining = phase.tasks.iter().skip(job.tasks_done).map(|task| task.text.clone()).collect();
+        let is_open = |(n, _): &(usize, &crate::document::Task)| {
+            !job.tasks_done.iter().any(|done| *done as usize == n + 1)
+        };
+        let remaining =
+            phase.tasks.iter().enumerate().filter(is_open).map(|(_, task)| task.text.clone()).collect();
         let guided = GuidanceContext {
             check: gate.map(|gate| SafeText::new(gate.check.shown())),
             fix: gate.and_then(|gate| gate.fix.as_ref()).map(|fix| SafeText::new(fix.shown())),
@@ -362,8 +377,8 @@ impl Crew<'_> {
         Some(RetryContext {
             previous_error_type: fault.reason.code().to_owned(),
             previous_error_message: message(fault),
-            previous_error_details: details(fault),
-            tasks_completed: u32::try_from(job.tasks_done).unwrap_or(u32::MAX),
+            previous_error_details: details(fault, job.output.as_ref()),
+            tasks_completed: u32::try_from(job.tasks_done.len()).unwrap_or(u32::MAX),
             tasks_total: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
             retry_guidance: guidance,
         })
@@ -393,7 +408,7 @@ impl Crew<'_> {
             attempt: job.chance,
             of: job.of,
             retry,
-            conflict: job.conflict.clone(),
+            conflict: conflict(job),
             result_file: SafeText::new(result_file(scratch).to_string_lossy()),
         }
     }
@@ -401,10 +416,22 @@ impl Crew<'_> {
     /// What a phase's commit says where nobody said anything.
     pub(super) fn message(&self, node: usize, delivery: &Delivery) -> String {
         match &delivery.message {
-            Some(message) if !message.raw().trim().is_empty() => message.raw().trim().to_owned(),
-            _ => format!("Phase {}: {}", self.phase(node).id.shown(), self.phase(node).name.raw().trim()),
+            // A terminal shows commits: nothing that it would act on goes into one.
+            Some(message) if !message.raw().trim().is_empty() => {
+                SafeText::new(message.raw().trim()).terminal()
+            }
+            _ => {
+                let phase = self.phase(node);
+                format!("Phase {}: {}", phase.id.shown(), phase.name.line(SUBJECT_CHARS_MAX))
+            }
         }
     }
+}
+
+/// What the work of the last attempt did not go together with.
+pub(super) fn conflict(job: &AttemptJob) -> Option<SafeText> {
+    let evidence = &job.previous.as_ref()?.evidence;
+    evidence.iter().find(|evidence| evidence.rule == CONFLICT).map(|evidence| evidence.text.clone())
 }
 
 /// The numbers of the tasks that were done, counted from 1.
@@ -447,7 +474,7 @@ fn fits(gate: &Gate, reason: Reason) -> bool {
 }
 
 /// What was found out about a failure, beyond its one line.
-fn details(fault: &Fault) -> SafeText {
+fn details(fault: &Fault, output: Option<&SafeText>) -> SafeText {
     let mut lines = Vec::new();
     let mut list = |label: &str, names: &[SafeText]| {
         if !names.is_empty() {
@@ -459,7 +486,13 @@ fn details(fault: &Fault) -> SafeText {
     list("files", &fault.facts.files);
     list("rules", &fault.facts.rules);
     for evidence in fault.evidence.iter().take(5) {
-        lines.push(format!("{}: {}", evidence.rule, evidence.text.line(400)));
+        match evidence.rule == CONFLICT {
+            true => lines.push(evidence.text.raw().to_owned()),
+            false => lines.push(format!("{}: {}", evidence.rule, evidence.text.line(400))),
+        }
+    }
+    if let Some(output) = output {
+        lines.push(format!("the end of its output:\n{}", output.raw()));
     }
     let text = lines.join("\n");
     SafeText::new(text.chars().take(DETAILS_CHARS_MAX).collect::<String>())

@@ -3,9 +3,9 @@
 use super::crew::{Bench, Crew, Performed};
 use super::landing::{Conclusion, single_message, write_script};
 use super::worktree::{Commit, commit_fault, git_fault, now};
-use crate::host::{AttemptJob, Integrated, IntegrationJob, Tell, Worked, Workshop};
+use crate::host::{AttemptJob, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 use crate::record::RunRecord;
-use backstop_core::{Fault, SafeText};
+use backstop_core::{Fault, Reason, SafeText};
 use backstop_report::plan::WorkAt;
 use backstop_work::git::{CommitTrouble, GitError, Repo, ScriptEntry};
 use sha2::{Digest, Sha256};
@@ -29,6 +29,8 @@ pub struct InPlace<'p> {
     pub commit: Commit,
     /// Paths that belong to no phase.
     pub exclude: Vec<PathBuf>,
+    /// Paths that differed from the last commit before the run began: the user's.
+    pub before: Vec<SafeText>,
 }
 
 /// What differs from the last commit, and how each path looks; nothing for one that is gone.
@@ -44,17 +46,49 @@ impl InPlace<'_> {
 
     fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Performed, Fault> {
         let before = self.changes().map_err(|error| git_fault(&error))?;
+        let head = self.head();
         let changed = || {
             let now = self.changes().ok()?;
-            before.as_ref().zip(now).map(|(before, now)| *before != now)
+            before.as_ref().zip(now).map(|(before, now)| *before != now || head != self.head())
         };
         let bench = Bench { folder: &self.folder, slot: 1, previous: None, changed: &changed };
         let mut performed = self.crew.perform(job, &bench, tell);
         if let (Some(before), Some(after)) = (&before, self.changes().map_err(|error| git_fault(&error))?) {
-            let own = differing(before, &after);
+            let mut own = differing(before, &after);
+            if self.commit == Commit::Auto {
+                // What an attempt left that was cut off or failed is this phase's, too.
+                let users =
+                    |path: &OsString| self.before.iter().any(|known| known.raw() == path.to_string_lossy());
+                own.extend(after.keys().filter(|path| !users(path)).cloned());
+                own.sort();
+                own.dedup();
+            }
+            if let Some(odd) =
+                own.iter().find(|path| path.to_str().is_none()).filter(|_| self.commit != Commit::None)
+            {
+                let mut fault = Fault::new(Reason::VcsError);
+                let name = odd.to_string_lossy();
+                fault.cause = Some(SafeText::new(format!(
+                    "the name of a file is not UTF-8, and cannot be recorded: {name}"
+                )));
+                fault.suggested_action =
+                    "run it in worktrees, without --isolation none, or rename the file".into();
+                performed.fault.get_or_insert_with(|| Box::new(fault));
+            }
             performed.delivery.paths = own.iter().map(|path| SafeText::new(path.to_string_lossy())).collect();
         }
+        if head != self.head() && head.is_some() {
+            performed.delivery.own_commits = 1;
+            let id = self.crew.phase(job.node).id.shown();
+            tell.note(Note::Said(SafeText::new(format!(
+                "{id} made commits by itself; they stay on your branch"
+            ))));
+        }
         Ok(performed)
+    }
+
+    fn head(&self) -> Option<String> {
+        self.repo.as_ref()?.head().ok()?.sha.map(|sha| sha.to_string())
     }
 
     /// Commits a phase's own paths, unless a killed Backstop did it already.

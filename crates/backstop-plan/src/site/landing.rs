@@ -148,8 +148,10 @@ pub(super) fn conclude(
 }
 
 fn landed_at(last: &Last<'_>, from: &Sha, to: &Sha, reference: &str) -> Result<WorkAt, GitError> {
-    let landing = last.repo.land_ff(last.branch, from, to)?;
-    Ok(match Landed::of(landing, last.branch) {
+    let landing = last.repo.land_ff(last.branch, from, to);
+    let landed = landing
+        .map_or_else(|error| Landed::Kept(error.to_string()), |landing| Landed::of(landing, last.branch));
+    Ok(match landed {
         Landed::There => {
             WorkAt::Landed { branch: SafeText::new(short(last.branch)), sha: SafeText::new(to.short()) }
         }
@@ -185,9 +187,14 @@ fn script(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Result<Option
         return Ok(None);
     }
     let mut entries = Vec::new();
-    let mut before: Sha = last.base.clone();
-    // The tips in the order in which they were made: each is one phase's work.
+    let first = record.first_base.as_ref().and_then(|base| base.parse().ok());
+    let mut before: Sha = first.unwrap_or_else(|| last.base.clone());
+    // The tips in the order in which they were made: each is one phase's work, or what the user committed meanwhile.
     for (at, tip) in integrated(crew, last, record) {
+        let Some(at) = at else {
+            before = tip;
+            continue;
+        };
         let delivery = record.phase(at).delivery.clone().unwrap_or_default();
         let mut entry =
             ScriptEntry { message: crew.message(at, &delivery), paths: Vec::new(), deleted: Vec::new() };
@@ -208,11 +215,11 @@ pub(super) fn write_script(crew: &Crew<'_>, entries: &[ScriptEntry]) -> Option<S
     Some(SafeText::new(format!("sh {}", crew.views.commits_script().display())))
 }
 
-fn integrated(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Vec<(usize, Sha)> {
+fn integrated(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Vec<(Option<usize>, Sha)> {
     let events = crew.journal.journal().load(last.run).unwrap_or_default();
     let tips = events.iter().filter_map(|event| match &event.kind {
         EventKind::IntegrationFinished { operation, tip } => {
-            let at = record.order.iter().position(|id| id == operation.raw())?;
+            let at = record.order.iter().position(|id| id == operation.raw());
             Some((at, tip.parse().ok()?))
         }
         _ => None,

@@ -6,14 +6,18 @@
 use super::crew::{Bench, Crew, Performed};
 use super::landing::{Conclusion, Landed};
 use super::log::AttemptLog;
-use crate::host::{AttemptJob, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
+use crate::host::{AttemptJob, CONFLICT, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 use crate::record::RunRecord;
-use backstop_core::{Fault, Reason, RunId, SafeText};
+use backstop_core::{Evidence, Fault, Reason, RunId, SafeText};
+use backstop_report::plan::WorkAt;
 use backstop_work::git::{CommitTrouble, Conflict, GitError, Merged, Repo, Sha, Slot, attempt_ref, tip_ref};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// How much of a conflict is told and recorded.
+const HUNKS_CHARS_MAX: usize = 8000;
 
 /// How finished phases are committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +184,9 @@ impl<'w> Worktrees<'w> {
             Ok(performed) if performed.fault.is_none() => {
                 self.slots().held.insert(job.node, place);
             }
-            _ => self.give_back(place),
+            Ok(_) => self.give_back(place),
+            // Git cannot work in it any more: it stays as it is, and the next attempt gets another.
+            Err(_) => {}
         }
         done
     }
@@ -218,6 +224,12 @@ impl<'w> Worktrees<'w> {
         let name = attempt_ref(self.run, phase, job.attempt);
         let message = self.crew.message(job.node, &performed.delivery);
         let saved = place.slot.save(base, &name, &message).map_err(fault)?;
+        if performed.fault.is_none() && !saved.unsaved.is_empty() {
+            performed.fault = Some(Box::new(unsaved(&saved.unsaved)));
+        }
+        if performed.fault.is_none() && saved.changed.is_empty() && super::crew::conflict(job).is_some() {
+            performed.fault = Some(Box::new(nothing_again()));
+        }
         if performed.delivery.message.is_none() {
             performed.delivery.message = saved.own_commits.first().map(|commit| commit.subject.clone());
         }
@@ -251,7 +263,7 @@ impl<'w> Worktrees<'w> {
                     "{tip_name} is at {now}, and by the record it is at {tip}"
                 )));
             }
-            self.land(now, tell).map_err(fault)?;
+            self.land(now, tell);
             return Ok(self.done(job, Some(now.clone())));
         }
         let parse = |text: &Option<String>| -> Result<Sha, Fault> {
@@ -288,7 +300,7 @@ impl<'w> Worktrees<'w> {
         if !self.repo.set_ref(&tip_name, &new, Some(&tip)).map_err(fault)? {
             return Err(state_invalid(&format!("{tip_name} was moved by somebody else")));
         }
-        self.land(&new, tell).map_err(fault)?;
+        self.land(&new, tell);
         Ok(self.done(job, Some(new)))
     }
 
@@ -362,8 +374,8 @@ impl<'w> Worktrees<'w> {
             of: 1,
             tip: None,
             previous: None,
-            tasks_done: 0,
-            conflict: None,
+            tasks_done: Vec::new(),
+            output: None,
             beside: Vec::new(),
             stop: job.stop.clone(),
         };
@@ -397,11 +409,9 @@ impl<'w> Worktrees<'w> {
         )));
         fault.facts = inner.facts;
         let output = self.crew.redactor.redact(&String::from_utf8_lossy(&found.tail)).into_owned();
-        Ok(Some(Integrated::Conflicted {
-            files: Vec::new(),
-            fault: Box::new(fault),
-            hunks: SafeText::new(output),
-        }))
+        fault.evidence = vec![evidence(output)];
+        let files = vec![format!("gate {} on the merged tree", found.gate)];
+        Ok(Some(Integrated::Conflicted { files, fault: Box::new(fault) }))
     }
 
     fn conflicted(&self, job: &IntegrationJob, base: &Sha, tip: &Sha, conflicts: &[Conflict]) -> Integrated {
@@ -429,8 +439,8 @@ impl<'w> Worktrees<'w> {
         fault.cause = Some(SafeText::new(lines.join("; ")));
         fault.facts.files = files.iter().map(|file| SafeText::new(file.clone())).collect();
         let hunks: Vec<String> = conflicts.iter().map(|conflict| conflict.hunks.raw().to_owned()).collect();
-        let hunks = SafeText::new(format!("{}\n\n{}", lines.join("\n"), hunks.join("\n")));
-        Integrated::Conflicted { files, fault: Box::new(fault), hunks }
+        fault.evidence = vec![evidence(format!("{}\n\n{}", lines.join("\n"), hunks.join("\n")))];
+        Integrated::Conflicted { files, fault: Box::new(fault) }
     }
 
     /// The phases whose work came in between two tips, in words.
@@ -466,13 +476,19 @@ impl<'w> Worktrees<'w> {
     }
 
     /// Brings the user's branch to the tip, where phases are committed as they come in.
-    fn land(&self, tip: &Sha, tell: &Tell) -> Result<(), GitError> {
+    ///
+    /// The work is in, whatever becomes of this: what keeps the branch from following is told, and tried again at the end.
+    fn land(&self, tip: &Sha, tell: &Tell) {
         if self.commit != Commit::Auto {
-            return Ok(());
+            return;
         }
         let mut landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = self.repo.land_ff(self.branch.as_deref(), &landed.0, tip)?;
-        match Landed::of(answer, self.branch.as_deref()) {
+        let answer = self.repo.land_ff(self.branch.as_deref(), &landed.0, tip);
+        let answer = answer.map_or_else(
+            |error| Landed::Kept(error.to_string()),
+            |answer| Landed::of(answer, self.branch.as_deref()),
+        );
+        match answer {
             Landed::There => *landed = (tip.clone(), None),
             kept => {
                 if landed.1.is_none() {
@@ -482,7 +498,6 @@ impl<'w> Worktrees<'w> {
                 landed.1 = Some(kept);
             }
         }
-        Ok(())
     }
 
     /// What is left to do once every phase is complete.
@@ -558,7 +573,18 @@ impl Workshop for Worktrees<'_> {
     }
 
     fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
-        Worktrees::conclude(self, record).map_err(Box::new)
+        let concluded = Worktrees::conclude(self, record)?;
+        match &concluded.work {
+            // Finished is what the user has: until then the run can be gone on with, which tries again.
+            Some(WorkAt::Kept { reference, why, command }) => {
+                let mut fault = Fault::new(Reason::VcsError);
+                fault.cause =
+                    Some(SafeText::new(format!("it is kept on {}: {}", reference.raw(), why.raw())));
+                fault.suggested_action = SafeText::new(format!("Bring it in: `{}`", command.raw()));
+                Err(Box::new(fault))
+            }
+            _ => Ok(concluded),
+        }
     }
 }
 
@@ -575,9 +601,37 @@ impl Performed {
     }
 }
 
+/// What the next attempt is told about a conflict.
+fn evidence(text: String) -> Evidence {
+    let cut = text.chars().take(HUNKS_CHARS_MAX).collect::<String>();
+    Evidence { rule: CONFLICT.to_owned(), line: None, text: SafeText::new(cut), stream: None }
+}
+
+/// Work that git can only keep as a link would be lost in silence.
+fn unsaved(paths: &[PathBuf]) -> Fault {
+    let names: Vec<String> = paths.iter().take(3).map(|path| path.display().to_string()).collect();
+    let mut fault = Fault::new(Reason::VcsError);
+    fault.cause = Some(SafeText::new(format!(
+        "a repository inside the worktree cannot be kept with the phase's work: {}",
+        names.join(", ")
+    )));
+    fault.suggested_action =
+        SafeText::new("remove its `.git` folder, or work on it in a phase of its own repository");
+    fault
+}
+
+/// The re-run of a conflict left the work out: what was done first is only on its ref.
+fn nothing_again() -> Fault {
+    let mut fault = Fault::new(Reason::VerificationMismatch);
+    fault.cause =
+        Some("after a conflict it was run again and changed nothing; its first work is not in".into());
+    fault
+}
+
 /// Trouble with git, as a fault.
 pub(super) fn git_fault(error: &GitError) -> Fault {
-    let mut fault = Fault::new(Reason::VcsError);
+    let full = error.to_string().contains("No space left on device");
+    let mut fault = Fault::new(if full { Reason::DiskFull } else { Reason::VcsError });
     fault.cause = Some(SafeText::new(error.to_string()));
     fault.suggested_action = SafeText::new(error.hint());
     fault

@@ -13,8 +13,9 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
     let at = |id: &SafeText| record.order.iter().position(|known| known == id.raw());
     let (id, kind) = match &event.kind {
         EventKind::AttemptStarted { operation, .. } => {
-            let (attempt, of) = schedule.chance(at(operation)?);
-            (operation, ChangeKind::Started { attempt, of })
+            let phase = record.phase(at(operation)?);
+            let of = record.plan.max_attempts.max(phase.attempt);
+            (operation, ChangeKind::Started { attempt: phase.attempt, of })
         }
         EventKind::DecisionMade { operation: Some(operation), decision, .. } => {
             let node = at(operation)?;

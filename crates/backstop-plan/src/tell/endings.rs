@@ -4,7 +4,7 @@ use super::rows::short;
 use crate::host::{Ending, message};
 use crate::record::{PhaseProgress, RunRecord, Status};
 use crate::site::Conclusion;
-use crate::view::{MAX_ATTEMPTS, ViewFolder, blockers};
+use crate::view::{ViewFolder, blockers};
 use backstop_core::{End, Reason, SafeText};
 use backstop_report::plan::{
     BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
@@ -51,7 +51,7 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
     };
     let failed: Vec<FailedPhase> = phases()
         .filter(|phase| phase.status == Status::Failed || (!stopped && unfinished(phase)))
-        .map(|phase| failed_phase(phase, facts))
+        .map(|phase| failed_phase(phase, record.plan.max_attempts, facts))
         .collect();
     let reason = if stopped { Reason::Interrupted } else { ending.reason.unwrap_or(Reason::Unknown) };
     let resume = SafeText::new(facts.resume.clone());
@@ -103,13 +103,13 @@ fn commits(phase: &PhaseProgress) -> Vec<(SafeText, SafeText)> {
     phase.commits.iter().map(|(sha, subject)| (SafeText::new(short(sha)), subject.clone())).collect()
 }
 
-fn failed_phase(phase: &PhaseProgress, facts: &Facts<'_>) -> FailedPhase {
+fn failed_phase(phase: &PhaseProgress, max_attempts: u32, facts: &Facts<'_>) -> FailedPhase {
     let last = phase.errors.last();
     FailedPhase {
         id: phase.plan.shown.clone(),
         name: phase.plan.name.clone(),
         attempts: phase.attempt,
-        of: MAX_ATTEMPTS.max(phase.attempt),
+        of: max_attempts.max(phase.attempt),
         total_attempts: phase.total,
         error: last.map_or(Reason::Unknown, |error| error.fault.reason),
         details: last.map(|error| message(&error.fault)).unwrap_or_default(),
@@ -174,6 +174,11 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
     steps
 }
 
+/// What is said of the one commit of a whole plan.
+fn one_commit((sha, subject): &(String, SafeText)) -> SafeText {
+    SafeText::new(format!("One commit for all phases: {} {}", short(sha), subject.line(200)))
+}
+
 /// The summary of a run that is complete.
 pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>) -> Option<Completion> {
     let phase = |at: usize| {
@@ -198,6 +203,6 @@ pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>
         work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
         files_changed: conclusion.files_changed,
         usage: None,
-        notes: facts.notes.clone(),
+        notes: facts.notes.iter().cloned().chain(conclusion.commit.as_ref().map(one_commit)).collect(),
     })
 }

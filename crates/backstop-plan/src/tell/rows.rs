@@ -2,7 +2,7 @@
 
 use crate::host::{Note, message};
 use crate::record::{PhaseProgress, RunRecord, Status};
-use crate::view::{MAX_ATTEMPTS, blockers};
+use crate::view::blockers;
 use backstop_core::{NodeState, SafeText, Schedule, Timestamp};
 use backstop_report::plan::{Ahead, Course, PhaseRow, PhaseState, remaining};
 use std::collections::BTreeMap;
@@ -25,19 +25,14 @@ pub fn rows(record: &RunRecord, live: Option<&Live<'_>>, now: Timestamp) -> Vec<
 
 fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -> PhaseRow {
     let phase = record.phase(at);
-    let mut row = PhaseRow::pending(phase.plan.shown.clone(), phase.plan.name.clone(), MAX_ATTEMPTS);
+    let mut row =
+        PhaseRow::pending(phase.plan.shown.clone(), phase.plan.name.clone(), record.plan.max_attempts);
     row.state = state(phase, at, live);
     row.elapsed = elapsed(phase, now);
     row.commit = phase.commits.last().map(|(sha, subject)| (SafeText::new(short(sha)), subject.clone()));
     row.attempt = phase.attempt;
     row.total_attempts = phase.total;
-    if let Some(live) = live {
-        let (chance, of) = live.schedule.chance(at);
-        row.of = of;
-        if phase.attempt > 0 {
-            row.attempt = chance;
-        }
-    }
+    row.of = row.of.max(phase.attempt);
     row.retried = phase.attempt > 1;
     row.error = phase.last_error().map(|error| (error.fault.reason, message(&error.fault)));
     row.waits_for = waits_for(record, phase);
@@ -50,7 +45,7 @@ fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -
         _ => None,
     });
     if phase.plan.tasks > 0 && phase.total > 0 {
-        row.tasks = Some((u32::try_from(phase.tasks_done).unwrap_or(u32::MAX), phase.plan.tasks));
+        row.tasks = Some((u32::try_from(phase.tasks_done.len()).unwrap_or(u32::MAX), phase.plan.tasks));
     }
     if let Some(Note::Guard(provider, wait)) = live.and_then(|live| live.notes.get(&at)) {
         row.until = Some(*wait);
@@ -104,7 +99,7 @@ fn waits_for(record: &RunRecord, phase: &PhaseProgress) -> Vec<SafeText> {
 /// About how long the run still takes.
 pub fn left(
     record: &RunRecord,
-    levels: &[Vec<usize>],
+    levels: &[usize],
     planned: &dyn Fn(usize) -> Option<Duration>,
     jobs: usize,
     now: Timestamp,
@@ -112,7 +107,7 @@ pub fn left(
     let ahead = |at: usize| {
         let phase = record.phase(at);
         Ahead {
-            level: levels.iter().position(|level| level.contains(&at)).unwrap_or(0),
+            level: levels.get(at).copied().unwrap_or(0),
             planned: planned(at),
             course: match phase.status {
                 Status::Complete if phase.skipped || phase.total == 0 => Course::Out,

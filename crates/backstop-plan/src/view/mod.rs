@@ -8,7 +8,7 @@ mod edits;
 mod phase_file;
 
 pub use edits::{Edit, EditError, Edits};
-pub(crate) use phase_file::{MAX_ATTEMPTS, blockers};
+pub(crate) use phase_file::blockers;
 pub use phase_file::{PHASE_FILE_SCHEMA, PhaseFile};
 
 use crate::record::RunRecord;

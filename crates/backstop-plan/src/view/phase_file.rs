@@ -45,7 +45,7 @@ impl PhaseFile {
             "status": phase.status.name(),
             "skipped": phase.skipped,
             "attempt": phase.attempt,
-            "max_attempts": MAX_ATTEMPTS,
+            "max_attempts": record.plan.max_attempts,
             "total_attempts": phase.total,
             "timestamps": {
                 "started_at": phase.started_at, "attempt_at": phase.attempt_at, "ended_at": phase.ended_at,
@@ -66,9 +66,6 @@ impl PhaseFile {
         format!("{}\n", serde_json::to_string_pretty(&self.0).unwrap_or_default())
     }
 }
-
-/// How many attempts a phase has for its own mistakes.
-pub(crate) const MAX_ATTEMPTS: u32 = 2;
 
 /// `error.attempt_1`, `resolved_on_retry`, `final`; or who blocks it.
 fn error(record: &RunRecord, phase: &PhaseProgress) -> Value {

@@ -16,7 +16,7 @@ const LOOK_FIRST: Duration = Duration::from_micros(500);
 const LOOK_MAX: Duration = Duration::from_millis(20);
 
 /// How long output is waited for after the end, where something that was left behind holds the pipe open.
-const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN: Duration = Duration::from_secs(20);
 
 /// What came of it.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::{asks, person};
 use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::{cli, config, leftovers, terminal};
-use backstop_core::{Event, EventKind, Name, RunId, SafeText};
+use backstop_core::{Event, EventKind, Name, Outcome, RunId, SafeText};
 use backstop_plan::opening::{self, Resumed};
 use backstop_plan::record::{RunRecord, Status};
 use backstop_plan::view::{Edits, ViewFolder};
@@ -34,6 +34,7 @@ pub(super) fn begin(
     settings: &config::Plan,
     found: &Found,
     views: &ViewFolder,
+    max_attempts: u32,
 ) -> Result<Begun, CliError> {
     let folder = context.folder()?;
     let mut hold = match folder.hold(&context.project, &read::lock_name(&found.path), context::host())? {
@@ -41,6 +42,7 @@ pub(super) fn begin(
         Held::By(holder) => return Err(CliError::HeldBy { holder, plan: found.path.clone() }),
     };
     let journal = context.journal()?;
+    let cut_off = running(&journal, &found.path)?;
     for cut_off in leftovers::end_all(&journal) {
         if !args.quiet {
             terminal::warn(&cut_off.warning(), None);
@@ -64,12 +66,19 @@ pub(super) fn begin(
     };
     let mut site = ground::look(args, context, settings, found, known.as_ref().map(|(_, _, record)| record))?;
     let mut notes: Vec<String> = aside.into_iter().flatten().collect();
+    if let Some((_, _, record)) = &known {
+        if !cut_off.is_empty() {
+            let names: Vec<String> = cut_off.iter().map(|id| id.line(40)).collect();
+            notes.push(format!("{}: cut off when Backstop was ended", names.join(", ")));
+        }
+        must_be_repeatable(args, found, record)?;
+    }
     let before = known.as_ref().map_or(0, |(_, events, _)| events.len());
     let (run, record) = match known {
         Some((run, events, record)) => {
-            resume(args, found, views, &journal, &mut site, (run, events, record), &mut notes)?
+            resume(args, found, views, &journal, &mut site, (run, events, record), &mut notes, max_attempts)?
         }
-        None => new_run(args, context, found, &journal, &site)?,
+        None => new_run(args, context, found, &journal, &site, max_attempts)?,
     };
     set_slots(context, &mut site, run.id())?;
     set_tip(&site, &run, &record)?;
@@ -82,6 +91,25 @@ pub(super) fn begin(
     }
     let opened = journal.load(run.id())?.split_off(before);
     Ok(Begun { journal: run, record, site, notes, hold, opened })
+}
+
+/// The phases that are under way by the record of the last run: read before what a killed Backstop left is closed.
+fn running(journal: &Journal, path: &str) -> Result<Vec<SafeText>, CliError> {
+    let Some(run) = last_run(journal, path)? else { return Ok(Vec::new()) };
+    let record = RunRecord::of(&journal.load(run)?);
+    let cut_off =
+        record.phases.values().filter(|phase| phase.status == Status::Running && !phase.is_delivered());
+    Ok(cut_off.map(|phase| phase.plan.shown.clone()).collect())
+}
+
+/// A phase that must not be repeated, and of which nobody knows how it ended, waits for somebody's word.
+fn must_be_repeatable(args: &cli::Run, found: &Found, record: &RunRecord) -> Result<(), CliError> {
+    let harmful = found.plan.phases.iter().filter(|phase| {
+        let known = record.phases.get(phase.id.key().as_str());
+        phase.settings.repeatable == Some(false) && known.is_some_and(|known| known.lost)
+    });
+    let phases: Vec<String> = harmful.map(|phase| phase.id.shown().to_owned()).collect();
+    if phases.is_empty() || args.yes { Ok(()) } else { Err(CliError::MayHaveHappened { phases }) }
 }
 
 /// The last run of this plan.
@@ -105,6 +133,7 @@ fn new_run(
     found: &Found,
     journal: &Journal,
     site: &Site,
+    max_attempts: u32,
 ) -> Result<(RunJournal, RunRecord), CliError> {
     let (caller, session) = context::caller_and_session();
     let (parent, _) = context::outer();
@@ -122,7 +151,10 @@ fn new_run(
             parent,
         },
         EventKind::PlanLoaded {
-            plan: Box::new(opening::plan_record(&found.plan, &site.mode(&super::again(args, &found.path)))),
+            plan: Box::new(opening::plan_record(
+                &found.plan,
+                &site.mode(&super::again(args, &found.path), max_attempts),
+            )),
         },
     ];
     first.extend(overrides(args));
@@ -146,15 +178,19 @@ fn resume(
     site: &mut Site,
     (run, events, record): (RunId, Vec<Event>, RunRecord),
     notes: &mut Vec<String>,
+    max_attempts: u32,
 ) -> Result<(RunJournal, RunRecord), CliError> {
     let summary = journal.run(run)?;
     // Views are whole when a run comes to an end by itself; of one that was cut off, a file may never have been written.
-    let whole = record.halted.is_some() || summary.is_some_and(|summary| summary.state == RunState::Halted);
+    let done = record.ended == Some(Outcome::Done);
+    let whole =
+        done || record.halted.is_some() || summary.is_some_and(|summary| summary.state == RunState::Halted);
     let edits = Edits::find(views, &events, &record, whole);
     if !edits.broken.is_empty() {
         return Err(CliError::StateFiles { errors: edits.broken });
     }
-    let mut new = opening::plan_record(&found.plan, &site.mode(&super::again(args, &found.path)));
+    let mut new =
+        opening::plan_record(&found.plan, &site.mode(&super::again(args, &found.path), max_attempts));
     let mut tip = None;
     if let Site::Worktrees(ground) = site {
         let before: Option<Sha> = record.tip.as_ref().and_then(|tip| tip.parse().ok());

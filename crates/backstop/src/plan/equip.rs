@@ -11,6 +11,9 @@ use backstop_work::gate::{Detected, Gate, Origin, detect};
 use std::path::Path;
 use std::time::Duration;
 
+/// As good as no limit.
+const NEVER: Duration = Duration::from_secs(366 * 24 * 3600);
+
 /// What phases are equipped from.
 pub(super) struct Outfit {
     settings: config::Plan,
@@ -169,7 +172,9 @@ impl Outfit {
             gate.fix = setting.fix.clone();
             gate.timeout = match &setting.timeout {
                 Some(Limit::After(limit)) => Some(*limit),
-                _ => None,
+                // A clock that never comes to an end: nothing would mean the usual one.
+                Some(Limit::None) => Some(NEVER),
+                None => None,
             };
             return Ok(vec![gate]);
         }

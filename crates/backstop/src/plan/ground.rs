@@ -6,12 +6,16 @@ use crate::cli;
 use crate::config;
 use crate::context::Context;
 use crate::error::CliError;
+use backstop_core::SafeText;
 use backstop_plan::opening::Mode;
-use backstop_plan::record::{RunRecord, Status};
+use backstop_plan::record::{PhaseProgress, RunRecord, Status};
 use backstop_plan::site::{Commit, Ground};
 use backstop_store::RunFilter;
 use backstop_work::git::{Head, Repo, Sha};
 use std::path::{Path, PathBuf};
+
+/// How many paths of the user's are remembered.
+const BEFORE_MAX: usize = 10_000;
 
 /// Where a plan is run.
 pub(super) enum Site {
@@ -27,11 +31,13 @@ pub(super) struct Place {
     pub(super) repo: Option<Repo>,
     pub(super) commit: Commit,
     pub(super) exclude: Vec<PathBuf>,
+    /// What differed from the last commit before the run began.
+    pub(super) before: Vec<SafeText>,
 }
 
 impl Site {
     /// How the run is run, as it is recorded.
-    pub(super) fn mode(&self, resume: &str) -> Mode {
+    pub(super) fn mode(&self, resume: &str, max_attempts: u32) -> Mode {
         let resume = resume.to_owned();
         match self {
             Site::Worktrees(ground) => Mode {
@@ -40,6 +46,8 @@ impl Site {
                 base: Some(ground.base.to_string()),
                 branch: ground.branch.clone(),
                 resume,
+                max_attempts,
+                before: Vec::new(),
             },
             Site::InPlace(place) => Mode {
                 commit: place.commit.name().to_owned(),
@@ -47,6 +55,8 @@ impl Site {
                 base: place.repo.as_ref().and_then(|repo| repo.head().ok()?.sha).map(|sha| sha.to_string()),
                 branch: None,
                 resume,
+                max_attempts,
+                before: place.before.clone(),
             },
         }
     }
@@ -64,17 +74,27 @@ pub(super) fn look(
     let repo = Repo::find(&context.project).map_err(CliError::git)?;
     let commit = commit(args, settings, repo.is_some(), before)?;
     let exclude = vec![found.file.clone(), PathBuf::from(backstop_plan::view::FOLDER)];
-    let isolated =
-        settings.isolation != "none" && before.is_none_or(|record| record.plan.isolation != "none");
+    let isolated = settings.isolation != "none" && repo.is_some();
+    if let Some(began) = before.map(|record| record.plan.isolation.as_str())
+        && (began == "none") == isolated
+    {
+        return Err(CliError::OtherIsolation { began: if isolated { "none" } else { "auto" } });
+    }
     let Some(repo) = repo else {
         let folder = context.project.clone();
-        return Ok(Site::InPlace(Box::new(Place { folder, repo: None, commit, exclude })));
+        return Ok(Site::InPlace(Box::new(Place {
+            folder,
+            repo: None,
+            commit,
+            exclude,
+            before: Vec::new(),
+        })));
     };
     let head = repo.head().map_err(CliError::git)?;
     if let Some(underway) = head.underway {
         return Err(CliError::Underway { what: underway.command() });
     }
-    if !args.allow_dirty && (isolated || commit != Commit::None) {
+    if !args.allow_dirty && !args.dry_run && (isolated || commit != Commit::None) {
         // The plans that were run here carry marks of ours, which are in no commit of ours.
         let plans = plans_here(context);
         let exempt: Vec<&Path> = plans.iter().chain([&found.file]).map(PathBuf::as_path).collect();
@@ -88,9 +108,29 @@ pub(super) fn look(
     }
     if !isolated {
         let folder = repo.root().to_owned();
-        return Ok(Site::InPlace(Box::new(Place { folder, repo: Some(repo), commit, exclude })));
+        let known = match before {
+            Some(record) => record.plan.before.clone(),
+            None => {
+                let except: Vec<&Path> = exclude.iter().map(PathBuf::as_path).collect();
+                let paths = repo.changed_now(&except).map_err(CliError::git)?;
+                paths.iter().take(BEFORE_MAX).map(|path| SafeText::new(path.to_string_lossy())).collect()
+            }
+        };
+        return Ok(Site::InPlace(Box::new(Place {
+            folder,
+            repo: Some(repo),
+            commit,
+            exclude,
+            before: known,
+        })));
     }
     let Head { sha: Some(base), branch, .. } = head else { return Err(CliError::NoCommit) };
+    // While work is handed in and not integrated, the tree is taken as it was: what the user committed since is met at the
+    // next start. A tip that does not hold it must not be put in its place.
+    let base = match before.filter(|record| record.phases.values().any(PhaseProgress::is_delivered)) {
+        Some(record) => record.plan.base.as_ref().and_then(|base| base.parse().ok()).unwrap_or(base),
+        None => base,
+    };
     Ok(Site::Worktrees(Box::new(Ground {
         repo,
         folder: PathBuf::new(),
@@ -169,7 +209,7 @@ pub(super) fn meet(ground: &Ground, tip: &Sha) -> Result<Option<Sha>, CliError> 
     }
     match repo.merge(head, tip).map_err(CliError::git)? {
         backstop_work::git::Merged::Clean(tree) => {
-            let message = "Merge what was committed while the plan was halted";
+            let message = "Merge what was committed meanwhile";
             Ok(Some(repo.commit_tree(&tree, &[head, tip], message).map_err(CliError::git)?))
         }
         backstop_work::git::Merged::Conflicted(conflicts) => {

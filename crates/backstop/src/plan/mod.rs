@@ -47,7 +47,8 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     let again = again(args, &found.path);
     if args.dry_run {
         let site = ground::look(args, &context, &settings, &found, None)?;
-        return summary::dry_run(args, &found, &equipment, &settings, &site, &outfit.notes, &again);
+        let policy = context.config.policy("phase")?;
+        return summary::dry_run(args, &found, &equipment, &settings, &policy, &site, &outfit.notes, &again);
     }
     let missing = equip::missing_programs(&found.plan, &equipment, &is_on_the_path);
     if let Some((program, phase)) = missing.into_iter().next() {
@@ -55,7 +56,8 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     }
     let packs = context.config.packs();
     let classifier = classify::classifier_with(&packs, &context.redactor)?;
-    let begun = begin::begin(args, &context, &settings, &found, &views)?;
+    let policy = Arc::new(context.config.policy("phase")?);
+    let begun = begin::begin(args, &context, &settings, &found, &views, policy.usual_attempts())?;
     let Begun { journal, record, site, notes, hold, opened } = begun;
     let show = show(args, context.log_format);
     if let Show::Events(format) = show {
@@ -70,7 +72,6 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
         }
     }
 
-    let policy = Arc::new(context.config.policy("phase")?);
     let graph = Graph::new(found.plan.phases.iter().map(|phase| phase.depends_on.clone()).collect())
         .map_err(|error| CliError::Graph(error.to_string()))?;
     let beside: Vec<Vec<usize>> = found.plan.phases.iter().map(|phase| phase.parallel_with.clone()).collect();
@@ -123,6 +124,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
             resume: again.clone(),
             clock: &move || began.elapsed(),
             random: &|| (context::random() >> 11) as f64 / (1u64 << 53) as f64,
+            opened,
         };
         Host::new(parts, viewer).run(asks::listen()?).map_err(CliError::Host)
     };
@@ -142,6 +144,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
                 repo: place.repo,
                 commit: place.commit,
                 exclude: place.exclude,
+                before: place.before,
             };
             run_host(&site, &mut viewer)?
         }

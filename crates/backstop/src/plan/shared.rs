@@ -9,8 +9,9 @@ use backstop_exec::Stop;
 use backstop_plan::site::Shared;
 use std::time::Duration;
 
-/// The longest wait for a guard before a phase fails of it; then its own waits count.
-const WAIT_MAX: Duration = Duration::from_secs(3600);
+/// The longest wait for a guard that an attempt makes in its slot; longer ones are the scheduler's, which has limits for them
+/// and lets others work meanwhile.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 /// How often a waiter looks whether it is still wanted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 

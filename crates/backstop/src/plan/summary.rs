@@ -8,7 +8,7 @@ use crate::config;
 use crate::context::Context;
 use crate::error::{CliError, DONE};
 use crate::terminal;
-use backstop_core::{End, SafeText};
+use backstop_core::{End, Policy, SafeText};
 use backstop_plan::document::Plan;
 use backstop_plan::host::Ending;
 use backstop_plan::site::{Equipment, Worker};
@@ -22,9 +22,6 @@ use backstop_report::to_json;
 use backstop_work::git::{Repo, tip_ref};
 use std::path::Path;
 use std::time::Duration;
-
-/// How often a phase may be attempted at most: its two chances, five waits for the world, one conflict.
-const ATTEMPTS_MOST: u32 = 8;
 
 /// Tells how a run ended.
 pub(super) fn tell(
@@ -106,19 +103,23 @@ fn expected(plan: &Plan, levels: &[Vec<usize>], jobs: usize) -> Option<Duration>
 }
 
 /// Shows what would be done.
+#[expect(clippy::too_many_arguments)] // One caller; they are what the text is made of.
 pub(super) fn dry_run(
     args: &cli::Run,
     found: &Found,
     equipment: &[Equipment],
     settings: &config::Plan,
+    policy: &Policy,
     site: &Site,
     notes: &[String],
     again: &str,
 ) -> Result<u8, CliError> {
     let plan = &found.plan;
-    let mode = site.mode(again);
+    let mode = site.mode(again, policy.usual_attempts());
     let jobs = if mode.isolation == "none" { 1 } else { settings.jobs };
-    let most = if mode.isolation == "none" { ATTEMPTS_MOST - 1 } else { ATTEMPTS_MOST };
+    // Its own chances, the waits for the world, and one more for a conflict where work is put together.
+    let waits = policy.world.as_ref().map_or(0, |world| world.times);
+    let most = policy.usual_attempts() + waits + u32::from(mode.isolation != "none");
     let phase = |at: &usize| {
         let (phase, equipment) = (&plan.phases[*at], &equipment[*at]);
         let by = match &equipment.worker {

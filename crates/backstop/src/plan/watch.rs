@@ -2,7 +2,7 @@
 
 use crate::cli::LogFormat;
 use crate::{context, terminal};
-use backstop_core::{Event, Redactor, Schedule};
+use backstop_core::{Event, EventKind, Redactor, Schedule};
 use backstop_plan::document::Plan;
 use backstop_plan::host::{Ask, Note, Watch};
 use backstop_plan::record::RunRecord;
@@ -39,7 +39,7 @@ pub(super) struct Viewer<'v> {
     pub(super) style: Style,
     pub(super) plan: &'v Plan,
     pub(super) jobs: usize,
-    pub(super) levels: Vec<Vec<usize>>,
+    pub(super) levels: Vec<usize>,
     pub(super) redactor: Arc<Redactor>,
     pub(super) began: Instant,
     pub(super) tail_to: Option<PathBuf>,
@@ -62,7 +62,7 @@ impl<'v> Viewer<'v> {
             style: terminal::stderr_style(),
             plan,
             jobs,
-            levels: plan.levels(),
+            levels: levels_of(plan),
             redactor,
             began: Instant::now(),
             tail_to,
@@ -129,6 +129,15 @@ impl<'v> Viewer<'v> {
     }
 }
 
+/// The level of each phase.
+fn levels_of(plan: &Plan) -> Vec<usize> {
+    let mut levels = vec![0; plan.phases.len()];
+    for (level, phases) in plan.levels().into_iter().enumerate() {
+        phases.into_iter().for_each(|at| levels[at] = level);
+    }
+    levels
+}
+
 /// Prints events in one of the formats of the log.
 pub(super) fn print_events(events: &[Event], format: LogFormat) {
     for event in events {
@@ -155,7 +164,19 @@ impl Watch for Viewer<'_> {
         self.tail(events);
         match self.show {
             Show::Quiet => {}
-            Show::Live => self.draw(record, schedule, true),
+            Show::Live => {
+                for event in events {
+                    if let EventKind::AttemptStarted { operation, .. } = &event.kind
+                        && let Some(at) = record.order.iter().position(|id| id == operation.raw())
+                    {
+                        self.notes.remove(&at);
+                    }
+                }
+                let last = |event: &Event| {
+                    matches!(event.kind, EventKind::RunEnded { .. } | EventKind::RunHalted { .. })
+                };
+                self.draw(record, schedule, events.iter().any(last));
+            }
             Show::Events(format) => print_events(events, format),
             Show::Lines => {
                 for event in events {

@@ -1,4 +1,4 @@
-//! How phases wait for each other: cycles, levels, who waits for whom.
+//! How nodes wait for each other: cycles, levels, who waits for whom. One meaning of it, for documents and for the scheduler.
 //!
 //! A graph is a list for each phase of those that it waits for, as indexes. Indexes that are not there are passed over. Nothing here
 //! is recursive, and all of it goes in the order of the table, so that the same plan always gets the same answer.
@@ -34,7 +34,7 @@ fn ordered<L: AsRef<[usize]>>(graph: &[L]) -> Vec<usize> {
 }
 
 /// Each phase in the level after the last of those that it waits for.
-pub(crate) fn levels<L: AsRef<[usize]>>(graph: &[L]) -> Vec<Vec<usize>> {
+pub fn levels<L: AsRef<[usize]>>(graph: &[L]) -> Vec<Vec<usize>> {
     let mut level = vec![0usize; graph.len()];
     let mut levels: Vec<Vec<usize>> = Vec::new();
     for phase in ordered(graph) {
@@ -49,7 +49,7 @@ pub(crate) fn levels<L: AsRef<[usize]>>(graph: &[L]) -> Vec<Vec<usize>> {
 }
 
 /// The shortest way from one phase to another along what they wait for, with at least one step. Both ends are in it.
-pub(crate) fn path<L: AsRef<[usize]>>(graph: &[L], from: usize, to: usize) -> Option<Vec<usize>> {
+pub fn path<L: AsRef<[usize]>>(graph: &[L], from: usize, to: usize) -> Option<Vec<usize>> {
     let mut before: Vec<Option<usize>> = vec![None; graph.len()];
     let mut queue = VecDeque::from([from]);
     while let Some(phase) = queue.pop_front() {
@@ -74,7 +74,7 @@ pub(crate) fn path<L: AsRef<[usize]>>(graph: &[L], from: usize, to: usize) -> Op
 }
 
 /// The shortest cycle through the first phase that is in one, that phase first and last.
-pub(crate) fn cycle<L: AsRef<[usize]>>(graph: &[L]) -> Option<Vec<usize>> {
+pub fn cycle<L: AsRef<[usize]>>(graph: &[L]) -> Option<Vec<usize>> {
     let first = first_in_cycle(graph)?;
     path(graph, first, first)
 }
@@ -128,7 +128,7 @@ fn first_in_cycle<L: AsRef<[usize]>>(graph: &[L]) -> Option<usize> {
 }
 
 /// Who waits for whom, over any number of others.
-pub(crate) struct Reach {
+pub struct Reach {
     /// A row of bits for each phase.
     bits: Vec<u64>,
     words: usize,
@@ -136,7 +136,7 @@ pub(crate) struct Reach {
 
 impl Reach {
     /// Of a graph without cycles.
-    pub(crate) fn new<L: AsRef<[usize]>>(graph: &[L]) -> Self {
+    pub fn new<L: AsRef<[usize]>>(graph: &[L]) -> Self {
         let words = graph.len().div_ceil(64);
         let mut bits = vec![0u64; words * graph.len()];
         for phase in ordered(graph) {
@@ -151,12 +151,12 @@ impl Reach {
     }
 
     /// Whether one phase waits for another.
-    pub(crate) fn waits(&self, phase: usize, on: usize) -> bool {
+    pub fn waits(&self, phase: usize, on: usize) -> bool {
         self.bits.get(phase * self.words + on / 64).is_some_and(|word| word >> (on % 64) & 1 == 1)
     }
 
     /// Whether one of two waits for the other.
-    pub(crate) fn either(&self, a: usize, b: usize) -> bool {
+    pub fn either(&self, a: usize, b: usize) -> bool {
         self.waits(a, b) || self.waits(b, a)
     }
 }
