@@ -200,6 +200,7 @@ fn outputs_fit_their_schemas() {
     fits(&schema("guard"), &say(&["guard", "check", "groq", "--json"]), "guard");
     project.exec(&["--provider", "npm", "--attempts", "1"], failed).go().code(1);
     fits(&schema("guard-status"), &say(&["guard", "status", "--json"]), "guard status");
+    plans_fit_their_schemas(&schema);
     project.run(&["budget", "set", "night", "5", "--per", "day"]).go().code(0);
     project.exec(&["--budget", "night"], done).go().code(0);
     fits(&schema("budget"), &say(&["budget", "status", "--json"]), "budget");
@@ -211,6 +212,33 @@ fn outputs_fit_their_schemas() {
     );
     fits(&schema("reasons"), &Run::new(&["reasons", "--json"]).go().code(0).json(), "reasons");
     fits(&schema("rules"), &Run::new(&["rules", "list", "--json"]).go().code(0).json(), "rules");
+}
+
+fn plans_fit_their_schemas(schema: &dyn Fn(&str) -> Value) {
+    let project = Project::plain("docs-plans");
+    let table =
+        "| Phase | Name | Depends On |\n|---|---|---|\n| 1 | One | - |\n| 2 | Two | 1 |\n| 3 | Three | 2 |\n";
+    let block = |id: u8, command: &str| {
+        format!("\n### Phase {id}: x\n```backstop\ncommand = '{command}'\ngates = []\n```\n")
+    };
+    let plan = format!("{table}{}{}{}", block(1, "true"), block(2, "test -e go"), block(3, "true"));
+    project.file("plan.md", plan);
+    let say = |args: &[&str], code| project.run(args).go().code(code);
+    fits(&schema("plan-dry-run"), &say(&["run", "plan.md", "--dry-run", "--json"], 0).json(), "dry run");
+    let halted = say(&["run", "plan.md", "--json"], 3).lines();
+    for event in &halted[..halted.len() - 1] {
+        fits(&schema("event"), event, "event of a plan");
+    }
+    fits(&schema("plan-halt"), halted.last().unwrap(), "halt");
+    fits(&schema("plan-status"), &say(&["plan", "status", "--json"], 0).json(), "plan status");
+    fits(&schema("plan-logs"), &say(&["plan", "logs", "1", "--json"], 0).json(), "plan logs");
+    let state =
+        std::fs::read_to_string(project.path().join(".backstop/runs/plan/phases/phase-2.json")).unwrap();
+    fits(&schema("plan-phase"), &serde_json::from_str(&state).unwrap(), "state file");
+    fits(&schema("plan-change"), &say(&["plan", "reset", "2", "--json"], 0).json(), "plan reset");
+    fits(&schema("plan-change"), &say(&["plan", "skip", "2", "--why", "x", "--json"], 0).json(), "plan skip");
+    let done = say(&["run", "plan.md", "--json"], 0).lines();
+    fits(&schema("plan-completion"), done.last().unwrap(), "completion");
 }
 
 /// A terminal as a picture: one text element a line, reasons in red, commands in bold.
@@ -271,13 +299,57 @@ fn the_picture_shows_what_the_demo_prints() {
 }
 
 #[test]
+fn the_picture_shows_what_the_first_plan_prints() {
+    let project = Project::plain("docs-plan");
+    let plan = std::fs::read_to_string(root().join("examples/first.md")).unwrap();
+    // The picture is of one at a time: what runs side by side ends in either order.
+    std::fs::create_dir(project.path().join("examples")).unwrap();
+    project.file("examples/first.md", plan);
+    let place = project.beside("tmp");
+    std::fs::create_dir(&place).unwrap();
+    let run = ["run", "examples/first.md", "--commit", "none"];
+    let run = project.run(&run).env("TMPDIR", &place.display().to_string()).go().code(0).stderr();
+    let lines = &run[..run.find("╔").unwrap()];
+    let status = project.run(&["plan", "status"]).go().code(0).stdout();
+    let text = format!(
+        "$ backstop run examples/first.md --commit none\n{}\n\n$ backstop plan status\n{}",
+        lines.trim_end(),
+        status.trim_end()
+    );
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| format!("{}{}", if line.starts_with('$') { "" } else { "  " }, timeless(line)))
+        .collect();
+    same(&root().join("docs/plan.svg"), &picture(&lines.join("\n")));
+}
+
+/// A line without what differs from run to run: ids and times.
+fn timeless(line: &str) -> String {
+    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    for n in 0..words.len() {
+        if words[n].starts_with("r-") {
+            words[n] = "r-7f3a".to_owned();
+        }
+        if n > 0
+            && matches!(words[n].trim_end_matches([',', ';']), "ms" | "s")
+            && words[n - 1].parse::<f64>().is_ok()
+        {
+            let wide = words[n - 1].len() + words[n].len();
+            words[n - 1] = "1".to_owned();
+            words[n] = format!("{:<1$}", "s", wide.saturating_sub(1));
+        }
+    }
+    words.join(" ").trim_end().to_owned()
+}
+
+#[test]
 fn the_readme_shows_what_the_program_prints() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.lines().count() <= 110, "the README is one page");
-    for command in ["cargo run --release -- demo", "cargo test --workspace"] {
+    for command in ["cargo run --release -- run examples/first.md --commit none", "cargo test --workspace"] {
         assert!(readme.contains(command), "{command}");
     }
-    assert!(readme.contains("docs/demo.svg"));
+    assert!(readme.contains("docs/plan.svg"));
     let jest = Run::new(&["classify", "--exit", "1"])
         .stdin(include_str!("../../src/demo/jest.log"))
         .go()

@@ -114,6 +114,11 @@ impl Done {
         self
     }
 
+    /// The exit code, whatever it is.
+    pub(crate) fn exit(&self) -> Option<i32> {
+        self.output.status.code()
+    }
+
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout()).unwrap_or_else(|e| panic!("{e}: {}", self.stdout()))
     }
@@ -128,7 +133,16 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")), name)
+    }
+
+    /// One that lies in no repository: the target folder does.
+    pub(crate) fn outside(name: &str) -> Self {
+        Self::below(&std::env::temp_dir().canonicalize().unwrap(), &format!("backstop-{name}"))
+    }
+
+    fn below(parent: &Path, name: &str) -> Self {
+        let path = parent.join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -158,18 +172,21 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new(name: &str) -> Self {
-        let folder = Folder::new(name);
-        std::fs::create_dir_all(folder.path().join("project/.git")).unwrap();
-        std::fs::create_dir_all(folder.path().join("home")).unwrap();
-        let this = Self { folder };
+        let this = Self::below(Folder::new(name));
+        std::fs::create_dir_all(this.path().join(".git")).unwrap();
         this.file("backstop.toml", "[profile.command]\nbase = \"20ms\"\n[exec]\ngrace = \"500ms\"\n");
         this
     }
 
+    fn below(folder: Folder) -> Self {
+        std::fs::create_dir_all(folder.path().join("project")).unwrap();
+        std::fs::create_dir_all(folder.path().join("home")).unwrap();
+        Self { folder }
+    }
+
     /// A project outside git.
     pub(crate) fn plain(name: &str) -> Self {
-        let this = Self::new(name);
-        std::fs::remove_dir(this.path().join(".git")).unwrap();
+        let this = Self::below(Folder::outside(name));
         this.file("backstop.toml", "[exec]\ngrace = \"500ms\"\n");
         this
     }

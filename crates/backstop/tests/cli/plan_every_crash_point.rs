@@ -139,3 +139,25 @@ fn plan_single_every_fourth_point() {
 fn plan_message_only_every_fourth_point() {
     every_point("message-only", 2, 4);
 }
+
+#[test]
+fn what_was_committed_meanwhile_is_never_undone() {
+    // Points at which work is handed in, integrated, landed.
+    for (mode, point) in [("single", 8), ("none", 9), ("auto", 8), ("message-only", 30), ("auto", 24)] {
+        let project = project(&format!("meanwhile-{mode}-{point}"));
+        let killed =
+            run(&project, mode).env("BACKSTOP_CRASH_AT", &point.to_string()).command().output().unwrap();
+        assert_eq!(killed.status.signal(), Some(9), "{mode} {point}");
+        project.file("user.txt", "theirs\n");
+        project.sh("git add user.txt backstop.toml && git commit -q -m user");
+        // What cannot be landed beside the user's commit is kept, said, and brought in by the same command again.
+        let first = run(&project, mode).go();
+        if first.exit() == Some(3) {
+            assert!(first.stderr().contains("refs/backstop/"), "{}", first.stderr());
+            run(&project, mode).go().code(0);
+        }
+        assert_eq!(project.read("user.txt"), "theirs\n", "{mode} {point}");
+        assert_eq!(project.sh("git log --format=%s -- user.txt").trim(), "user", "{mode} {point}");
+        assert_eq!(project.read("all.txt"), "one\nback\nfront\n", "{mode} {point}");
+    }
+}
