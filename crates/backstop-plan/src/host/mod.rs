@@ -26,7 +26,7 @@ use backstop_core::{
 use backstop_exec::Stop;
 use backstop_store::RunJournal;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread::Scope;
 use std::time::Duration;
 use upkeep::Upkeep;
@@ -201,10 +201,7 @@ impl<'h> Host<'h> {
                 return Ok(end);
             }
             self.begin(scope, sender);
-            let first = match messages.recv_timeout(self.patience()) {
-                Ok(message) => Some(message),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            };
+            let first = messages.recv_timeout(self.patience()).ok();
             for message in first.into_iter().chain(messages.try_iter()) {
                 self.handle(message);
             }
@@ -513,13 +510,15 @@ impl<'h> Host<'h> {
 
     /// Everything that follows from what was recorded.
     fn follow(&mut self, events: &[Event]) {
-        events.iter().for_each(|event| self.parts.record.apply(event));
+        let mut lines = String::new();
+        for event in events {
+            self.parts.record.apply(event);
+            lines.extend(told::log_line(event, &self.parts.record));
+        }
         let touched: Vec<usize> = std::mem::take(&mut self.touched).into_iter().collect();
         for &node in &touched {
             self.upkeep.note(self.parts.plan, node, self.parts.record.phase(node), self.now());
         }
-        let lines: String =
-            events.iter().filter_map(|event| told::log_line(event, &self.parts.record)).collect();
         let views = &self.parts.views;
         let logged = if lines.is_empty() { Ok(()) } else { views.log(&lines) };
         self.views_written(logged);

@@ -74,7 +74,7 @@ pub struct Crew<'c> {
     pub redactor: Arc<Redactor>,
     /// Where logs go.
     pub views: ViewFolder,
-    /// A private folder for files of attempts.
+    /// A private folder for files of attempts, which goes when the run ends: file systems are slow where files come and go.
     pub scratch: PathBuf,
     /// The pen of the run, for processes that a later Backstop may have to find.
     pub journal: &'c RunJournal,
@@ -111,9 +111,9 @@ pub(super) struct Performed {
 }
 
 impl Performed {
-    pub(super) fn failed(fault: Fault) -> Self {
+    pub(super) fn failed(fault: Box<Fault>) -> Self {
         Self {
-            fault: Some(Box::new(fault)),
+            fault: Some(fault),
             dispatch: Dispatch::NotDispatched,
             worker_lost: false,
             exit: None,
@@ -177,7 +177,7 @@ impl Crew<'_> {
         {
             let waiting = |wait| tell.note(Note::Guard(provider.clone(), wait));
             if let Some(fault) = self.shared.before(provider, &job.stop, &waiting) {
-                return Performed::failed(fault);
+                return Performed::failed(Box::new(fault));
             }
         }
         let performed = self.attempt(job, bench, &log, tell);
@@ -208,7 +208,7 @@ impl Crew<'_> {
         if let Err(error) = std::fs::create_dir_all(&scratch) {
             let mut fault = Fault::new(Reason::StateInvalid);
             fault.cause = Some(SafeText::new(format!("cannot make {}: {error}", scratch.display())));
-            return Performed::failed(fault);
+            return Performed::failed(Box::new(fault));
         }
         let made = attempt(
             Attempt {
@@ -230,10 +230,9 @@ impl Crew<'_> {
             &job.stop,
             |started| self.started(job, started),
         );
-        let _ = std::fs::remove_dir_all(&scratch);
         match made {
             Ok(attempted) => self.judged(job, bench, log, tell, attempted),
-            Err(error) => Performed::failed(error.fault()),
+            Err(error) => Performed::failed(Box::new(error.fault())),
         }
     }
 
@@ -265,7 +264,7 @@ impl Crew<'_> {
                     }
                     Judgement::Failed(found) => Some(found),
                 },
-                Err(found) => Some(Box::new(found)),
+                Err(found) => Some(found),
             };
         }
         if fault.is_none() && is_agent && (bench.changed)() == Some(false) {
@@ -312,7 +311,7 @@ impl Crew<'_> {
         log: &AttemptLog,
         tell: &Tell,
         stop: &Stop,
-    ) -> Result<Vec<gate::Checked>, Fault> {
+    ) -> Result<Vec<gate::Checked>, Box<Fault>> {
         let gates = &self.equipment[job.node].gates;
         if gates.is_empty() {
             return Ok(Vec::new());
@@ -343,7 +342,7 @@ impl Crew<'_> {
             let mut fault = Fault::new(Reason::StateInvalid);
             fault.cause = Some(SafeText::new(error.to_string()));
             fault.suggested_action = SafeText::new(error.hint());
-            fault
+            Box::new(fault)
         })
     }
 

@@ -44,7 +44,7 @@ impl InPlace<'_> {
         Ok(Some(paths.into_iter().map(|path| (path.clone(), look(&repo.root().join(&path)))).collect()))
     }
 
-    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Performed, Fault> {
+    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Performed, Box<Fault>> {
         let before = self.changes().map_err(|error| git_fault(&error))?;
         let head = self.head();
         let changed = || {
@@ -92,7 +92,7 @@ impl InPlace<'_> {
     }
 
     /// Commits a phase's own paths, unless a killed Backstop did it already.
-    fn put_in(&self, job: &IntegrationJob) -> Result<Integrated, Fault> {
+    fn put_in(&self, job: &IntegrationJob) -> Result<Integrated, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let nothing = Integrated::Done { tip: None, commit: None };
         let Some(repo) = self.repo.as_ref().filter(|_| self.commit == Commit::Auto) else {
@@ -119,11 +119,11 @@ impl InPlace<'_> {
                 Ok(Integrated::Done { tip: Some(sha.clone()), commit: Some((sha, subject)) })
             }
             Err(CommitTrouble::NoChange) => Ok(nothing),
-            Err(trouble) => Ok(Integrated::Failed(Box::new(commit_fault(&trouble)))),
+            Err(trouble) => Ok(Integrated::Failed(commit_fault(&trouble))),
         }
     }
 
-    fn end(&self, record: &RunRecord) -> Result<Conclusion, Fault> {
+    fn end(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
         let Some(repo) = &self.repo else { return Ok(Conclusion::nothing()) };
         let of = |at: usize| record.phase(at).delivery.clone().unwrap_or_default();
         let paths =
@@ -197,10 +197,10 @@ impl Workshop for InPlace<'_> {
     }
 
     fn integrate(&self, job: &IntegrationJob, _: &Tell) -> Integrated {
-        self.put_in(job).unwrap_or_else(|fault| Integrated::Failed(Box::new(fault)))
+        self.put_in(job).unwrap_or_else(Integrated::Failed)
     }
 
     fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
-        self.end(record).map_err(Box::new)
+        self.end(record)
     }
 }

@@ -120,7 +120,7 @@ impl<'w> Worktrees<'w> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tip(&self, tip: Option<&String>) -> Result<Sha, Fault> {
+    fn tip(&self, tip: Option<&String>) -> Result<Sha, Box<Fault>> {
         match tip {
             Some(tip) => tip.parse().map_err(|error| state_invalid(&format!("the tip of the run: {error}"))),
             None => Ok(self.base.clone()),
@@ -176,7 +176,7 @@ impl<'w> Worktrees<'w> {
         slots.free.sort_by_key(|place| std::cmp::Reverse(place.number));
     }
 
-    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Performed, Fault> {
+    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Performed, Box<Fault>> {
         let base = self.tip(job.tip.as_ref())?;
         let mut place = self.take().map_err(|error| git_fault(&error))?;
         let done = self.work_in(job, tell, &base, &mut place);
@@ -197,7 +197,7 @@ impl<'w> Worktrees<'w> {
         tell: &Tell,
         base: &Sha,
         place: &mut Place,
-    ) -> Result<Performed, Fault> {
+    ) -> Result<Performed, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let reset = place.slot.reset_to(base, place.saved.as_ref()).map_err(fault)?;
         place.saved = None;
@@ -251,7 +251,7 @@ impl<'w> Worktrees<'w> {
         Ok(performed)
     }
 
-    fn put_in(&self, job: &IntegrationJob, tell: &Tell) -> Result<Integrated, Fault> {
+    fn put_in(&self, job: &IntegrationJob, tell: &Tell) -> Result<Integrated, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let tip_name = tip_ref(self.run);
         let tip = self.tip(job.tip.as_ref())?;
@@ -266,7 +266,7 @@ impl<'w> Worktrees<'w> {
             self.land(now, tell);
             return Ok(self.done(job, Some(now.clone())));
         }
-        let parse = |text: &Option<String>| -> Result<Sha, Fault> {
+        let parse = |text: &Option<String>| -> Result<Sha, Box<Fault>> {
             let text = text.as_ref().ok_or_else(|| state_invalid("the work of a phase was not saved"))?;
             text.parse().map_err(|error| state_invalid(&format!("the saved work of a phase: {error}")))
         };
@@ -306,7 +306,6 @@ impl<'w> Worktrees<'w> {
 
     /// The commit of the merged tree. Nothing where there is nothing to commit; what stands in the way otherwise.
     #[expect(clippy::too_many_arguments)] // One caller; they are the parts of one step.
-    #[expect(clippy::type_complexity)] // As above.
     fn commit(
         &self,
         job: &IntegrationJob,
@@ -316,7 +315,7 @@ impl<'w> Worktrees<'w> {
         base: &Sha,
         saved: &Sha,
         tree: &Sha,
-    ) -> Result<Option<Result<Sha, Box<Integrated>>>, Fault> {
+    ) -> Result<Option<Result<Sha, Box<Integrated>>>, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let message = self.crew.message(job.node, &job.delivery);
         place.saved.get_or_insert_with(|| saved.clone());
@@ -345,7 +344,7 @@ impl<'w> Worktrees<'w> {
                 let name = attempt_ref(self.run, self.crew.phase(job.node).id.key(), job.attempt);
                 let name = format!("{name}-refused");
                 place.saved = Some(place.slot.save(tip, &name, &message).map_err(fault)?.sha);
-                Ok(Some(Err(Box::new(Integrated::Failed(Box::new(commit_fault(&trouble)))))))
+                Ok(Some(Err(Box::new(Integrated::Failed(commit_fault(&trouble))))))
             }
         }
     }
@@ -357,7 +356,7 @@ impl<'w> Worktrees<'w> {
         tell: &Tell,
         place: &mut Place,
         merged: &Sha,
-    ) -> Result<Option<Integrated>, Fault> {
+    ) -> Result<Option<Integrated>, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         place.slot.reset_to(merged, place.saved.as_ref()).map_err(fault)?;
         place.saved = None;
@@ -393,7 +392,7 @@ impl<'w> Worktrees<'w> {
             Some(place.slot.save(merged, &name, "the merged tree, after its gates").map_err(fault)?.sha);
         let found = match checked {
             Ok(checks) => checks.into_iter().find(|checked| !checked.passed),
-            Err(fault) => return Ok(Some(Integrated::Failed(Box::new(fault)))),
+            Err(fault) => return Ok(Some(Integrated::Failed(fault))),
         };
         let Some(found) = found else { return Ok(None) };
         let inner = found.fault.unwrap_or_else(|| Fault::new(Reason::Unknown));
@@ -501,7 +500,7 @@ impl<'w> Worktrees<'w> {
     }
 
     /// What is left to do once every phase is complete.
-    pub fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Fault> {
+    pub fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let tip = self.tip(record.tip.as_ref())?;
         super::landing::conclude(
@@ -569,7 +568,7 @@ impl Workshop for Worktrees<'_> {
         if let Some(place) = self.held(job.node) {
             self.give_back(place);
         }
-        done.unwrap_or_else(|fault| Integrated::Failed(Box::new(fault)))
+        done.unwrap_or_else(Integrated::Failed)
     }
 
     fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
@@ -629,23 +628,23 @@ fn nothing_again() -> Fault {
 }
 
 /// Trouble with git, as a fault.
-pub(super) fn git_fault(error: &GitError) -> Fault {
+pub(super) fn git_fault(error: &GitError) -> Box<Fault> {
     let full = error.to_string().contains("No space left on device");
     let mut fault = Fault::new(if full { Reason::DiskFull } else { Reason::VcsError });
     fault.cause = Some(SafeText::new(error.to_string()));
     fault.suggested_action = SafeText::new(error.hint());
-    fault
+    Box::new(fault)
 }
 
-pub(super) fn commit_fault(trouble: &CommitTrouble) -> Fault {
+pub(super) fn commit_fault(trouble: &CommitTrouble) -> Box<Fault> {
     let mut fault = Fault::new(Reason::VcsError);
     fault.cause = Some(SafeText::new(trouble.to_string()));
     fault.suggested_action = SafeText::new(trouble.hint());
-    fault
+    Box::new(fault)
 }
 
-fn state_invalid(what: &str) -> Fault {
+fn state_invalid(what: &str) -> Box<Fault> {
     let mut fault = Fault::new(Reason::StateInvalid);
     fault.cause = Some(SafeText::new(what));
-    fault
+    Box::new(fault)
 }

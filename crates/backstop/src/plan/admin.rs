@@ -18,7 +18,6 @@ use backstop_store::{Held, Journal, RunFilter, RunJournal};
 use backstop_work::git::{Repo, Sha, attempt_ref};
 use serde_json::json;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// How much of a log is shown.
 const LOG_BYTES_MAX: u64 = 64 << 20;
@@ -99,7 +98,7 @@ fn status(context: &Context, args: &cli::PlanStatus) -> Result<u8, CliError> {
         _ => RunState::Interrupted,
     };
     let until = if is_over { record.last_at.unwrap_or(now) } else { now };
-    let elapsed = Some(record.active(until));
+    let elapsed = record.active(until);
     let changed = (0..record.order.len()).map(|at| record.phase(at)).filter(|phase| phase.changed_since());
     let next = match &state {
         RunState::Halted { .. } => record.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone())),
@@ -110,7 +109,7 @@ fn status(context: &Context, args: &cli::PlanStatus) -> Result<u8, CliError> {
         plan: record.path.clone(),
         run: found.run,
         state,
-        progress: Progress::of(&rows, elapsed.unwrap_or(Duration::ZERO), None),
+        progress: Progress::of(&rows, elapsed, None),
         rows,
         changed: changed.map(|phase| phase.plan.shown.clone()).collect(),
         next,

@@ -8,7 +8,7 @@ use crate::error::CliError;
 use crate::{cli, config, leftovers, terminal};
 use backstop_core::{Event, EventKind, Name, Outcome, RunId, SafeText};
 use backstop_plan::opening::{self, Resumed};
-use backstop_plan::record::{RunRecord, Status};
+use backstop_plan::record::{PhaseProgress, RunRecord, Status};
 use backstop_plan::view::{Edits, ViewFolder};
 use backstop_report::{FreshStart, fresh_start};
 use backstop_store::{Held, Hold, Holder, Journal, RunFilter, RunHeader, RunJournal, RunState};
@@ -84,8 +84,10 @@ pub(super) fn begin(
     set_tip(&site, &run, &record)?;
     hold.note(&Holder { pid: context::host().pid, run: Some(run.id()), since: context::now() })?;
     if let Err(error) = views.make().and_then(|()| {
-        let all: Vec<usize> = (0..record.order.len()).collect();
-        views.write_phases(&record, &all)
+        // Files of phases that have not begun are written when they have, or at the end.
+        let begun =
+            (0..record.order.len()).filter(|at| record.phase(*at).total > 0 || record.phase(*at).skipped);
+        views.write_phases(&record, &begun.collect::<Vec<_>>())
     }) {
         terminal::warn(&format!("the views in {} cannot be written: {error}", views.path().display()), None);
     }
@@ -196,7 +198,7 @@ fn resume(
         let before: Option<Sha> = record.tip.as_ref().and_then(|tip| tip.parse().ok());
         if let Some(before) = &before {
             // What is handed in is integrated onto the tip as it was; the two meet at the next start.
-            let waiting = record.phases.values().any(|phase| phase.is_delivered());
+            let waiting = record.phases.values().any(PhaseProgress::is_delivered);
             let actual = ground.repo.read_ref(&tip_ref(run)).map_err(CliError::git)?;
             let settled = actual.as_ref().is_none_or(|actual| actual == before);
             if !waiting && settled {
@@ -235,7 +237,7 @@ fn tell_resumed(told: &Resumed, record: &RunRecord, rerun: bool, notes: &mut Vec
     let attempts: u32 = record.phases.values().map(|phase| phase.total).sum();
     let done = record.count(Status::Complete);
     notes.push(format!(
-        "going on with {}: complete are {done} of {}; attempts so far: {attempts}",
+        "going on with {}: {done} of {} phases are complete; attempts so far: {attempts}",
         record.run.map(|run| run.to_string()).unwrap_or_default(),
         record.order.len()
     ));

@@ -58,8 +58,10 @@ pub(super) fn tell(
     if args.json {
         return terminal::print(&format!("{}\n", to_json(&json)));
     }
-    let quiet = args.quiet && ending.conclusion.is_some();
-    if !quiet && !matches!(show, Show::Events(_)) {
+    if args.quiet && ending.conclusion.is_some() {
+        let time = backstop_report::duration(elapsed);
+        terminal::say(&format!("{}: complete, {time}\n", ending.record.path.line(200)));
+    } else if !matches!(show, Show::Events(_)) {
         let text = context.redactor.redact(&text).into_owned();
         terminal::say(&format!("\n{}\n", text.trim_end()));
     }

@@ -325,18 +325,19 @@ fn the_picture_shows_what_the_first_plan_prints() {
 
 /// A line without what differs from run to run: ids and times.
 fn timeless(line: &str) -> String {
-    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    for n in 0..words.len() {
-        if words[n].starts_with("r-") {
-            words[n] = "r-7f3a".to_owned();
-        }
-        if n > 0
-            && matches!(words[n].trim_end_matches([',', ';']), "ms" | "s")
-            && words[n - 1].parse::<f64>().is_ok()
-        {
-            let wide = words[n - 1].len() + words[n].len();
-            words[n - 1] = "1".to_owned();
-            words[n] = format!("{:<1$}", "s", wide.saturating_sub(1));
+    let mut words: Vec<&str> = Vec::new();
+    for word in line.split(' ') {
+        let is_unit = matches!(word.trim_end_matches([',', ';']), "ms" | "s");
+        if is_unit && words.last().is_some_and(|number| number.parse::<f64>().is_ok()) {
+            words.pop();
+            while words.last().is_some_and(|word| word.is_empty()) {
+                words.pop();
+            }
+            words.extend(["1", "s"]);
+        } else if word.starts_with("r-") {
+            words.push("r-7f3a");
+        } else {
+            words.push(word);
         }
     }
     words.join(" ").trim_end().to_owned()
