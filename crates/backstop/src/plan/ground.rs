@@ -11,7 +11,7 @@ use backstop_plan::opening::Mode;
 use backstop_plan::record::{PhaseProgress, RunRecord, Status};
 use backstop_plan::site::{Commit, Ground};
 use backstop_store::RunFilter;
-use backstop_work::git::{Head, Repo, Sha};
+use backstop_work::git::{Head, Repo, Sha, tip_ref};
 use std::path::{Path, PathBuf};
 
 /// How many paths of the user's are remembered.
@@ -125,11 +125,13 @@ pub(super) fn look(
         })));
     }
     let Head { sha: Some(base), branch, .. } = head else { return Err(CliError::NoCommit) };
-    // While work is handed in and not integrated, the tree is taken as it was: what the user committed since is met at the
-    // next start. A tip that does not hold it must not be put in its place.
+    // While work is handed in and not integrated, what the user committed since cannot be met yet: then the tree is taken as
+    // it was, and they meet at the next start. A tip that does not hold it must not be put in its place.
     let base = match before.filter(|record| record.phases.values().any(PhaseProgress::is_delivered)) {
-        Some(record) => record.plan.base.as_ref().and_then(|base| base.parse().ok()).unwrap_or(base),
-        None => base,
+        Some(record) if !is_ours(&repo, record, &base)? => {
+            record.plan.base.as_ref().and_then(|base| base.parse().ok()).unwrap_or(base)
+        }
+        _ => base,
     };
     Ok(Site::Worktrees(Box::new(Ground {
         repo,
@@ -141,6 +143,16 @@ pub(super) fn look(
         link: settings.link.clone(),
         copy: settings.copy.clone(),
     })))
+}
+
+/// Whether a run's tip holds what is checked out: then nobody but the run has committed.
+fn is_ours(repo: &Repo, record: &RunRecord, head: &Sha) -> Result<bool, CliError> {
+    let now = match record.run {
+        Some(run) => repo.read_ref(&tip_ref(run)).map_err(CliError::git)?,
+        None => None,
+    };
+    let tip = now.or_else(|| record.tip.as_ref().and_then(|tip| tip.parse().ok()));
+    tip.map_or(Ok(false), |tip| repo.contains(&tip, head).map_err(CliError::git))
 }
 
 /// The files of the plans that were run in this project.
