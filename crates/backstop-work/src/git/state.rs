@@ -123,7 +123,8 @@ impl<'a> Index<'a> {
         let paths = changed.parts().chain(new.parts());
         let mut left: Vec<PathBuf> = paths.map(path_of).collect();
         left.retain(|path| !self.slot.is_excluded(path));
-        if left.is_empty() { Err(answer.failed()) } else { Ok(left) }
+        // It also says no where an excluded path is one that git ignores, and has staged everything else then.
+        Ok(left)
     }
 
     /// Nested repositories with changes inside, which no tree of ours can have.

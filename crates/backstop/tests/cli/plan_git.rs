@@ -612,3 +612,34 @@ fn in_place_an_agent_that_commits_all_by_itself_has_done_something() {
     assert_eq!(reasons(&project), Vec::<String>::new());
     assert_eq!(project.sh("git log --format=%s"), "own\nmore\nbase\n");
 }
+
+#[test]
+fn a_worktree_gets_its_links_and_copies_and_ignored_ones_too() {
+    let project = project("git-provided-ignored");
+    project.file("backstop.toml", "[isolation]\nlink = ['node_modules']\ncopy = ['.env']\n");
+    project.file(".gitignore", "node_modules\n.env\n");
+    project
+        .sh("git add -A && git commit -q -m config && mkdir node_modules && echo lib > node_modules/lib.js");
+    project.file(".env", "KEY=1\n");
+    PlanText::new()
+        .sh("1", "", "test -L node_modules; cat node_modules/lib.js .env > seen.txt; echo KEY=2 > .env")
+        .write(&project);
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert_eq!(project.read("seen.txt"), "lib\nKEY=1\n");
+    assert_eq!(project.read(".env"), "KEY=1\n", "a copy is a copy");
+    assert_eq!(project.sh("git show --name-only --format= HEAD"), "seen.txt\n");
+    assert_eq!(project.read("node_modules/lib.js"), "lib\n");
+}
+
+#[test]
+fn phases_that_begin_together_do_not_disturb_each_other() {
+    let project = Project::git("git-together");
+    let plan = (1..=8).fold(PlanText::new(), |plan, n| plan.sh(&n.to_string(), "", "true"));
+    plan.write(&project);
+    for _ in 0..3 {
+        run(&project, &["--commit", "none", "--parallel", "auto", "--jobs", "8", "--fresh", "--yes"])
+            .go()
+            .code(0);
+    }
+    assert_eq!(reasons(&project), Vec::<String>::new());
+}
