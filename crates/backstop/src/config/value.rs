@@ -362,13 +362,15 @@ fn list(key: &Key, name: &str, entries: &[Spanned<DeValue<'_>>]) -> Result<Writt
     for entry in entries {
         let at = |wrong: Wrong| Wrong { at: Some(entry.span().start), ..named(name, &key.kind, wrong) };
         let text = match entry.get_ref() {
+            // The words of a command are taken as they are.
+            DeValue::String(text) if key.kind == Kind::Words => &**text,
             DeValue::String(text) => text.trim(),
             DeValue::Integer(n) if key.kind == Kind::Durations && n.as_str() == "0" => "0",
             other => return Err(at(Wrong::new(format!("found {} in it", described(other))))),
         };
         match key.kind.read(text).map_err(at)? {
             Value::Duration(one) => durations.push(one),
-            _ if texts.iter().any(|known| known == text) => continue,
+            _ if key.kind != Kind::Words && texts.iter().any(|known| known == text) => continue,
             _ => {}
         }
         texts.push(text.to_owned());

@@ -112,3 +112,19 @@ fn a_users_own_file_needs_no_trust() {
     project.exec(&["--attempts", "1"], "sleep 60").env("XDG_CONFIG_HOME", "").go().code(124);
     assert!(folder.join("told.jsonl").exists());
 }
+
+#[test]
+fn the_words_of_a_command_are_taken_as_they_are() {
+    let project = Project::plain("config-words");
+    let folder = project.beside("home/.config/backstop");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("config.toml"),
+        "[agent.mine]\ncommand = ['x', '-a', '1', '-b', '1', ' y ']\n",
+    )
+    .unwrap();
+    let shown = project.run(&["config", "show", "--json"]).go().code(0).json();
+    let settings = shown["settings"].as_array().unwrap();
+    let words = settings.iter().find(|setting| setting["key"] == "agent.mine.command").unwrap();
+    assert_eq!(words["value"], serde_json::json!(["x", "-a", "1", "-b", "1", " y "]));
+}

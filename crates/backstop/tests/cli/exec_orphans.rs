@@ -106,7 +106,12 @@ fn what_a_killed_backstop_left_behind_is_ended_by_the_next_run() {
 fn a_process_of_another_run_with_the_same_id_is_left_alone() {
     let project = Project::new("orphans-innocent");
     let mut child = project
-        .exec(&[], "echo $BACKSTOP_RUN_ID > id; (env -i sleep 600 &) ; sleep 600")
+        .exec(
+            &[],
+            "(env -i sh -c 'echo $$ > pid; exec sleep 600' &) ; sleep 600 & \
+             while [ \"$(cat /proc/$!/comm)$(cat /proc/$(cat pid)/comm)\" != sleepsleep ]; do sleep 0.01; done 2>/dev/null; \
+             echo $BACKSTOP_RUN_ID > id; wait",
+        )
         .command()
         .spawn()
         .unwrap();
