@@ -21,8 +21,8 @@ pub(super) struct Outfit {
     gates: Gates,
     grace: Duration,
     kept_bytes_max: usize,
-    /// What a person should know about gates.
-    pub(super) notes: Vec<String>,
+    /// What a person should know about gates, where a phase leaves them to the project.
+    notes: Vec<String>,
 }
 
 struct Gates {
@@ -77,6 +77,12 @@ impl Outfit {
             kept_bytes_max: usize::try_from(exec.output_bytes_max).unwrap_or(usize::MAX),
             notes,
         })
+    }
+
+    /// What a person should know about the gates of this plan.
+    pub(super) fn notes(&self, plan: &Plan) -> &[String] {
+        let left_open = plan.phases.iter().any(|phase| phase.settings.gates.is_none());
+        if left_open { &self.notes } else { &[] }
     }
 
     /// What every phase of a plan needs. Phases that nobody can work on are named, all of them.

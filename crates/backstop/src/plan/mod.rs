@@ -48,7 +48,16 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     if args.dry_run {
         let site = ground::look(args, &context, &settings, &found, None)?;
         let policy = context.config.policy("phase")?;
-        return summary::dry_run(args, &found, &equipment, &settings, &policy, &site, &outfit.notes, &again);
+        return summary::dry_run(
+            args,
+            &found,
+            &equipment,
+            &settings,
+            &policy,
+            &site,
+            outfit.notes(&found.plan),
+            &again,
+        );
     }
     let missing = equip::missing_programs(&found.plan, &equipment, &is_on_the_path);
     if let Some((program, phase)) = missing.into_iter().next() {
@@ -67,7 +76,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
         for warning in &found.plan.warnings {
             terminal::warn(&format!("{}:{}: {}", found.path, warning.line, warning.text), None);
         }
-        for note in outfit.notes.iter().chain(&notes) {
+        for note in outfit.notes(&found.plan).iter().chain(&notes) {
             terminal::say(&format!("note: {}\n", SafeText::new(note.clone()).line(400)));
         }
     }

@@ -307,7 +307,7 @@ fn the_log_of_every_attempt_is_kept() {
     let project = recovered("logs");
     let log = |n: u32| project.read(&format!(".backstop/runs/plan/logs/phase-2/attempt-{n}.log"));
     // Two streams have no order between them.
-    has(&log(1), &["try 1\n", "FAILED test_a.py::test_b - AssertionError\n1 failed, 2 passed in 0.1s\n"]);
+    has(&log(1), &["try 1\n", "FAILED test_a.py::test_b - AssertionError\n", "1 failed, 2 passed in 0.1s\n"]);
     assert_eq!(log(2), "try 2\n");
 }
 
