@@ -82,7 +82,6 @@ pub struct Worktrees<'w> {
     link: Vec<String>,
     copy: Vec<String>,
     slots: Mutex<Slots>,
-    adding: Mutex<()>,
     /// Where the user's branch was brought last, and what kept it from going on.
     landed: Mutex<(Sha, Option<Landed>)>,
 }
@@ -114,8 +113,7 @@ impl<'w> Worktrees<'w> {
         let landed = Mutex::new((base.clone(), None));
         let run = crew.journal.id();
         let slots = Mutex::default();
-        let adding = Mutex::default();
-        Self { crew, repo, run, folder, commit, branch, base, exclude, link, copy, slots, adding, landed }
+        Self { crew, repo, run, folder, commit, branch, base, exclude, link, copy, slots, landed }
     }
 
     fn slots(&self) -> MutexGuard<'_, Slots> {
@@ -148,8 +146,6 @@ impl<'w> Worktrees<'w> {
 
     fn open(&self, number: usize) -> Result<Place, GitError> {
         let path = self.slot_path(number);
-        // Git reads the others' entries while it makes one, and does not like half of one.
-        let _one_at_a_time = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
         let mut slot = self.repo.add_slot(&path, &self.base, &format!("backstop {}", self.run))?;
         slot.exclude(&self.exclude);
         let mut place = Place { slot, number, saved: None };

@@ -11,6 +11,7 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The mark of a slot that was made to the end.
 const MARK: &str = "backstop-slot";
@@ -97,6 +98,9 @@ impl Repo {
     /// Makes a slot at a commit, or opens the one that is there, with whatever is in it. One that a crash left
     /// half-made is completed. The folder is absolute and not in the user's tree.
     pub fn add_slot(&self, path: &Path, at: &Sha, reason: &str) -> Result<Slot, GitError> {
+        // Git reads the others' entries while it makes one, and does not like half of one.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = self.open_slot(path)? {
             return Ok(slot);
         }
