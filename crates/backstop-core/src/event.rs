@@ -445,6 +445,15 @@ pub struct Delivery {
     /// How many commits the agent made by itself; they are a part of this.
     #[serde(default)]
     pub own_commits: u32,
+    /// Tokens that went in, as the agent says.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub tokens_in: u64,
+    /// Tokens that came out.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub tokens_out: u64,
+    /// What that cost, in millionths of a dollar, where the agent says so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cost_millionths: Option<u64>,
     /// The paths that it changed, where they are not in a commit.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub paths: Vec<SafeText>,

@@ -40,6 +40,7 @@ mod retry_budget;
 mod safe;
 mod schedule;
 mod seed;
+pub mod shell;
 mod signal;
 mod signature;
 mod time;

@@ -2,7 +2,7 @@
 
 use crate::Kept;
 use backstop_classify::Classifier;
-use backstop_core::{Dispatch, Fault, Signal, Surface, Timestamp, signal_name};
+use backstop_core::{Dispatch, Fault, SafeText, Signal, Surface, Timestamp, signal_name};
 use std::time::Duration;
 
 /// What ended it.
@@ -139,6 +139,12 @@ impl Ended {
             session.feed(before);
             session.feed(after);
         }
-        session.finish()
+        let mut fault = session.finish();
+        if let (Some(fault), Some(limit)) = (&mut fault, self.limit.filter(|_| self.timed_out())) {
+            let did = if self.cause == Cause::Silence { "silent" } else { "ran" };
+            let limit = backstop_core::duration::shown(limit);
+            fault.cause = Some(SafeText::new(format!("{did} for {limit}, which is the limit")));
+        }
+        fault
     }
 }

@@ -6,6 +6,7 @@
 use backstop_core::{
     Delivery, Event, EventKind, Fault, Outcome, PhaseRecord, PlanRecord, Reason, RunId, SafeText, Timestamp,
 };
+use backstop_report::plan::Usage;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -166,6 +167,8 @@ pub struct RunRecord {
     pub last_at: Option<Timestamp>,
     /// The commit that its first start began from.
     pub first_base: Option<String>,
+    /// What agents say that they used, in all: tokens in and out, and what that cost where it is known.
+    pub used: Option<Usage>,
     /// How often it went on.
     pub resumed: u32,
     /// How many events there were.
@@ -271,6 +274,7 @@ impl RunRecord {
             }
             EventKind::AttemptFinished { success, duration_ms, delivery, output, .. } => {
                 phase.worked_ms += duration_ms;
+                self.used = added(self.used, delivery.as_deref());
                 phase.tasks_done =
                     delivery.as_ref().map(|delivery| delivery.tasks_done.clone()).unwrap_or_default();
                 phase.output.clone_from(output);
@@ -334,6 +338,20 @@ impl RunRecord {
             _ => {}
         }
     }
+}
+
+/// What one more attempt makes of what was used.
+fn added(before: Option<Usage>, delivery: Option<&Delivery>) -> Option<Usage> {
+    let Some(delivery) = delivery.filter(|d| d.tokens_in + d.tokens_out > 0) else { return before };
+    let mut sum = before.unwrap_or_default();
+    sum.input_tokens += delivery.tokens_in;
+    sum.output_tokens += delivery.tokens_out;
+    if let Some(millionths) = delivery.cost_millionths {
+        #[expect(clippy::cast_precision_loss)] // For people; a dollar more or less in nine billion.
+        let dollars = millionths as f64 / 1e6;
+        sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + dollars);
+    }
+    Some(sum)
 }
 
 /// What an event is about.

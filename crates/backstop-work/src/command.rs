@@ -1,5 +1,6 @@
 //! A command line: for a shell, or word by word.
 
+use backstop_core::shell;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -42,7 +43,7 @@ impl CommandLine {
     pub fn shown(&self) -> String {
         match self {
             CommandLine::Shell(line) => line.clone(),
-            CommandLine::Argv(words) => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            CommandLine::Argv(words) => shell::line(words),
         }
     }
 
@@ -121,16 +122,6 @@ fn checked<E: Error>(text: String) -> Result<String, E> {
         return Err(E::custom("there is a NUL in this text"));
     }
     Ok(text)
-}
-
-/// A word as one would type it.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// The words of a line that a shell would do nothing to but split. Nothing, where it would do more.

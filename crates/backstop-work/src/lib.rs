@@ -12,6 +12,8 @@ mod claim;
 mod command;
 pub mod gate;
 pub mod git;
+mod log;
 
 pub use claim::Claim;
 pub use command::CommandLine;
+pub use log::Log;

@@ -110,7 +110,7 @@ impl Script {
             env: self.env.clone(),
             limits: self.limits.clone(),
             retry_context: self.retry.as_ref(),
-            log: Box::new(self.log.clone()),
+            log: backstop_work::Log::to(self.log.clone()),
             redactor: &self.redactor,
             exclusive: false,
         };

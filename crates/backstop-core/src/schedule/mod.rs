@@ -228,11 +228,6 @@ impl Schedule {
         self
     }
 
-    /// The graph.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
     /// Where a node stands.
     pub fn state(&self, node: usize) -> &NodeState {
         &self.nodes[node].state
@@ -246,11 +241,6 @@ impl Schedule {
     /// Whether nothing begins any more.
     pub fn is_stopping(&self) -> bool {
         self.stopping || !self.failed.is_empty()
-    }
-
-    /// How many attempts a node has begun since this schedule was made.
-    pub fn attempts(&self, node: usize) -> u32 {
-        self.nodes[node].machine.attempt()
     }
 
     /// Which of its chances a node is at, counted from 1, and how many it has: what the world did wrong does not count.

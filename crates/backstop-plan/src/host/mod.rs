@@ -6,26 +6,26 @@
 //!
 //! It must not run a process, touch git or print: that is the workshop's and the [`Watch`]'s.
 
+mod outcomes;
 mod told;
 mod upkeep;
 mod workshop;
+mod written;
 
 pub(crate) use told::message;
 pub use told::{Ending, HostError, Watch};
-pub use upkeep::{PlanFile, mark};
+pub use upkeep::mark;
 pub use workshop::{AttemptJob, CONFLICT, Checked, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 
 use crate::document::Plan;
 use crate::record::{RunRecord, Status};
 use crate::site::Conclusion;
 use crate::view::ViewFolder;
-use backstop_core::{
-    Action, Command, Decision, Dispatch, End, Event, EventKind, Failure, Fault, Happening, Outcome, Reason,
-    SafeText, Schedule,
-};
+use backstop_core::{Command, End, Event, EventKind, Fault, Happening, Reason, SafeText, Schedule};
 use backstop_exec::Stop;
 use backstop_store::RunJournal;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::Scope;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub struct Parts<'h> {
     /// Where views are written.
     pub views: ViewFolder,
     /// The plan's file, which is kept up to date.
-    pub plan_file: PlanFile,
+    pub plan_file: PathBuf,
     /// Who does the work.
     pub workshop: &'h dyn Workshop,
     /// How long running phases have once the run halts.
@@ -162,7 +162,7 @@ impl<'h> Host<'h> {
             }
             done
         });
-        self.flush();
+        self.keep_up();
         done.map(|end| Ending {
             end,
             reason: self.halt_reason,
@@ -371,193 +371,6 @@ impl<'h> Host<'h> {
         self.watch.asked(ask, self.running.len());
     }
 
-    fn worked(&mut self, node: usize, worked: Worked) {
-        let Some(running) = self.running.get(&node) else { return };
-        let (attempt, stopped) = (running.attempt, running.stopped);
-        let operation = self.id(node);
-        if stopped && worked.fault.is_some() {
-            let why = SafeText::new("it was stopped, since the run ends");
-            self.push(node, [EventKind::AttemptLost { operation, attempt, why }]);
-            self.command(&Command::Dropped(node));
-            return;
-        }
-        let Worked { fault, dispatch, worker_lost, exit, signal, output, duration, delivery } = worked;
-        self.push(
-            node,
-            [EventKind::AttemptFinished {
-                operation,
-                attempt,
-                success: fault.is_none(),
-                duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-                exit,
-                signal,
-                output,
-                delivery: Some(Box::new(delivery)),
-            }],
-        );
-        if self.parts.record.phase(node).attempt > 1 {
-            let recovered = EventKind::RecoveryAttempted {
-                operation: Some(self.id(node)),
-                strategy: "retry".to_owned(),
-                success: fault.is_none(),
-                attempt,
-            };
-            self.push(node, [recovered]);
-        }
-        match fault {
-            Some(fault) => self.failed(node, attempt, &fault, dispatch, worker_lost),
-            None if self.parts.workshop.integrates() => self.handed_in.push_back(node),
-            None => self.command(&Command::Succeeded(node)),
-        }
-    }
-
-    fn failed(&mut self, node: usize, attempt: u32, fault: &Fault, dispatch: Dispatch, worker_lost: bool) {
-        let operation = self.id(node);
-        self.push(node, [EventKind::ErrorClassified { operation, attempt, fault: Box::new(fault.clone()) }]);
-        self.reasons.insert(node, fault.reason);
-        if self.halt_reason.is_none() || !self.parts.schedule.is_stopping() {
-            self.halt_reason = Some(fault.reason);
-        }
-        let failure = Failure {
-            dispatch,
-            worker_lost,
-            random: (self.parts.random)(),
-            ..Failure::new(fault, self.now())
-        };
-        self.command(&Command::Failed(node, &failure));
-    }
-
-    fn next_integration(&mut self) {
-        if self.integrating.is_some() || self.to_integrate.is_some() {
-            return;
-        }
-        let Some(node) = self.handed_in.pop_front() else { return };
-        let Some(attempt) = self.running.get(&node).map(|running| running.attempt) else { return };
-        let (operation, onto) = (self.id(node), self.parts.record.tip.clone());
-        // One that was begun before and is not known to have ended is gone on with, not announced again.
-        self.integration_resumed = self.parts.record.phase(node).integrating.is_some();
-        if !self.integration_resumed {
-            self.push(node, [EventKind::IntegrationStarted { operation, attempt, onto }]);
-        }
-        self.to_integrate = Some(node);
-        self.integrating = Some(node);
-    }
-
-    fn integrated(&mut self, node: usize, integrated: Integrated) {
-        self.integrating = None;
-        let Some(running) = self.running.get(&node) else { return };
-        let (attempt, stopped) = (running.attempt, running.stopped);
-        let operation = self.id(node);
-        match integrated {
-            Integrated::Done { tip, commit } => {
-                let finished =
-                    tip.map(|tip| EventKind::IntegrationFinished { operation: operation.clone(), tip });
-                let made = commit.map(|(sha, subject)| EventKind::CommitMade {
-                    operation: operation.clone(),
-                    sha,
-                    subject: Some(subject),
-                });
-                self.push(node, finished.into_iter().chain(made));
-                self.command(&Command::Succeeded(node));
-            }
-            Integrated::Conflicted { files, fault } => {
-                let classified = EventKind::ErrorClassified {
-                    operation: operation.clone(),
-                    attempt,
-                    fault: fault.clone(),
-                };
-                self.halt_reason = Some(fault.reason);
-                self.reasons.insert(node, fault.reason);
-                let conflicted =
-                    EventKind::IntegrationConflicted { operation: operation.clone(), files, attempt };
-                let decided = EventKind::DecisionMade {
-                    operation: Some(operation),
-                    attempt,
-                    decision: self.about_conflict(node, attempt),
-                    reclassified: None,
-                };
-                self.push(node, [classified, conflicted, decided]);
-                self.command(&Command::Conflicted(node));
-            }
-            // It was we who ended it: its work stays handed in.
-            Integrated::Failed(_) if stopped => self.command(&Command::Dropped(node)),
-            Integrated::Failed(fault) => self.failed(node, attempt, &fault, Dispatch::Answered, false),
-        }
-    }
-
-    /// What the scheduler is about to say of a conflict, in words.
-    fn about_conflict(&self, node: usize, attempt: u32) -> Decision {
-        let again = self.parts.schedule.decide(&Command::Conflicted(node), self.now());
-        if again.iter().any(|happening| matches!(happening, Happening::Again { .. })) {
-            let action = Action::Retry { after: Duration::ZERO, attempt: attempt + 1, of: attempt + 1 };
-            let why = "work that does not go together is done once more, on top of what came in meanwhile";
-            return Decision { action, why: why.to_owned() };
-        }
-        let why = "it did not go together a second time, or recovery is turned off";
-        Decision { action: Action::Halt, why: why.to_owned() }
-    }
-
-    /// Records what is pending: all of it, or the run is over.
-    fn commit(&mut self) -> Result<(), HostError> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let kinds = std::mem::take(&mut self.pending);
-        let events = self.parts.journal.append(kinds)?;
-        self.follow(&events);
-        Ok(())
-    }
-
-    /// Everything that follows from what was recorded.
-    fn follow(&mut self, events: &[Event]) {
-        let mut lines = String::new();
-        for event in events {
-            self.parts.record.apply(event);
-            lines.extend(told::log_line(event, &self.parts.record));
-        }
-        let touched: Vec<usize> = std::mem::take(&mut self.touched).into_iter().collect();
-        for &node in &touched {
-            self.upkeep.note(self.parts.plan, node, self.parts.record.phase(node), self.now());
-        }
-        let views = &self.parts.views;
-        let logged = if lines.is_empty() { Ok(()) } else { views.log(&lines) };
-        self.views_written(logged);
-        self.unseen.extend(touched);
-        let now = self.now();
-        self.unseen_since.get_or_insert(now);
-        self.watch.recorded(events, &self.parts.record, &self.parts.schedule);
-    }
-
-    /// Views that cannot be written hold nothing up; somebody is told.
-    fn views_written(&mut self, written: std::io::Result<()>) {
-        if let Err(error) = written {
-            let place = self.parts.views.path().display();
-            self.watch.trouble(&format!("the views in {place} cannot be written: {error}"));
-        }
-    }
-
-    fn write_views(&mut self) {
-        self.unseen_since = None;
-        let phases: Vec<usize> = std::mem::take(&mut self.unseen).into_iter().collect();
-        let written = self.parts.views.write_phases(&self.parts.record, &phases);
-        self.views_written(written);
-    }
-
-    fn keep_up(&mut self) {
-        self.write_views();
-        if let Err(error) = self.upkeep.write() {
-            self.watch.trouble(&format!("the plan's marks cannot be written: {error}"));
-        }
-        let config = told::config(&self.parts.record, &self.parts.resume);
-        if let Err(error) = self.parts.views.write_config(&config) {
-            self.watch.trouble(&format!("the run's summary cannot be written: {error}"));
-        }
-    }
-
-    fn flush(&mut self) {
-        self.keep_up();
-    }
-
     fn begin<'s>(&mut self, scope: &'s Scope<'s, '_>, sender: &Sender<Message>)
     where
         'h: 's,
@@ -599,55 +412,5 @@ impl<'h> Host<'h> {
             let tell = Tell::new(node, sender.clone());
             scope.spawn(move || tell.integrated(|tell| workshop.integrate(&job, tell)));
         }
-    }
-
-    /// Brings the work to the user. Where that cannot be, the run halts and can be gone on with.
-    fn conclude(&mut self) {
-        match self.parts.workshop.conclude(&self.parts.record) {
-            Ok(conclusion) => {
-                if let Some((sha, subject)) = conclusion.commit.clone() {
-                    let operation = self.parts.record.path.clone();
-                    self.pending.push(EventKind::CommitMade { operation, sha, subject: Some(subject) });
-                }
-                self.conclusion = Some(conclusion);
-            }
-            Err(fault) => {
-                self.halt_reason = Some(fault.reason);
-                self.unconcluded = Some(fault);
-            }
-        }
-    }
-
-    fn finish(&mut self, end: &End) -> Result<(), HostError> {
-        if *end == End::Complete {
-            self.conclude();
-        }
-        // Views first: from the record of the end on, a missing file means that somebody took it away.
-        self.keep_up();
-        let all: Vec<usize> = (0..self.parts.record.order.len()).collect();
-        let left: Vec<usize> = all
-            .iter()
-            .copied()
-            .filter(|at| !self.parts.views.phase_file(&self.parts.record.order[*at]).exists())
-            .collect();
-        let _ = self.parts.views.write_phases(&self.parts.record, &left);
-        let resume = self.parts.resume.clone();
-        let kind = match end {
-            End::Complete if self.unconcluded.is_none() => EventKind::RunEnded {
-                outcome: Outcome::Done,
-                reason: None,
-                attempts: self.parts.record.phases.values().map(|phase| phase.total).sum(),
-                duration_ms: u64::try_from((self.parts.record.active_before + self.now()).as_millis())
-                    .unwrap_or(u64::MAX),
-                exit: Some(0),
-                next: None,
-            },
-            End::Complete | End::Halted(_) => {
-                EventKind::RunHalted { reason: self.halt_reason.unwrap_or(Reason::Unknown), resume }
-            }
-            End::Stopped => EventKind::RunHalted { reason: Reason::Interrupted, resume },
-        };
-        self.pending.push(kind);
-        self.commit()
     }
 }

@@ -9,22 +9,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The file of a plan.
-#[derive(Debug, Clone)]
-pub struct PlanFile {
-    /// Where it is.
-    pub path: PathBuf,
-}
-
 /// What is to be marked, and since when.
 pub(super) struct Upkeep {
-    file: PlanFile,
+    file: PathBuf,
     edits: BTreeMap<usize, Vec<Edit>>,
     since: Option<Duration>,
 }
 
 impl Upkeep {
-    pub(super) fn new(file: PlanFile) -> Self {
+    pub(super) fn new(file: PathBuf) -> Self {
         Self { file, edits: BTreeMap::new(), since: None }
     }
 
@@ -55,7 +48,7 @@ impl Upkeep {
             return Ok(());
         }
         // What cannot be written now is written with the next change, or at the end.
-        write(&self.file.path, &edits).inspect(|()| self.edits.clear())
+        write(&self.file, &edits).inspect(|()| self.edits.clear())
     }
 }
 

@@ -1,8 +1,10 @@
 //! Phases in the folder itself, one at a time: outside git, or where isolation is switched off.
 
-use super::crew::{Bench, Crew, Performed};
+use super::commit::Commit;
+use super::crew::{Bench, Crew};
 use super::landing::{Conclusion, single_message, write_script};
-use super::worktree::{Commit, commit_fault, git_fault, now};
+use super::log::now;
+use super::trouble::{commit_fault, git_fault};
 use crate::host::{AttemptJob, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 use crate::record::RunRecord;
 use backstop_core::{Fault, Reason, SafeText};
@@ -44,15 +46,23 @@ impl InPlace<'_> {
         Ok(Some(paths.into_iter().map(|path| (path.clone(), look(&repo.root().join(&path)))).collect()))
     }
 
-    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Performed, Box<Fault>> {
+    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Worked, Box<Fault>> {
         let before = self.changes().map_err(|error| git_fault(&error))?;
         let head = self.head();
         let changed = || {
             let now = self.changes().ok()?;
             before.as_ref().zip(now).map(|(before, now)| *before != now || head != self.head())
         };
-        let bench = Bench { folder: &self.folder, slot: 1, previous: None, changed: &changed };
-        let mut performed = self.crew.perform(job, &bench, tell);
+        let bench = Bench {
+            node: job.node,
+            attempt: job.attempt,
+            folder: &self.folder,
+            slot: 1,
+            previous: None,
+            stop: &job.stop,
+            tell,
+        };
+        let mut worked = self.crew.perform(job, &bench, &changed);
         if let (Some(before), Some(after)) = (&before, self.changes().map_err(|error| git_fault(&error))?) {
             let mut own = differing(before, &after);
             if self.commit == Commit::Auto {
@@ -73,18 +83,18 @@ impl InPlace<'_> {
                 )));
                 fault.suggested_action =
                     "run it in worktrees, without --isolation none, or rename the file".into();
-                performed.fault.get_or_insert_with(|| Box::new(fault));
+                worked.fault.get_or_insert_with(|| Box::new(fault));
             }
-            performed.delivery.paths = own.iter().map(|path| SafeText::new(path.to_string_lossy())).collect();
+            worked.delivery.paths = own.iter().map(|path| SafeText::new(path.to_string_lossy())).collect();
         }
         if head != self.head() && head.is_some() {
-            performed.delivery.own_commits = 1;
+            worked.delivery.own_commits = 1;
             let id = self.crew.phase(job.node).id.shown();
             tell.note(Note::Said(SafeText::new(format!(
                 "{id} made commits by itself; they stay on your branch"
             ))));
         }
-        Ok(performed)
+        Ok(worked)
     }
 
     fn head(&self) -> Option<String> {
@@ -193,7 +203,8 @@ impl Workshop for InPlace<'_> {
 
     fn attempt(&self, job: &AttemptJob, tell: &Tell) -> Worked {
         let began = now();
-        self.work(job, tell).unwrap_or_else(Performed::failed).worked(began.elapsed())
+        let worked = self.work(job, tell).unwrap_or_else(|fault| Worked::failed(*fault));
+        Worked { duration: began.elapsed(), ..worked }
     }
 
     fn integrate(&self, job: &IntegrationJob, _: &Tell) -> Integrated {

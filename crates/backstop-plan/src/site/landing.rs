@@ -1,7 +1,7 @@
 //! How finished work comes to the user: on the branch, as one commit, or as files in the tree.
 
+use super::commit::Commit;
 use super::crew::Crew;
-use super::worktree::Commit;
 use crate::record::RunRecord;
 use backstop_core::{EventKind, RunId, SafeText};
 use backstop_report::plan::WorkAt;

@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// How large the log of an attempt may grow.
 const LOG_BYTES_MAX: u64 = 32 << 20;
@@ -78,4 +79,10 @@ impl Write for AttemptLog {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// A process runs in real time.
+#[expect(clippy::disallowed_methods)]
+pub(super) fn now() -> Instant {
+    Instant::now()
 }

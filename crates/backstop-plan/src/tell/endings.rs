@@ -202,7 +202,7 @@ pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>
         phases: (0..record.order.len()).map(phase).collect(),
         work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
         files_changed: conclusion.files_changed,
-        usage: None,
+        usage: record.used,
         notes: facts.notes.iter().cloned().chain(conclusion.commit.as_ref().map(one_commit)).collect(),
     })
 }

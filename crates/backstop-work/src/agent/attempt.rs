@@ -7,17 +7,16 @@ use super::envelope::{Envelope, masked};
 use super::error::AttemptError;
 use super::find::find_result;
 use super::judge::Case;
-use super::log::SharedLog;
 use super::places::{Places, read_written};
 use super::retry::RetryContext;
 use super::schema::RESULT_SCHEMA;
 use super::trouble::ResultTrouble;
 use crate::CommandLine;
+use crate::log::{Log, Tee};
 use backstop_classify::Classifier;
 use backstop_core::{Dispatch, Fault, Redactor, SafeText, Timestamp};
 use backstop_exec::{Ended, Input, Limits, Spec, Started, Stop, Streams, supervise};
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +62,7 @@ pub struct Attempt<'a> {
     /// What the last attempt failed of.
     pub retry_context: Option<&'a RetryContext>,
     /// Everything that it writes goes here, as it is. The caller masks and caps it.
-    pub log: Box<dyn Write + Send>,
+    pub log: Log,
     /// Masks what is given back.
     pub redactor: &'a Redactor,
     /// Whether nothing else is run by this process meanwhile: then every orphan is this one's.
@@ -129,7 +128,7 @@ pub fn attempt(
         exclusive: attempt.exclusive,
         ..Spec::default()
     };
-    let log = SharedLog::new(attempt.log);
+    let log = Tee::new(attempt.log.clone());
     let streams = Streams { stdout: Box::new(log.clone()), stderr: Box::new(log.clone()), input };
     let ended = supervise(&spec, streams, stop, started)?;
 
@@ -166,14 +165,14 @@ pub fn attempt(
         dispatch: ended.dispatch(),
         duration: ended.duration,
         silent: ended.silent,
-        tail: log.tail(attempt.redactor),
+        tail: log.masked_tail(attempt.redactor),
         message: said.message().filter(|_| agent).map(|text| mask(&text)),
         session_id: said.session_id.as_deref().map(|id| mask(&SafeText::new(SafeText::new(id).line(200)))),
         denials: said.denials.iter().map(mask).collect(),
         left_behind: ended.left_behind,
         unended: ended.unended,
         usage: said.usage,
-        log_trouble: log.trouble(),
+        log_trouble: attempt.log.trouble(),
     })
 }
 

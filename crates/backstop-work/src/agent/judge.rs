@@ -43,9 +43,8 @@ impl Case<'_> {
             return Some(self.reported(failure));
         }
         if !self.outvoted()
-            && let Some(mut fault) = self.ended.fault(self.classifier, self.command, self.at)
+            && let Some(fault) = self.ended.fault(self.classifier, self.command, self.at)
         {
-            self.explain_timeout(&mut fault);
             return Some(fault);
         }
         if let Some(trouble) = self.trouble {
@@ -120,13 +119,6 @@ impl Case<'_> {
             stdout: format!("{}\n{}\n", failure.text, failure.fields).into_bytes(),
             ..Signal::default()
         }
-    }
-
-    fn explain_timeout(&self, fault: &mut Fault) {
-        let (Some(limit), Reason::Timeout) = (self.ended.limit, fault.reason) else { return };
-        let did = if self.ended.cause == Cause::Silence { "silent" } else { "ran" };
-        let limit = duration::shown(limit);
-        fault.cause = Some(SafeText::new(format!("{did} for {limit}, which is the limit")));
     }
 
     fn claimed(&self, envelope: &Envelope) -> Option<Fault> {

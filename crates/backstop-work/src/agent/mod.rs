@@ -41,7 +41,6 @@ mod envelope;
 mod error;
 mod find;
 mod judge;
-mod log;
 mod phase;
 mod places;
 mod prompt;

@@ -40,7 +40,7 @@ impl GateError {
             }
             GateError::Nul { gate } => format!("write the `check` of `{gate}` without NUL characters"),
             GateError::Folder { folder, .. } => {
-                format!("check that it is there: ls -ld {}", crate::command::quoted(folder))
+                format!("check that it is there: ls -ld {}", backstop_core::shell::quoted(folder))
             }
             GateError::Variable { name } => format!("unset it, or give it a value in UTF-8: unset {name}"),
         }

@@ -7,7 +7,7 @@ use super::missing::missing_tool;
 use super::{Gate, GateError, Passes};
 use backstop_classify::Classifier;
 use backstop_core::{Evidence, Fault, Reason, SafeText, Signal, Timestamp};
-use backstop_exec::{Cause, Ended, StartError};
+use backstop_exec::{Ended, StartError};
 
 /// How many files of a listing are kept.
 const FILES_MAX: usize = 100;
@@ -31,8 +31,7 @@ pub(super) fn ended(
     }
     let fault = ended.fault(classifier, command, at)?;
     Some(match fault.reason {
-        Reason::Timeout => timed_out(fault, ended),
-        Reason::Interrupted => fault,
+        Reason::Timeout | Reason::Interrupted => fault,
         _ => explained(gate, fault, ended.status.code, tail),
     })
 }
@@ -83,16 +82,6 @@ fn listing(gate: &Gate, ended: &Ended, command: &str) -> Fault {
     let text = SafeText::new("exit 0, and it wrote what should be nothing");
     fault.evidence = vec![Evidence { rule: "gate.says_nothing".to_owned(), line: None, text, stream: None }];
     advise(gate, &mut fault);
-    fault
-}
-
-/// Which limit it was.
-fn timed_out(mut fault: Fault, ended: &Ended) -> Fault {
-    if let Some(limit) = ended.limit {
-        let did = if ended.cause == Cause::Silence { "silent" } else { "ran" };
-        let limit = backstop_core::duration::shown(limit);
-        fault.cause = Some(SafeText::new(format!("{did} for {limit}, which is the limit")));
-    }
     fault
 }
 

@@ -1,7 +1,7 @@
 //! One command of a gate, run once.
 
-use super::log::Tee;
 use super::{CommandLine, Gate, GateError, GateRun, fault};
+use crate::log::Tee;
 use backstop_core::{Fault, SafeText};
 use backstop_exec::{Ended, Input, Kept, Limits, Spec, Started, Stop, Streams, supervise};
 use std::time::Duration;

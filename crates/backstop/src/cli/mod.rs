@@ -10,7 +10,7 @@ mod stats;
 pub(crate) use exec::{Exec, StdinMode};
 pub(crate) use journal::{Clean, Deferred, DeferredAction, Events, Runs};
 pub(crate) use limits::{Budget, BudgetAction, Guard, GuardAction};
-pub(crate) use plan::{Plan, PlanAction, PlanChange, PlanDiff, PlanLogs, PlanRetry, PlanStatus, Run, Which};
+pub(crate) use plan::{Plan, PlanAction, PlanAttempt, PlanChange, PlanRetry, PlanStatus, Run, Which};
 pub(crate) use settings::{Config, ConfigAction, Doctor, Trust};
 pub(crate) use stats::{By, Drift, Stats};
 

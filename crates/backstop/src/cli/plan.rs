@@ -138,9 +138,9 @@ pub(crate) enum PlanAction {
     /// Show where each phase stands
     Status(PlanStatus),
     /// Show the log of a phase's attempt
-    Logs(PlanLogs),
+    Logs(PlanAttempt),
     /// Show what a phase changed
-    Diff(PlanDiff),
+    Diff(PlanAttempt),
     /// Try phases again, and go on with the run
     Retry(PlanRetry),
     /// Set phases back to pending, so that the next run does them again
@@ -170,9 +170,9 @@ pub(crate) struct PlanStatus {
     pub(crate) json: bool,
 }
 
-/// Show the log of a phase's attempt.
+/// An attempt of a phase.
 #[derive(Debug, Args)]
-pub(crate) struct PlanLogs {
+pub(crate) struct PlanAttempt {
     /// The phase, such as 2A
     pub(crate) phase: String,
     #[command(flatten)]
@@ -181,21 +181,6 @@ pub(crate) struct PlanLogs {
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u32>,
     /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Show what a phase changed.
-#[derive(Debug, Args)]
-pub(crate) struct PlanDiff {
-    /// The phase, such as 2A
-    pub(crate) phase: String,
-    #[command(flatten)]
-    pub(crate) which: Which,
-    /// The attempt, counted from 1; without it, the last one
-    #[arg(long, value_name = "N")]
-    pub(crate) attempt: Option<u32>,
-    /// Print JSON: the paths and how each was changed
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -4,12 +4,11 @@
 
 use super::journal::ExecJournal;
 use crate::cli::Exec;
-use crate::context::{self, Context};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::guard::{Waited, await_open};
 use crate::limits;
 use backstop_core::breaker::{Breaker, Pass};
-use backstop_core::guard::{Closed, UNNAMED_WAIT};
 use backstop_core::{Dispatch, EventKind, Fault, Name, Reason, Record, SafeText};
 use backstop_engine::{Cancel, Failed};
 use backstop_report::duration;
@@ -19,8 +18,6 @@ use std::time::Duration;
 
 /// The same failure so often in a row, with no success between, is a loop.
 const LOOP_AT: u32 = 3;
-/// How often a waiter looks whether it is still wanted.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What is asked before each attempt.
 pub(super) struct Gate {
@@ -83,25 +80,17 @@ impl Gate {
         let waiting = {
             let (store, provider, cancel) = (Arc::clone(store), provider.clone(), cancel.clone());
             tokio::task::spawn_blocking(move || {
-                let mut sleep = |step: Duration| {
-                    let mut left = step;
-                    while !left.is_zero() && !cancel.is_cancelled() {
-                        let part = left.min(LOOK_EVERY);
-                        std::thread::sleep(part);
-                        left -= part;
-                    }
-                    !cancel.is_cancelled()
-                };
+                let mut sleep = |step| limits::sleep_while(step, &|| !cancel.is_cancelled());
                 await_open(&store, &provider, Some(limit), &mut sleep)
             })
         };
         match waiting.await {
-            Ok(Ok(Waited::Open(waited))) if waited >= LOOK_EVERY => {
+            Ok(Ok(Waited::Open(waited))) if waited >= limits::LOOK_EVERY => {
                 let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
                 let _ =
                     journal.record(vec![EventKind::GuardWaited { provider: provider.clone(), waited_ms }]);
             }
-            Ok(Ok(Waited::TooLong(closed))) => return Err(limited(provider, &closed)),
+            Ok(Ok(Waited::TooLong(closed))) => return Err(not_started(limits::limited(provider, &closed))),
             Ok(Ok(Waited::Cancelled)) => return Err(not_started(Fault::new(Reason::Interrupted))),
             // A guard that cannot be asked is an open one.
             _ => {}
@@ -196,15 +185,7 @@ impl Gate {
             },
         };
         if limited {
-            let now = context::now();
-            let asked = fault.facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
-            let wait = asked.unwrap_or(UNNAMED_WAIT).min(backstop_core::guard::CLOSED_MAX);
-            let why = match asked {
-                Some(_) => "the server asks to wait".to_owned(),
-                None => "a refusal without a time".to_owned(),
-            };
-            let learned =
-                store.learn(&provider, Some(Closed { learned_at: now, until: now.after(wait), why }));
+            let learned = limits::learn_refusal(&store, &provider, fault);
             if let Ok(state) = learned {
                 let until = state.closed.map(|closed| closed.until);
                 let _ = journal.record(vec![EventKind::GuardUpdated { provider, until }]);
@@ -259,16 +240,6 @@ pub(super) fn signature_of(fault: &Fault) -> String {
         None => fault.evidence.first().map(|e| e.text.raw().to_owned()).unwrap_or_default(),
     };
     format!("{}: {}", fault.reason, backstop_core::signature(&text))
-}
-
-fn limited(provider: &Name, closed: &Closed) -> Failed {
-    let left = closed.left(context::now());
-    let mut fault = Fault::new(Reason::RateLimited);
-    fault.cause =
-        Some(SafeText::new(format!("{provider} is limited for {}: {}", duration(left), closed.why)));
-    fault.facts.provider = Some(SafeText::new(provider.to_string()));
-    fault.facts.retry_after_seconds = Some(left.as_secs_f64());
-    not_started(fault)
 }
 
 fn exhausted(cause: &str, next: &str) -> Failed {

@@ -15,7 +15,7 @@ use crate::config::Given;
 use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::{classify, terminal};
-use backstop_core::{Action, EventKind, Outcome, Record, RunId, SafeText, Timestamp};
+use backstop_core::{Action, EventKind, Outcome, Record, RunId, SafeText, Timestamp, shell};
 use backstop_engine::{Cancel, Engine, Finished};
 use backstop_exec::{Limits, Spec, Stop};
 use backstop_report::duration;
@@ -367,21 +367,7 @@ fn deferred_words(args: &Exec, argv: &[OsString], waits: Option<RunId>) -> Vec<O
 
 /// A command as one would type it.
 fn shown_command(argv: &[OsString]) -> String {
-    argv.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
-}
-
-/// Words as one would type them.
-pub(crate) fn shown_words(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+~".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
+    shell::line(argv.iter().map(|word| word.to_string_lossy()))
 }
 
 /// The variables that tell a command where it stands.

@@ -158,14 +158,13 @@ impl CommandOperation {
             last.left_behind.clone_from(&ended.left_behind);
             last.unended.clone_from(&ended.unended);
         }
-        let Some(mut fault) = ended.fault(&self.classifier, &self.command, context::now()) else {
+        let Some(fault) = ended.fault(&self.classifier, &self.command, context::now()) else {
             self.gate.succeeded();
             if self.keeps {
                 self.passed.last().output = whole(&ended.stdout).zip(whole(&ended.stderr));
             }
             return Ok(());
         };
-        explain_timeout(&mut fault, ended);
         self.gate.failed(&fault, &self.context, &self.journal);
         let experience = self.learns.then(|| self.experience(&fault)).flatten();
         // What a command did before it failed nobody knows: where it must not be repeated, that counts as lost.
@@ -279,14 +278,6 @@ fn hidden_file() -> std::io::Result<File> {
         }
     }
     Err(std::io::Error::other("no free name for a temporary file"))
-}
-
-/// Which limit it was.
-fn explain_timeout(fault: &mut Fault, ended: &Ended) {
-    let (Some(limit), Reason::Timeout) = (ended.limit, fault.reason) else { return };
-    let did = if ended.cause == backstop_exec::Cause::Silence { "silent" } else { "ran" };
-    let limit = backstop_core::duration::shown(limit);
-    fault.cause = Some(SafeText::new(format!("{did} for {limit}, which is the limit")));
 }
 
 /// All of a stream, where all of it was kept.

@@ -6,7 +6,7 @@ use crate::cli::{self, LogFormat, PlanAction, Which};
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE};
 use crate::terminal;
-use backstop_core::{EventKind, RunId, SafeText};
+use backstop_core::{EventKind, RunId, SafeText, shell};
 use backstop_plan::document::PhaseId;
 use backstop_plan::opening;
 use backstop_plan::record::{RunRecord, Status};
@@ -122,7 +122,7 @@ fn status(context: &Context, args: &cli::PlanStatus) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-fn logs(context: &Context, args: &cli::PlanLogs) -> Result<u8, CliError> {
+fn logs(context: &Context, args: &cli::PlanAttempt) -> Result<u8, CliError> {
     let found = find(context, &args.which)?;
     let at = phase_of(&found.record, &args.phase)?;
     let phase = found.record.phase(at);
@@ -152,7 +152,7 @@ fn logs(context: &Context, args: &cli::PlanLogs) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-fn diff(context: &Context, args: &cli::PlanDiff) -> Result<u8, CliError> {
+fn diff(context: &Context, args: &cli::PlanAttempt) -> Result<u8, CliError> {
     let found = find(context, &args.which)?;
     let at = phase_of(&found.record, &args.phase)?;
     let phase = found.record.phase(at);
@@ -269,45 +269,8 @@ fn retry(context: &Context, args: &cli::PlanRetry, format: Option<LogFormat>) ->
     if args.no_run {
         return Ok(DONE);
     }
-    let words = resume.and_then(|line| shell_words(&line)).unwrap_or_default();
+    let words = resume.and_then(|line| shell::words(&line)).unwrap_or_default();
     let run = cli::run_again(&words, &plan, args.change.why.as_deref(), args.change.json)
         .ok_or(CliError::NothingToResume { plan: plan.display().to_string() })?;
     super::run(&run, format)
-}
-
-/// The words of a line that we wrote ourselves: plain, or in single quotes.
-fn shell_words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut rest = line.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            ' ' => words.extend(word.take()),
-            '\'' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match rest.next()? {
-                        '\'' => break,
-                        c => word.push(c),
-                    }
-                }
-            }
-            '\\' => word.get_or_insert_default().push(rest.next()?),
-            c => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    Some(words)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shell_words;
-
-    #[test]
-    fn our_own_lines_are_read_back() {
-        let words = shell_words("backstop run 'a b.md' --agent claude 'it'\\''s'").unwrap();
-        assert_eq!(words, ["backstop", "run", "a b.md", "--agent", "claude", "it's"]);
-        assert_eq!(shell_words("'open"), None);
-    }
 }

@@ -17,8 +17,8 @@ use crate::config::Given;
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE, HALTED, INTERRUPTED};
 use crate::{classify, terminal};
-use backstop_core::{End, Graph, Parallel, RetryWhen, Rules, SafeText, Schedule};
-use backstop_plan::host::{Host, Parts, PlanFile, Workshop};
+use backstop_core::{End, Graph, Parallel, RetryWhen, Rules, SafeText, Schedule, shell};
+use backstop_plan::host::{Host, Parts, Workshop};
 use backstop_plan::opening::Person;
 use backstop_plan::record::Status;
 use backstop_plan::site::{Crew, InPlace, Worktrees};
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
             journal: &journal,
             record,
             views: views.clone(),
-            plan_file: PlanFile { path: found.file.clone() },
+            plan_file: found.file.clone(),
             workshop,
             halt_timeout: settings.halt_timeout,
             resume: again.clone(),
@@ -214,7 +214,7 @@ fn again(args: &cli::Run, path: &str) -> String {
     if args.allow_dirty {
         words.push("--allow-dirty".to_owned());
     }
-    crate::exec::shown_words(&words)
+    shell::line(&words)
 }
 
 /// Who overrides something, and why.

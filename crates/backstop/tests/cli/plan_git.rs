@@ -339,18 +339,24 @@ fn without_isolation_phases_run_in_the_tree_and_commit_their_own_paths() {
 
 #[test]
 fn a_worktree_gets_its_links_and_copies_and_they_are_not_committed() {
-    let project = project("git-provided");
-    project.file("backstop.toml", "[isolation]\nlink = ['node_modules']\ncopy = ['.env']\n");
-    project.sh("git add backstop.toml && git commit -q -m config && mkdir node_modules && echo lib > node_modules/lib.js");
-    project.file(".env", "KEY=1\n");
-    PlanText::new()
-        .sh("1", "", "test -L node_modules; cat node_modules/lib.js .env > seen.txt; echo KEY=2 > .env")
-        .write(&project);
-    run(&project, &["--commit", "auto"]).go().code(0);
-    assert_eq!(project.read("seen.txt"), "lib\nKEY=1\n");
-    assert_eq!(project.read(".env"), "KEY=1\n", "a copy is a copy");
-    assert_eq!(project.sh("git show --name-only --format= HEAD"), "seen.txt\n");
-    assert_eq!(project.read("node_modules/lib.js"), "lib\n");
+    // What git ignores is given all the same.
+    for (name, ignored) in [("git-provided", ""), ("git-provided-ignored", "node_modules\n.env\n")] {
+        let project = project(name);
+        project.file("backstop.toml", "[isolation]\nlink = ['node_modules']\ncopy = ['.env']\n");
+        project.file(".gitignore", ignored);
+        project.sh(
+            "git add -A && git commit -q -m config && mkdir node_modules && echo lib > node_modules/lib.js",
+        );
+        project.file(".env", "KEY=1\n");
+        PlanText::new()
+            .sh("1", "", "test -L node_modules; cat node_modules/lib.js .env > seen.txt; echo KEY=2 > .env")
+            .write(&project);
+        run(&project, &["--commit", "auto"]).go().code(0);
+        assert_eq!(project.read("seen.txt"), "lib\nKEY=1\n");
+        assert_eq!(project.read(".env"), "KEY=1\n", "a copy is a copy");
+        assert_eq!(project.sh("git show --name-only --format= HEAD"), "seen.txt\n");
+        assert_eq!(project.read("node_modules/lib.js"), "lib\n");
+    }
 }
 
 #[test]
@@ -611,24 +617,6 @@ fn in_place_an_agent_that_commits_all_by_itself_has_done_something() {
     run(&project, &["--commit", "auto", "--isolation", "none"]).go().code(0);
     assert_eq!(reasons(&project), Vec::<String>::new());
     assert_eq!(project.sh("git log --format=%s"), "own\nmore\nbase\n");
-}
-
-#[test]
-fn a_worktree_gets_its_links_and_copies_and_ignored_ones_too() {
-    let project = project("git-provided-ignored");
-    project.file("backstop.toml", "[isolation]\nlink = ['node_modules']\ncopy = ['.env']\n");
-    project.file(".gitignore", "node_modules\n.env\n");
-    project
-        .sh("git add -A && git commit -q -m config && mkdir node_modules && echo lib > node_modules/lib.js");
-    project.file(".env", "KEY=1\n");
-    PlanText::new()
-        .sh("1", "", "test -L node_modules; cat node_modules/lib.js .env > seen.txt; echo KEY=2 > .env")
-        .write(&project);
-    run(&project, &["--commit", "auto"]).go().code(0);
-    assert_eq!(project.read("seen.txt"), "lib\nKEY=1\n");
-    assert_eq!(project.read(".env"), "KEY=1\n", "a copy is a copy");
-    assert_eq!(project.sh("git show --name-only --format= HEAD"), "seen.txt\n");
-    assert_eq!(project.read("node_modules/lib.js"), "lib\n");
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! Words of a command as one would type them, and back.
+//!
+//! For what people copy from a summary and what we recorded ourselves. It must not run anything, and what somebody else wrote for a
+//! shell is not read here.
+
+/// A word as one would type it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+~".contains(c);
+    // A tilde at the beginning would be somebody's home.
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// A line of words as one would type it.
+pub fn line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a line that [`line`] wrote. Nothing, where it did not.
+pub fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(rest.next()?),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_shell_would_read_the_same() {
+        assert_eq!(line(["run", "a b.md", "it's", "", "--x=1"]), "run 'a b.md' 'it'\\''s' '' --x=1");
+        assert_eq!(quoted("~/x"), "'~/x'");
+        assert_eq!(words("'open"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_back(given in prop::collection::vec(any::<String>(), 0..6)) {
+            prop_assert_eq!(words(&line(&given)), Some(given));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The third signal: what the gates say, beside how an attempt ended and what was claimed.
+
+use super::crew::{Bench, Crew, IsChanged, Worker};
+use super::log::AttemptLog;
+use crate::host::{Checked, Note, Worked};
+use backstop_core::{Delivery, Fault, Reason, SafeText};
+use backstop_exec::Limits;
+use backstop_work::Log;
+use backstop_work::agent::{Attempted, Claim};
+use backstop_work::gate::{self, GateRun, Judgement, judge};
+use std::time::Duration;
+
+/// How much of the end of an attempt's output is recorded.
+const OUTPUT_BYTES_MAX: usize = 2 << 10;
+
+impl Crew<'_> {
+    /// The third signal: what the gates say, beside what was claimed.
+    pub(super) fn judged(
+        &self,
+        bench: &Bench<'_>,
+        log: &AttemptLog,
+        changed: IsChanged<'_>,
+        attempted: Attempted,
+    ) -> Worked {
+        let phase = self.phase(bench.node);
+        let is_agent = matches!(self.equipment[bench.node].worker, Worker::Agent { .. });
+        let claim = attempted.envelope.as_ref().map(|envelope| envelope.status);
+        let done = tasks_done(phase.tasks.len(), is_agent, &attempted);
+        // What only claims to have failed may still have done its work: the gates and the tree say so.
+        let only_claims = claim == Some(Claim::Failed) && attempted.exit == Some(0);
+        let mut fault = attempted.fault.clone().map(Box::new);
+        if fault.is_none() || only_claims {
+            let checks = self.check(bench, log, "gates");
+            let left = u32::try_from(phase.tasks.len().saturating_sub(done.len())).ok();
+            fault = match checks {
+                Ok(checks) => match judge(claim, &checks, changed(), left) {
+                    Judgement::Complete => None,
+                    // The agent's own words say more than that it claims to have failed.
+                    Judgement::Failed(found) if found.reason == Reason::TaskIncomplete && only_claims => {
+                        fault.or(Some(found))
+                    }
+                    Judgement::Failed(found) => Some(found),
+                },
+                Err(found) => Some(found),
+            };
+        }
+        if fault.is_none() && is_agent && changed() == Some(false) {
+            fault = Some(Box::new(did_nothing()));
+        }
+        if let Some(fault) = fault.as_mut().filter(|fault| fault.cause.is_none()) {
+            fault.cause = Some(SafeText::new(match ending(&attempted.tail) {
+                Some(output) => output.raw().lines().last().unwrap_or_default().to_owned(),
+                None => match (attempted.exit, &attempted.signal) {
+                    (_, Some(signal)) => format!("it was ended by {signal} and said nothing"),
+                    (exit, None) => format!("it exited with {} and said nothing", exit.unwrap_or(-1)),
+                },
+            }));
+        }
+        self.tell_oddities(bench, &attempted);
+        let taken = |name: &str| matches!(name, "SIGKILL" | "SIGTERM" | "SIGHUP" | "SIGINT");
+        let worker_lost = fault.is_some()
+            && !attempted.timed_out
+            && bench.stop.requests() == 0
+            && attempted.signal.as_deref().is_some_and(taken);
+        let usage = attempted.usage.unwrap_or_default();
+        let message = phase.settings.message.as_ref().map(|text| SafeText::new(text.clone()));
+        let claimed = attempted.envelope.as_ref().and_then(|envelope| envelope.commit_message.clone());
+        Worked {
+            output: fault.as_ref().and_then(|_| ending(&attempted.tail)),
+            fault,
+            dispatch: attempted.dispatch,
+            worker_lost,
+            exit: attempted.exit,
+            signal: attempted.signal,
+            duration: Duration::ZERO,
+            delivery: Delivery {
+                tasks_done: done,
+                tasks_total: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
+                message: message.or(claimed),
+                tokens_in: usage.input_tokens,
+                tokens_out: usage.output_tokens,
+                cost_millionths: usage.cost_usd.map(millionths),
+                ..Delivery::default()
+            },
+        }
+    }
+
+    /// Runs the gates of a phase in a folder, under a title in the log. What keeps them from running is a fault.
+    pub(super) fn check(
+        &self,
+        bench: &Bench<'_>,
+        log: &AttemptLog,
+        title: &str,
+    ) -> Result<Vec<gate::Checked>, Box<Fault>> {
+        let gates = &self.equipment[bench.node].gates;
+        if gates.is_empty() {
+            return Ok(Vec::new());
+        }
+        log.say(&format!("--- {title} ---"));
+        let usual = GateRun::new(bench.folder, self.classifier, (self.now)());
+        let run = GateRun {
+            env: self.env(bench).into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            log: Log::to(log.clone()),
+            limits: Limits { wall: self.gate_timeout, ..usual.limits.clone() },
+            exclusive: self.one_at_a_time,
+            ..usual
+        };
+        let mut started = |started: gate::StartedGate<'_>| {
+            bench.tell.note(Note::Checking(started.gate.to_owned()));
+            self.started(bench, started.child);
+        };
+        let mut done = |checked: &gate::Checked| {
+            if let Some(cause) = checked.flaky_fault().and_then(|fault| fault.cause) {
+                log.say(&format!("flaky: {}", cause.line(400)));
+            }
+            bench.tell.checked(Checked {
+                gate: checked.gate.clone(),
+                passed: checked.passed,
+                reason: checked.fault.as_ref().map(|fault| fault.reason),
+                flaky: checked.flaky.clone(),
+                duration: checked.duration,
+            });
+        };
+        gate::run(gates, &run, bench.stop, &mut started, &mut done).map_err(|error| {
+            let mut fault = Fault::new(Reason::StateInvalid);
+            fault.cause = Some(SafeText::new(error.to_string()));
+            fault.suggested_action = SafeText::new(error.hint());
+            Box::new(fault)
+        })
+    }
+}
+
+/// The numbers of the tasks that were done, counted from 1.
+fn tasks_done(total: usize, is_agent: bool, attempted: &Attempted) -> Vec<u32> {
+    let count = |n: usize| (1..=u32::try_from(n.min(total)).unwrap_or(u32::MAX)).collect();
+    if !is_agent && attempted.envelope.is_none() {
+        return if attempted.fault.is_none() { count(total) } else { Vec::new() };
+    }
+    let Some(envelope) = &attempted.envelope else { return Vec::new() };
+    if let Some(done) = &envelope.tasks_done {
+        let valid = |n: &&usize| (1..=total).contains(*n);
+        return done.iter().filter(valid).filter_map(|n| u32::try_from(*n).ok()).collect();
+    }
+    match (envelope.status, envelope.tasks_completed) {
+        (Claim::Complete, None) => count(total),
+        (_, Some(n)) => count(usize::try_from(n).unwrap_or(0)),
+        (Claim::Failed, None) => Vec::new(),
+    }
+}
+
+/// Dollars as a whole number of millionths: what is recorded is compared and added up.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Held within the range first.
+fn millionths(dollars: f64) -> u64 {
+    (dollars.clamp(0.0, 1e9) * 1e6).round() as u64
+}
+
+fn did_nothing() -> Fault {
+    let mut fault = Fault::new(Reason::VerificationMismatch);
+    fault.cause = Some("the agent says that the phase is complete, and nothing was changed".into());
+    fault.suggested_action =
+        "read the agent's log; where there was nothing to do, pass the phase over with `backstop plan skip`"
+            .into();
+    fault
+}
+
+fn ending(tail: &[u8]) -> Option<SafeText> {
+    let text = String::from_utf8_lossy(tail);
+    let text = text.trim_end();
+    let from = text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_BYTES_MAX));
+    let cut = if from == 0 { text } else { text[from..].split_once('\n').map_or("", |(_, rest)| rest) };
+    (!cut.trim().is_empty()).then(|| SafeText::new(cut))
+}

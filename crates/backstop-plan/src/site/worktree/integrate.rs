@@ -1,0 +1,267 @@
+//! Finished work put together with what is in, one phase at a time: merged, checked where the tip had moved, committed; then the
+//! tip moves, and the user's branch follows.
+
+use super::Worktrees;
+use super::slots::Place;
+use crate::host::{CONFLICT, Integrated, IntegrationJob, Note, Tell};
+use crate::site::commit::Commit;
+use crate::site::crew::Bench;
+use crate::site::landing::Landed;
+use crate::site::trouble::{commit_fault, git_fault, state_invalid};
+use backstop_core::{Evidence, Fault, Reason, SafeText};
+use backstop_work::git::{CommitTrouble, Conflict, GitError, Merged, Sha, attempt_ref, tip_ref};
+use std::sync::PoisonError;
+
+/// How much of a conflict is told and recorded.
+const HUNKS_CHARS_MAX: usize = 8000;
+
+impl Worktrees<'_> {
+    pub(super) fn put_in(&self, job: &IntegrationJob, tell: &Tell) -> Result<Integrated, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        let tip_name = tip_ref(self.run);
+        let tip = self.tip(job.tip.as_ref())?;
+        let now = self.repo.read_ref(&tip_name).map_err(fault)?;
+        if let Some(now) = now.as_ref().filter(|now| **now != tip) {
+            // A Backstop that was killed had got this far, and nobody else moves this ref.
+            if !job.resumed || !self.repo.contains(now, &tip).map_err(fault)? {
+                return Err(state_invalid(&format!(
+                    "{tip_name} is at {now}, and by the record it is at {tip}"
+                )));
+            }
+            self.land(now, tell);
+            return Ok(self.done(job, Some(now.clone())));
+        }
+        let parse = |text: &Option<String>| -> Result<Sha, Box<Fault>> {
+            let text = text.as_ref().ok_or_else(|| state_invalid("the work of a phase was not saved"))?;
+            text.parse().map_err(|error| state_invalid(&format!("the saved work of a phase: {error}")))
+        };
+        let (saved, base) = (parse(&job.delivery.saved)?, parse(&job.delivery.base)?);
+        let tree = self.repo.tree_of(&saved).map_err(fault)?;
+        if tree == self.repo.tree_of(&base).map_err(fault)? {
+            return Ok(Integrated::Done { tip: None, commit: None });
+        }
+        tell.note(Note::Integrating);
+        let merged =
+            if tip == base { Merged::Clean(tree) } else { self.repo.merge(&tip, &saved).map_err(fault)? };
+        let tree = match merged {
+            Merged::Clean(tree) => tree,
+            Merged::Conflicted(conflicts) => return Ok(self.conflicted(job, &base, &tip, &conflicts)),
+        };
+        if tree == self.repo.tree_of(&tip).map_err(fault)? {
+            // Somebody else did just the same meanwhile.
+            return Ok(Integrated::Done { tip: None, commit: None });
+        }
+        let mut place = match self.held(job.node) {
+            Some(place) => place,
+            None => self.take().map_err(fault)?,
+        };
+        let done = self.commit(job, tell, &mut place, &tip, &base, &saved, &tree);
+        self.give_back(place);
+        let Some(new) = done? else { return Ok(Integrated::Done { tip: None, commit: None }) };
+        let new = match new {
+            Ok(new) => new,
+            Err(integrated) => return Ok(*integrated),
+        };
+        if !self.repo.set_ref(&tip_name, &new, Some(&tip)).map_err(fault)? {
+            return Err(state_invalid(&format!("{tip_name} was moved by somebody else")));
+        }
+        self.land(&new, tell);
+        Ok(self.done(job, Some(new)))
+    }
+
+    /// The commit of the merged tree. Nothing where there is nothing to commit; what stands in the way otherwise.
+    #[expect(clippy::too_many_arguments)] // One caller; they are the parts of one step.
+    pub(super) fn commit(
+        &self,
+        job: &IntegrationJob,
+        tell: &Tell,
+        place: &mut Place,
+        tip: &Sha,
+        base: &Sha,
+        saved: &Sha,
+        tree: &Sha,
+    ) -> Result<Option<Result<Sha, Box<Integrated>>>, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        let message = self.crew.message(job.node, &job.delivery);
+        place.saved.get_or_insert_with(|| saved.clone());
+        if tip != base && !self.crew.equipment[job.node].gates.is_empty() {
+            let merged =
+                self.repo.commit_tree(tree, &[tip, saved], "merged, not checked yet").map_err(fault)?;
+            if let Some(refused) = self.check_merged(job, tell, place, &merged)? {
+                return Ok(Some(Err(Box::new(refused))));
+            }
+        }
+        if self.commit != Commit::Auto {
+            return Ok(Some(Ok(self.repo.commit_tree(tree, &[tip], &message).map_err(fault)?)));
+        }
+        // Files that are right already are not written again, so that nothing has to be built again.
+        if tip != base || job.delivery.own_commits > 0 {
+            place.slot.reset_to(tip, place.saved.as_ref()).map_err(fault)?;
+        }
+        place.saved = None;
+        match self.repo.commit_in(&place.slot, tree, tip, &message) {
+            Ok(committed) => {
+                place.saved = Some(committed.sha.clone());
+                Ok(Some(Ok(committed.sha)))
+            }
+            Err(CommitTrouble::NoChange) => Ok(None),
+            Err(trouble) => {
+                let name = attempt_ref(self.run, self.crew.phase(job.node).id.key(), job.attempt);
+                let name = format!("{name}-refused");
+                place.saved = Some(place.slot.save(tip, &name, &message).map_err(fault)?.sha);
+                Ok(Some(Err(Box::new(Integrated::Failed(commit_fault(&trouble))))))
+            }
+        }
+    }
+
+    /// The gates once more, on the merged tree. What they find there and did not find before is a conflict.
+    pub(super) fn check_merged(
+        &self,
+        job: &IntegrationJob,
+        tell: &Tell,
+        place: &mut Place,
+        merged: &Sha,
+    ) -> Result<Option<Integrated>, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        place.slot.reset_to(merged, place.saved.as_ref()).map_err(fault)?;
+        place.saved = None;
+        let key = self.crew.phase(job.node).id.key();
+        let checked = {
+            let bench = Bench {
+                node: job.node,
+                attempt: job.attempt,
+                folder: place.slot.path(),
+                slot: place.number,
+                previous: None,
+                stop: &job.stop,
+                tell,
+            };
+            let log = self.crew.log(&bench);
+            let checked = self.crew.check(&bench, &log, "gates on the merged tree");
+            log.finish();
+            checked
+        };
+        let name = format!("{}-merged", attempt_ref(self.run, key, job.attempt));
+        place.saved =
+            Some(place.slot.save(merged, &name, "the merged tree, after its gates").map_err(fault)?.sha);
+        let found = match checked {
+            Ok(checks) => checks.into_iter().find(|checked| !checked.passed),
+            Err(fault) => return Ok(Some(Integrated::Failed(fault))),
+        };
+        let Some(found) = found else { return Ok(None) };
+        let inner = found.fault.unwrap_or_else(|| Fault::new(Reason::Unknown));
+        if matches!(inner.reason, Reason::Interrupted | Reason::DependencyMissing) {
+            return Ok(Some(Integrated::Failed(Box::new(inner))));
+        }
+        let cause =
+            inner.cause.as_ref().map_or_else(|| inner.reason.code().to_owned(), |cause| cause.line(200));
+        let mut fault = Fault::new(Reason::FileConflict);
+        fault.cause = Some(SafeText::new(format!(
+            "gate {} passes on this phase's own work and fails together with what came in meanwhile: {cause}",
+            found.gate
+        )));
+        fault.facts = inner.facts;
+        let output = self.crew.redactor.redact(&String::from_utf8_lossy(&found.tail)).into_owned();
+        fault.evidence = vec![evidence(output)];
+        let files = vec![format!("gate {} on the merged tree", found.gate)];
+        Ok(Some(Integrated::Conflicted { files, fault: Box::new(fault) }))
+    }
+
+    pub(super) fn conflicted(
+        &self,
+        job: &IntegrationJob,
+        base: &Sha,
+        tip: &Sha,
+        conflicts: &[Conflict],
+    ) -> Integrated {
+        if let Some(place) = self.held(job.node) {
+            self.give_back(place);
+        }
+        let name = |conflict: &Conflict| conflict.path.to_string_lossy().into_owned();
+        let files: Vec<String> = conflicts.iter().map(name).collect();
+        let ranges = |ranges: &[(u32, u32)]| {
+            let all: Vec<String> = ranges.iter().take(10).map(|(from, to)| format!("{from}-{to}")).collect();
+            if all.is_empty() { String::new() } else { format!(" lines {}", all.join(", ")) }
+        };
+        let others = self.others(base, tip);
+        let line = |conflict: &Conflict| {
+            format!(
+                "{}: phase {} changed{}, {others} changed{}",
+                SafeText::new(name(conflict)).line(200),
+                self.crew.phase(job.node).id.shown(),
+                ranges(&conflict.theirs),
+                ranges(&conflict.ours),
+            )
+        };
+        let lines: Vec<String> = conflicts.iter().take(10).map(line).collect();
+        let mut fault = Fault::new(Reason::FileConflict);
+        fault.cause = Some(SafeText::new(lines.join("; ")));
+        fault.facts.files = files.iter().map(|file| SafeText::new(file.clone())).collect();
+        let hunks: Vec<String> = conflicts.iter().map(|conflict| conflict.hunks.raw().to_owned()).collect();
+        fault.evidence = vec![evidence(format!("{}\n\n{}", lines.join("\n"), hunks.join("\n")))];
+        Integrated::Conflicted { files, fault: Box::new(fault) }
+    }
+
+    /// The phases whose work came in between two tips, in words.
+    pub(super) fn others(&self, base: &Sha, tip: &Sha) -> String {
+        let commits = self.crew.journal.journal().load(self.run).unwrap_or_default();
+        let mut names = Vec::new();
+        for event in &commits {
+            if let backstop_core::EventKind::IntegrationFinished { operation, tip: at } = &event.kind {
+                let between = at.parse::<Sha>().is_ok_and(|at| {
+                    self.repo.contains(tip, &at).unwrap_or(false)
+                        && !self.repo.contains(base, &at).unwrap_or(true)
+                });
+                if between {
+                    names.push(operation.line(40).to_uppercase());
+                }
+            }
+        }
+        match names.len() {
+            0 => "somebody else".to_owned(),
+            1 => format!("phase {}", names[0]),
+            _ => format!("phases {}", names.join(", ")),
+        }
+    }
+
+    pub(super) fn done(&self, job: &IntegrationJob, tip: Option<Sha>) -> Integrated {
+        let subject = self.crew.message(job.node, &job.delivery);
+        let subject = SafeText::new(subject.lines().next().unwrap_or_default());
+        let commit = match (self.commit, &tip) {
+            (Commit::Auto, Some(tip)) => Some((tip.to_string(), subject)),
+            _ => None,
+        };
+        Integrated::Done { tip: tip.map(|tip| tip.to_string()), commit }
+    }
+
+    /// Brings the user's branch to the tip, where phases are committed as they come in.
+    ///
+    /// The work is in, whatever becomes of this: what keeps the branch from following is told, and tried again at the end.
+    pub(super) fn land(&self, tip: &Sha, tell: &Tell) {
+        if self.commit != Commit::Auto {
+            return;
+        }
+        let mut landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = self.repo.land_ff(self.branch.as_deref(), &landed.0, tip);
+        let answer = answer.map_or_else(
+            |error| Landed::Kept(error.to_string()),
+            |answer| Landed::of(answer, self.branch.as_deref()),
+        );
+        match answer {
+            Landed::There => *landed = (tip.clone(), None),
+            kept => {
+                if landed.1.is_none() {
+                    let text = kept.note(&tip_ref(self.run));
+                    tell.note(Note::Said(SafeText::new(text)));
+                }
+                landed.1 = Some(kept);
+            }
+        }
+    }
+}
+
+/// What the next attempt is told about a conflict.
+fn evidence(text: String) -> Evidence {
+    let cut = text.chars().take(HUNKS_CHARS_MAX).collect::<String>();
+    Evidence { rule: CONFLICT.to_owned(), line: None, text: SafeText::new(cut), stream: None }
+}

@@ -1,0 +1,248 @@
+//! Phases in worktrees of their own: begun from the run's tip, saved whatever becomes of them, integrated one at a time.
+//!
+//! The order of steps is what a crash is survived by: an attempt is saved before it is reported; the tip moves by
+//! compare-and-swap after its commit exists; the user's branch follows the tip. Each step can be done again.
+
+mod integrate;
+mod slots;
+
+use super::commit::Commit;
+use super::crew::{Bench, Crew};
+use super::landing::{Conclusion, Landed};
+use super::log::now;
+use super::trouble::{commit_fault, git_fault, state_invalid};
+use crate::host::{AttemptJob, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
+use crate::record::RunRecord;
+use backstop_core::{Fault, Reason, RunId, SafeText};
+use backstop_report::plan::WorkAt;
+use backstop_work::git::{GitError, Repo, Sha, attempt_ref};
+use slots::{Place, Slots};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Phases in worktrees of their own.
+pub struct Worktrees<'w> {
+    crew: &'w Crew<'w>,
+    repo: Repo,
+    run: RunId,
+    folder: PathBuf,
+    commit: Commit,
+    /// The branch that finished work goes to.
+    branch: Option<String>,
+    /// What the user's tree begins from.
+    base: Sha,
+    exclude: Vec<PathBuf>,
+    link: Vec<String>,
+    copy: Vec<String>,
+    slots: Mutex<Slots>,
+    /// Where the user's branch was brought last, and what kept it from going on.
+    landed: Mutex<(Sha, Option<Landed>)>,
+}
+
+/// What a site of worktrees is made of.
+pub struct Ground {
+    /// The repository.
+    pub repo: Repo,
+    /// The folder of the slots.
+    pub folder: PathBuf,
+    /// How finished phases are committed.
+    pub commit: Commit,
+    /// The branch that finished work goes to.
+    pub branch: Option<String>,
+    /// What the user's tree begins from.
+    pub base: Sha,
+    /// Paths that belong to no phase.
+    pub exclude: Vec<PathBuf>,
+    /// What a worktree gets as links.
+    pub link: Vec<String>,
+    /// What a worktree gets as copies.
+    pub copy: Vec<String>,
+}
+
+impl<'w> Worktrees<'w> {
+    /// A site that has no slot yet.
+    pub fn new(crew: &'w Crew<'w>, ground: Ground) -> Self {
+        let Ground { repo, folder, commit, branch, base, exclude, link, copy } = ground;
+        let landed = Mutex::new((base.clone(), None));
+        let run = crew.journal.id();
+        let slots = Mutex::default();
+        Self { crew, repo, run, folder, commit, branch, base, exclude, link, copy, slots, landed }
+    }
+
+    fn tip(&self, tip: Option<&String>) -> Result<Sha, Box<Fault>> {
+        match tip {
+            Some(tip) => tip.parse().map_err(|error| state_invalid(&format!("the tip of the run: {error}"))),
+            None => Ok(self.base.clone()),
+        }
+    }
+
+    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Worked, Box<Fault>> {
+        let base = self.tip(job.tip.as_ref())?;
+        let mut place = self.take().map_err(|error| git_fault(&error))?;
+        let done = self.work_in(job, tell, &base, &mut place);
+        match &done {
+            Ok(worked) if worked.fault.is_none() => {
+                self.slots().held.insert(job.node, place);
+            }
+            Ok(_) => self.give_back(place),
+            // Git cannot work in it any more: it stays as it is, and the next attempt gets another.
+            Err(_) => {}
+        }
+        done
+    }
+
+    fn work_in(
+        &self,
+        job: &AttemptJob,
+        tell: &Tell,
+        base: &Sha,
+        place: &mut Place,
+    ) -> Result<Worked, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        let reset = place.slot.reset_to(base, place.saved.as_ref()).map_err(fault)?;
+        place.saved = None;
+        for path in reset.put_aside {
+            let text = format!("a repository inside the worktree was put aside: {}", path.display());
+            tell.note(Note::Said(SafeText::new(text)));
+        }
+        place.slot.provide(self.repo.root(), &self.link, &self.copy).map_err(fault)?;
+        let base_tree = self.repo.tree_of(base).map_err(fault)?;
+        let phase = self.crew.phase(job.node).id.key();
+        let previous = job.attempt.checked_sub(1).filter(|n| *n > 0 && job.previous.is_some());
+        let previous =
+            previous.and_then(|n| self.repo.read_ref(&attempt_ref(self.run, phase, n)).ok().flatten());
+        let mut worked = {
+            let changed = || place.slot.tree_hash().ok().map(|tree| tree != base_tree);
+            let bench = Bench {
+                node: job.node,
+                attempt: job.attempt,
+                folder: place.slot.path(),
+                slot: place.number,
+                previous: previous.map(|sha| sha.to_string()),
+                stop: &job.stop,
+                tell,
+            };
+            self.crew.perform(job, &bench, &changed)
+        };
+        let name = attempt_ref(self.run, phase, job.attempt);
+        let message = self.crew.message(job.node, &worked.delivery);
+        let saved = place.slot.save(base, &name, &message).map_err(fault)?;
+        if worked.fault.is_none() && !saved.unsaved.is_empty() {
+            worked.fault = Some(Box::new(unsaved(&saved.unsaved)));
+        }
+        if worked.fault.is_none() && saved.changed.is_empty() && super::briefing::conflict(job).is_some() {
+            worked.fault = Some(Box::new(nothing_again()));
+        }
+        if worked.delivery.message.is_none() {
+            worked.delivery.message = saved.own_commits.first().map(|commit| commit.subject.clone());
+        }
+        worked.delivery.own_commits = u32::try_from(saved.own_commits.len()).unwrap_or(u32::MAX);
+        worked.delivery.saved = Some(saved.sha.to_string());
+        worked.delivery.base = Some(base.to_string());
+        if !saved.own_commits.is_empty() {
+            let text = format!(
+                "{} made {} by itself; they are a part of this phase",
+                self.crew.phase(job.node).id.shown(),
+                match saved.own_commits.len() {
+                    1 => "a commit".to_owned(),
+                    n => format!("{n} commits"),
+                }
+            );
+            tell.note(Note::Said(SafeText::new(text)));
+        }
+        place.saved = Some(saved.sha);
+        Ok(worked)
+    }
+
+    /// What is left to do once every phase is complete.
+    pub fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        let tip = self.tip(record.tip.as_ref())?;
+        super::landing::conclude(
+            self.crew,
+            &super::landing::Last {
+                repo: &self.repo,
+                run: self.run,
+                commit: self.commit,
+                branch: self.branch.as_deref(),
+                base: &self.base,
+                tip: &tip,
+                landed: &self.landed.lock().unwrap_or_else(PoisonError::into_inner).0,
+                exclude: &self.exclude,
+            },
+            record,
+            &mut |tree, parent, message| {
+                let mut place = self.take()?;
+                place.slot.reset_to(parent, place.saved.as_ref())?;
+                place.saved = None;
+                let made = self.repo.commit_in(&place.slot, tree, parent, message);
+                if let Ok(made) = &made {
+                    place.saved = Some(made.sha.clone());
+                    self.give_back(place);
+                }
+                Ok(made.map(|made| made.sha))
+            },
+        )
+        .map_err(|trouble| match trouble {
+            super::landing::Trouble::Git(error) => fault(error),
+            super::landing::Trouble::Commit(trouble) => commit_fault(&trouble),
+        })
+    }
+}
+
+impl Workshop for Worktrees<'_> {
+    fn integrates(&self) -> bool {
+        true
+    }
+
+    fn attempt(&self, job: &AttemptJob, tell: &Tell) -> Worked {
+        let began = now();
+        let worked = self.work(job, tell).unwrap_or_else(|fault| Worked::failed(*fault));
+        Worked { duration: began.elapsed(), ..worked }
+    }
+
+    fn integrate(&self, job: &IntegrationJob, tell: &Tell) -> Integrated {
+        let done = self.put_in(job, tell);
+        // Whatever became of it, its slot is free.
+        if let Some(place) = self.held(job.node) {
+            self.give_back(place);
+        }
+        done.unwrap_or_else(Integrated::Failed)
+    }
+
+    fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
+        let concluded = Worktrees::conclude(self, record)?;
+        match &concluded.work {
+            // Finished is what the user has: until then the run can be gone on with, which tries again.
+            Some(WorkAt::Kept { reference, why, command }) => {
+                let mut fault = Fault::new(Reason::VcsError);
+                fault.cause =
+                    Some(SafeText::new(format!("it is kept on {}: {}", reference.raw(), why.raw())));
+                fault.suggested_action = SafeText::new(format!("Bring it in: `{}`", command.raw()));
+                Err(Box::new(fault))
+            }
+            _ => Ok(concluded),
+        }
+    }
+}
+
+/// Work that git can only keep as a link would be lost in silence.
+fn unsaved(paths: &[PathBuf]) -> Fault {
+    let names: Vec<String> = paths.iter().take(3).map(|path| path.display().to_string()).collect();
+    let mut fault = Fault::new(Reason::VcsError);
+    fault.cause = Some(SafeText::new(format!(
+        "a repository inside the worktree cannot be kept with the phase's work: {}",
+        names.join(", ")
+    )));
+    fault.suggested_action =
+        SafeText::new("remove its `.git` folder, or work on it in a phase of its own repository");
+    fault
+}
+
+/// The re-run of a conflict left the work out: what was done first is only on its ref.
+fn nothing_again() -> Fault {
+    let mut fault = Fault::new(Reason::VerificationMismatch);
+    fault.cause =
+        Some("after a conflict it was run again and changed nothing; its first work is not in".into());
+    fault
+}
