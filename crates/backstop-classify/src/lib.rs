@@ -40,6 +40,7 @@ mod weigh;
 pub use automaton::TooManyPatterns;
 pub use examples::{ExampleFailure, check_examples};
 pub use pack::PackError;
+pub use program::programs;
 pub use rule::{Example, List, Outcome, Rule, Text, Trace, Weight};
 pub use session::Session;
 

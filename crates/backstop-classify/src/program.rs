@@ -60,6 +60,12 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("busybox", &[]),
 ];
 
+/// The programs that a command line runs, by base name and with their first word (`codex exec`), and all of its words.
+pub fn programs(command: &str) -> (Vec<String>, Vec<String>) {
+    let Programs { names, words } = Programs::read(command);
+    (names, words)
+}
+
 /// The programs of a command line, by base name, and all of its words.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Programs {

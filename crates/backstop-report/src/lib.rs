@@ -5,17 +5,21 @@
 //! - a [`Fault`], the taxonomy as a table, and the page of one [`Reason`];
 //! - a [`Notice`]: each text about a tool call or a phase that failed, for a terminal, for Markdown and as JSON, and the
 //!   [`failure_report`] for programs;
+//! - what a person is told who was not there ([`alert`]), also for Slack ([`Notice::slack`]);
 //! - guidance: what the one who tries again is told ([`retry_guidance`]), what a person does ([`user_actions`]);
 //! - sums of many runs ([`StatsReport`]), and what no rule knows ([`DriftReport`]);
 //! - a run: its lines while it goes on, its events, and its story afterwards ([`RunStory`]);
+//! - what hooks answer: the texts about a task's error ([`task_error`]), what an agent is told ([`agent_failure`]);
 //! - a plan's run ([`plan`]): its phases while they run, its halt, its completion, its log.
 //!
 //! [`Fault`]: backstop_core::Fault
 //! [`Reason`]: backstop_core::Reason
 
+mod alert;
 mod drift;
 mod fault;
 mod guidance;
+mod hook;
 mod json;
 mod list;
 mod notice;
@@ -30,9 +34,14 @@ mod style;
 mod table;
 mod tool;
 
+pub use alert::{Alert, alert, notify_test};
 pub use drift::{DriftReport, DriftRow, drift, drift_json, rule_stub};
 pub use fault::{fault, fault_json, success, summary};
 pub use guidance::{GuidanceContext, retry_guidance, user_actions};
+pub use hook::{
+    AgentFailure, FailedGate, TaskCommand, TaskError, TaskTurn, agent_denied, agent_failure, agent_held,
+    task_error,
+};
 pub use json::{JSON_SCHEMA, to_json};
 pub use notice::Notice;
 pub use phase::{

@@ -77,6 +77,16 @@ impl StateFolder {
         self.put_aside(&self.user_file())
     }
 
+    /// Puts the outbox aside, as [`Self::quarantine`] does a project's database.
+    pub fn quarantine_outbox(&self) -> Result<Option<PathBuf>, StoreError> {
+        self.put_aside(&self.outbox_file())
+    }
+
+    /// Puts what hooks remember aside, as [`Self::quarantine`] does.
+    pub fn quarantine_hooks(&self) -> Result<Option<PathBuf>, StoreError> {
+        self.put_aside(&self.hooks_file())
+    }
+
     fn put_aside(&self, file: &Path) -> Result<Option<PathBuf>, StoreError> {
         let _lock = self.lock()?;
         if file.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
@@ -127,6 +137,14 @@ impl StateFolder {
 
     pub(crate) fn limits_file(&self) -> PathBuf {
         self.root.join("limits.db")
+    }
+
+    pub(crate) fn outbox_file(&self) -> PathBuf {
+        self.root.join("outbox.db")
+    }
+
+    pub(crate) fn hooks_file(&self) -> PathBuf {
+        self.root.join("hook.db")
     }
 
     pub(crate) fn user_file(&self) -> PathBuf {

@@ -43,9 +43,19 @@ pub enum Held {
 impl StateFolder {
     /// Takes the lock of this name in a project, if nobody has it.
     pub fn hold(&self, project_root: &Path, name: &Name, host: Host) -> Result<Held, StoreError> {
+        self.hold_named(format!("{}.{name}", ProjectKey::of(&canonical(project_root)?).as_str()), host)
+    }
+
+    /// Takes the user's own lock of this name, if nobody has it. It belongs to no project.
+    pub fn hold_user(&self, name: &Name, host: Host) -> Result<Held, StoreError> {
+        // A project's lock has a dot in its name, and a checked name before it.
+        self.hold_named(format!("user.{name}"), host)
+    }
+
+    fn hold_named(&self, name: String, host: Host) -> Result<Held, StoreError> {
         let folder = self.root().join("locks");
         private_folder(&folder, false)?;
-        let path = folder.join(format!("{}.{name}", ProjectKey::of(&canonical(project_root)?).as_str()));
+        let path = folder.join(name);
         let io = |error: &std::io::Error| StoreError::io(&path, error);
         let mut file = OpenOptions::new()
             .read(true)
@@ -104,5 +114,9 @@ mod tests {
         assert!(matches!(ask(2), Held::By(Some(found)) if found == holder));
         drop(first);
         assert!(matches!(ask(2), Held::Ours(_)));
+        let Held::Ours(_sender) = folder.hold_user(&name, Host { pid: 1, start: 1 }).unwrap() else {
+            panic!("a project's lock is another one")
+        };
+        assert!(matches!(folder.hold_user(&name, Host { pid: 2, start: 1 }).unwrap(), Held::By(_)));
     }
 }

@@ -52,7 +52,7 @@ pub fn masked(redactor: &Redactor, kinds: Vec<EventKind>) -> Vec<EventKind> {
     kinds.into_iter().filter_map(|kind| mask_event(redactor, kind).ok()).map(|masked| masked.kind).collect()
 }
 
-fn mask_value(redactor: &Redactor, value: &mut Value, changed: &mut bool) {
+pub(crate) fn mask_value(redactor: &Redactor, value: &mut Value, changed: &mut bool) {
     match value {
         Value::String(text) => {
             if let std::borrow::Cow::Owned(masked) = redactor.redact(text) {

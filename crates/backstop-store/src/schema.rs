@@ -171,3 +171,68 @@ CREATE TABLE results (
 ) STRICT;
 "],
 };
+
+/// The outbox: what people are still to be told, and what they were told lately. A file of its own, because nothing else
+/// waits for it.
+///
+/// A note is `queued`, `sending`, `sent` or `failed`. Notes of one group that are queued are one row with a count.
+pub(crate) const OUTBOX: Format = Format {
+    steps: &["
+CREATE TABLE notes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    sink TEXT NOT NULL,
+    target TEXT NOT NULL,
+    project TEXT NOT NULL,
+    grouped TEXT NOT NULL,
+    body TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    not_before INTEGER NOT NULL,
+    rounds INTEGER NOT NULL DEFAULT 0,
+    done_at INTEGER,
+    said TEXT
+) STRICT;
+CREATE INDEX notes_open ON notes (target, grouped) WHERE state IN ('queued', 'sending');
+CREATE INDEX notes_done ON notes (done_at) WHERE done_at IS NOT NULL;
+"],
+};
+
+/// What hooks remember: tasks that others report, the same fault again and again in a session, turns that were held.
+/// Losing it costs counts, no work.
+pub(crate) const HOOKS: Format = Format {
+    steps: &["
+CREATE TABLE tasks (
+    project TEXT NOT NULL,
+    id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    of INTEGER NOT NULL,
+    retry_at INTEGER,
+    run TEXT,
+    why TEXT NOT NULL,
+    context TEXT,
+    first_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (project, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tasks_updated ON tasks (updated_at);
+CREATE TABLE failures (
+    project TEXT NOT NULL,
+    task TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX failures_of_task ON failures (project, task, reason, at);
+CREATE TABLE streaks (
+    session TEXT PRIMARY KEY,
+    signature TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE held (session TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+"],
+};

@@ -25,7 +25,19 @@ pub(crate) struct Context {
 impl Context {
     /// Reads the configuration. Flags beat everything else.
     pub(crate) fn new(flags: &[Given], log_format: Option<LogFormat>) -> Result<Self, CliError> {
-        let around = surroundings()?;
+        Self::within(&surroundings()?, flags, log_format)
+    }
+
+    /// As it would be in this folder, without any flags.
+    pub(crate) fn at(folder: &Path) -> Result<Self, CliError> {
+        Self::within(&Surroundings { cwd: folder.to_owned(), ..surroundings()? }, &[], None)
+    }
+
+    fn within(
+        around: &Surroundings<'_>,
+        flags: &[Given],
+        log_format: Option<LogFormat>,
+    ) -> Result<Self, CliError> {
         let project = config::repository_root(&around.cwd, around.home.as_deref())
             .unwrap_or_else(|| around.cwd.clone());
         let state_root = state_root(around.home.as_deref());
@@ -36,7 +48,7 @@ impl Context {
             };
             known().unwrap_or(false)
         };
-        let config = config::load(&around, flags, &is_trusted)?;
+        let config = config::load(around, flags, &is_trusted)?;
         let redactor = Arc::new(terminal::redactor_knowing(&config.redact_env()));
         let log_format = log_format.unwrap_or_else(|| config.log_format());
         Ok(Self { config, project, redactor, log_format, state_root })
@@ -130,10 +142,17 @@ fn folder_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
 }
 
-fn state_root(home: Option<&Path>) -> Option<PathBuf> {
+/// Where the state folder is, whether it is there or not.
+pub(crate) fn state_root(home: Option<&Path>) -> Option<PathBuf> {
     folder_variable("BACKSTOP_STATE_DIR")
         .or_else(|| folder_variable("XDG_STATE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("backstop")))
         .or_else(|| home.map(|home| home.join(".local/state/backstop")))
+}
+
+/// The state folder, where nothing of the configuration is needed; nothing where it cannot be used.
+pub(crate) fn user_folder() -> Option<StateFolder> {
+    let root = state_root(folder_variable("HOME").as_deref())?;
+    open_folder(&root, Arc::new(terminal::redactor())).ok()
 }
 
 fn open_folder(root: &Path, redactor: Arc<Redactor>) -> Result<StateFolder, StoreError> {

@@ -81,6 +81,10 @@ pub(crate) enum CliError {
     NoKind { given: String, nearest: Option<&'static str> },
     #[error("no work {given} is put aside in this project")]
     NoDeferred { given: String },
+    #[error("there is no sink `{given}`")]
+    NoSink { given: String, known: Vec<String> },
+    #[error("{0}")]
+    Sink(backstop_hook::notify::SinkError),
     #[error("there is no budget `{given}`")]
     NoBudget { given: String, known: Vec<String> },
     #[error("`{given}` is no scope of a budget: use total, day, run or task")]
@@ -113,6 +117,8 @@ pub(crate) enum CliError {
         "phase {phase} names the gate `{given}`, which is neither detected here nor in the configuration"
     )]
     NoGate { phase: String, given: String },
+    #[error("{0}")]
+    Install(Box<backstop_hook::install::InstallError>),
     #[error("{0}")]
     Git(Box<backstop_work::git::GitError>),
     #[error("a `git {what}` is under way here")]
@@ -164,6 +170,12 @@ pub(crate) enum CliError {
     NoSection { phases: Vec<String> },
     #[error("what phase {phase} changed was not saved: it ran outside a worktree, or not at all")]
     NoDiff { phase: String },
+    #[error("{0}")]
+    HookInput(backstop_hook::InputError),
+    #[error("{0}")]
+    Gate(String),
+    #[error("no error of a task `{given}` was reported in this project")]
+    NoTask { given: String, nearest: Option<String> },
 }
 
 /// Some of these files.
@@ -189,6 +201,10 @@ impl CliError {
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
+            CliError::Install(error) => match **error {
+                backstop_hook::install::InstallError::NothingFound => USAGE,
+                _ => FAILED,
+            },
             CliError::Read { .. }
             | CliError::Write { .. }
             | CliError::Run { .. }
@@ -206,6 +222,7 @@ impl CliError {
             | CliError::AgentMissing { .. }
             | CliError::NotConfirmed
             | CliError::MayHaveHappened { .. }
+            | CliError::Gate(_)
             | CliError::Batch { .. } => FAILED,
             CliError::Plan { .. }
             | CliError::PlanIsFolder { .. }
@@ -232,6 +249,8 @@ impl CliError {
             | CliError::PhaseComplete { .. }
             | CliError::NoRunOf { .. }
             | CliError::NoSection { .. }
+            | CliError::HookInput(_)
+            | CliError::NoTask { .. }
             | CliError::NoDiff { .. } => USAGE,
             CliError::Reason(_)
             | CliError::Signal { .. }
@@ -253,6 +272,8 @@ impl CliError {
             | CliError::NoKind { .. }
             | CliError::NoDeferred { .. }
             | CliError::NoBudget { .. }
+            | CliError::NoSink { .. }
+            | CliError::Sink(_)
             | CliError::NoScope { .. }
             | CliError::Glob { .. }
             | CliError::NothingToTrust => USAGE,
@@ -321,6 +342,11 @@ impl CliError {
             CliError::NoKind { .. } => {
                 vec![format!("kinds are {}", backstop_core::EventKind::NAMES.join(", "))]
             }
+            CliError::NoSink { known, .. } if known.is_empty() => {
+                vec!["no sink is configured: see docs/notifications.md, or `backstop config keys`".to_owned()]
+            }
+            CliError::NoSink { known, .. } => vec![format!("sinks are {}", known.join(", "))],
+            CliError::Sink(error) => vec![error.hint()],
             CliError::NoBudget { given, known } if known.is_empty() => {
                 vec![format!("`backstop budget set {given} 50 --per day` makes it")]
             }
@@ -379,6 +405,7 @@ impl CliError {
                 )
             }
             CliError::Git(error) => error.hint(),
+            CliError::Install(error) => error.hint(),
             CliError::Underway { what } => format!("finish it, or end it with `git {what} --abort`"),
             CliError::Dirty { .. } => {
                 "commit or stash them; with --allow-dirty phases begin from the last commit, without them"
@@ -434,6 +461,9 @@ impl CliError {
                     "write `### Phase {first}: NAME` with what is to be done, or give the phase a `command`"
                 )
             }
+            CliError::HookInput(error) => error.hint().to_owned(),
+            CliError::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
+            CliError::NoTask { .. } => "`backstop hook status` lists those that are known".to_owned(),
             CliError::NoDiff { .. } => "look at the tree itself with `git status` and `git diff`".to_owned(),
             _ => return Vec::new(),
         };
@@ -444,6 +474,12 @@ impl CliError {
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)
+    }
+}
+
+impl From<backstop_hook::install::InstallError> for CliError {
+    fn from(error: backstop_hook::install::InstallError) -> Self {
+        Self::Install(Box::new(error))
     }
 }
 

@@ -18,8 +18,11 @@ mod exec;
 
 mod glob;
 mod guard;
+mod hook;
+mod init;
 mod leftovers;
 mod limits;
+mod notify;
 mod otel;
 mod plan;
 mod reference;
@@ -68,6 +71,7 @@ fn run(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Run(args)) => plan::run(&args, format),
         Some(Command::Plan(args)) => plan::plan(&args, format),
         Some(Command::Exec(args)) => exec::run(&args, format),
+        Some(Command::Hook(args)) => hook::run(&args, format),
         Some(Command::Classify(args)) => classify::run(&args).map(done),
         Some(Command::Reasons(args)) => reference::reasons(&args).map(done),
         Some(Command::Explain(args)) => runs::explain(&args, format).map(done),
@@ -78,6 +82,8 @@ fn run(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Deferred(args)) => deferred::run(&args, format),
         Some(Command::Guard(args)) => guard::run(&args),
         Some(Command::Budget(args)) => budget::run(&args).map(done),
+        Some(Command::Init(args)) => init::run(&args).map(done),
+        Some(Command::Notify(args)) => notify::run(&args),
         Some(Command::Config(args)) => settings::config(&args).map(done),
         Some(Command::Trust(args)) => settings::trust(&args).map(done),
         Some(Command::Clean(args)) => settings::clean(&args).map(done),
@@ -89,10 +95,15 @@ fn run(cli: Cli) -> Result<u8, CliError> {
     }
 }
 
-/// What a mistake in the arguments exits with: `exec` keeps 1 to 124 for the command.
+/// What a mistake in the arguments exits with: `exec` keeps 1 to 124 for the command, and 2 would block an agent.
 fn usage_code() -> u8 {
-    let first = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    if first.as_deref() == Some("exec") { exec::NOT_STARTED } else { USAGE }
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if hook::is_agents(&args) {
+        return DONE;
+    }
+    let first = args.iter().find(|arg| !arg.starts_with('-'));
+    if first.is_some_and(|first| first == "exec") { exec::NOT_STARTED } else { USAGE }
 }
 
 const THREE_THINGS_TO_TRY: &str = "\

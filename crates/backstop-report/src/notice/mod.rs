@@ -5,6 +5,7 @@
 
 mod json;
 mod markdown;
+mod slack;
 mod terminal;
 mod words;
 
@@ -101,6 +102,11 @@ impl Notice {
     /// Which template made it: `tool_not_found`, `phase_retry`.
     pub fn kind(&self) -> &'static str {
         self.kind
+    }
+
+    /// What it is called, in our own words.
+    pub fn title(&self) -> &str {
+        &self.title
     }
 
     /// The reason it tells of. A fresh start that was asked for has none.

@@ -101,6 +101,15 @@ impl Words {
         self.joined(span, span)
     }
 
+    /// For Slack: our own words and text from outside, each by its own way of escaping.
+    pub(crate) fn slack(&self, own: fn(&str) -> String, outside: fn(&SafeText) -> String) -> String {
+        let text = |piece: &Piece| match piece {
+            Piece::Own(text) => own(text),
+            Piece::Outside(text) | Piece::Code(text) => outside(text),
+        };
+        self.0.iter().map(text).collect()
+    }
+
     /// As a value of JSON: text from outside as it came, cut where it is very long.
     pub(crate) fn json(&self) -> String {
         self.joined(json_text, |text| format!("`{}`", json_text(text)))

@@ -1,6 +1,8 @@
 //! One of each notice, and of each text about a plan's run, for snapshots with the seeds' examples and for properties with
 //! the nastiest text there is.
 
+mod alerts;
+mod hooks;
 mod phases;
 pub(crate) mod plan_events;
 pub(crate) mod plans;

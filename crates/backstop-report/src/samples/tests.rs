@@ -1,5 +1,7 @@
 //! The snapshots, and the property that DESIGN asks of every text.
 
+use super::alerts::alerts;
+use super::hooks::{check_hooks, hook_texts};
 use super::phases::phases;
 use super::plans::halt;
 use super::tools::{seed_variants, tools, variants};
@@ -23,7 +25,7 @@ fn every_notice_in_every_rendering() {
     let texts = Texts::seed();
     let mut phase_texts = texts.clone();
     phase_texts.message = "3 tests failing in auth.test.ts".into();
-    for sample in tools(&texts).iter().chain(&phases(&phase_texts)) {
+    for sample in tools(&texts).iter().chain(&phases(&phase_texts)).chain(&alerts(&texts)) {
         insta::assert_snapshot!(sample.name, shown(&sample.notice));
     }
     for (name, notice) in seed_variants() {
@@ -31,13 +33,20 @@ fn every_notice_in_every_rendering() {
     }
 }
 
+#[test]
+fn every_text_of_a_hook() {
+    for (name, text) in hook_texts(&Texts::seed()) {
+        insta::assert_snapshot!(name, text);
+    }
+}
+
 /// Text without the differences that only layout makes.
-fn flat(text: &str) -> String {
+pub(super) fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// How a text begins on a terminal and in a code span.
-fn start(text: &SafeText) -> String {
+pub(super) fn start(text: &SafeText) -> String {
     let first = SafeText::from(text.raw().trim().split('\n').next().unwrap_or_default());
     flat(first.line(12).trim_end_matches('…'))
 }
@@ -149,16 +158,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn each_names_class_cause_operation_parameters_and_a_next_step(texts in texts()) {
-        for sample in tools(&texts).iter().chain(&variants(&texts)).chain(&phases(&texts)) {
+        for sample in tools(&texts).iter().chain(&variants(&texts)).chain(&phases(&texts)).chain(&alerts(&texts)) {
             check(sample);
         }
         check_halt(&texts);
+        check_hooks(&texts);
     }
 }
 
 #[test]
 fn no_key_is_used_twice() {
-    for sample in tools(&Texts::seed()).iter().chain(&phases(&Texts::seed())) {
+    for sample in tools(&Texts::seed()).iter().chain(&phases(&Texts::seed())).chain(&alerts(&Texts::seed())) {
         let mut keys = sample.notice.keys();
         let all = keys.len();
         keys.sort_unstable();

@@ -1,15 +1,21 @@
 //! What may be typed. Completions, man pages and the reference are made from this.
 
 mod exec;
+mod hook;
+mod init;
 mod journal;
 mod limits;
+mod notify;
 mod plan;
 mod settings;
 mod stats;
 
 pub(crate) use exec::{Exec, StdinMode};
+pub(crate) use hook::{Hook, HookAction};
+pub(crate) use init::Init;
 pub(crate) use journal::{Clean, Deferred, DeferredAction, Events, Runs};
 pub(crate) use limits::{Budget, BudgetAction, Guard, GuardAction};
+pub(crate) use notify::{Notify, NotifyAction};
 pub(crate) use plan::{Plan, PlanAction, PlanAttempt, PlanChange, PlanRetry, PlanStatus, Run, Which};
 pub(crate) use settings::{Config, ConfigAction, Doctor, Trust};
 pub(crate) use stats::{By, Drift, Stats};
@@ -48,6 +54,8 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Run a command and make it dependable: classified, retried where that helps, recorded, nothing left behind
     Exec(Box<Exec>),
+    /// What others call when something fails: tasks that report an error, and coding agents
+    Hook(Hook),
     /// Say what a failure is, why, whether to try again, and what to do
     Classify(Classify),
     /// List the reasons that a failure can have
@@ -70,6 +78,10 @@ pub(crate) enum Command {
     Guard(Guard),
     /// Allowances that are spent before work: set, show, reset
     Budget(Budget),
+    /// Put hooks into agents' settings, so that what fails there is classified and answered
+    Init(Init),
+    /// Who is told when something ends badly: try the sinks, see what waits and what was sent
+    Notify(Notify),
     /// Show and check the configuration
     Config(Config),
     /// Trust this project's configuration, so that what it runs and reads takes effect

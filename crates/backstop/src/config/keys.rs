@@ -14,6 +14,8 @@ const REASON: &str = "<reason>";
 const GATE: &str = "<gate>";
 /// Stands for the name of an agent in the name of a key.
 const AGENT: &str = "<agent>";
+/// Stands for the name of a sink in the name of a key.
+const SINK: &str = "<sink>";
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -43,6 +45,8 @@ pub(crate) enum Kind {
     Words,
     /// The address of a collector, or `none`.
     Endpoint,
+    /// The address of a sink: http or https.
+    Address,
     /// One line of text.
     Line,
     /// A list of names of environment variables. Those of all layers count together.
@@ -183,6 +187,38 @@ pub(crate) const KEYS: &[Key] = &[
         "stdin",
         "how that agent gets its prompt",
     ),
+    trusted(
+        "notify.<sink>.type",
+        Kind::OneOf(backstop_hook::notify::Kind::NAMES),
+        "none",
+        "where a sink leads to",
+    ),
+    trusted(
+        "notify.<sink>.url",
+        Kind::Address,
+        "none",
+        "the address of a webhook, of Slack's incoming webhook, or of the issue or pull request to comment on",
+    ),
+    trusted(
+        "notify.<sink>.command",
+        Kind::Words,
+        "none",
+        "the command that gets the message on its standard input, word by word",
+    ),
+    trusted(
+        "notify.<sink>.token_env",
+        Kind::Line,
+        "none",
+        "the variable that holds the token; for Slack, the whole address where `url` is not set",
+    ),
+    trusted(
+        "notify.<sink>.severity",
+        Kind::OneOf(&["low", "medium", "high", "critical"]),
+        "high",
+        "only what is at least so bad",
+    ),
+    trusted("notify.<sink>.reason", Kind::Words, "all", "only these reasons"),
+    trusted("notify.<sink>.project", Kind::Paths, "all", "only projects in these folders"),
     key("log.format", Kind::OneOf(&["human", "json", "emit"]), "human", "how events are printed"),
     key(
         "store.keep",
@@ -325,7 +361,7 @@ fn fits(pattern: &str, segment: &str) -> bool {
     match pattern {
         PROFILE => PROFILES.contains(&segment),
         REASON => Reason::from_code(segment).is_some(),
-        GATE | AGENT => segment.parse::<Name>().is_ok(),
+        GATE | AGENT | SINK => segment.parse::<Name>().is_ok(),
         name => name == segment,
     }
 }

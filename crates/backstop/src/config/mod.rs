@@ -10,6 +10,7 @@ mod file;
 mod find;
 mod keys;
 mod layers;
+mod notify;
 mod profile;
 mod reference;
 #[cfg(test)]
@@ -313,8 +314,10 @@ impl Config {
             origin: self.set(key).map_or(Origin::Default, |setting| setting.origin.clone()),
         };
         let plain = plain_keys().map(|key| row(key.name, self.written(key)));
-        let below = |prefix| self.set_below(prefix).map(|(key, setting)| row(key, setting.written.clone()));
-        plain.chain(["gates.", "agent.", "profile."].into_iter().flat_map(below)).collect()
+        let below = |prefix| {
+            self.set_below(prefix).map(|(key, setting)| row(key, notify::shown(key, &setting.written)))
+        };
+        plain.chain(["gates.", "agent.", "notify.", "profile."].into_iter().flat_map(below)).collect()
     }
 
     /// What does not count because the project's file is not trusted.

@@ -92,6 +92,7 @@ fn noun(key: &Key) -> String {
         Kind::Paths => "list of paths".to_owned(),
         Kind::Words => "list of words".to_owned(),
         Kind::Endpoint => "http address, or `none`".to_owned(),
+        Kind::Address => "http or https address".to_owned(),
         Kind::Line => "text".to_owned(),
         Kind::Names => "list of names".to_owned(),
         Kind::Jitter => "jitter".to_owned(),

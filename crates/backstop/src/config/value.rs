@@ -116,6 +116,7 @@ impl Kind {
             Kind::Paths => "a list of paths".to_owned(),
             Kind::Words => "a list of words such as [\"npm\", \"test\"]".to_owned(),
             Kind::Endpoint => "an address such as \"http://127.0.0.1:4318\", or \"none\"".to_owned(),
+            Kind::Address => "an address such as \"https://hooks.example.com/alerts\"".to_owned(),
             Kind::Line => "one line of text".to_owned(),
             Kind::Names => "a list of names of environment variables".to_owned(),
             Kind::Jitter => "a jitter such as \"20%\", \"+10%\" or \"0\"".to_owned(),
@@ -160,6 +161,11 @@ impl Kind {
                 Err(wrong) => {
                     Err(Wrong::new(format!("`{}` {}", found(text), wrong.what())).hint(wrong.hint()))
                 }
+            },
+            Kind::Address => match backstop_hook::notify::Address::parse(text) {
+                Ok(_) => Ok(Value::Text(text.to_owned())),
+                // What is in it may be a secret, and is not shown.
+                Err(wrong) => Err(Wrong::new(format!("what is there {wrong}")).hint(wrong.hint())),
             },
             Kind::Words if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
             Kind::Words => Ok(Value::Text(given.to_owned())),

@@ -371,6 +371,13 @@ impl ExecJournal {
         run.journal().defer(&work).ok().map(|deferred| deferred.id)
     }
 
+    /// Records that people are told, where they are.
+    pub(super) fn notified(&self, kinds: Vec<EventKind>) {
+        if !kinds.is_empty() {
+            self.tell(&self.write(kinds));
+        }
+    }
+
     /// The last events of the run; then, now and then, what is old goes.
     pub(super) fn finish(&self, kinds: Vec<EventKind>) {
         let events = self.write(kinds);

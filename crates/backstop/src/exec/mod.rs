@@ -171,6 +171,7 @@ pub(crate) fn go(args: &Exec, context: &Arc<Context>, argv: &[OsString]) -> Resu
             Some("change something before it is tried again; with --budget NAME it would be stopped here"),
         );
     }
+    journal.notified(crate::notify::run_ended(context, || journal.events()));
     if context.config.otel().is_some()
         && let Err(error) = crate::otel::export(&context.config, &journal.events())
     {

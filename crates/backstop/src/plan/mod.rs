@@ -162,6 +162,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     let _ = std::fs::remove_dir_all(&scratch);
     drop(hold);
     summary::tell(args, &context, &views, &ending, &again, began.elapsed(), show)?;
+    crate::notify::recorded_run_ended(&context, &journal);
     Ok(match (&ending.end, &ending.unconcluded) {
         (End::Complete, None) => DONE,
         (End::Stopped, _) => INTERRUPTED,
@@ -226,7 +227,8 @@ fn person(why: Option<&String>) -> Person {
     }
 }
 
-fn is_on_the_path(program: &str) -> bool {
+/// Whether a program is found.
+pub(crate) fn is_on_the_path(program: &str) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let runs = |path: &std::path::Path| {
         path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)

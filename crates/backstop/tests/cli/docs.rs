@@ -61,6 +61,11 @@ fn the_reference_of_commands_is_the_help() {
         &["deferred", "list"],
         &["deferred", "run"],
         &["deferred", "drop"],
+        &["hook"],
+        &["hook", "on-error"],
+        &["hook", "agent"],
+        &["hook", "status"],
+        &["hook", "resolved"],
         &["guard"],
         &["guard", "ingest"],
         &["guard", "check"],
@@ -71,6 +76,10 @@ fn the_reference_of_commands_is_the_help() {
         &["budget", "status"],
         &["budget", "set"],
         &["budget", "reset"],
+        &["init"],
+        &["notify"],
+        &["notify", "test"],
+        &["notify", "list"],
         &["config"],
         &["config", "show"],
         &["config", "keys"],
@@ -105,7 +114,7 @@ fn keys_and_variables_are_written_down() {
 }
 
 /// As much of JSON Schema as our schemas use.
-fn fits(schema: &Value, value: &Value, at: &str) {
+pub(crate) fn fits(schema: &Value, value: &Value, at: &str) {
     if let Some(types) = schema.get("type") {
         let is = |t: &Value| match t.as_str().unwrap() {
             "object" => value.is_object(),
@@ -188,6 +197,8 @@ fn outputs_fit_their_schemas() {
     fits(&schema("stats"), &stats, "stats");
     fits(&schema("drift"), &say(&["drift", "--json"]), "drift");
     fits(&schema("deferred"), &say(&["deferred", "list", "--json"]), "deferred");
+    fits(&schema("init"), &say(&["init", "--all", "--json"]), "init");
+    fits(&schema("init"), &say(&["init", "--remove", "--json"]), "init");
     fits(&schema("config"), &say(&["config", "show", "--json"]), "config");
     fits(&schema("config-check"), &say(&["config", "check", "--json"]), "config check");
     fits(&schema("trust"), &say(&["trust", "--show", "--json"]), "trust");

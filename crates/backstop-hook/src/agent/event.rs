@@ -1,0 +1,285 @@
+//! An event of an agent's hooks.
+
+use crate::input::{InputError, cut, cut_start, parse, text};
+use backstop_core::{Redactor, SafeText};
+use serde_json::{Map, Value};
+
+/// How much of a name is kept.
+const NAME_BYTES_MAX: usize = 200;
+/// How much of a command is kept.
+const COMMAND_BYTES_MAX: usize = 16 << 10;
+/// How much of an error is kept: its end.
+const ERROR_BYTES_MAX: usize = 1 << 20;
+
+/// A tool call that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolFailure {
+    /// The tool.
+    pub tool: SafeText,
+    /// The command, where the tool runs one.
+    pub command: Option<SafeText>,
+    /// The exit code, where there is one.
+    pub exit: Option<i64>,
+    /// What it said, without the line about the exit code.
+    pub said: SafeText,
+    /// The event that told of it, in whose name it is answered.
+    pub event: &'static str,
+}
+
+impl ToolFailure {
+    /// With every secret masked.
+    pub fn masked(self, redactor: &Redactor) -> Self {
+        let mask = |text: &SafeText| SafeText::new(redactor.redact(text.raw()).into_owned());
+        Self {
+            tool: mask(&self.tool),
+            command: self.command.as_ref().map(mask),
+            said: mask(&self.said),
+            ..self
+        }
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A tool call failed.
+    ToolFailed(ToolFailure),
+    /// A tool is about to be called.
+    BeforeTool {
+        /// The tool.
+        tool: String,
+        /// The command, where the tool runs one.
+        command: Option<String>,
+    },
+    /// The agent wants to stop.
+    Stop {
+        /// Whether it goes on because a hook held it; nothing where the agent does not say.
+        held: Option<bool>,
+    },
+    /// A turn broke off.
+    TurnFailed {
+        /// What the agent calls it.
+        error: SafeText,
+        /// What is known of it.
+        said: SafeText,
+    },
+    /// The session is over.
+    SessionEnded {
+        /// Why.
+        reason: SafeText,
+    },
+    /// Something else, which needs no answer.
+    Other,
+}
+
+/// An event, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEvent {
+    /// What happened.
+    pub event: Event,
+    /// The event's name, as it came.
+    pub name: SafeText,
+    /// The session.
+    pub session: SafeText,
+    /// Whose models the session uses, where it says so.
+    pub provider: Option<&'static str>,
+}
+
+impl AgentEvent {
+    /// Reads an event. An event that nobody here knows is [`Event::Other`].
+    pub fn read(bytes: &[u8]) -> Result<Self, InputError> {
+        let fields = parse(bytes)?;
+        let Some(name) = text(&fields, "hook_event_name") else {
+            return Err(InputError::Missing { field: "hook_event_name", expected: "the name of an event" });
+        };
+        let named =
+            |field: &str| SafeText::new(cut(text(&fields, field).unwrap_or_default(), NAME_BYTES_MAX));
+        let event = match name {
+            "PostToolUseFailure" if fields.get("is_interrupt") == Some(&Value::Bool(true)) => Event::Other,
+            "PostToolUseFailure" => failed(&fields).map_or(Event::Other, Event::ToolFailed),
+            "PostToolUse" => failed_quietly(&fields).map_or(Event::Other, Event::ToolFailed),
+            "PreToolUse" => Event::BeforeTool {
+                tool: cut(text(&fields, "tool_name").unwrap_or_default(), NAME_BYTES_MAX).to_owned(),
+                command: command(&fields).map(str::to_owned),
+            },
+            "Stop" => Event::Stop { held: fields.get("stop_hook_active").and_then(Value::as_bool) },
+            "StopFailure" => Event::TurnFailed {
+                error: named("error"),
+                said: SafeText::new(
+                    ["error_details", "last_assistant_message"]
+                        .iter()
+                        .filter_map(|field| said(fields.get(*field)?))
+                        .map(|text| cut_start(&text, ERROR_BYTES_MAX / 2).to_owned())
+                        .collect::<Vec<String>>()
+                        .join("\n"),
+                ),
+            },
+            "SessionEnd" => Event::SessionEnded { reason: named("reason") },
+            _ => Event::Other,
+        };
+        Ok(Self {
+            event,
+            name: SafeText::new(cut(name, NAME_BYTES_MAX)),
+            session: named("session_id"),
+            provider: text(&fields, "model").and_then(provider_of),
+        })
+    }
+}
+
+/// Whose model it is, by its name.
+fn provider_of(model: &str) -> Option<&'static str> {
+    let model = model.trim().to_ascii_lowercase();
+    let last = model.rsplit('/').next().unwrap_or(&model);
+    let known = [
+        ("claude", "anthropic"),
+        ("gpt", "openai"),
+        ("codex", "openai"),
+        ("o1", "openai"),
+        ("o3", "openai"),
+        ("o4", "openai"),
+        ("gemini", "google"),
+    ];
+    known.iter().find(|(prefix, _)| last.starts_with(prefix)).map(|(_, provider)| *provider)
+}
+
+fn command(fields: &Map<String, Value>) -> Option<&str> {
+    let input = fields.get("tool_input")?.as_object()?;
+    let command = input.get("command").or_else(|| input.get("cmd"))?;
+    Some(cut(command.as_str()?, COMMAND_BYTES_MAX))
+}
+
+fn tool(fields: &Map<String, Value>) -> SafeText {
+    SafeText::new(cut(text(fields, "tool_name").unwrap_or_default(), NAME_BYTES_MAX))
+}
+
+/// Claude Code's: `error` is `Exit code 3`, then what was written.
+fn failed(fields: &Map<String, Value>) -> Option<ToolFailure> {
+    let error = said(fields.get("error")?)?;
+    let (exit, rest) = exit_line(&error);
+    let command = command(fields).map(SafeText::new);
+    let said = SafeText::new(cut_start(rest, ERROR_BYTES_MAX));
+    Some(ToolFailure { tool: tool(fields), command, exit, said, event: "PostToolUseFailure" })
+}
+
+/// Codex's: the answer of the tool says that it failed, by an exit code or by a word.
+fn failed_quietly(fields: &Map<String, Value>) -> Option<ToolFailure> {
+    let response = fields.get("tool_response")?;
+    let (exit, text) = match response {
+        Value::String(text) => {
+            let (exit, rest) = exit_line(text);
+            (exit, rest.to_owned())
+        }
+        Value::Object(inner) => {
+            let code = |of: &Map<String, Value>| {
+                ["exit_code", "exitCode"].iter().find_map(|key| of.get(*key)?.as_i64())
+            };
+            let nested = inner.get("metadata").and_then(Value::as_object);
+            let refused =
+                ["is_error", "isError"].iter().any(|key| inner.get(*key) == Some(&Value::Bool(true)));
+            let exit = code(inner).or_else(|| nested.and_then(code)).or(refused.then_some(1));
+            let parts = ["output", "stdout", "stderr", "error"];
+            let text =
+                parts.iter().filter_map(|key| inner.get(*key)?.as_str()).collect::<Vec<_>>().join("\n");
+            (exit, text)
+        }
+        _ => return None,
+    };
+    let exit = exit.filter(|code| *code != 0)?;
+    let command = command(fields).map(SafeText::new);
+    let said = SafeText::new(cut_start(&text, ERROR_BYTES_MAX));
+    Some(ToolFailure { tool: tool(fields), command, exit: Some(exit), said, event: "PostToolUse" })
+}
+
+/// The exit code that the first line names, and the rest. `Exit code 3`, `Exit code: 3`, `Process exited with code 3`.
+fn exit_line(text: &str) -> (Option<i64>, &str) {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let lower = first.trim().to_ascii_lowercase();
+    let code = ["exit code:", "exit code", "process exited with code"]
+        .iter()
+        .find_map(|before| lower.strip_prefix(before)?.trim().parse::<i64>().ok());
+    match code {
+        Some(code) => (Some(code), rest),
+        None => (None, text),
+    }
+}
+
+/// A text, or what a value is as JSON.
+fn said(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn read(value: &Value) -> Event {
+        AgentEvent::read(value.to_string().as_bytes()).unwrap().event
+    }
+
+    #[test]
+    fn a_failing_tool_is_read_in_both_dialects() {
+        let claude = json!({"hook_event_name": "PostToolUseFailure", "session_id": "s", "tool_name": "Bash",
+            "tool_input": {"command": "npm test"}, "error": "Exit code 3\nboom", "is_interrupt": false});
+        let Event::ToolFailed(failed) = read(&claude) else { panic!() };
+        assert_eq!((failed.exit, failed.said.raw(), failed.event), (Some(3), "boom", "PostToolUseFailure"));
+        assert_eq!(failed.command.unwrap().raw(), "npm test");
+        let codex = [
+            json!({"exit_code": 3, "output": "boom"}),
+            json!("Exit code: 3\nboom"),
+            json!("Process exited with code 3\nboom"),
+            json!({"metadata": {"exit_code": 3}, "output": "boom"}),
+            json!({"is_error": true, "output": "boom"}),
+        ];
+        for response in codex {
+            let event =
+                json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": response});
+            let Event::ToolFailed(failed) = read(&event) else { panic!("{response}") };
+            assert_eq!((failed.said.raw(), failed.event), ("boom", "PostToolUse"), "{response}");
+        }
+    }
+
+    #[test]
+    fn what_went_well_or_was_interrupted_needs_no_answer() {
+        let fine = [
+            json!({"hook_event_name": "PostToolUse", "tool_response": {"stdout": "error", "interrupted": false}}),
+            json!({"hook_event_name": "PostToolUse", "tool_response": {"exit_code": 0}}),
+            json!({"hook_event_name": "PostToolUse", "tool_response": "Exit code: 0\n"}),
+            json!({"hook_event_name": "PostToolUse"}),
+            json!({"hook_event_name": "PostToolUseFailure", "error": "Exit code 1", "is_interrupt": true}),
+            json!({"hook_event_name": "PostToolUseFailure"}),
+            json!({"hook_event_name": "Notification"}),
+            json!({"hook_event_name": "\u{1b}[2J"}),
+        ];
+        for event in fine {
+            assert_eq!(read(&event), Event::Other, "{event}");
+        }
+        assert!(AgentEvent::read(b"{}").is_err() && AgentEvent::read(b"{\"hook_event_name\":7}").is_err());
+    }
+
+    #[test]
+    fn a_model_says_whose_it_is() {
+        let provider = |model: &str| {
+            let event = json!({"hook_event_name": "Stop", "model": model});
+            AgentEvent::read(event.to_string().as_bytes()).unwrap().provider
+        };
+        assert_eq!(provider("gpt-5.1-codex"), Some("openai"));
+        assert_eq!(provider("anthropic/claude-opus-4"), Some("anthropic"));
+        assert_eq!(provider("llama"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_comes_in_makes_it_panic(bytes in any::<Vec<u8>>(), text in any::<String>(), name in "(Post|Pre)ToolUse(Failure)?|Stop(Failure)?") {
+            let _ = AgentEvent::read(&bytes);
+            let event = json!({"hook_event_name": name, "session_id": text, "tool_name": text, "model": text, "error": text,
+                "tool_input": {"command": text}, "tool_response": text, "error_details": text});
+            let _ = AgentEvent::read(event.to_string().as_bytes());
+        }
+    }
+}

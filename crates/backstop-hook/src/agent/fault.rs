@@ -1,0 +1,139 @@
+//! What a failed tool call or a broken turn is.
+
+use super::{Event, ToolFailure};
+use backstop_classify::Classifier;
+use backstop_core::{Fault, Reason, SafeText, Signal, Timestamp, signature};
+
+/// How much of a message is the cause.
+const CAUSE_CHARS_MAX: usize = 300;
+/// Tools that run a command, as agents call them.
+const SHELLS: &[&str] = &["Bash", "PowerShell", "shell", "local_shell", "exec_command", "unified_exec"];
+
+/// What a failed tool call is.
+pub fn tool_fault(failed: &ToolFailure, classifier: &Classifier, at: Timestamp) -> Fault {
+    let is_shell = failed.command.is_some() || SHELLS.contains(&failed.tool.raw());
+    let signal = Signal {
+        command: failed.command.as_ref().map(|command| command.raw().to_owned()),
+        // It failed: exit 0 in an answer that says so would be taken for a success.
+        exit: failed.exit.filter(|code| *code != 0),
+        stdout: failed.said.raw().as_bytes().to_vec(),
+        at: Some(at),
+        ..Signal::default()
+    };
+    let mut fault = classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::Unknown));
+    if fault.reason == Reason::Unknown && !is_shell {
+        let found = fault;
+        fault = Fault::new(Reason::ToolFailed);
+        (fault.cause, fault.facts, fault.evidence) = (found.cause, found.facts, found.evidence);
+    }
+    with_cause(fault, &failed.said)
+}
+
+/// What a turn that broke off is: the agent's own word for it, and what the rules read in the rest.
+pub fn turn_fault(event: &Event, classifier: &Classifier, at: Timestamp) -> Option<Fault> {
+    let Event::TurnFailed { error, said } = event else { return None };
+    let named = match error.raw() {
+        "rate_limit" => Reason::RateLimited,
+        "overloaded" | "server_error" => Reason::NetworkTransient,
+        "authentication_failed" | "oauth_org_not_allowed" => Reason::AuthError,
+        "billing_error" => Reason::QuotaExhausted,
+        "invalid_request" | "model_not_found" => Reason::Validation,
+        "max_output_tokens" => Reason::TaskIncomplete,
+        _ => Reason::Unknown,
+    };
+    let signal = Signal { stdout: said.raw().as_bytes().to_vec(), at: Some(at), ..Signal::default() };
+    let read = classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::Unknown));
+    // A bad request may be one that is too long; what the agent does not know, the rules may.
+    let finer = match named {
+        Reason::Unknown => true,
+        Reason::Validation => read.reason == Reason::ContextOverflow,
+        _ => read.reason == named,
+    };
+    let fault = if finer {
+        read
+    } else {
+        let mut fault = Fault::new(named);
+        fault.facts.retry_after_seconds =
+            read.facts.retry_after_seconds.filter(|_| named == Reason::RateLimited);
+        fault.evidence = read.evidence;
+        fault
+    };
+    Some(with_cause(fault, if said.raw().trim().is_empty() { error } else { said }))
+}
+
+/// The same trouble has the same signature, whatever numbers and paths are in it.
+pub fn fault_signature(tool: &SafeText, fault: &Fault) -> String {
+    let cause = fault.cause.as_ref().map_or("", |cause| cause.raw());
+    format!("{} {} {}", tool.line(60), fault.reason, signature(cause))
+}
+
+/// With the last line that says something as its cause, where it has none.
+fn with_cause(mut fault: Fault, said: &SafeText) -> Fault {
+    if fault.cause.as_ref().is_none_or(|cause| cause.raw().trim().is_empty()) {
+        let line = said.raw().lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let line: String = line.trim().chars().take(CAUSE_CHARS_MAX).collect();
+        fault.cause = (!line.is_empty()).then(|| SafeText::new(line));
+    }
+    fault
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(tool: &str, command: Option<&str>, exit: Option<i64>, said: &str) -> ToolFailure {
+        let command = command.map(SafeText::from);
+        ToolFailure { tool: tool.into(), command, exit, said: said.into(), event: "PostToolUseFailure" }
+    }
+
+    #[test]
+    fn a_command_is_classified_and_another_tool_has_failed_at_least() {
+        let classifier = Classifier::builtin();
+        let at = Timestamp::from_millis(0);
+        let tests = failed("Bash", Some("npm test"), Some(1), "Tests:       3 failed, 44 passed, 47 total\n");
+        assert_eq!(tool_fault(&tests, &classifier, at).reason, Reason::TestFailure);
+        let edit = failed("Edit", None, None, "String to replace not found in file.\nString: x");
+        let fault = tool_fault(&edit, &classifier, at);
+        assert_eq!((fault.reason, fault.cause.is_some()), (Reason::ToolFailed, true));
+        let odd = failed("Bash", Some("frobnicate"), Some(7), "");
+        assert_eq!(tool_fault(&odd, &classifier, at).reason, Reason::Unknown);
+    }
+
+    #[test]
+    fn every_word_for_a_broken_turn_has_a_reason() {
+        let cases = [
+            ("rate_limit", "API Error: 429", Reason::RateLimited),
+            ("server_error", "API Error: 529 overloaded", Reason::NetworkTransient),
+            ("overloaded", "", Reason::NetworkTransient),
+            ("authentication_failed", "Invalid API key", Reason::AuthError),
+            ("oauth_org_not_allowed", "", Reason::AuthError),
+            ("billing_error", "Credit balance is too low", Reason::QuotaExhausted),
+            (
+                "invalid_request",
+                "prompt is too long: 210000 tokens > 200000 maximum",
+                Reason::ContextOverflow,
+            ),
+            ("invalid_request", "messages: at least one message is required", Reason::Validation),
+            ("model_not_found", "", Reason::Validation),
+            ("max_output_tokens", "", Reason::TaskIncomplete),
+            ("unknown", "", Reason::Unknown),
+            ("\u{1b}[2J", "", Reason::Unknown),
+        ];
+        for (error, said, want) in cases {
+            let event = Event::TurnFailed { error: error.into(), said: said.into() };
+            let fault = turn_fault(&event, &Classifier::builtin(), Timestamp::from_millis(0)).unwrap();
+            assert_eq!(fault.reason, want, "{error}: {said}");
+        }
+        assert!(turn_fault(&Event::Other, &Classifier::builtin(), Timestamp::from_millis(0)).is_none());
+    }
+
+    #[test]
+    fn numbers_and_paths_make_no_other_fault() {
+        let mut one = Fault::new(Reason::Unknown);
+        let mut two = one.clone();
+        one.cause = Some("worker 17 failed after 12 ms".into());
+        two.cause = Some("worker 18 failed after 9 ms".into());
+        assert_eq!(fault_signature(&"Bash".into(), &one), fault_signature(&"Bash".into(), &two));
+        assert_ne!(fault_signature(&"Bash".into(), &one), fault_signature(&"Edit".into(), &one));
+    }
+}

@@ -1,0 +1,21 @@
+//! Agents' hooks: an event of a coding agent in, an answer in its own words out, or nothing.
+//!
+//! The contract is Claude Code's, which others copy, and Codex's, which differs in that a failing tool arrives as an ordinary
+//! `PostToolUse`. [`AgentEvent`] is what came in. [`tool_fault`] and [`turn_fault`] say what failed; [`starts_agent`] says
+//! whose requests a tool would begin to send. [`answer`] holds the shapes of answers.
+//!
+//! It must not block an agent by any mistake of its own: what cannot be read is no event, and no event has no answer.
+
+pub mod answer;
+mod event;
+mod fault;
+mod starts;
+
+pub use event::{AgentEvent, Event, ToolFailure};
+pub use fault::{fault_signature, tool_fault, turn_fault};
+pub use starts::starts_agent;
+
+/// From how many times in a row on an agent is told to stop repeating a fault.
+pub const REPEATS_MAX: u32 = 3;
+/// Whose guard counts where an event does not say.
+pub const USUAL_PROVIDER: &str = "anthropic";

@@ -1,0 +1,301 @@
+//! What would happen to one settings file, and making it happen.
+
+use super::agent::{Agent, Target};
+use super::diff::unified;
+use super::error::InstallError;
+use super::hooks::hooks;
+use super::merge::merge;
+use super::patch::{apply, inverse};
+use super::plugin;
+use super::record::{Record, Records, Undo, hash};
+use super::strip::strip;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// How long a settings file may be.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What happens to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// It is made.
+    Made,
+    /// It is changed.
+    Changed,
+    /// It is removed.
+    Removed,
+    /// It stays as it is.
+    Unchanged,
+    /// It is not there, and stays so.
+    Absent,
+}
+
+impl Action {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Made => "made",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+            Self::Unchanged => "unchanged",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+/// What would happen to one settings file.
+#[derive(Debug)]
+pub struct Change {
+    /// The agent and its file.
+    pub target: Target,
+    /// Where a link in its place leads.
+    pub leads_to: Option<PathBuf>,
+    /// The events whose hooks come or go.
+    pub events: Vec<String>,
+    /// How many hooks call us and stay, because somebody has added to them.
+    pub left: usize,
+    before: Option<String>,
+    after: Option<String>,
+    /// Folders that come or go, outermost first.
+    folders: Vec<PathBuf>,
+    /// What is remembered afterwards.
+    record: Option<Record>,
+    is_removal: bool,
+}
+
+impl Change {
+    fn new(target: &Target, is_removal: bool) -> Result<Self, InstallError> {
+        let before = read(&target.file)?;
+        let is_link = target.file.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+        let leads_to = is_link.then(|| target.file.canonicalize().ok()).flatten();
+        let target = target.clone();
+        let (after, events, folders) = (before.clone(), Vec::new(), Vec::new());
+        Ok(Self { target, leads_to, events, left: 0, before, after, folders, record: None, is_removal })
+    }
+
+    /// Puts our hooks in.
+    pub fn install(target: &Target, records: &Records) -> Result<Self, InstallError> {
+        let mut change = Self::new(target, false)?;
+        let file = &target.file;
+        let known = records.load(file);
+        let missing = if change.before.is_none() { missing_folders(file) } else { Vec::new() };
+        let still = known.iter().flat_map(|record| record.folders.clone()).filter(|folder| folder.is_dir());
+        let folders = still.chain(missing.iter().cloned()).collect();
+        let made_file = change.before.is_none() || known.as_ref().is_some_and(|record| record.made_file);
+        let mut record = Record::new(file, made_file, folders);
+        change.folders = missing;
+        change.record = known.clone();
+        if target.agent == Agent::Opencode {
+            return change.install_plugin(record);
+        }
+        let text = change.before.as_deref().unwrap_or_default();
+        let merge = merge(text, hooks(target.agent)).map_err(|error| InstallError::at(file, text, error))?;
+        if merge.patches.is_empty() {
+            return Ok(change);
+        }
+        // Both always fit: the patches are of this text.
+        let after = apply(text, &merge.patches).unwrap_or_else(|| text.to_owned());
+        let patches = inverse(text, &merge.patches).unwrap_or_default();
+        change.events = merge.events.iter().map(ToString::to_string).collect();
+        record.made = merge.made;
+        change.record = if !merge.was_there {
+            record.undo = Some(Undo { hash: hash(&after), patches });
+            Some(record)
+        } else if let Some(known) = known {
+            record.made.extend(known.made);
+            Some(record)
+        } else {
+            // Who made the rest is not known: better no record than half of one.
+            None
+        };
+        change.after = Some(after);
+        Ok(change)
+    }
+
+    fn install_plugin(mut self, record: Record) -> Result<Self, InstallError> {
+        match self.before.as_deref() {
+            Some(text) if !plugin::is_ours(text) => {
+                return Err(InstallError::NotOurs { file: self.target.file });
+            }
+            Some(plugin::PLUGIN) => {}
+            _ => {
+                self.after = Some(plugin::PLUGIN.to_owned());
+                self.record = Some(record);
+            }
+        }
+        Ok(self)
+    }
+
+    /// Takes our hooks out.
+    pub fn remove(target: &Target, records: &Records) -> Result<Self, InstallError> {
+        let mut change = Self::new(target, true)?;
+        let known = records.load(&target.file);
+        // Nothing but folders around the file goes, whatever a record says.
+        let made = known.iter().flat_map(|record| record.folders.clone());
+        let around = made.filter(|folder| target.file.starts_with(folder) && folder.is_dir()).collect();
+        let Some(text) = change.before.as_deref() else {
+            change.folders = around;
+            return Ok(change);
+        };
+        let is_ours_alone = if target.agent == Agent::Opencode {
+            if !plugin::is_ours(text) {
+                return Ok(change);
+            }
+            true
+        } else {
+            let at = |error| InstallError::at(&target.file, text, error);
+            let strip = strip(text, known.as_ref().map(|record| &record.made)).map_err(at)?;
+            let exact = known.as_ref().and_then(|record| record.undo.as_ref());
+            let exact = exact.filter(|undo| undo.hash == hash(text));
+            let exact = exact.and_then(|undo| apply(text, &undo.patches));
+            let after = exact.or_else(|| apply(text, &strip.patches)).unwrap_or_else(|| text.to_owned());
+            let is_empty = matches!(after.trim(), "" | "{}");
+            change.events = strip.events;
+            change.left = strip.left;
+            let is_changed = after != text;
+            change.after = Some(after);
+            // Without a record, a file that says nothing any more was made by us, as far as one can tell.
+            is_changed
+                && is_empty
+                && change.leads_to.is_none()
+                && known.as_ref().is_none_or(|record| record.made_file)
+        };
+        if is_ours_alone {
+            change.after = None;
+            change.folders = around;
+        }
+        Ok(change)
+    }
+
+    /// What happens to the file.
+    pub fn action(&self) -> Action {
+        match (&self.before, &self.after) {
+            (None, None) => Action::Absent,
+            (None, Some(_)) => Action::Made,
+            (Some(_), None) => Action::Removed,
+            (Some(before), Some(after)) if before == after => Action::Unchanged,
+            (Some(_), Some(_)) => Action::Changed,
+        }
+    }
+
+    /// Folders that come or go with the file, outermost first.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// What changes, as `diff -u` would show it under this name; empty where nothing does. It holds text of the file.
+    pub fn diff(&self, name: &str) -> String {
+        let side = |text: &Option<String>| if text.is_some() { name } else { "/dev/null" }.to_owned();
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        match self.action() {
+            Action::Absent | Action::Unchanged => String::new(),
+            _ => {
+                let body = unified(&text(&self.before), &text(&self.after));
+                format!("--- {}\n+++ {}\n{body}", side(&self.before), side(&self.after))
+            }
+        }
+    }
+
+    /// Makes it happen. Gives whether it could be remembered, where that matters.
+    pub fn apply(&self, records: &Records) -> Result<bool, InstallError> {
+        let file = &self.target.file;
+        if read(file)? != self.before {
+            return Err(InstallError::Changed { file: file.clone() });
+        }
+        // A file can be replaced although it may not be written: whoever made it read-only did not mean that.
+        let writes = !matches!(self.action(), Action::Unchanged | Action::Absent);
+        if writes && file.metadata().is_ok_and(|meta| meta.permissions().readonly()) {
+            let error = std::io::Error::new(ErrorKind::PermissionDenied, "it is read-only");
+            return Err(InstallError::Write { file: file.clone(), error });
+        }
+        if self.is_removal { self.take_out(records) } else { self.put_in(records) }
+    }
+
+    fn put_in(&self, records: &Records) -> Result<bool, InstallError> {
+        let file = &self.target.file;
+        let (Some(after), Action::Made | Action::Changed) = (&self.after, self.action()) else {
+            return Ok(true);
+        };
+        // First what is meant, then what is done.
+        let known = records.load(file);
+        let remembered = records.save(file, self.record.as_ref());
+        let write = || -> Result<(), (PathBuf, std::io::Error)> {
+            for folder in &self.folders {
+                match std::fs::create_dir(folder) {
+                    Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                        return Err((folder.clone(), error));
+                    }
+                    _ => {}
+                }
+            }
+            backstop_store::write_atomic(file, after.as_bytes()).map_err(|error| (file.clone(), error))
+        };
+        write().map_err(|(file, error)| {
+            records.save(&self.target.file, known.as_ref());
+            self.remove_folders();
+            InstallError::Write { file, error }
+        })?;
+        Ok(remembered)
+    }
+
+    fn take_out(&self, records: &Records) -> Result<bool, InstallError> {
+        let file = &self.target.file;
+        let done = match (&self.after, self.action()) {
+            (_, Action::Removed) => std::fs::remove_file(file),
+            (Some(after), Action::Changed) => backstop_store::write_atomic(file, after.as_bytes()),
+            _ => Ok(()),
+        };
+        done.map_err(|error| InstallError::Write { file: file.clone(), error })?;
+        self.remove_folders();
+        records.save(file, None);
+        Ok(true)
+    }
+
+    /// Removes folders, innermost first. One that holds something stays: that is somebody else's.
+    fn remove_folders(&self) {
+        for folder in self.folders.iter().rev() {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Folders above a file that are not there, outermost first.
+fn missing_folders(file: &Path) -> Vec<PathBuf> {
+    let above = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    let mut missing: Vec<PathBuf> =
+        above.take_while(|folder| folder.symlink_metadata().is_err()).map(Path::to_owned).collect();
+    missing.reverse();
+    missing
+}
+
+/// What a file says; nothing where there is none.
+fn read(file: &Path) -> Result<Option<String>, InstallError> {
+    let failed = |error| InstallError::Read { file: file.to_owned(), error };
+    let there = match file.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+        Ok(there) => there,
+    };
+    let behind = match file.metadata() {
+        Err(error) if there.is_symlink() && error.kind() == ErrorKind::NotFound => {
+            return Err(InstallError::Dangling { file: file.to_owned() });
+        }
+        behind => behind.map_err(failed)?,
+    };
+    // A pipe would be waited for, and a device has no end.
+    if !behind.is_file() {
+        return Err(InstallError::NotAFile { file: file.to_owned() });
+    }
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(failed)?;
+    opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(InstallError::TooLarge { file: file.to_owned(), max: FILE_BYTES_MAX });
+    }
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let good =
+            String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
+        let (line, column) = super::json::place(&good, good.len());
+        InstallError::NotText { file: file.to_owned(), line, column }
+    })
+}

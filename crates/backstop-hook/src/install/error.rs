@@ -1,0 +1,179 @@
+//! What can be in the way of a change to somebody's settings.
+
+use super::json::{JsonError, place};
+use backstop_core::SafeText;
+use std::path::{Path, PathBuf};
+
+/// How much of a name from a file is shown.
+const NAME_CHARS_MAX: usize = 80;
+
+/// What is wrong at one place of a settings file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A comment.
+    #[error("a comment, which JSON has not")]
+    Comment,
+    /// A comma before the end of an object or array.
+    #[error("a comma with nothing after it, which JSON has not")]
+    TrailingComma,
+    /// Something else than what can stand here.
+    #[error("{expected} was expected")]
+    Expected {
+        /// What can stand here.
+        expected: &'static str,
+    },
+    /// The file ends too early.
+    #[error("the file ends where {expected} was expected")]
+    Ends {
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// A string with an escape that there is not.
+    #[error("a string with an escape that JSON has not")]
+    Escape,
+    /// A string with a line end or another control character.
+    #[error("a string with a control character in it")]
+    Control,
+    /// Objects in objects without end.
+    #[error("nested too deeply")]
+    TooDeep,
+    /// A value of another kind.
+    #[error("`{}` is not {expected}", name(what))]
+    Shape {
+        /// Which value.
+        what: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A key twice in one object.
+    #[error("the key `{}` is there twice", name(key))]
+    Twice {
+        /// The key.
+        key: String,
+    },
+}
+
+fn name(text: &str) -> String {
+    SafeText::new(text).line(NAME_CHARS_MAX)
+}
+
+/// Why a settings file was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// It cannot be read.
+    #[error("cannot read {}: {error}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// It is a folder, a pipe or the like.
+    #[error("{} is not a file", file.display())]
+    NotAFile {
+        /// What it is called.
+        file: PathBuf,
+    },
+    /// It is a link that leads nowhere.
+    #[error("{} is a link that leads nowhere", file.display())]
+    Dangling {
+        /// The link.
+        file: PathBuf,
+    },
+    /// It is larger than any settings file.
+    #[error("{} is larger than {max} bytes, which no settings file is", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// What is read at most.
+        max: u64,
+    },
+    /// It is not text.
+    #[error("{}:{line}:{column}: not UTF-8", file.display())]
+    NotText {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
+    /// It is not what can be changed safely.
+    #[error("{}:{line}:{column}: {fault}; the file was left as it is", file.display())]
+    Place {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong there.
+        fault: Fault,
+    },
+    /// Where our plugin would be is a file of somebody else.
+    #[error("{} was not made by `backstop init`", file.display())]
+    NotOurs {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Somebody has written it since it was read.
+    #[error("{} was changed by somebody else in this moment", file.display())]
+    Changed {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It cannot be written.
+    #[error("cannot write {}: {error}", file.display())]
+    Write {
+        /// The file or folder.
+        file: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// No agent was named, and none is here.
+    #[error("no agent was found: neither claude, codex nor opencode has a folder here or is on the PATH")]
+    NothingFound,
+    /// The user's settings are meant, and where they are is not known.
+    #[error("there is no home folder: HOME is not set")]
+    NoHome,
+}
+
+impl InstallError {
+    /// At a place of a file.
+    pub(crate) fn at(file: &Path, text: &str, error: JsonError) -> Self {
+        let (line, column) = place(text, error.at);
+        Self::Place { file: file.to_owned(), line, column, fault: error.fault }
+    }
+
+    /// What to type next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Read { .. } => "check that you may read it, and the folders above it".to_owned(),
+            Self::NotAFile { .. } => "move it away, or put a file in its place".to_owned(),
+            Self::Dangling { file } => {
+                format!(
+                    "`ls -l {}` shows where it leads; remove it, or make what it leads to",
+                    file.display()
+                )
+            }
+            Self::TooLarge { .. } => "check what wrote it".to_owned(),
+            Self::NotText { .. } => "save it as UTF-8, then type the command again".to_owned(),
+            Self::Place { fault: Fault::Comment | Fault::TrailingComma, .. } => {
+                "take it out, or add the hooks by hand: docs/hooks-init.md shows them".to_owned()
+            }
+            Self::Place { fault: Fault::Shape { .. } | Fault::Twice { .. }, .. } => {
+                "correct it there; docs/hooks-init.md shows what hooks look like".to_owned()
+            }
+            Self::Place { .. } => "correct the file there, then type the command again".to_owned(),
+            Self::NotOurs { .. } => {
+                "move it away if it is not needed, then type the command again".to_owned()
+            }
+            Self::Changed { .. } => "type the command again".to_owned(),
+            Self::Write { .. } => "check that you may write there, and that the disk is not full".to_owned(),
+            Self::NothingFound => {
+                "say which: `backstop init --claude`, `--codex`, `--opencode` or `--all`".to_owned()
+            }
+            Self::NoHome => "set HOME, or leave --user out".to_owned(),
+        }
+    }
+}

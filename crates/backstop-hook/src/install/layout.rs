@@ -1,0 +1,149 @@
+//! How a file is laid out, and new parts that look like the old ones.
+//!
+//! Main types: [`Layout`] what a file does, [`Piece`] what comes into it.
+
+use super::json::{Node, Value};
+use super::patch::Patch;
+
+/// Something that comes into a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// An object, its keys in this order.
+    Object(Vec<(&'static str, Piece)>),
+    /// An array.
+    Array(Vec<Piece>),
+    /// A string.
+    Text(&'static str),
+    /// A number.
+    Number(u32),
+}
+
+/// How a file is laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    newline: &'static str,
+    unit: String,
+    /// Whether parts stand on lines of their own.
+    lines: bool,
+    /// Whether a space follows a colon, and a comma on the same line.
+    spaced: bool,
+}
+
+impl Layout {
+    /// What this text does; what is usual where it does nothing yet.
+    pub(crate) fn of(text: &str, root: Option<&Node>) -> Self {
+        let newline = match text.find('\n') {
+            Some(at) if text[..at].ends_with('\r') => "\r\n",
+            _ => "\n",
+        };
+        let usual = Self { newline, unit: "  ".to_owned(), lines: true, spaced: true };
+        let Some(Node { start, value: Value::Object(members), .. }) = root else { return usual };
+        let Some(first) = members.first() else { return usual };
+        let lead = &text[start + 1..first.start];
+        match lead.rsplit_once('\n') {
+            Some((_, "")) => Self { spaced: first.spaced, ..usual },
+            Some((_, unit)) => Self { unit: unit.to_owned(), spaced: first.spaced, ..usual },
+            None => Self { lines: false, spaced: first.spaced, ..usual },
+        }
+    }
+
+    /// A whole file with this in it.
+    pub(crate) fn file(&self, piece: &Piece) -> String {
+        let mut out = String::new();
+        self.write(&mut out, piece, Some(""));
+        out.push_str(self.newline);
+        out
+    }
+
+    /// Puts parts behind the last one of an object or array. Everything that is there stays.
+    pub(crate) fn append(&self, text: &str, into: &Node, parts: &[(Option<&'static str>, Piece)]) -> Patch {
+        let there = into.parts();
+        let Some((last, end)) = there.last().copied() else { return self.fill(text, into, parts) };
+        let before = there.len().checked_sub(2).map_or(into.start, |n| there[n].1);
+        // Between the part before the last one and the last one: a bracket or a comma, and white space.
+        let lead = &text[before..last];
+        let mut put = String::new();
+        for (key, piece) in parts {
+            put.push(',');
+            match lead.rsplit_once('\n') {
+                Some((_, indent)) => {
+                    // A comma at the start of a line is part of somebody's style, not of the indentation.
+                    let indent = &indent[..indent.len() - indent.trim_start().len()];
+                    put.push_str(self.newline);
+                    put.push_str(indent);
+                    self.part(&mut put, *key, piece, Some(indent));
+                }
+                None => {
+                    put.push_str(if self.spaced { " " } else { "" });
+                    self.part(&mut put, *key, piece, None);
+                }
+            }
+        }
+        Patch { at: end, take: 0, put }
+    }
+
+    /// Puts parts into an empty object or array.
+    fn fill(&self, text: &str, into: &Node, parts: &[(Option<&'static str>, Piece)]) -> Patch {
+        let line = &text[text[..into.start].rfind('\n').map_or(0, |n| n + 1)..into.start];
+        let base = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+        let indent = format!("{base}{}", self.unit);
+        let mut put = String::new();
+        for (n, (key, piece)) in parts.iter().enumerate() {
+            put.push_str(if n > 0 { "," } else { "" });
+            if self.lines {
+                put.push_str(self.newline);
+                put.push_str(&indent);
+                self.part(&mut put, *key, piece, Some(&indent));
+            } else {
+                put.push_str(if n > 0 && self.spaced { " " } else { "" });
+                self.part(&mut put, *key, piece, None);
+            }
+        }
+        if self.lines {
+            put.push_str(self.newline);
+            put.push_str(base);
+        }
+        Patch { at: into.start + 1, take: into.end - into.start - 2, put }
+    }
+
+    fn part(&self, out: &mut String, key: Option<&str>, piece: &Piece, indent: Option<&str>) {
+        if let Some(key) = key {
+            quote(out, key);
+            out.push_str(if self.spaced { ": " } else { ":" });
+        }
+        self.write(out, piece, indent);
+    }
+
+    /// Writes a piece whose line is indented like this; on one line where there is no indentation to keep.
+    fn write(&self, out: &mut String, piece: &Piece, indent: Option<&str>) {
+        let (open, close, parts): (_, _, Vec<(Option<&str>, &Piece)>) = match piece {
+            Piece::Text(text) => return quote(out, text),
+            Piece::Number(number) => return out.push_str(&number.to_string()),
+            Piece::Object(members) => ('{', '}', members.iter().map(|(k, p)| (Some(*k), p)).collect()),
+            Piece::Array(elements) => ('[', ']', elements.iter().map(|p| (None, p)).collect()),
+        };
+        let deeper = indent.map(|indent| format!("{indent}{}", self.unit));
+        out.push(open);
+        for (n, (key, piece)) in parts.into_iter().enumerate() {
+            out.push_str(if n > 0 { "," } else { "" });
+            match &deeper {
+                Some(deeper) => {
+                    out.push_str(self.newline);
+                    out.push_str(deeper);
+                }
+                None => out.push_str(if n > 0 && self.spaced { " " } else { "" }),
+            }
+            self.part(out, key, piece, deeper.as_deref());
+        }
+        if let Some(indent) = indent {
+            out.push_str(self.newline);
+            out.push_str(indent);
+        }
+        out.push(close);
+    }
+}
+
+fn quote(out: &mut String, text: &str) {
+    // A string always serialises.
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}

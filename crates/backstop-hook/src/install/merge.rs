@@ -1,0 +1,88 @@
+//! Putting hooks into a settings file.
+
+use super::hooks::{Hook, Whose, whose};
+use super::json::{BOM, JsonError, Node, Value, member, parse};
+use super::layout::{Layout, Piece};
+use super::patch::Patch;
+use std::collections::BTreeSet;
+
+/// What putting hooks in comes to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Merge {
+    /// The changes; none where everything is there.
+    pub(crate) patches: Vec<Patch>,
+    /// The events that had no hook of ours.
+    pub(crate) events: Vec<&'static str>,
+    /// Objects and lists that were not there before: `hooks`, `hooks.Stop`.
+    pub(crate) made: BTreeSet<String>,
+    /// Whether some hook of ours was there before.
+    pub(crate) was_there: bool,
+}
+
+/// The name under which an event's list is remembered.
+pub(crate) fn list_name(event: &str) -> String {
+    format!("hooks.{event}")
+}
+
+/// Says how these hooks come into this text. Where an event has one that calls us already, nothing is done for it.
+pub(crate) fn merge(text: &str, wanted: &[Hook]) -> Result<Merge, JsonError> {
+    let root = parse(text)?;
+    let layout = Layout::of(text, root.as_ref());
+    let mut merge = Merge::default();
+    let Some(root) = root else {
+        let from = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
+        merge.all_made(wanted);
+        let put = layout.file(&Piece::Object(vec![("hooks", lists(wanted))]));
+        merge.patches.push(Patch { at: from, take: text.len() - from, put });
+        return Ok(merge);
+    };
+    let Some(hooks) = member(root.object("the whole file")?, "hooks")? else {
+        merge.all_made(wanted);
+        merge.patches.push(layout.append(text, &root, &[(Some("hooks"), lists(wanted))]));
+        return Ok(merge);
+    };
+    let there = hooks.node.object("hooks")?;
+    let mut missing = Vec::new();
+    for hook in wanted {
+        let Some(list) = member(there, hook.event)? else {
+            merge.events.push(hook.event);
+            merge.made.insert(list_name(hook.event));
+            missing.push((Some(hook.event), Piece::Array(vec![hook.group()])));
+            continue;
+        };
+        let groups = list.node.array(&list_name(hook.event))?;
+        if groups.iter().any(calls_us) {
+            merge.was_there = true;
+        } else {
+            merge.events.push(hook.event);
+            merge.patches.push(layout.append(text, &list.node, &[(None, hook.group())]));
+        }
+    }
+    if !missing.is_empty() {
+        merge.patches.push(layout.append(text, &hooks.node, &missing));
+    }
+    // What comes behind the last list comes behind what went into that list.
+    merge.patches.sort_by_key(|patch| patch.at);
+    Ok(merge)
+}
+
+impl Merge {
+    fn all_made(&mut self, wanted: &[Hook]) {
+        self.events = wanted.iter().map(|hook| hook.event).collect();
+        self.made = wanted.iter().map(|hook| list_name(hook.event)).collect();
+        self.made.insert("hooks".to_owned());
+    }
+}
+
+fn lists(wanted: &[Hook]) -> Piece {
+    Piece::Object(wanted.iter().map(|hook| (hook.event, Piece::Array(vec![hook.group()]))).collect())
+}
+
+/// Whether a group has a handler that calls us.
+fn calls_us(group: &Node) -> bool {
+    let Value::Object(members) = &group.value else { return false };
+    members.iter().filter(|m| m.key == "hooks").any(|m| match &m.node.value {
+        Value::Array(handlers) => handlers.iter().any(|handler| whose(handler) != Whose::Other),
+        _ => false,
+    })
+}

@@ -1,0 +1,112 @@
+//! Taking hooks out of a settings file.
+
+use super::hooks::{Whose, whose};
+use super::json::{JsonError, Node, Value, member, parse};
+use super::merge::list_name;
+use super::patch::Patch;
+use std::collections::BTreeSet;
+
+/// What taking our hooks out comes to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Strip {
+    /// The changes; none where nothing of ours is there.
+    pub(crate) patches: Vec<Patch>,
+    /// The events that had a hook of ours.
+    pub(crate) events: Vec<String>,
+    /// How many hooks call us and were changed by somebody: they stay.
+    pub(crate) left: usize,
+    /// Whether nothing but an empty object is left.
+    pub(crate) is_empty: bool,
+}
+
+/// Says how our hooks come out of this text. Lists that get empty go too, if they are among those that we made; where that
+/// is not known, all of them.
+pub(crate) fn strip(text: &str, made: Option<&BTreeSet<String>>) -> Result<Strip, JsonError> {
+    let mut strip = Strip::default();
+    let Some(root) = parse(text)? else { return Ok(strip) };
+    let members = root.object("the whole file")?;
+    let Some(hooks) = member(members, "hooks")? else { return Ok(strip) };
+    let is_made = |name: &str| made.is_none_or(|made| made.contains(name));
+    let lists = hooks.node.object("hooks")?;
+    let mut patches = Vec::new();
+    let mut goes = vec![false; lists.len()];
+    for (list, goes) in lists.iter().zip(&mut goes) {
+        let name = list_name(&list.key);
+        let Value::Array(groups) = &list.node.value else { continue };
+        let fates: Vec<Fate> = groups.iter().map(|group| strip.group(group, &mut patches)).collect();
+        if fates.iter().any(|fate| *fate != Fate::Untouched) {
+            strip.events.push(list.key.clone());
+        }
+        let gone: Vec<bool> = fates.iter().map(|fate| *fate == Fate::Goes).collect();
+        *goes = is_empty(&gone) && is_made(&name);
+        if !*goes {
+            cut(&list.node, &gone, &mut patches);
+        }
+    }
+    if is_empty(&goes) && is_made("hooks") {
+        let gone: Vec<bool> = members.iter().map(|m| m.key == "hooks").collect();
+        strip.is_empty = is_empty(&gone);
+        cut(&root, &gone, &mut strip.patches);
+    } else {
+        cut(&hooks.node, &goes, &mut patches);
+        patches.sort_by_key(|patch| patch.at);
+        strip.patches = patches;
+    }
+    Ok(strip)
+}
+
+/// What becomes of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Nothing in it is ours.
+    Untouched,
+    /// Somebody else's handlers stay in it.
+    Stays,
+    /// Nothing in it is anybody else's.
+    Goes,
+}
+
+impl Strip {
+    /// What becomes of a group; where it stays, our handlers in it go.
+    fn group(&mut self, group: &Node, patches: &mut Vec<Patch>) -> Fate {
+        let Value::Object(members) = &group.value else { return Fate::Untouched };
+        let Some(list) = members.iter().find(|m| m.key == "hooks") else { return Fate::Untouched };
+        let Value::Array(handlers) = &list.node.value else { return Fate::Untouched };
+        let whose: Vec<Whose> = handlers.iter().map(whose).collect();
+        self.left += whose.iter().filter(|w| **w == Whose::Changed).count();
+        let gone: Vec<bool> = whose.iter().map(|w| *w == Whose::Ours).collect();
+        if is_empty(&gone) {
+            return Fate::Goes;
+        }
+        cut(&list.node, &gone, patches);
+        if gone.contains(&true) { Fate::Stays } else { Fate::Untouched }
+    }
+}
+
+/// Whether everything goes, of something.
+fn is_empty(gone: &[bool]) -> bool {
+    !gone.is_empty() && gone.iter().all(|gone| *gone)
+}
+
+/// Cuts parts out of an object or array, each with its comma and the white space before it.
+fn cut(from: &Node, gone: &[bool], patches: &mut Vec<Patch>) {
+    let parts = from.parts();
+    if is_empty(gone) {
+        let take = from.end - from.start - 2;
+        return patches.push(Patch { at: from.start + 1, take, put: String::new() });
+    }
+    let mut n = 0;
+    while n < parts.len() {
+        if !gone[n] {
+            n += 1;
+            continue;
+        }
+        let behind = (n..parts.len()).find(|at| !gone[*at]).unwrap_or(parts.len());
+        let (at, end) = match n.checked_sub(1) {
+            Some(before) => (parts[before].1, parts[behind - 1].1),
+            None => (parts[0].0, parts[behind].0),
+        };
+        patches.push(Patch { at, take: end - at, put: String::new() });
+        n = behind;
+    }
+}

@@ -1,0 +1,202 @@
+//! What a configuration says of a sink, and whether that is one.
+
+use super::{Address, AddressError, Kind, Route, Sink};
+use backstop_core::nearest::nearest;
+use backstop_core::{IdError, Name, Reason, Severity, TAXONOMY};
+use std::path::PathBuf;
+
+/// The variable of a GitHub token where none is named.
+const GITHUB_TOKEN: &str = "GITHUB_TOKEN";
+
+/// What a configuration says of a sink, as it was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SinkSettings {
+    /// `notify.<sink>.type`
+    pub kind: Option<String>,
+    /// `notify.<sink>.url`
+    pub url: Option<String>,
+    /// `notify.<sink>.command`
+    pub command: Vec<String>,
+    /// `notify.<sink>.token_env`
+    pub token_env: Option<String>,
+    /// `notify.<sink>.severity`
+    pub severity: Option<String>,
+    /// `notify.<sink>.reason`
+    pub reasons: Vec<String>,
+    /// `notify.<sink>.project`, as whole paths
+    pub projects: Vec<PathBuf>,
+}
+
+/// What is wrong with a sink.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SinkError {
+    /// It has no type.
+    #[error("`notify.{sink}` has no type")]
+    NoType {
+        /// The sink.
+        sink: String,
+    },
+    /// It needs something that is not there.
+    #[error("`notify.{sink}` is a {kind} and has no `{key}`")]
+    Missing {
+        /// The sink.
+        sink: String,
+        /// Its type.
+        kind: &'static str,
+        /// What it needs.
+        key: &'static str,
+    },
+    /// Its address is none.
+    #[error("the address of `notify.{sink}.url` {error}")]
+    Address {
+        /// The sink.
+        sink: String,
+        /// What is wrong with it.
+        error: AddressError,
+    },
+    /// A reason is none.
+    #[error("`notify.{sink}.reason`: there is no reason `{given}`")]
+    Reason {
+        /// The sink.
+        sink: String,
+        /// What was given.
+        given: String,
+        /// The nearest that is one.
+        nearest: Option<&'static str>,
+    },
+    /// The name of a variable is none.
+    #[error("`notify.{sink}.token_env` is no name of an environment variable")]
+    Variable {
+        /// The sink.
+        sink: String,
+    },
+    /// Its name is none.
+    #[error("`notify.{sink}`: {error}")]
+    Name {
+        /// The sink.
+        sink: String,
+        /// What is wrong with it.
+        error: IdError,
+    },
+}
+
+impl SinkError {
+    /// What to write.
+    pub fn hint(&self) -> String {
+        match self {
+            SinkError::NoType { sink } => {
+                format!("set `notify.{sink}.type` to one of {}", Kind::NAMES.join(", "))
+            }
+            SinkError::Missing { sink, key, .. } => format!("set `notify.{sink}.{key}`"),
+            SinkError::Address { error, .. } => error.hint().to_owned(),
+            SinkError::Reason { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
+            SinkError::Reason { .. } => "`backstop reasons` lists them all".to_owned(),
+            SinkError::Variable { .. } => {
+                "give the name, such as \"SLACK_WEBHOOK\": not `$SLACK_WEBHOOK`, and not its value".to_owned()
+            }
+            SinkError::Name { .. } => "use letters, digits and dashes".to_owned(),
+        }
+    }
+}
+
+impl SinkSettings {
+    /// The sink that is meant.
+    pub fn sink(&self, name: &str) -> Result<Sink, SinkError> {
+        let sink = || name.to_owned();
+        let checked: Name = name.parse().map_err(|error| SinkError::Name { sink: sink(), error })?;
+        let severity = match self.severity.as_deref() {
+            Some("low") => Severity::Low,
+            Some("medium") => Severity::Medium,
+            Some("critical") => Severity::Critical,
+            _ => Severity::High,
+        };
+        let reason = |given: &String| {
+            Reason::from_code(given).ok_or_else(|| SinkError::Reason {
+                sink: sink(),
+                given: given.chars().take(60).collect(),
+                nearest: nearest(given, TAXONOMY.iter().map(|row| row.code)),
+            })
+        };
+        let reasons = self.reasons.iter().map(reason).collect::<Result<_, _>>()?;
+        let kind = self.kind(name)?;
+        Ok(Sink { name: checked, kind, route: Route { severity, reasons, projects: self.projects.clone() } })
+    }
+
+    fn kind(&self, sink: &str) -> Result<Kind, SinkError> {
+        let named = || sink.to_owned();
+        let missing = |kind, key| SinkError::Missing { sink: named(), kind, key };
+        let address = match &self.url {
+            Some(url) => {
+                Some(Address::parse(url).map_err(|error| SinkError::Address { sink: named(), error })?)
+            }
+            None => None,
+        };
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        let token_env = self.token_env.clone();
+        if token_env.as_deref().is_some_and(|name| name.is_empty() || !name.bytes().all(allowed)) {
+            return Err(SinkError::Variable { sink: named() });
+        }
+        match self.kind.as_deref() {
+            Some("terminal") => Ok(Kind::Terminal),
+            Some("webhook") => {
+                Ok(Kind::Webhook { address: address.ok_or_else(|| missing("webhook", "url"))?, token_env })
+            }
+            Some("slack") if address.is_none() && token_env.is_none() => Err(missing("slack", "url")),
+            Some("slack") => Ok(Kind::Slack { address, address_env: token_env }),
+            Some("github") => Ok(Kind::GitHub {
+                address: address.ok_or_else(|| missing("github", "url"))?.github_comments(),
+                token_env: token_env.unwrap_or_else(|| GITHUB_TOKEN.to_owned()),
+            }),
+            Some("command") if self.command.is_empty() => Err(missing("command", "command")),
+            Some("command") => Ok(Kind::Command { argv: self.command.clone() }),
+            _ => Err(SinkError::NoType { sink: named() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(kind: &str, url: &str) -> SinkSettings {
+        SinkSettings {
+            kind: Some(kind.into()),
+            url: (!url.is_empty()).then(|| url.into()),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn what_is_a_sink_and_what_is_not() {
+        assert_eq!(settings("terminal", "").sink("me").unwrap().kind, Kind::Terminal);
+        let github = settings("github", "https://github.com/a/b/pull/7").sink("gh").unwrap();
+        assert_eq!(github.secret_env(), Some("GITHUB_TOKEN"));
+        assert_eq!(github.place(), "https://api.github.com");
+        let slack = SinkSettings { token_env: Some("HOOK".into()), ..settings("slack", "") };
+        assert_eq!(slack.sink("ops").unwrap().secret_env(), Some("HOOK"));
+        let mut wrong = settings("webhook", "http://x/");
+        wrong.reasons = vec!["rate_limit".into()];
+        let variable = SinkSettings { token_env: Some("$X".into()), ..settings("webhook", "http://x/") };
+        for (given, want) in [
+            (SinkSettings::default(), "`notify.s` has no type"),
+            (settings("webhook", ""), "is a webhook and has no `url`"),
+            (settings("slack", ""), "is a slack and has no `url`"),
+            (settings("command", ""), "has no `command`"),
+            (settings("github", "ftp://x"), "is no http or https address"),
+            (wrong, "there is no reason `rate_limit`"),
+            (variable, "no name of an environment variable"),
+        ] {
+            let error = given.sink("s").unwrap_err();
+            assert!(error.to_string().contains(want), "{error}");
+            assert!(!error.hint().is_empty());
+        }
+    }
+
+    #[test]
+    fn sinks_that_lead_to_the_same_place_are_limited_together() {
+        let target = |url: &str| settings("webhook", url).sink("s").unwrap().target();
+        assert_eq!(target("http://x/a"), target("http://x/a"));
+        assert_ne!(target("http://x/a"), target("http://x/b"));
+        assert!(!target("http://x/s3cret").contains("s3cret"));
+    }
+}

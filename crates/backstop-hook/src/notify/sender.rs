@@ -1,0 +1,209 @@
+//! The sender: takes what is due from the outbox, delivers it, and leaves when there is nothing more to wait for.
+//!
+//! One a user: whoever calls holds the sender's lock. Each place has one delivery under way at a time, and places do not wait
+//! for each other. A message that a network does not take now is put off, a few times, further each time.
+
+use super::{Credential, Message, Outcome, Sink, Times, deliver, limits};
+use backstop_core::{Policy, SafeText, Timestamp};
+use backstop_engine::Engine;
+use backstop_store::{Delivered, Note, Outbox, StoreError};
+use std::collections::HashSet;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// It leaves once nothing was to do for so long.
+const IDLE: Duration = Duration::from_secs(2);
+/// How often it looks while there is something to do,
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// and while it only waits.
+const LOOK_SELDOM: Duration = Duration::from_secs(1);
+/// The first wait for a place that does not take a message now; it doubles.
+const PUT_OFF: Duration = Duration::from_secs(30);
+/// How often a message is put off before it is given up.
+const ROUNDS_MAX: u32 = 6;
+/// A server that asks to wait longer than this is not waited for while others are: the message is put off.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// A sink as the configuration has it now, with its secret.
+#[derive(Debug, Clone)]
+pub enum Resolved {
+    /// It is there.
+    Sink(Box<Sink>, Option<Credential>),
+    /// Its secret is not in this sender's environment; another's may have it.
+    NoSecret {
+        /// The variable.
+        variable: String,
+    },
+    /// There is no such sink any more.
+    Gone(SafeText),
+}
+
+/// How a sender ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SenderEnd {
+    /// How many messages were sent.
+    pub sent: u32,
+    /// How many could not be.
+    pub failed: u32,
+    /// How many wait for a sender that has their secret.
+    pub without_secret: u32,
+}
+
+/// What delivers.
+pub struct Sender<'s> {
+    /// From where.
+    pub outbox: &'s Outbox,
+    /// Finds a sink by its project and its name.
+    pub resolve: &'s dyn Fn(&Note) -> Resolved,
+    /// Whether another sender waits for its turn.
+    pub relieved: &'s dyn Fn() -> bool,
+    /// How attempts are made: the `request` profile.
+    pub policy: Policy,
+}
+
+impl std::fmt::Debug for Sender<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sender").field("outbox", &self.outbox).finish_non_exhaustive()
+    }
+}
+
+/// A delivery that is under way.
+struct Done {
+    note: i64,
+    target: String,
+    rounds: u32,
+    outcome: Outcome,
+}
+
+impl Sender<'_> {
+    /// Delivers until nothing is left to wait for.
+    pub async fn run(&self) -> Result<SenderEnd, StoreError> {
+        self.outbox.recover()?;
+        let policy = Policy { wait_max: self.policy.wait_max.min(WAIT_MAX), ..self.policy.clone() };
+        let engine = Engine::new(policy);
+        let mut end = SenderEnd::default();
+        let mut under_way: JoinSet<Done> = JoinSet::new();
+        let mut busy: HashSet<String> = HashSet::new();
+        let mut passed_over: HashSet<i64> = HashSet::new();
+        let mut idle = Duration::ZERO;
+        loop {
+            let now = self.outbox.now();
+            let mut next: Option<Timestamp> = None;
+            let sent = self.outbox.sent_since(before(now, limits::SINK_WINDOW))?;
+            for note in self.outbox.queued()? {
+                if passed_over.contains(&note.id) || busy.contains(&note.note.target) {
+                    continue;
+                }
+                let due = limits::due(&note, &sent, now);
+                if due > now {
+                    next = Some(next.map_or(due, |next| next.min(due)));
+                    continue;
+                }
+                match self.begin(&note, &engine, &mut under_way)? {
+                    Begun::UnderWay => {
+                        busy.insert(note.note.target.clone());
+                    }
+                    Begun::PassedOver => {
+                        passed_over.insert(note.id);
+                    }
+                    Begun::Over => end.failed += 1,
+                }
+                idle = Duration::ZERO;
+            }
+            end.without_secret = u32::try_from(passed_over.len()).unwrap_or(u32::MAX);
+            let waiting = next.is_some() && self.outbox.file().exists();
+            if under_way.is_empty()
+                && ((idle >= IDLE && !waiting) || (end.without_secret > 0 && (self.relieved)()))
+            {
+                self.outbox.forget_old()?;
+                return Ok(end);
+            }
+            let left = next.map_or(LOOK_EVERY, |next| next.since(now));
+            let pause = if idle < IDLE { LOOK_EVERY } else { LOOK_SELDOM };
+            let pause = pause.min(left).max(Duration::from_millis(10));
+            match tokio::time::timeout(pause, under_way.join_next()).await {
+                Ok(Some(Ok(done))) => {
+                    busy.remove(&done.target);
+                    idle = Duration::ZERO;
+                    self.finish(&done, &mut end)?;
+                }
+                // Nothing is under way, and the rest of the pause passes.
+                Ok(None) => {
+                    tokio::time::sleep(pause).await;
+                    idle += pause;
+                }
+                Ok(Some(Err(_))) | Err(_) => {}
+            }
+        }
+    }
+
+    fn begin(
+        &self,
+        note: &Note,
+        engine: &Engine,
+        under_way: &mut JoinSet<Done>,
+    ) -> Result<Begun, StoreError> {
+        let (sink, credential) = match (self.resolve)(note) {
+            Resolved::Sink(sink, credential) => (sink, credential),
+            Resolved::NoSecret { .. } => return Ok(Begun::PassedOver),
+            Resolved::Gone(why) => {
+                self.outbox.finish(note.id, &Delivered::Failed(why))?;
+                return Ok(Begun::Over);
+            }
+        };
+        // Only now is nothing added to it any more: what comes from here on is another message.
+        let Some(note) = self.outbox.take(note.id)? else { return Ok(Begun::PassedOver) };
+        let message: Message = match serde_json::from_value(note.note.body.clone()) {
+            Ok(message) => message,
+            Err(error) => {
+                let why = SafeText::new(format!("it cannot be read: {error}"));
+                self.outbox.finish(note.id, &Delivered::Failed(why))?;
+                return Ok(Begun::Over);
+            }
+        };
+        let times = Times {
+            count: note.count,
+            first: note.first_at,
+            last: note.last_at,
+            mixed: note.note.group == Outbox::OTHERS,
+        };
+        let engine = engine.clone();
+        under_way.spawn(async move {
+            let outcome = deliver(&engine, &sink, credential.as_ref(), &message, &times).await;
+            Done { note: note.id, target: note.note.target, rounds: note.rounds, outcome }
+        });
+        Ok(Begun::UnderWay)
+    }
+
+    fn finish(&self, done: &Done, end: &mut SenderEnd) -> Result<(), StoreError> {
+        let delivered = match &done.outcome {
+            Outcome::Sent { said, .. } => {
+                end.sent += 1;
+                Delivered::Sent(said.clone())
+            }
+            Outcome::Later { why, wait, .. } if done.rounds < ROUNDS_MAX => {
+                let doubled = PUT_OFF.saturating_mul(1 << done.rounds.min(10));
+                let wait = wait.unwrap_or_default().max(doubled).min(limits::PUT_OFF_MAX);
+                Delivered::Later { until: self.outbox.now().after(wait), why: why.clone() }
+            }
+            Outcome::Later { why, .. } | Outcome::Refused { why, .. } => {
+                end.failed += 1;
+                Delivered::Failed(why.clone())
+            }
+        };
+        self.outbox.finish(done.note, &delivered)
+    }
+}
+
+/// What became of a note that was due.
+enum Begun {
+    UnderWay,
+    PassedOver,
+    Over,
+}
+
+fn before(now: Timestamp, span: Duration) -> Timestamp {
+    Timestamp::from_millis(
+        now.as_millis().saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
+    )
+}

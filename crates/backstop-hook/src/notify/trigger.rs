@@ -1,0 +1,135 @@
+//! What of a run's events a person is told: how it ended, never a single attempt.
+
+use super::{About, Message};
+use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText};
+use backstop_report::{Alert, alert};
+
+/// The message about a run that ended otherwise than it should; nothing where it was done, goes on, or is a part of another
+/// run, which tells of itself. How bad it has to be is the sinks' business.
+pub fn ended(events: &[Event], project: &SafeText) -> Option<Message> {
+    let ending = events.iter().rev().find(|event| {
+        matches!(
+            event.kind,
+            EventKind::RunEnded { .. } | EventKind::RunHalted { .. } | EventKind::RunResumed {}
+        )
+    })?;
+    let (outcome, reason, attempts, next) = match &ending.kind {
+        EventKind::RunHalted { reason, resume } => {
+            ("halted", *reason, None, Some(SafeText::new(resume.clone())))
+        }
+        EventKind::RunEnded { outcome: Outcome::Done, .. } => return None,
+        EventKind::RunEnded { outcome, reason, attempts, next, .. } => {
+            (outcome.name(), (*reason)?, Some(*attempts), next.clone())
+        }
+        _ => return None,
+    };
+    let operation = events.iter().find_map(|event| match &event.kind {
+        EventKind::RunStarted { parent: Some(_), .. } => Some(None),
+        EventKind::RunStarted { operation, .. } => Some(Some(operation.clone())),
+        _ => None,
+    });
+    let operation = operation.unwrap_or_else(|| Some(SafeText::new(ending.surface.clone())))?;
+    let fault = last_fault(events, reason);
+    let counted =
+        || events.iter().filter(|event| matches!(event.kind, EventKind::AttemptStarted { .. })).count();
+    let given = Alert {
+        severity: fault.map_or_else(|| Fault::new(reason).ending_severity(), Fault::ending_severity),
+        outcome,
+        operation,
+        project: project.clone(),
+        cause: fault.and_then(|fault| fault.cause.clone()),
+        attempts: attempts.unwrap_or_else(|| u32::try_from(counted()).unwrap_or(u32::MAX)),
+        run: Some(ending.run),
+        next,
+        ..Alert::new(reason, ending.at)
+    };
+    Some(Message::new(&alert(&given), About::of(&given)))
+}
+
+/// The fault that it ended with: the last of this reason, or of what became this reason once retries did not help.
+fn last_fault(events: &[Event], reason: Reason) -> Option<&Fault> {
+    let is = |fault: &Fault| fault.reason == reason || fault.reason.when_exhausted() == Some(reason);
+    events.iter().rev().find_map(|event| match &event.kind {
+        EventKind::ErrorClassified { fault, .. } if is(fault) => Some(&**fault),
+        _ => None,
+    })
+}
+
+impl About {
+    /// What an alert is about.
+    pub fn of(alert: &Alert) -> Self {
+        Self {
+            severity: alert.severity,
+            reason: Some(alert.reason),
+            operation: alert.operation.clone(),
+            project: alert.project.clone(),
+            run: alert.run,
+            at: alert.at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::{EVENT_SCHEMA, EventId, RunId, Severity, Timestamp};
+
+    fn events(kinds: Vec<EventKind>) -> Vec<Event> {
+        let run: RunId = "r-7f3a".parse().unwrap();
+        let event = |(seq, kind)| Event {
+            schema: EVENT_SCHEMA,
+            id: EventId { run, seq },
+            run,
+            seq,
+            at: Timestamp::from_millis(0),
+            session: None,
+            surface: "exec".into(),
+            caller: None,
+            kind,
+        };
+        (1..).zip(kinds).map(event).collect()
+    }
+
+    fn started(parent: Option<RunId>) -> EventKind {
+        EventKind::RunStarted { operation: "npm ci".into(), folder: None, profile: None, parent }
+    }
+
+    fn classified(reason: Reason) -> EventKind {
+        let mut fault = Fault::new(reason);
+        fault.cause = Some("npm error code ECONNRESET".into());
+        EventKind::ErrorClassified { operation: "npm ci".into(), attempt: 1, fault: Box::new(fault) }
+    }
+
+    fn ending(outcome: Outcome, reason: Option<Reason>) -> EventKind {
+        EventKind::RunEnded { outcome, reason, attempts: 4, duration_ms: 1, exit: Some(1), next: None }
+    }
+
+    #[test]
+    fn endings_are_told_and_attempts_are_not() {
+        let told = |kinds| ended(&events(kinds), &"/srv/shop".into());
+        let transient = Reason::NetworkTransient;
+        // One attempt, and a run that goes on or went well in the end.
+        assert_eq!(told(vec![started(None), classified(transient)]), None);
+        assert_eq!(told(vec![started(None), classified(transient), ending(Outcome::Done, None)]), None);
+        let halted = EventKind::RunHalted { reason: Reason::AuthError, resume: "backstop run p.md".into() };
+        assert_eq!(told(vec![started(None), halted.clone(), EventKind::RunResumed {}]), None);
+        // A run below another one is an attempt of that one.
+        let parent = "r-1111".parse().ok();
+        let failed = ending(Outcome::Failed, Some(Reason::NetworkPermanent));
+        assert_eq!(told(vec![started(parent), failed.clone()]), None);
+
+        let message = told(vec![started(None), classified(transient), failed]).unwrap();
+        assert_eq!(message.about.severity, Severity::High);
+        assert_eq!(message.about.reason, Some(Reason::NetworkPermanent));
+        for part in ["npm ci", "ECONNRESET", "network_permanent", "/srv/shop", "backstop explain r-7f3a"] {
+            assert!(message.plain.contains(part), "{part}: {}", message.plain);
+        }
+        let message = told(vec![started(None), halted]).unwrap();
+        assert!(message.slack.contains("*Next:* `backstop run p.md`"), "{}", message.slack);
+        // A medium fault that ends a run is high; a low one stays low.
+        let low = told(vec![started(None), ending(Outcome::Failed, Some(Reason::Validation))]).unwrap();
+        assert_eq!(low.about.severity, Severity::Low);
+        let medium = told(vec![started(None), ending(Outcome::Failed, Some(Reason::TestFailure))]).unwrap();
+        assert_eq!(medium.about.severity, Severity::High);
+    }
+}

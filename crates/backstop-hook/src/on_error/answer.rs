@@ -1,0 +1,212 @@
+//! What goes out: the answer to a report, the events that are recorded before it, and what is said to a report that cannot
+//! be read.
+
+use super::decide::is_dangerous;
+use super::{Report, STATES, meant};
+use crate::InputError;
+use backstop_core::{Action, EventKind, Fault, Outcome, RunId, SafeText, Severity, Verdict};
+use backstop_report::{JSON_SCHEMA, TaskError, TaskTurn, task_error};
+use serde_json::{Value, json};
+
+/// The hook's name, as the seed has it.
+const HOOK: &str = "on-error";
+
+/// The answer to a report.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    /// What was reported.
+    pub report: &'a Report,
+    /// What it is.
+    pub fault: &'a Fault,
+    /// What to do about it.
+    pub verdict: &'a Verdict,
+    /// Which attempt failed.
+    pub attempt: u32,
+    /// The run that recorded it, where it was recorded.
+    pub run: Option<RunId>,
+    /// Whether a person is told, or will be.
+    pub notified: bool,
+}
+
+/// What becomes of a partial result: `keep` it for the next attempt or for a person, `use` it, or there is `none`.
+pub fn partial_handling(report: &Report, fault: &Fault, action: &Action) -> &'static str {
+    match (&report.partial, action) {
+        (None, _) => "none",
+        (Some(_), Action::UsePartial) if !is_dangerous(fault.reason) => "use",
+        (Some(_), _) => "keep",
+    }
+}
+
+impl Answer<'_> {
+    fn action(&self) -> &Action {
+        &self.verdict.decision.action
+    }
+
+    /// How bad it is: a fault that ends the task is never less than `high` where it was `medium`.
+    pub fn severity(&self) -> Severity {
+        if self.action().goes_on() { self.fault.severity } else { self.fault.ending_severity() }
+    }
+
+    /// When it is tried again, in seconds; 0 where it is not.
+    pub fn retry_after_seconds(&self) -> f64 {
+        match self.action() {
+            // Milliseconds are all that anybody sleeps for.
+            Action::Retry { after, .. } | Action::AwaitGuard { after, .. } => {
+                (after.as_secs_f64() * 1000.0).round() / 1000.0
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// How many attempts there may be: this one, where it is not tried again.
+    pub fn of(&self) -> u32 {
+        match self.action() {
+            Action::Retry { of, .. } | Action::AwaitGuard { of, .. } => *of,
+            _ => self.attempt,
+        }
+    }
+
+    /// How the report's own run ends. One that is tried again is put aside for as long as that takes.
+    pub fn outcome(&self) -> Outcome {
+        match self.action() {
+            action if action.goes_on() => Outcome::Deferred,
+            Action::Defer { .. } => Outcome::Deferred,
+            Action::UsePartial => Outcome::Partial,
+            Action::Confirm { .. } => Outcome::Unconfirmed,
+            _ => Outcome::Failed,
+        }
+    }
+
+    /// The text for the person who asked, in Markdown.
+    pub fn message(&self) -> String {
+        let turn = match self.action() {
+            Action::Retry { after, attempt, of } | Action::AwaitGuard { after, attempt, of, .. } => {
+                TaskTurn::Again { after: *after, attempt: *attempt, of: *of }
+            }
+            Action::Defer { until } => TaskTurn::Aside { until: SafeText::new(until.clone()) },
+            _ => TaskTurn::Over,
+        };
+        let message = match self.report.message.raw().trim().is_empty() {
+            true => self.fault.cause.clone().unwrap_or_default(),
+            false => self.report.message.clone(),
+        };
+        task_error(&TaskError {
+            task: SafeText::new(self.report.task.clone()),
+            step: self.report.step.clone(),
+            reason: self.fault.reason,
+            meant: meant(&message, &self.report.commands),
+            message,
+            next: self.fault.suggested_action.clone(),
+            commands: self.report.commands.clone(),
+            docs_url: self.report.docs_url.clone(),
+            partial: *self.action() == Action::UsePartial,
+            turn,
+        })
+    }
+
+    /// The answer: the seed's fields, and ours beside them.
+    pub fn json(&self) -> Value {
+        let (report, fault, action) = (self.report, self.fault, self.action());
+        let retry = action.goes_on();
+        let until = match action {
+            Action::Defer { until } => Some(until),
+            _ => None,
+        };
+        let fallback = (!retry)
+            .then(|| json!({ "action": action.name(), "until": until, "next": fault.suggested_action }));
+        let handling = partial_handling(report, fault, action);
+        let partial =
+            report.partial.as_ref().map(|_| json!({ "handling": handling, "value": report.partial_kept() }));
+        json!({
+            "schema": JSON_SCHEMA,
+            "hook": HOOK,
+            "task_id": report.task,
+            "error_classified": true,
+            "error_type": fault.class,
+            "severity": self.severity(),
+            "reason": fault.reason,
+            "retry": retry,
+            "retry_after_seconds": self.retry_after_seconds(),
+            "attempt": self.attempt,
+            "user_notified": self.notified,
+            "diagnostics_saved": self.run.is_some(),
+            "partial_result": partial,
+            "fallback": fallback,
+            "message": self.message(),
+            "why": self.verdict.decision.why,
+            "run": self.run,
+        })
+    }
+
+    /// What is recorded, before anybody is answered: the seed's log events among ours.
+    pub fn events(&self, folder: Option<&str>) -> Vec<EventKind> {
+        let (fault, attempt) = (self.fault, self.attempt);
+        let operation = SafeText::new(self.report.task.clone());
+        let state = |state: &str, error_type: Option<String>| EventKind::StateEntered {
+            operation: Some(operation.clone()),
+            state: state.to_owned(),
+            error_type,
+        };
+        vec![
+            EventKind::RunStarted {
+                operation: operation.clone(),
+                folder: folder.map(SafeText::new),
+                profile: Some("task".to_owned()),
+                parent: None,
+            },
+            state(STATES[0], self.report.kind.as_ref().map(|kind| kind.raw().to_owned())),
+            EventKind::ErrorClassified {
+                operation: operation.clone(),
+                attempt,
+                fault: Box::new(fault.clone()),
+            },
+            state(STATES[1], Some(fault.class.name().to_owned())),
+            EventKind::DecisionMade {
+                operation: Some(operation.clone()),
+                attempt,
+                decision: self.verdict.decision.clone(),
+                reclassified: self.verdict.reclassified,
+            },
+            state(STATES[2], None),
+            EventKind::RunEnded {
+                outcome: self.outcome(),
+                reason: Some(fault.reason),
+                attempts: 1,
+                duration_ms: 0,
+                exit: None,
+                // Only the reporter can go on with its task: there is no command for it.
+                next: None,
+            },
+        ]
+    }
+}
+
+/// What is said where there is no answer: one object, with the place of what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Where it is.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl From<&InputError> for Refusal {
+    fn from(error: &InputError) -> Self {
+        Self { place: error.place(), message: error.to_string(), hint: error.hint().to_owned() }
+    }
+}
+
+impl Refusal {
+    /// The object.
+    pub fn json(&self) -> Value {
+        json!({
+            "schema": JSON_SCHEMA,
+            "hook": HOOK,
+            "error_classified": false,
+            "retry": false,
+            "error": { "place": self.place, "message": self.message, "hint": self.hint },
+        })
+    }
+}

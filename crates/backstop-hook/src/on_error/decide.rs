@@ -1,0 +1,109 @@
+//! What the policy says about a report.
+
+use backstop_core::{Action, Decision, Failure, Fault, Machine, Policy, Reason, Verdict};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// More earlier attempts than this change nothing.
+const EARLIER_MAX: u32 = backstop_core::ATTEMPTS_MAX;
+
+/// A report, as the policy sees it.
+#[derive(Debug, Clone)]
+pub struct Case<'c> {
+    /// What it is.
+    pub fault: &'c Fault,
+    /// Which attempt failed, counted from 1 per task and reason.
+    pub attempt: u32,
+    /// A random number from 0 up to 1.
+    pub random: f64,
+    /// Why it must not be repeated, where that is so.
+    pub unrepeatable: Option<&'c str>,
+    /// Whether there is a part of the result.
+    pub has_partial: bool,
+    /// Whether every recovery is turned off.
+    pub disabled: bool,
+}
+
+/// Lays a report before the attempt machine, as the attempt that it is: those before it failed of the same.
+pub fn decide(policy: Policy, case: &Case<'_>) -> Verdict {
+    let mut machine = Machine::new(Arc::new(policy)).disabled(case.disabled);
+    let mut failure = Failure { random: case.random, ..Failure::new(case.fault, Duration::ZERO) };
+    for _ in 1..case.attempt.min(EARLIER_MAX) {
+        machine.begin();
+        machine.failed(&failure);
+    }
+    failure.unrepeatable = case.unrepeatable;
+    machine.begin();
+    let mut verdict = machine.failed(&failure);
+    if verdict.decision.action == Action::Surface && case.has_partial && !is_dangerous(case.fault.reason) {
+        let why = format!("{}; what there is of the result is used", verdict.decision.why);
+        verdict.decision = Decision { action: Action::UsePartial, why };
+    }
+    verdict
+}
+
+/// Whether nothing of it may be used before a person has looked.
+pub(super) fn is_dangerous(reason: Reason) -> bool {
+    matches!(reason, Reason::SecurityBreach | Reason::DataLoss)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::profile;
+
+    fn verdict(reason: Reason, attempt: u32, has_partial: bool) -> Verdict {
+        let fault = Fault::new(reason);
+        let case =
+            Case { fault: &fault, attempt, random: 0.0, unrepeatable: None, has_partial, disabled: false };
+        decide(profile("task").unwrap(), &case)
+    }
+
+    fn waits(reason: Reason) -> Vec<u64> {
+        let wait = |attempt| match verdict(reason, attempt, false).decision.action {
+            Action::Retry { after, attempt: next, .. } => {
+                assert_eq!(next, attempt + 1);
+                Some(after.as_secs())
+            }
+            _ => None,
+        };
+        (1..).map_while(wait).collect()
+    }
+
+    #[test]
+    fn the_numbers_are_the_seeds() {
+        assert_eq!(waits(Reason::NetworkTransient), [4, 8]);
+        assert_eq!(waits(Reason::Timeout), [4, 8]);
+        assert_eq!(waits(Reason::RateLimited), [4, 8, 16, 32]);
+        for reason in Reason::all().filter(|reason| reason.class() != backstop_core::Class::Transient) {
+            assert!(waits(reason).is_empty(), "{reason}");
+        }
+    }
+
+    #[test]
+    fn what_there_is_is_used_when_it_is_over_and_not_before() {
+        assert!(verdict(Reason::Timeout, 1, true).decision.action.goes_on());
+        assert_eq!(verdict(Reason::Timeout, 3, true).decision.action, Action::UsePartial);
+        assert_eq!(verdict(Reason::AuthError, 1, true).decision.action, Action::UsePartial);
+        assert_eq!(verdict(Reason::DataLoss, 1, true).decision.action, Action::Surface);
+        assert!(matches!(verdict(Reason::DiskFull, 1, true).decision.action, Action::Defer { .. }));
+        for attempt in [4, 1_000, u32::MAX] {
+            assert!(!verdict(Reason::Timeout, attempt, false).decision.action.goes_on());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_not_repeated() {
+        let fault = Fault::new(Reason::Timeout);
+        let case = Case {
+            fault: &fault,
+            attempt: 1,
+            random: 0.0,
+            unrepeatable: Some("attempts cannot be counted"),
+            has_partial: false,
+            disabled: false,
+        };
+        let decision = decide(profile("task").unwrap(), &case).decision;
+        assert_eq!((decision.action, decision.why.as_str()), (Action::Surface, "attempts cannot be counted"));
+    }
+}

@@ -1,0 +1,24 @@
+//! The on-error hook: a task reports its error, and is told what it is and whether it is tried again.
+//!
+//! [`Report`] is what came in, checked field by field. [`classify`] says what it is; a name of the seeds as its type
+//! decides. [`decide`] lays it before the policy as the attempt that it is. [`Answer`] is what goes out, and the events that
+//! are recorded before it does.
+
+mod answer;
+mod decide;
+mod fault;
+mod meant;
+mod report;
+
+pub use answer::{Answer, Refusal, partial_handling};
+pub use decide::{Case, decide};
+pub use fault::classify;
+pub use meant::meant;
+pub use report::{Report, TASK_BYTES_MAX};
+
+use std::time::Duration;
+
+/// Failures of a task and a reason count for so long.
+pub const WINDOW: Duration = Duration::from_secs(3600);
+/// The states that are recorded: the seed's log events.
+pub const STATES: [&str; 3] = ["error_handling_start", "error_diagnostics", "error_handling_complete"];

@@ -1,0 +1,136 @@
+//! What an agent is told by its hooks: about a call that failed, a turn that is held, an agent that may not be started.
+
+use crate::notice::{NAME_CHARS_MAX, code_span};
+use crate::{GuidanceContext, duration, retry_guidance};
+use backstop_core::{Fault, Reason, SafeText, Timestamp};
+use std::time::Duration;
+
+/// How much of what failed is quoted.
+const QUOTED_BYTES_MAX: usize = 600;
+/// How much of a gate's output is quoted.
+const OUTPUT_BYTES_MAX: usize = 3_000;
+/// How many gates are told.
+const GATES_MAX: usize = 8;
+
+/// A call of a tool that failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentFailure<'f> {
+    /// The tool.
+    pub tool: &'f SafeText,
+    /// The command, where it was one.
+    pub command: Option<&'f SafeText>,
+    /// What it is.
+    pub fault: &'f Fault,
+    /// How often in a row this session has met it.
+    pub times: u32,
+    /// From how many times on it is advised to stop.
+    pub times_max: u32,
+}
+
+/// What an agent is told about a call that failed: what it is, what to do, and, when it goes round in circles, to stop.
+pub fn agent_failure(given: &AgentFailure<'_>) -> String {
+    let fault = given.fault;
+    let again = if fault.retryable { "the same again may work" } else { "the same again will fail again" };
+    let mut out = format!(
+        "Backstop on the failed {} call: `{}` ({}); {again}.\n",
+        name(given.tool),
+        fault.reason,
+        fault.class
+    );
+    if let Some(cause) = fault.cause.as_ref().filter(|cause| !cause.raw().trim().is_empty()) {
+        out.push_str(&format!("{}\n", cause.prompt("cause", QUOTED_BYTES_MAX)));
+    }
+    if given.times >= given.times_max {
+        out.push_str(&format!(
+            "This is the same fault {} times in a row. Stop repeating it: do not run this again unchanged. Find out what \
+             differs from what you expect, change the approach, or report it as blocked and say what you tried.\n",
+            given.times
+        ));
+    }
+    out.push_str(&format!("Advice: {}\n", advice(given)));
+    out
+}
+
+fn advice(given: &AgentFailure<'_>) -> String {
+    let facts = &given.fault.facts;
+    // These speak to somebody for whom a wait was made or a change was done already; here nobody has.
+    match given.fault.reason {
+        Reason::RateLimited => {
+            let wait = facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+            let wait =
+                wait.map_or_else(|| "a while".to_owned(), |wait| format!("at least {}", duration(wait)));
+            format!("A limit was reached. Wait {wait} before you repeat this, and do other work meanwhile.")
+        }
+        Reason::ContextOverflow => {
+            "The request is too long. Make it smaller before you send it again: less input, fewer files, a shorter history.".to_owned()
+        }
+        Reason::Interrupted => {
+            "It was stopped from outside, not by a mistake. Look at what is already there before you repeat it.".to_owned()
+        }
+        reason => {
+            let check = given.command.filter(|command| {
+                command.raw().len() <= NAME_CHARS_MAX && !command.raw().contains('\n')
+            });
+            retry_guidance(reason, facts, &GuidanceContext { check: check.cloned(), ..GuidanceContext::default() })
+        }
+    }
+}
+
+/// A gate that failed when an agent wanted to stop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedGate {
+    /// Its name.
+    pub gate: SafeText,
+    /// The command that checks.
+    pub check: SafeText,
+    /// The command that puts it right, where there is one.
+    pub fix: Option<SafeText>,
+    /// What it is.
+    pub fault: Fault,
+    /// The end of what it wrote.
+    pub output: SafeText,
+}
+
+/// Why an agent's turn is held: the gates that fail, and what to do about them.
+pub fn agent_held(failed: &[FailedGate]) -> String {
+    let names: Vec<String> = failed.iter().take(GATES_MAX).map(|gate| name(&gate.gate)).collect();
+    let count = if failed.len() == 1 { "1 gate fails" } else { "gates fail" };
+    let mut out = format!(
+        "Backstop holds this turn once: {count}{}: {}. Put it right, run the checks again, then stop; the next stop is not held.\n",
+        if failed.len() == 1 { String::new() } else { format!(" ({})", failed.len()) },
+        names.join(", ")
+    );
+    for gate in failed.iter().take(GATES_MAX) {
+        let fault = &gate.fault;
+        let context = GuidanceContext {
+            check: Some(gate.check.clone()),
+            fix: gate.fix.clone(),
+            ..GuidanceContext::default()
+        };
+        out.push_str(&format!("\nGate {}: `{}` ({}).\n", name(&gate.gate), fault.reason, fault.class));
+        if !gate.output.raw().trim().is_empty() {
+            out.push_str(&format!(
+                "{}\n",
+                gate.output.prompt("output of the gate", OUTPUT_BYTES_MAX / failed.len().min(GATES_MAX))
+            ));
+        }
+        out.push_str(&format!("Advice: {}\n", retry_guidance(fault.reason, &fault.facts, &context)));
+    }
+    out
+}
+
+/// Why an agent may not be started now.
+pub fn agent_denied(provider: &str, until: Timestamp, left: Duration, why: &SafeText) -> String {
+    format!(
+        "rate-limited: {provider} takes no requests until {until} (in {}; {}). Start no agent before then; do other work, or stop.",
+        duration(left),
+        why.line(100)
+    )
+}
+
+fn name(text: &SafeText) -> String {
+    match text.raw().trim().is_empty() {
+        true => "tool".to_owned(),
+        false => code_span(text, NAME_CHARS_MAX),
+    }
+}

@@ -1,0 +1,200 @@
+//! The on-error seed's three texts: a user's error, a temporary issue, a task that cannot be completed.
+
+use crate::duration;
+use crate::list::more;
+use crate::notice::{NAME_CHARS_MAX, code_span};
+use crate::reasons::sentence;
+use backstop_core::{Reason, SafeText};
+use std::time::Duration;
+
+/// How much of a message is shown.
+const MESSAGE_CHARS_MAX: usize = 300;
+/// How many commands are listed.
+const COMMANDS_MAX: usize = 20;
+/// The longest address that is made a link.
+const URL_CHARS_MAX: usize = 500;
+
+/// A command that a user may type.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskCommand {
+    /// What is typed.
+    pub name: SafeText,
+    /// What it does, where that is known.
+    pub about: SafeText,
+}
+
+/// How a task goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskTurn {
+    /// It is tried again by itself.
+    Again {
+        /// How long from now.
+        after: Duration,
+        /// As which attempt.
+        attempt: u32,
+        /// Of how many.
+        of: u32,
+    },
+    /// It is put aside until this holds.
+    Aside {
+        /// What it waits for.
+        until: SafeText,
+    },
+    /// It is over.
+    Over,
+}
+
+/// An error of a task, as the person who asked for it is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskError {
+    /// The task.
+    pub task: SafeText,
+    /// What it was doing, where that is known.
+    pub step: Option<SafeText>,
+    /// What it is.
+    pub reason: Reason,
+    /// What the error said.
+    pub message: SafeText,
+    /// What to do next, in one line.
+    pub next: SafeText,
+    /// What was typed and what was meant, where that can be told.
+    pub meant: Option<(SafeText, SafeText)>,
+    /// What may be typed.
+    pub commands: Vec<TaskCommand>,
+    /// Where help is found.
+    pub docs_url: Option<SafeText>,
+    /// Whether a part of the result is used.
+    pub partial: bool,
+    /// How it goes on.
+    pub turn: TaskTurn,
+}
+
+/// The text for the person who asked, in Markdown: which of the three depends on who can do something about it.
+pub fn task_error(error: &TaskError) -> String {
+    match (&error.turn, error.reason.class()) {
+        (TaskTurn::Again { after, attempt, of }, _) => temporary(error, *after, *attempt, *of),
+        (TaskTurn::Over, backstop_core::Class::User) => user(error),
+        _ => unable(error),
+    }
+}
+
+fn user(error: &TaskError) -> String {
+    let mut out = String::from(
+        "## Error in Task Execution ❌\n\nI encountered an error while processing your request:\n\n",
+    );
+    out.push_str(&format!("**Error:** {}\n\n", sentence(error.reason.info().remedy)));
+    out.push_str(&format!("**Details:** {}", said(&error.message)));
+    if let Some((typed, meant)) = &error.meant {
+        out.push_str(&format!(" {} is not known. Did you mean {}?", name(typed), name(meant)));
+    }
+    out.push_str(&format!("\n\n**Suggestion:** {}\n", next(error)));
+    if !error.commands.is_empty() {
+        out.push_str("\nAvailable commands:\n");
+        for command in error.commands.iter().take(COMMANDS_MAX) {
+            let about = match command.about.raw().trim().is_empty() {
+                true => String::new(),
+                false => format!(": {}", name(&command.about)),
+            };
+            out.push_str(&format!("- {}{about}\n", name(&command.name)));
+        }
+        let rest = more(error.commands.len(), COMMANDS_MAX);
+        if !rest.is_empty() {
+            out.push_str(&format!("-{rest}\n"));
+        }
+    }
+    if let Some(url) = &error.docs_url {
+        out.push_str(&format!("\nNeed help? See {}.\n", link(url)));
+    }
+    out.push_str(&reference(error));
+    out
+}
+
+fn temporary(error: &TaskError, after: Duration, attempt: u32, of: u32) -> String {
+    format!(
+        "## Temporary Issue ⚠️\n\nI encountered a temporary issue while processing your request. I'll automatically retry in a \
+         moment.\n\n**Error:** {}\n**Retry:** Attempting again in {} (attempt {attempt}/{of})\n\nNo action needed from you.\n{}",
+        said(&error.message),
+        wait(after),
+        reference(error)
+    )
+}
+
+fn unable(error: &TaskError) -> String {
+    let mut out =
+        String::from("## Unable to Complete Task ❌\n\nI was unable to complete your request due to:\n\n");
+    out.push_str(&format!("**Error:** {}\n", said(&error.message)));
+    if let TaskTurn::Aside { until } = &error.turn {
+        out.push_str(&format!("\n**Put aside:** until {}\n", name(until)));
+    }
+    if error.partial {
+        out.push_str("\n**Partial result:** what there is of it is handed over; the rest is missing\n");
+    }
+    out.push_str("\n**Possible causes:**\n");
+    for cause in error.reason.info().causes {
+        out.push_str(&format!("- {}\n", sentence(cause)));
+    }
+    out.push_str(&format!("\n**Next steps:**\n1. {}\n", next(error)));
+    let steps = error.reason.info().next_steps.iter();
+    let steps = steps.filter(|step| !step.eq_ignore_ascii_case(error.next.raw()));
+    for (n, step) in steps.enumerate() {
+        out.push_str(&format!("{}. {}\n", n + 2, sentence(step)));
+    }
+    if let Some(url) = &error.docs_url {
+        out.push_str(&format!("\nNeed help? See {}.\n", link(url)));
+    }
+    out.push_str(&reference(error));
+    out
+}
+
+/// The last line: which task, at which step, and what it is in our words.
+fn reference(error: &TaskError) -> String {
+    let step = error.step.as_ref().map(|step| format!(", at {}", name(step))).unwrap_or_default();
+    let reason = error.reason;
+    format!(
+        "\nTask ID: {}{step} (for reference); reason: `{reason}` ({})\n",
+        name(&error.task),
+        reason.class()
+    )
+}
+
+/// `4 seconds`, `1 second`; longer ones as everywhere.
+fn wait(after: Duration) -> String {
+    match after.as_secs_f64().round() {
+        1.0 => "1 second".to_owned(),
+        seconds if seconds < 120.0 => format!("{seconds} seconds"),
+        _ => duration(after),
+    }
+}
+
+/// The next step: our own words as they are, those with names from outside as text.
+fn next(error: &TaskError) -> String {
+    let first = error.reason.first_step();
+    if error.next.raw() == first { sentence(&first) } else { said(&error.next) }
+}
+
+fn said(text: &SafeText) -> String {
+    match text.raw().trim().is_empty() {
+        true => "(no message)".to_owned(),
+        false => code_span(text, MESSAGE_CHARS_MAX),
+    }
+}
+
+fn name(text: &SafeText) -> String {
+    match text.raw().trim().is_empty() {
+        true => "(nothing given)".to_owned(),
+        false => code_span(text, NAME_CHARS_MAX),
+    }
+}
+
+/// A link, where the address is a plain one; else the address as text.
+fn link(url: &SafeText) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#@!$&'*+,;=%".contains(c);
+    let raw = url.raw().trim();
+    let web = raw.strip_prefix("https://").or_else(|| raw.strip_prefix("http://"));
+    match web {
+        Some(rest) if !rest.is_empty() && raw.len() <= URL_CHARS_MAX && raw.chars().all(plain) => {
+            format!("[documentation]({raw})")
+        }
+        _ => name(url),
+    }
+}

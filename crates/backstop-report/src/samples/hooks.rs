@@ -1,0 +1,120 @@
+//! One of each text that a hook answers.
+
+use super::Texts;
+use super::tests::{acts, flat, start};
+use crate::*;
+use backstop_core::{Fault, Reason, SafeText, Timestamp};
+use std::time::Duration;
+
+fn task(t: &Texts, reason: Reason, turn: TaskTurn) -> TaskError {
+    TaskError {
+        task: t.id.clone(),
+        step: Some(t.test.clone()),
+        reason,
+        message: t.message.clone(),
+        next: t.command.clone(),
+        meant: Some((t.param.0.clone(), t.param.1.clone())),
+        commands: vec![TaskCommand { name: t.check.clone(), about: t.file.clone() }],
+        docs_url: Some(t.plan.clone()),
+        partial: true,
+        turn,
+    }
+}
+
+fn tasks(t: &Texts) -> Vec<(&'static str, TaskError)> {
+    let again = TaskTurn::Again { after: Duration::from_secs(4), attempt: 2, of: 3 };
+    let aside = TaskTurn::Aside { until: "the disk has space".into() };
+    vec![
+        ("task_user_error", task(t, Reason::InvalidUsage, TaskTurn::Over)),
+        ("task_temporary_issue", task(t, Reason::NetworkTransient, again)),
+        ("task_unable", task(t, Reason::NetworkPermanent, TaskTurn::Over)),
+        ("task_put_aside", task(t, Reason::DiskFull, aside)),
+    ]
+}
+
+fn fault(t: &Texts) -> Fault {
+    let mut fault = Fault::new(Reason::TestFailure);
+    fault.cause = Some(t.message.clone());
+    fault.facts.failed_tests = vec![t.test.clone()];
+    fault
+}
+
+fn failure(t: &Texts, times: u32) -> String {
+    let (tool, fault) = (t.tool.clone(), fault(t));
+    agent_failure(&AgentFailure { tool: &tool, command: Some(&t.check), fault: &fault, times, times_max: 3 })
+}
+
+fn held(t: &Texts) -> String {
+    let gate = FailedGate {
+        gate: t.id.clone(),
+        check: t.check.clone(),
+        fix: Some(t.command.clone()),
+        fault: fault(t),
+        output: t.message.clone(),
+    };
+    agent_held(&[gate.clone(), gate])
+}
+
+/// Every text, for snapshots.
+pub(super) fn hook_texts(t: &Texts) -> Vec<(&'static str, String)> {
+    let mut t = t.clone();
+    t.plan = "https://example.invalid/help".into();
+    let mut all: Vec<_> = tasks(&t).into_iter().map(|(name, given)| (name, task_error(&given))).collect();
+    all.push(("agent_failure", failure(&t, 1)));
+    all.push(("agent_failure_again", failure(&t, 3)));
+    all.push(("agent_held", held(&t)));
+    let until = Timestamp::from_millis(1_755_780_000_000);
+    let why = SafeText::new("the server asks to wait");
+    all.push(("agent_denied", agent_denied("anthropic", until, Duration::from_secs(90), &why)));
+    all
+}
+
+/// Each names what every text has to name, and nothing from outside keeps a meaning.
+pub(super) fn check_hooks(t: &Texts) {
+    for (name, given) in tasks(t) {
+        let text = task_error(&given);
+        assert!(!text.chars().any(acts), "{name}: {text:?}");
+        let shown = flat(&text);
+        let reason = given.reason;
+        assert!(shown.contains(reason.code()) && shown.contains(reason.class().name()), "{name}: {shown}");
+        let mut wanted = vec![&t.message, &t.id, &t.test];
+        if !matches!(given.turn, TaskTurn::Again { .. }) {
+            wanted.push(&t.command);
+        } else {
+            assert!(shown.contains("No action needed from you."), "{name}: {shown}");
+        }
+        for wanted in wanted {
+            assert!(shown.contains(&start(wanted)), "{name}: no {wanted:?} in {shown}");
+        }
+        let bare = outside_code(&text);
+        for bad in ["<!", "](http://b", "![", "@all", "</"] {
+            assert!(!bare.contains(bad), "{name}: {bad} in {text}");
+        }
+    }
+    for text in [failure(t, 1), failure(t, 3), held(t)] {
+        assert!(!text.chars().any(acts), "{text:?}");
+        assert!(text.contains("test_failure") && text.contains("permanent") && text.contains("Advice: "));
+    }
+    assert!(failure(t, 3).contains("Stop repeating it") && !failure(t, 2).contains("Stop repeating it"));
+}
+
+/// The text without its code spans, whose content has no meaning.
+fn outside_code(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find('`') {
+        out.push_str(&rest[..at]);
+        let fence = rest[at..].chars().take_while(|c| *c == '`').count();
+        let (ticks, after) = rest[at..].split_at(fence);
+        let mut from = 0;
+        let end = loop {
+            let Some(found) = after[from..].find(ticks).map(|found| from + found) else { return out };
+            let run = after[found..].chars().take_while(|c| *c == '`').count();
+            if run == fence {
+                break found + fence;
+            }
+            from = found + run;
+        };
+        rest = &after[end..];
+    }
+    out + rest
+}

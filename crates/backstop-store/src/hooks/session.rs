@@ -1,0 +1,66 @@
+//! What is remembered of an agent's session: the same fault in a row, and whether its turn was held.
+
+use super::HookStore;
+use crate::StoreError;
+use rusqlite::{OptionalExtension, params};
+use std::time::Duration;
+
+/// Sessions that were silent for so long are forgotten.
+const SESSION_KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How many sessions are remembered.
+const SESSIONS_MAX: u32 = 2_000;
+
+impl HookStore {
+    /// A session met this fault; gives how often in a row it has.
+    pub fn note_streak(&self, session: &str, signature: &str) -> Result<u32, StoreError> {
+        let now = self.now().as_millis();
+        let (session, signature) = (self.redactor.redact(session), self.redactor.redact(signature));
+        self.db.write_one(None, |conn| {
+            conn.query_row(
+                "INSERT INTO streaks (session, signature, count, updated_at) VALUES (?1, ?2, 1, ?3) \
+                 ON CONFLICT (session) DO UPDATE SET count = CASE WHEN signature = ?2 THEN min(count + 1, 1000000) ELSE 1 END, \
+                 signature = ?2, updated_at = ?3 RETURNING count",
+                params![session, signature, now],
+                |row| row.get(0),
+            )
+        })
+    }
+
+    /// Takes the right to hold a session's turn: given once, then again after `window`. One that was refused is open anew.
+    pub fn take_hold(&self, session: &str, window: Duration) -> Result<bool, StoreError> {
+        let now = self.now();
+        let session = self.redactor.redact(session).into_owned();
+        self.db.write(None, false, |tx| {
+            let at: Option<i64> = tx
+                .query_row("SELECT at FROM held WHERE session = ?1", [&session], |row| row.get(0))
+                .optional()?;
+            let held = at.is_some_and(|at| now.since(backstop_core::Timestamp::from_millis(at)) < window);
+            if held {
+                tx.execute("DELETE FROM held WHERE session = ?1", [&session])?;
+            } else {
+                tx.execute(
+                    "INSERT INTO held (session, at) VALUES (?1, ?2) ON CONFLICT (session) DO UPDATE SET at = ?2",
+                    params![session, now.as_millis()],
+                )?;
+            }
+            Ok(!held)
+        })
+    }
+
+    /// A session is over: forgets it, and those that were silent for long.
+    pub fn end_session(&self, session: &str) -> Result<(), StoreError> {
+        let keep = i64::try_from(SESSION_KEEP.as_millis()).unwrap_or(i64::MAX);
+        let old = self.now().as_millis().saturating_sub(keep);
+        let session = self.redactor.redact(session).into_owned();
+        self.db.write(None, false, |tx| {
+            tx.execute("DELETE FROM streaks WHERE session = ?1 OR updated_at < ?2", params![session, old])?;
+            tx.execute("DELETE FROM held WHERE session = ?1 OR at < ?2", params![session, old])?;
+            tx.execute(
+                "DELETE FROM streaks WHERE session IN \
+                 (SELECT session FROM streaks ORDER BY updated_at DESC LIMIT -1 OFFSET ?1)",
+                [SESSIONS_MAX],
+            )?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! Adding to the outbox, taking from it, and what came of it.
+
+use super::{Added, Delivered, NewNote, Note, NoteState, Outbox, SentNote};
+use crate::masked::mask_value;
+use crate::summary::{parsed, text, worded};
+use crate::{StoreError, error::Trouble};
+use backstop_core::Timestamp;
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::time::Duration;
+
+/// A note is said once nothing was added to it for so long,
+const QUIET: Duration = Duration::from_secs(1);
+/// but so long after its first at the latest.
+const GATHER_MAX: Duration = Duration::from_secs(10);
+/// So many different troubles wait for one place; what comes then is one note about all of them.
+const GROUPS_MAX: i64 = 20;
+/// How many notes are looked at together.
+const LIST_MAX: i64 = 1000;
+/// How long a note that is over is kept.
+const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How many of those are kept.
+const KEEP_MAX: i64 = 500;
+
+const COLUMNS: &str = "id, sink, target, project, grouped, body, count, state, first_at, last_at, not_before, rounds, done_at, said";
+
+impl Outbox {
+    /// The group of what is too much to tell one by one.
+    pub const OTHERS: &str = "*";
+
+    /// Adds a note. What is queued already is counted.
+    pub fn add(&self, note: &NewNote) -> Result<Added, StoreError> {
+        let now = self.now();
+        let body = self.masked(&note.body);
+        self.db.write(None, false, |tx| {
+            if let Some(added) = count(tx, note, &note.group, now)? {
+                return Ok(added);
+            }
+            let waiting: i64 = tx.query_row(
+                "SELECT count(*) FROM notes WHERE target = ?1 AND state = 'queued'",
+                [&note.target],
+                |row| row.get(0),
+            )?;
+            let group = if waiting < GROUPS_MAX { note.group.as_str() } else { Self::OTHERS };
+            if group == Self::OTHERS
+                && let Some(added) = count(tx, note, group, now)?
+            {
+                return Ok(added);
+            }
+            Ok(insert(tx, note, group, &body, NoteState::Queued, now)?)
+        })
+    }
+
+    /// Whether something of this group may be said at once: nothing of it was, within so long. It counts as said then; what
+    /// may not be said is not kept. For a sink that needs no sender.
+    pub fn say_once(&self, note: &NewNote, within: Duration) -> Result<bool, StoreError> {
+        let now = self.now();
+        let body = self.masked(&note.body);
+        self.db.write(None, false, |tx| {
+            let said: bool = tx.query_row(
+                "SELECT EXISTS (SELECT 1 FROM notes WHERE target = ?1 AND grouped = ?2 AND done_at BETWEEN ?3 AND ?4)",
+                params![note.target, note.group, before(now, within), now.as_millis()],
+                |row| row.get(0),
+            )?;
+            if !said {
+                let added = insert(tx, note, &note.group, &body, NoteState::Sent, now)?;
+                tx.execute("UPDATE notes SET done_at = ?2 WHERE id = ?1", params![added.id, now.as_millis()])?;
+            }
+            Ok(!said)
+        })
+    }
+
+    /// What waits to be said, oldest first.
+    pub fn queued(&self) -> Result<Vec<Note>, StoreError> {
+        self.rows("WHERE state = 'queued' ORDER BY id", LIST_MAX)
+    }
+
+    /// The newest notes, whatever became of them: what waits first, then what is over, newest first.
+    pub fn notes(&self) -> Result<Vec<Note>, StoreError> {
+        self.rows("ORDER BY done_at IS NOT NULL, done_at DESC, id DESC", LIST_MAX)
+    }
+
+    /// What was said since then, and not after now.
+    pub fn sent_since(&self, since: Timestamp) -> Result<Vec<SentNote>, StoreError> {
+        let now = self.now().as_millis();
+        self.db.read(|conn| {
+            let mut statement = conn.prepare(
+                "SELECT target, grouped, done_at FROM notes WHERE state = 'sent' AND done_at BETWEEN ?1 AND ?2 \
+                 ORDER BY done_at LIMIT ?3",
+            )?;
+            let rows = statement.query_map([since.as_millis(), now, LIST_MAX], |row| {
+                Ok(SentNote {
+                    target: row.get(0)?,
+                    group: row.get(1)?,
+                    at: Timestamp::from_millis(row.get(2)?),
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Takes a note to send it: from now on nothing is added to it. Nothing, where somebody else has it.
+    pub fn take(&self, id: i64) -> Result<Option<Note>, StoreError> {
+        self.db.write_one(None, |conn| {
+            let sql = format!(
+                "UPDATE notes SET state = 'sending' WHERE id = ?1 AND state = 'queued' RETURNING {COLUMNS}"
+            );
+            conn.query_row(&sql, [id], read).optional()
+        })
+    }
+
+    /// What came of a note that was taken.
+    pub fn finish(&self, id: i64, delivered: &Delivered) -> Result<(), StoreError> {
+        let now = self.now().as_millis();
+        let (state, why, until) = match delivered {
+            Delivered::Sent(said) => (NoteState::Sent, said, None),
+            Delivered::Failed(why) => (NoteState::Failed, why, None),
+            Delivered::Later { until, why } => (NoteState::Queued, why, Some(until.as_millis())),
+        };
+        let said = self.redactor.redact(why.raw());
+        let done = until.is_none().then_some(now);
+        self.db.write_one(None, |conn| {
+            conn.execute(
+                "UPDATE notes SET state = ?2, said = ?3, done_at = ?4, not_before = coalesce(?5, not_before), \
+                 rounds = rounds + (?5 IS NOT NULL) WHERE id = ?1",
+                params![id, state.name(), said, done, until],
+            )
+        })?;
+        Ok(())
+    }
+
+    /// Queues again what a sender took and never finished; says how many. Only for the one who holds the sender's lock.
+    pub fn recover(&self) -> Result<usize, StoreError> {
+        self.db.write_one(None, |conn| {
+            conn.execute("UPDATE notes SET state = 'queued' WHERE state = 'sending'", [])
+        })
+    }
+
+    /// Forgets what is long over.
+    pub fn forget_old(&self) -> Result<usize, StoreError> {
+        let now = self.now();
+        self.db.write_one(None, |conn| {
+            conn.execute(
+                "DELETE FROM notes WHERE done_at IS NOT NULL AND (done_at < ?1 OR id IN \
+                 (SELECT id FROM notes WHERE done_at IS NOT NULL ORDER BY done_at DESC LIMIT -1 OFFSET ?2))",
+                params![before(now, KEEP), KEEP_MAX],
+            )
+        })
+    }
+
+    fn masked(&self, body: &serde_json::Value) -> String {
+        let mut body = body.clone();
+        mask_value(&self.redactor, &mut body, &mut false);
+        body.to_string()
+    }
+
+    fn rows(&self, which: &str, max: i64) -> Result<Vec<Note>, StoreError> {
+        self.db.read(|conn| {
+            let mut statement = conn.prepare(&format!("SELECT {COLUMNS} FROM notes {which} LIMIT {max}"))?;
+            let rows = statement.query_map([], read)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+}
+
+fn before(now: Timestamp, span: Duration) -> i64 {
+    now.as_millis().saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Counts it in the note of its group that is queued. One that a sender has given up on before keeps its time.
+fn count(conn: &Connection, note: &NewNote, group: &str, now: Timestamp) -> Result<Option<Added>, Trouble> {
+    let counted = conn.query_row(
+        "UPDATE notes SET count = count + 1, last_at = ?3, not_before = CASE WHEN rounds > 0 THEN not_before \
+         ELSE min(?4, first_at + ?5) END \
+         WHERE target = ?1 AND grouped = ?2 AND state = 'queued' RETURNING id, count",
+        params![
+            note.target,
+            group,
+            now.as_millis(),
+            now.after(QUIET).as_millis(),
+            i64::try_from(GATHER_MAX.as_millis()).unwrap_or(i64::MAX),
+        ],
+        |row| Ok(Added { id: row.get(0)?, count: row.get::<_, i64>(1)?.cast_unsigned() }),
+    );
+    Ok(counted.optional()?)
+}
+
+fn insert(
+    conn: &Connection,
+    note: &NewNote,
+    group: &str,
+    body: &str,
+    state: NoteState,
+    now: Timestamp,
+) -> rusqlite::Result<Added> {
+    conn.query_row(
+        "INSERT INTO notes (sink, target, project, grouped, body, count, state, first_at, last_at, not_before) \
+         VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?7, ?8) RETURNING id",
+        params![
+            note.sink.as_str(),
+            note.target,
+            note.project,
+            group,
+            body,
+            state.name(),
+            now.as_millis(),
+            now.after(QUIET).as_millis(),
+        ],
+        |row| Ok(Added { id: row.get(0)?, count: 1 }),
+    )
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Note> {
+    let body: String = row.get(5)?;
+    let body = serde_json::from_str(&body)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(5, Type::Text, error.into()))?;
+    let time = |column| Ok::<_, rusqlite::Error>(Timestamp::from_millis(row.get(column)?));
+    Ok(Note {
+        id: row.get(0)?,
+        note: NewNote {
+            sink: parsed(row, 1)?,
+            target: row.get(2)?,
+            project: row.get(3)?,
+            group: row.get(4)?,
+            body,
+        },
+        count: row.get::<_, i64>(6)?.cast_unsigned(),
+        state: worded(row, 7, NoteState::from_name)?,
+        first_at: time(8)?,
+        last_at: time(9)?,
+        not_before: time(10)?,
+        rounds: row.get(11)?,
+        done_at: row.get::<_, Option<i64>>(12)?.map(Timestamp::from_millis),
+        said: text(row, 13)?,
+    })
+}

@@ -1,0 +1,89 @@
+//! `backstop hook`: what others call when something fails.
+
+mod agent;
+mod on_error;
+mod stop;
+mod tasks;
+
+use crate::cli::{Hook, HookAction, LogFormat};
+use crate::context::{self, Context};
+use crate::error::{CliError, DONE};
+use crate::terminal;
+use backstop_core::{EventKind, SafeText};
+use backstop_hook::INPUT_BYTES_MAX;
+use backstop_store::{HookStore, ProjectKey, RunHeader, RunJournal, StateFolder, StoreError};
+use std::io::Read;
+
+/// How much more is read than is used, so that whoever writes is not cut off.
+const DRAINED_BYTES_MAX: u64 = 256 << 20;
+
+pub(crate) fn run(args: &Hook, format: Option<LogFormat>) -> Result<u8, CliError> {
+    match &args.action {
+        HookAction::OnError => on_error::run(format).map(|()| DONE),
+        HookAction::Agent { provider } => Ok(agent::run(provider.as_deref())),
+        HookAction::Status { task, json } => tasks::status(task.as_deref(), *json).map(|()| DONE),
+        HookAction::Resolved { task, json } => tasks::resolved(task, *json).map(|()| DONE),
+    }
+}
+
+/// Whether a mistake in these arguments may be one in what an agent calls: then it must not block the agent.
+pub(crate) fn is_agents(args: &[String]) -> bool {
+    let mut words = args.iter().skip_while(|arg| *arg != "hook").filter(|arg| !arg.starts_with('-')).skip(1);
+    words.next().is_some_and(|word| !["on-error", "status", "resolved"].contains(&word.as_str()))
+}
+
+/// Reads standard input: as much as is used and one byte more, and then to its end.
+fn read_input() -> std::io::Result<Vec<u8>> {
+    let mut input = std::io::stdin().lock();
+    let mut bytes = Vec::new();
+    let wanted = INPUT_BYTES_MAX as u64 + 1;
+    input.by_ref().take(wanted).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == wanted {
+        std::io::copy(&mut input.take(DRAINED_BYTES_MAX), &mut std::io::sink())?;
+    }
+    Ok(bytes)
+}
+
+/// What hooks remember. A damaged file is set aside: what it counted is lost.
+fn open_store(folder: &StateFolder) -> Result<HookStore, StoreError> {
+    match HookStore::open(folder) {
+        Err(StoreError::Corrupt { .. }) => {
+            folder.quarantine_hooks()?;
+            HookStore::open(folder)
+        }
+        other => other,
+    }
+}
+
+/// The key of this project, under which its tasks are known.
+fn project_key(context: &Context) -> ProjectKey {
+    ProjectKey::of(&context.project.canonicalize().unwrap_or_else(|_| context.project.clone()))
+}
+
+/// Records events as a run of their own, whose id is made of a random number, and appends to the file that others tail.
+fn record(
+    context: &Context,
+    session: Option<SafeText>,
+    caller: &str,
+    random: u64,
+    events: Vec<EventKind>,
+) -> Result<RunJournal, CliError> {
+    let (by, named) = context::caller_and_session();
+    let header = RunHeader {
+        session: session.filter(|text| !text.is_empty()).or(named.map(SafeText::new)),
+        caller: Some(SafeText::new(by.unwrap_or_else(|| caller.to_owned()))),
+        ..RunHeader::new("hook", context::host(), random)
+    };
+    let run = context.journal()?.begin(header, events)?;
+    if let Some(file) = context.config.tail_to() {
+        let lines: String = run
+            .journal()
+            .load(run.id())?
+            .iter()
+            .filter_map(backstop_report::event_gdd)
+            .map(|value| format!("{}\n", backstop_report::to_json(&value)))
+            .collect();
+        terminal::append(&file, &lines).map_err(|error| CliError::Write { file, error })?;
+    }
+    Ok(run)
+}

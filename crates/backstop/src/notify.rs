@@ -1,0 +1,115 @@
+//! `backstop notify`, and what every command does when a run has ended: people are told, and nobody waits for it.
+
+mod list;
+mod send;
+mod test;
+
+use crate::cli::{Notify, NotifyAction};
+use crate::context::Context;
+use crate::error::{CliError, DONE};
+use crate::terminal;
+use backstop_core::{Event, EventKind, SafeText};
+use backstop_hook::notify::{self, Message, Sink};
+use backstop_store::{Outbox, RunJournal, StateFolder, StoreError};
+
+pub(crate) fn run(args: &Notify) -> Result<u8, CliError> {
+    match &args.action {
+        NotifyAction::Test { sink, json } => test::run(sink.as_deref(), *json),
+        NotifyAction::List { json } => list::run(*json).map(|()| DONE),
+        NotifyAction::Send => send::run(),
+    }
+}
+
+/// A run has ended: whoever has to know is told, by way of the outbox. Gives what is to be recorded about that. Nothing is
+/// read where there is no sink. What goes wrong is a warning: it must not change how a run ends.
+pub(crate) fn run_ended(context: &Context, events: impl FnOnce() -> Vec<Event>) -> Vec<EventKind> {
+    let sinks = usable(context);
+    if sinks.is_empty() {
+        return Vec::new();
+    }
+    let project = SafeText::new(context.project.to_string_lossy());
+    match notify::ended(&events(), &project) {
+        Some(message) => tell(context, &sinks, &message),
+        None => {
+            // A sender that was cut off left something; whoever comes by sees to it.
+            let left = || -> Option<bool> {
+                let outbox = Outbox::open_existing(&context.folder().ok()?).ok()??;
+                Some(!outbox.queued().ok()?.is_empty())
+            };
+            if left() == Some(true) {
+                send::start(context, false);
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// The same, for a run that is recorded here; that somebody was told is recorded with it.
+pub(crate) fn recorded_run_ended(context: &Context, run: &RunJournal) {
+    let told = run_ended(context, || run.journal().load(run.id()).unwrap_or_default());
+    if !told.is_empty() {
+        let _ = run.append(told);
+    }
+}
+
+/// Tells of something that is no run: a task that was reported. Gives what is to be recorded about that.
+#[allow(dead_code, reason = "the on-error hook calls it")]
+pub(crate) fn message(context: &Context, message: &Message) -> Vec<EventKind> {
+    let sinks = usable(context);
+    if sinks.is_empty() { Vec::new() } else { tell(context, &sinks, message) }
+}
+
+/// The sinks that can be used; of the others it is said what is wrong with them.
+fn usable(context: &Context) -> Vec<Sink> {
+    let sinks = context.config.sinks().into_iter().filter_map(|(_, sink)| match sink {
+        Ok(sink) => Some(sink),
+        Err(error) => {
+            terminal::warn(&error.to_string(), Some(&error.hint()));
+            None
+        }
+    });
+    sinks.collect()
+}
+
+fn tell(context: &Context, sinks: &[Sink], message: &Message) -> Vec<EventKind> {
+    if !sinks.iter().any(|sink| sink.route.takes(&message.about)) {
+        return Vec::new();
+    }
+    let queue = || -> Result<_, CliError> {
+        let outbox = open(&context.folder()?)?;
+        let folder = std::env::current_dir().unwrap_or_else(|_| context.project.clone());
+        Ok(notify::queue(&outbox, sinks, message, &folder.to_string_lossy())?)
+    };
+    let queued = match queue() {
+        Ok(queued) => queued,
+        Err(error) => {
+            let hints = error.hints();
+            terminal::warn(&format!("nobody is notified: {error}"), hints.first().map(String::as_str));
+            return Vec::new();
+        }
+    };
+    if !queued.tell.is_empty() {
+        terminal::say(&format!("\n{}", message.plain));
+    }
+    if !queued.queued.is_empty() {
+        send::start(context, queued.needs_environment);
+    }
+    queued.sinks().map(|sink| EventKind::Notified { sink: sink.to_string() }).collect()
+}
+
+/// Opens the outbox. A damaged file is set aside: what waited in it is not told, which is said.
+fn open(folder: &StateFolder) -> Result<Outbox, CliError> {
+    match Outbox::open(folder) {
+        Err(StoreError::Corrupt { file, why }) => {
+            let aside = folder.quarantine_outbox()?;
+            let place = aside.map(|path| path.display().to_string()).unwrap_or_default();
+            let lost = format!(
+                "{} was damaged ({why}) and is set aside as {place}; what waited in it is not sent",
+                file.display()
+            );
+            terminal::warn(&lost, None);
+            Ok(Outbox::open(folder)?)
+        }
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,506 @@
+//! Notifications, against servers on this machine that play Slack, GitHub and a webhook.
+
+use crate::docs::fits;
+use crate::harness::{Project, is_alive, root, until};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How a server answers a request, by the request's number.
+#[derive(Clone, Copy)]
+enum Answers {
+    /// With these, in order; the last repeats.
+    Say(&'static [&'static str]),
+    /// Not at all, the first so many times.
+    Hang(usize),
+    /// By hanging up, with a reset, the first so many times.
+    Reset(usize),
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+/// A server that keeps what it was sent.
+struct Server {
+    port: u16,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn new(answers: Answers) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            let mut held = Vec::new();
+            for (n, stream) in listener.incoming().enumerate() {
+                let Ok(mut stream) = stream else { return };
+                if matches!(answers, Answers::Reset(times) if n < times) {
+                    // Who hangs up with something unread resets the connection.
+                    let _ = stream.peek(&mut [0; 64]);
+                    seen.lock().unwrap().push(String::new());
+                    continue;
+                }
+                let text = read(&mut stream);
+                seen.lock().unwrap().push(text);
+                match answers {
+                    Answers::Say(all) => {
+                        let _ = stream.write_all(all[n.min(all.len() - 1)].as_bytes());
+                    }
+                    Answers::Hang(times) if n < times => held.push(stream),
+                    Answers::Hang(_) | Answers::Reset(_) => {
+                        let _ = stream.write_all(OK.as_bytes());
+                    }
+                }
+            }
+        });
+        Self { port, requests }
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    fn bodies(&self) -> Vec<Value> {
+        let body =
+            |request: &String| serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        self.requests().iter().map(body).collect()
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+}
+
+/// One request, whole.
+fn read(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let length: Option<usize> =
+            text.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+        if let (Some(length), Some(at)) = (length, text.find("\r\n\r\n"))
+            && bytes.len() >= at + 4 + length
+        {
+            return text;
+        }
+        match stream.read(&mut piece) {
+            Ok(n) if n > 0 => bytes.extend_from_slice(&piece[..n]),
+            _ => return text,
+        }
+    }
+}
+
+/// A project whose user has these sinks.
+fn project(name: &str, sinks: &str) -> Project {
+    let project = Project::new(name);
+    std::fs::create_dir_all(project.beside("home/.config/backstop")).unwrap();
+    std::fs::write(project.beside("home/.config/backstop/config.toml"), sinks).unwrap();
+    project
+}
+
+fn sink(name: &str, kind: &str, url: &str) -> String {
+    format!("[notify.{name}]\ntype = \"{kind}\"\nurl = \"{url}\"\n")
+}
+
+const FAILS: &str = "echo 'npm error 401 Unauthorized'; exit 1";
+
+/// The process that delivers, while it is there.
+fn sender(project: &Project) -> Option<String> {
+    let note = std::fs::read_to_string(project.state().join("locks/user.notify-sender")).ok()?;
+    let holder: Value = serde_json::from_str(&note).ok()?;
+    Some(holder["pid"].to_string()).filter(|pid| is_alive(pid))
+}
+
+fn messages(project: &Project) -> Vec<Value> {
+    let list = project.run(&["notify", "list", "--json"]).go().code(0).json();
+    list["messages"].as_array().unwrap().clone()
+}
+
+fn gone(project: &Project) {
+    until("the sender is gone", || sender(project).is_none());
+}
+
+#[test]
+fn a_run_that_failed_is_told_everywhere_and_nobody_waits() {
+    let (slack, github, hook) = (
+        Server::new(Answers::Say(&[OK])),
+        Server::new(Answers::Say(&["HTTP/1.1 201 Created\r\n\r\n"])),
+        Server::new(Answers::Say(&[OK])),
+    );
+    let sinks = [
+        sink("chat", "slack", &slack.url("/services/T/B/x")),
+        sink("issue", "github", &github.url("/repos/a/b/issues/7/comments")),
+        sink("hook", "webhook", &hook.url("/alerts?team=ops")),
+        "[notify.mail]\ntype = \"command\"\ncommand = [\"sh\", \"-c\", \"cat > told.txt\"]\n".to_owned(),
+        "[notify.here]\ntype = \"terminal\"\n".to_owned(),
+        "[notify.only-critical]\ntype = \"command\"\ncommand = [\"false\"]\nseverity = \"critical\"\n"
+            .to_owned(),
+    ];
+    let project = project("notify-all", &sinks.concat());
+    let from = Instant::now();
+    let done = project.exec(&[], FAILS).env("GITHUB_TOKEN", "ghp-canary-token").go().code(1);
+    assert!(from.elapsed() < Duration::from_secs(5), "it waited {:?}", from.elapsed());
+    assert!(done.stderr().contains("A run has failed: auth_error"), "{}", done.stderr());
+    until("all are told", || {
+        [&slack, &github, &hook].iter().all(|server| server.requests().len() == 1)
+            && project.read("told.txt").contains("Next:")
+    });
+    let slack = &slack.bodies()[0];
+    assert!(slack["text"].as_str().unwrap().contains("*Reason:* `auth_error` (permanent)"), "{slack}");
+    let (request, body) = (&github.requests()[0], &github.bodies()[0]);
+    assert!(request.starts_with("POST /repos/a/b/issues/7/comments HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("authorization: Bearer ghp-canary-token\r\n"), "{request}");
+    assert!(body["body"].as_str().unwrap().starts_with("### A run has failed: auth_error"), "{body}");
+    let payload = &hook.bodies()[0];
+    assert!(hook.requests()[0].starts_with("POST /alerts?team=ops "));
+    assert_eq!((payload["severity"].as_str(), payload["count"].as_u64()), (Some("high"), Some(1)));
+    fits(&schema("notify-webhook"), payload, "webhook");
+    assert!(project.read("told.txt").contains("Operation: sh -c"), "{}", project.read("told.txt"));
+    // That people were told is a part of the run's record.
+    let told: Vec<String> = project
+        .events()
+        .iter()
+        .filter(|event| event["kind"] == "notified")
+        .map(|event| event["sink"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(told, ["chat", "hook", "issue", "mail", "here"]);
+    gone(&project);
+    assert!(messages(&project).iter().all(|message| message["state"] == "sent"));
+    // Nothing of a secret is in the store.
+    let kept = std::fs::read(project.state().join("outbox.db")).unwrap();
+    assert!(!String::from_utf8_lossy(&kept).contains("canary"));
+}
+
+fn schema(name: &str) -> Value {
+    let path = root().join(format!("docs/schemas/{name}.schema.json"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn success_recovery_and_small_faults_are_told_to_nobody() {
+    let hook = Server::new(Answers::Say(&[OK]));
+    let project = project("notify-none", &sink("hook", "webhook", &hook.url("/")));
+    project.exec(&[], "exit 0").go().code(0);
+    let recovers = "test -e again && exit 0; touch again; echo npm error code ECONNRESET; exit 1";
+    project.exec(&[], recovers).go().code(0);
+    project.exec(&[], "echo \"error: unexpected argument '--x' found\"; exit 2").go().code(2);
+    assert!(!project.state().join("outbox.db").exists());
+    // A run below another one is that one's attempt.
+    let inner = format!("{} exec -- sh -c \"{FAILS}\" || exit 0", env!("CARGO_BIN_EXE_backstop"));
+    project.exec(&[], &inner).go().code(0);
+    assert!(messages(&project).is_empty() && hook.requests().is_empty());
+}
+
+#[test]
+fn a_server_that_is_slow_down_or_rude_gets_it_in_the_end() {
+    for (name, answers, want) in [
+        (
+            "notify-429",
+            Answers::Say(&["HTTP/1.1 429 x\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n", OK]),
+            2,
+        ),
+        (
+            "notify-500",
+            Answers::Say(&[
+                "HTTP/1.1 500 x\r\ncontent-length: 0\r\n\r\n",
+                "HTTP/1.1 503 x\r\ncontent-length: 0\r\n\r\n",
+                OK,
+            ]),
+            3,
+        ),
+        ("notify-reset", Answers::Reset(2), 3),
+        ("notify-hang", Answers::Hang(1), 2),
+    ] {
+        let server = Server::new(answers);
+        let project = project(name, &sink("hook", "webhook", &server.url("/")));
+        let from = Instant::now();
+        project.run(&["notify", "test"]).go().code(0);
+        assert_eq!(server.requests().len(), want, "{name}");
+        if name == "notify-429" {
+            assert!(from.elapsed() >= Duration::from_secs(1), "the server's wait is a floor");
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_is_not_tried_again_and_says_so() {
+    let server =
+        Server::new(Answers::Say(&["HTTP/1.1 404 Not Found\r\ncontent-length: 9\r\n\r\nno_team\x1b[m"]));
+    let project = project("notify-refused", &sink("chat", "slack", &server.url("/services/canary")));
+    let done = project.run(&["notify", "test", "chat", "--json"]).go().code(1);
+    fits(&schema("notify-test"), &done.json(), "notify test");
+    assert_eq!(done.json()["sinks"][0]["attempts"], 1);
+    assert_eq!(server.requests().len(), 1);
+    assert!(!done.stdout().contains("canary") && !done.stdout().contains('\x1b'), "{}", done.stdout());
+    project.exec(&[], FAILS).go().code(1);
+    until("it is given up", || messages(&project).iter().any(|message| message["state"] == "failed"));
+    let list = project.run(&["notify", "list"]).go().code(0).stdout();
+    assert!(list.contains("failed") && !list.contains("canary"), "{list}");
+    fits(
+        &schema("notify-list"),
+        &project.run(&["notify", "list", "--json"]).go().code(0).json(),
+        "notify list",
+    );
+    gone(&project);
+}
+
+#[test]
+fn nothing_in_an_error_message_has_a_meaning_anywhere() {
+    let (slack, github, hook) = (
+        Server::new(Answers::Say(&[OK])),
+        Server::new(Answers::Say(&[OK])),
+        Server::new(Answers::Say(&[OK])),
+    );
+    let sinks = [
+        sink("chat", "slack", &slack.url("/")),
+        sink("issue", "github", &github.url("/")),
+        sink("hook", "webhook", &hook.url("/")),
+        "[notify.mail]\ntype = \"command\"\ncommand = [\"sh\", \"-c\", \"cat > told.txt\"]\n".to_owned(),
+    ];
+    let project = project("notify-hostile", &sinks.concat());
+    let hostile = "401 Unauthorized <!channel> <@U1> @everyone [x](http://evil.example) ![i](http://evil.example/i.png) #123 ``` `a` \x1b]52;c;Zm9v\x07\u{202e}$(touch pwned)";
+    project.file("says", format!("npm error {hostile}\n"));
+    let script = "cat says; exit 1 # <!here> @channel [y](http://evil.example)\n`touch pwned`";
+    project.exec(&[], script).env("GITHUB_TOKEN", "x").go().code(1);
+    until("all are told", || {
+        [&slack, &github, &hook].iter().all(|server| server.requests().len() == 1)
+            && project.read("told.txt").contains("Next:")
+    });
+    let slack = slack.bodies()[0].clone();
+    let text = slack["text"].as_str().unwrap();
+    assert!(text.contains("&lt;!channel&gt;") && !text.contains(['<', '>']), "{text}");
+    assert_eq!((slack["parse"].as_str(), slack["link_names"].as_bool()), (Some("none"), Some(false)));
+    let body = github.bodies()[0].clone();
+    let comment = body["body"].as_str().unwrap();
+    for (how, text) in [("slack", text), ("github", comment)] {
+        let plain = outside_code(text);
+        for active in ["@", "://", "](", "![", "#123", "<", "$("] {
+            assert!(!plain.contains(active), "{how}: {active} in {plain}\nof {text}");
+        }
+    }
+    for text in [text, comment, &project.read("told.txt")] {
+        assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
+    }
+    assert!(
+        hook.requests()[0].split_once("\r\n\r\n").unwrap().1.chars().all(|c| c >= ' ' && c != '\u{202e}')
+    );
+    assert!(!project.path().join("pwned").exists());
+    gone(&project);
+}
+
+/// A Markdown text without its code spans and blocks, whose fences are runs of backticks of one length.
+fn outside_code(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('`') {
+        out.push_str(&rest[..at]);
+        let run = rest[at..].chars().take_while(|c| *c == '`').count();
+        let inner = &rest[at + run..];
+        let mut from = 0;
+        let close = loop {
+            let Some(next) = inner[from..].find('`').map(|next| from + next) else { break None };
+            let length = inner[next..].chars().take_while(|c| *c == '`').count();
+            if length == run {
+                break Some(next);
+            }
+            from = next + length;
+        };
+        let Some(close) = close else { panic!("a code span is open: {text}") };
+        rest = &inner[close + run..];
+    }
+    out + rest
+}
+
+#[test]
+fn a_storm_is_one_message_with_a_count() {
+    let hook = Server::new(Answers::Say(&[OK]));
+    let project = project("notify-storm", &sink("hook", "webhook", &hook.url("/")));
+    let script = format!(
+        "i=0; while [ $i -lt 25 ]; do {bin} exec --quiet -- sh -c \"{FAILS}\" >/dev/null 2>&1; i=$((i+1)); done",
+        bin = env!("CARGO_BIN_EXE_backstop")
+    );
+    let from = Instant::now();
+    let many: Vec<_> = (0..4)
+        .map(|_| {
+            let mut command = project.program("sh", &["-c", &script]);
+            command
+                .env("HOME", project.beside("home"))
+                .env("XDG_CONFIG_HOME", project.beside("home/.config"));
+            command.spawn().unwrap()
+        })
+        .collect();
+    for mut one in many {
+        assert!(one.wait().unwrap().success());
+    }
+    let took = from.elapsed();
+    until("it is told", || !hook.requests().is_empty());
+    std::thread::sleep(Duration::from_millis(1500));
+    let bodies = hook.bodies();
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+    let counted: u64 = messages(&project).iter().map(|message| message["count"].as_u64().unwrap()).sum();
+    assert_eq!(counted, 100, "none of them is lost");
+    if took < Duration::from_secs(9) {
+        assert_eq!(bodies[0]["count"], 100);
+        assert!(bodies[0]["last_at"].as_str() > bodies[0]["first_at"].as_str());
+    }
+    // What came later waits for its turn; nobody is left behind for the test.
+    if let Some(pid) = sender(&project) {
+        kill(&pid);
+    }
+}
+
+fn kill(pid: &str) {
+    let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
+#[test]
+fn a_killed_sender_loses_nothing_and_it_is_sent_at_least_once() {
+    // It hangs once, while the sender is killed; the next sender sends it again.
+    let hook = Server::new(Answers::Hang(1));
+    let project = project("notify-killed", &sink("hook", "webhook", &hook.url("/")));
+    project.exec(&[], FAILS).go().code(1);
+    until("it is on its way", || hook.requests().len() == 1);
+    kill(&sender(&project).unwrap());
+    gone(&project);
+    assert_eq!(messages(&project)[0]["state"], "sending");
+    project.run(&["notify", "send"]).go().code(0);
+    assert_eq!(hook.requests().len(), 2);
+    assert_eq!(hook.bodies()[0]["run"], hook.bodies()[1]["run"]);
+    assert_eq!(messages(&project)[0]["state"], "sent");
+}
+
+#[test]
+fn of_two_senders_one_works() {
+    let hook = Server::new(Answers::Say(&[OK]));
+    let project = project("notify-two", &sink("hook", "webhook", &hook.url("/")));
+    for n in 0..3 {
+        project.exec(&[], &format!("echo '{n}'; {FAILS}")).go().code(1);
+    }
+    let many: Vec<_> = (0..6).map(|_| project.run(&["notify", "send"]).command().spawn().unwrap()).collect();
+    for mut one in many {
+        assert!(one.wait().unwrap().success());
+    }
+    gone(&project);
+    let mut runs: Vec<String> = hook.bodies().iter().map(|body| body["run"].to_string()).collect();
+    let all = runs.len();
+    runs.sort();
+    runs.dedup();
+    assert_eq!(runs.len(), all, "no message is sent twice");
+    assert!(messages(&project).iter().all(|message| message["state"] == "sent"));
+}
+
+#[test]
+fn a_secret_that_only_the_second_has_is_waited_for() {
+    let hook = Server::new(Answers::Say(&[OK]));
+    let sinks = format!("{}token_env = \"HOOK_TOKEN\"\n", sink("hook", "webhook", &hook.url("/")));
+    let project = project("notify-token", &sinks);
+    project.exec(&[], FAILS).go().code(1);
+    gone(&project);
+    assert!(hook.requests().is_empty(), "without its token it is not sent");
+    project.exec(&[], FAILS).env("HOOK_TOKEN", "t0ken-canary").go().code(1);
+    until("it is sent", || hook.requests().len() == 1);
+    assert!(hook.requests()[0].contains("authorization: Bearer t0ken-canary\r\n"));
+    assert_eq!(hook.bodies()[0]["count"], 2);
+    gone(&project);
+    let test = project.run(&["notify", "test"]).go().code(1).stdout();
+    assert!(test.contains("the variable HOOK_TOKEN is not set"), "{test}");
+}
+
+#[test]
+fn https_goes_through_curl_and_no_secret_is_on_its_command_line() {
+    let project = project(
+        "notify-curl",
+        "[notify.issue]\ntype = \"github\"\nurl = \"https://github.com/acme/shop/pull/12\"\n",
+    );
+    let bin = project.beside("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let fake = "#!/bin/sh\necho \"$@\" > \"$CURL_SEEN.args\"; cat > \"$CURL_SEEN.stdin\"; printf 'HTTP/2 201\\r\\n\\r\\n{}'\n";
+    std::fs::write(bin.join("curl"), fake).unwrap();
+    std::fs::set_permissions(bin.join("curl"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let seen = project.beside("seen").display().to_string();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let done = project
+        .run(&["notify", "test"])
+        .env("PATH", &path)
+        .env("CURL_SEEN", &seen)
+        .env("GITHUB_TOKEN", "ghp-canary-token")
+        .go()
+        .code(0);
+    assert!(done.stdout().contains("sent: answered 201"), "{}", done.stdout());
+    let args = std::fs::read_to_string(format!("{seen}.args")).unwrap();
+    assert!(
+        args.starts_with("--disable --config - ") && !args.contains("canary") && !args.contains("acme"),
+        "{args}"
+    );
+    let config = std::fs::read_to_string(format!("{seen}.stdin")).unwrap();
+    assert!(
+        config.contains("url = \"https://api.github.com/repos/acme/shop/issues/12/comments\"\n"),
+        "{config}"
+    );
+    assert!(config.contains("header = \"authorization: Bearer ghp-canary-token\"\n"), "{config}");
+    // No curl at all is told.
+    let done = project.run(&["notify", "test"]).env("PATH", "/nowhere").env("GITHUB_TOKEN", "t").go().code(1);
+    assert!(done.stdout().contains("there is no program `curl`"), "{}", done.stdout());
+}
+
+#[test]
+fn an_untrusted_project_tells_nobody() {
+    let hook = Server::new(Answers::Say(&[OK]));
+    let project = Project::new("notify-untrusted");
+    project.file("backstop.toml", sink("hook", "webhook", &hook.url("/")));
+    project.exec(&[], FAILS).go().code(1);
+    assert!(messages(&project).is_empty());
+    project.run(&["notify", "test", "hook"]).go().code(2);
+    project.run(&["trust"]).go().code(0);
+    project.run(&["notify", "test", "hook"]).go().code(0);
+    assert_eq!(hook.requests().len(), 1);
+}
+
+#[test]
+fn what_is_wrong_with_a_sink_is_said() {
+    let project = project("notify-wrong", "[notify.ops]\ntype = \"webhook\"\n");
+    let done = project.run(&["notify", "test"]).go().code(2);
+    assert!(done.stderr().contains("`notify.ops` is a webhook and has no `url`"), "{}", done.stderr());
+    let done = project.run(&["notify", "test", "nobody"]).go().code(2);
+    assert!(
+        done.stderr().contains("there is no sink `nobody`") && done.stderr().contains("sinks are ops"),
+        "{}",
+        done.stderr()
+    );
+    // It does not change how a run ends.
+    project.exec(&[], FAILS).go().code(1);
+    std::fs::write(
+        project.beside("home/.config/backstop/config.toml"),
+        "[notify.ops]\nurl = \"https://me:canary@x\"\n",
+    )
+    .unwrap();
+    let done = project.run(&["config", "check"]).go().code(2);
+    assert!(
+        done.stderr().contains("has a user or a password") && !done.stderr().contains("canary"),
+        "{}",
+        done.stderr()
+    );
+}
+
+#[test]
+fn a_plan_that_halts_is_told() {
+    let hook = Server::new(Answers::Say(&[OK]));
+    let project = project("notify-plan", &sink("hook", "webhook", &hook.url("/")));
+    std::fs::remove_dir(project.path().join(".git")).unwrap();
+    project.file("backstop.toml", "");
+    let plan = "# Plan\n\n```backstop\ngates = []\n```\n\n| Phase | Name | Depends On |\n|---|---|---|\n| 1 | One | - |\n\n### Phase 1: One\n\n- [ ] it\n\n```backstop\ncommand = 'echo npm error 401 Unauthorized; exit 1'\n```\n";
+    project.file("plan.md", plan);
+    let done = project.run(&["run", "plan.md", "--isolation", "none", "--commit", "none"]).go();
+    let stderr = done.stderr();
+    until("it is told", || !hook.requests().is_empty());
+    let body = &hook.bodies()[0];
+    assert_eq!(body["reason"], "auth_error", "{stderr}");
+    assert!(body["text"].as_str().unwrap().contains("Next: `backstop run plan.md"), "{body}");
+    assert_eq!(project.kinds().last().unwrap(), "notified");
+    gone(&project);
+}
