@@ -91,6 +91,21 @@ impl Record for () {
 #[error("cannot record: {0}")]
 pub struct RecordError(pub String);
 
+/// How far something had come when it failed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExecutionContext {
+    /// What it was doing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_step: Option<SafeText>,
+    /// For how long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_seconds: Option<f64>,
+    /// What it has so far: a text, or another value as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial_result: Option<SafeText>,
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
@@ -348,6 +363,9 @@ pub enum EventKind {
         /// The error type, where it is the ERROR state.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         error_type: Option<String>,
+        /// How far it had come, where somebody said so.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        context: Option<Box<ExecutionContext>>,
     },
     /// A person overrode a decision.
     #[serde(rename = "override")]

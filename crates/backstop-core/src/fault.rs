@@ -1,6 +1,6 @@
 //! A classified signal: what it is, why we think so, and what was found in it.
 
-use crate::{Class, Reason, Retry, SafeText, Severity};
+use crate::{Class, HostState, Reason, Retry, SafeText, Severity};
 use serde::{Deserialize, Serialize};
 
 /// A piece of text that a rule matched.
@@ -121,6 +121,9 @@ pub struct Fault {
     pub facts: Facts,
     /// What decided, strongest first.
     pub evidence: Vec<Evidence>,
+    /// What the machine had left then, where somebody looked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<Box<HostState>>,
 }
 
 impl Fault {
@@ -136,6 +139,7 @@ impl Fault {
             suggested_action: SafeText::new(reason.first_step()),
             facts: Facts::default(),
             evidence: Vec::new(),
+            host: None,
         }
     }
 

@@ -28,6 +28,7 @@ mod event;
 mod fault;
 pub mod guard;
 mod hint;
+mod host;
 mod id;
 mod machine;
 pub mod nearest;
@@ -50,10 +51,12 @@ pub use class::{Class, Retry, Severity};
 pub use counts::{Counts, Share};
 pub use decision::{Action, Decision};
 pub use event::{
-    Delivery, EVENT_SCHEMA, Event, EventKind, Outcome, PhaseRecord, PlanRecord, Record, RecordError,
+    Delivery, EVENT_SCHEMA, Event, EventKind, ExecutionContext, Outcome, PhaseRecord, PlanRecord, Record,
+    RecordError,
 };
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hint::{Hints, Window};
+pub use host::{HostState, Resource, Shortage, Witness};
 pub use id::{EventId, IdError, Name, RunId};
 pub use machine::{Experience, Failure, Machine, Stage, TRIES_TO_LEARN, Verdict};
 pub use policy::{ATTEMPTS_MAX, Allowance, Cell, Exhausted, How, On, Policy, World};

@@ -7,7 +7,7 @@
 
 use crate::duration::shown;
 use crate::policy::{Allowance, Exhausted, How, Policy};
-use crate::{Action, Class, Decision, Dispatch, Fault, Reason, Recent, Retry, RetryBudget};
+use crate::{Action, Class, Decision, Dispatch, Fault, Reason, Recent, Retry, RetryBudget, Severity};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -226,6 +226,9 @@ impl Machine {
                 )));
             }
             How::Again | How::Guarded | How::Compressed(_) => {}
+        }
+        if fault.severity == Severity::Critical {
+            return end(format!("{reason} is critical here: nothing is repeated before somebody has looked"));
         }
         if fault.facts.should_retry == Some(false) {
             return end("the server says that a retry makes no sense".to_owned());

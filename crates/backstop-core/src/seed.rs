@@ -2,7 +2,7 @@
 //!
 //! A name applies where its surface reports it: the surface keeps the seed's own field, and the reason stands beside it.
 
-use crate::Reason;
+use crate::{Reason, TAXONOMY};
 
 /// Where a name comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -133,15 +133,26 @@ seed_names! {
 /// The reason that a name of a seed stands for; a reason's own code is a name too. Case does not matter.
 pub fn from_seed_name(name: &str) -> Option<Reason> {
     let name = name.trim();
-    Reason::from_code(name).or_else(|| {
-        SEED_NAMES.iter().find(|known| known.name.eq_ignore_ascii_case(name)).map(|known| known.reason)
-    })
+    let spelled =
+        |code: &str| code.bytes().filter(|b| *b != b'_').eq(name.bytes().map(|b| b.to_ascii_lowercase()));
+    Reason::from_code(name)
+        .or_else(|| {
+            SEED_NAMES.iter().find(|known| known.name.eq_ignore_ascii_case(name)).map(|known| known.reason)
+        })
+        .or_else(|| TAXONOMY.iter().find(|row| spelled(row.code)).and_then(|row| Reason::from_code(row.code)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Class;
+
+    #[test]
+    fn a_reason_may_be_spelled_as_a_type() {
+        assert_eq!(from_seed_name("SecurityBreach"), Some(Reason::SecurityBreach));
+        assert_eq!(from_seed_name("DataLoss"), Some(Reason::DataLoss));
+        assert_eq!(from_seed_name("KeyError"), None);
+    }
 
     #[test]
     fn every_name_of_every_seed_resolves() {

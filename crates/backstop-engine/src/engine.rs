@@ -7,7 +7,7 @@ use crate::recent::RecentAttempts;
 use backstop_classify::Classifier;
 use backstop_core::{
     Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Outcome, Policy, Reason, Recent, Record,
-    RecordError, RetryBudget, SafeText,
+    RecordError, RetryBudget, SafeText, Witness,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,7 @@ pub struct Engine {
     repeatable: bool,
     confirm_with: String,
     disabled: bool,
+    witness: Option<Arc<Witness>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -80,6 +81,7 @@ impl Engine {
             repeatable: true,
             confirm_with: String::new(),
             disabled: false,
+            witness: None,
         }
     }
 
@@ -111,6 +113,12 @@ impl Engine {
     pub fn repeatable(mut self, repeatable: bool, confirm_with: impl Into<String>) -> Self {
         self.repeatable = repeatable;
         self.confirm_with = confirm_with.into();
+        self
+    }
+
+    /// With somebody who looks at the host when something failed.
+    pub fn witnessed_by(mut self, witness: Arc<Witness>) -> Self {
+        self.witness = Some(witness);
         self
     }
 
@@ -258,13 +266,17 @@ impl Engine {
     }
 
     fn classify(&self, failed: &Failed) -> Fault {
-        match &failed.seen {
+        let mut fault = match &failed.seen {
             Seen::Fault(fault) => (**fault).clone(),
             // Whoever calls it a failure is believed, even where the signal alone says success.
             Seen::Signal(signal) => {
                 self.classifier.classify(signal).unwrap_or_else(|| Fault::new(Reason::Unknown))
             }
+        };
+        if let Some(witness) = &self.witness {
+            witness(&mut fault);
         }
+        fault
     }
 
     fn recent(&self) -> Recent {

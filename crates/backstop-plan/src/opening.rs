@@ -154,5 +154,10 @@ pub fn set(record: &RunRecord, phases: &[usize], word: &str, person: &Person) ->
 }
 
 fn entered(id: &str, state: &str) -> EventKind {
-    EventKind::StateEntered { operation: Some(SafeText::new(id)), state: state.to_owned(), error_type: None }
+    EventKind::StateEntered {
+        operation: Some(SafeText::new(id)),
+        state: state.to_owned(),
+        error_type: None,
+        context: None,
+    }
 }

@@ -11,7 +11,7 @@ pub struct Alert {
     pub severity: Severity,
     /// What it is.
     pub reason: Reason,
-    /// How it ended: `failed`, `halted`, `deferred`.
+    /// How it ended: `failed`, `halted`, `deferred`; or that it goes on: `retrying`.
     pub outcome: &'static str,
     /// What failed: a command, a plan, a task.
     pub operation: SafeText,
@@ -74,6 +74,7 @@ pub fn alert(given: &Alert) -> Notice {
 
 fn title(given: &Alert) -> String {
     let what = match given.outcome {
+        "retrying" => "A task is tried again",
         "halted" => "A run has halted and can be resumed",
         "deferred" => "Work was put aside",
         "unconfirmed" => "A run waits for somebody to confirm it",

@@ -16,6 +16,7 @@
 //! [`Reason`]: backstop_core::Reason
 
 mod alert;
+mod diagnosis;
 mod drift;
 mod fault;
 mod guidance;
@@ -35,12 +36,13 @@ mod table;
 mod tool;
 
 pub use alert::{Alert, alert, notify_test};
+pub use diagnosis::{DiagnosedError, Diagnosis};
 pub use drift::{DriftReport, DriftRow, drift, drift_json, rule_stub};
 pub use fault::{fault, fault_json, success, summary};
 pub use guidance::{GuidanceContext, retry_guidance, user_actions};
 pub use hook::{
-    AgentFailure, FailedGate, TaskCommand, TaskError, TaskTurn, agent_denied, agent_failure, agent_held,
-    task_error,
+    AgentFailure, FailedGate, TaskCommand, TaskError, TaskTurn, agent_denied, agent_failure, agent_frozen,
+    agent_held, task_error,
 };
 pub use json::{JSON_SCHEMA, to_json};
 pub use notice::Notice;

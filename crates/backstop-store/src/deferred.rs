@@ -25,6 +25,10 @@ pub struct DeferredWork {
     pub until: SafeText,
     /// Whether the words are the command's own: false where some could not be written down as they are.
     pub whole: bool,
+    /// Whether it is a task that somebody else works on: then the words are its id, and only they can go on with it.
+    pub is_task: bool,
+    /// The service that it waits for, where its address is known.
+    pub address: Option<String>,
 }
 
 /// The id of deferred work. It prints as `d-1`.
@@ -76,24 +80,28 @@ pub struct Deferred {
     pub last_at: Timestamp,
 }
 
-const COLUMNS: &str = "id, run, argv, folder, reason, until, runnable, count, first_at, last_at";
+const COLUMNS: &str =
+    "id, run, argv, folder, reason, until, runnable, count, first_at, last_at, is_task, address";
 
 impl Journal {
     /// Puts work aside. Where the same command in the same folder was put aside already, it is counted.
     pub fn defer(&self, work: &DeferredWork) -> Result<Deferred, StoreError> {
         let argv = mask_argv(&self.redactor, &work.argv);
         let folder = self.redactor.redact(&work.folder);
-        let runnable = work.whole && argv == work.argv && folder == work.folder;
+        let runnable = work.whole && !work.is_task && argv == work.argv && folder == work.folder;
         let now = self.now().as_millis();
         let words = serde_json::Value::from(argv).to_string();
         let until = self.mask_text(&work.until);
         self.write(false, |tx| {
             let values =
-                params![work.run.to_string(), words, folder, work.reason.code(), until.raw(), runnable, now];
+                params![
+                work.run.to_string(), words, folder, work.reason.code(), until.raw(), runnable, now, work.is_task,
+                work.address
+            ];
             let counted = tx.query_row(
                 &format!(
                     "UPDATE deferred SET run = ?1, reason = ?4, until = ?5, runnable = runnable AND ?6, \
-                     count = count + 1, last_at = ?7 WHERE argv = ?2 AND folder = ?3 RETURNING {COLUMNS}"
+                     count = count + 1, last_at = ?7, is_task = ?8, address = ?9 WHERE argv = ?2 AND folder = ?3 RETURNING {COLUMNS}"
                 ),
                 values,
                 read,
@@ -102,8 +110,8 @@ impl Journal {
                 return Ok(counted);
             }
             let sql = format!(
-                "INSERT INTO deferred (run, argv, folder, reason, until, runnable, count, first_at, last_at) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?7) RETURNING {COLUMNS}"
+                "INSERT INTO deferred (run, argv, folder, reason, until, runnable, count, first_at, last_at, \
+                 is_task, address) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?7, ?8, ?9) RETURNING {COLUMNS}"
             );
             Ok(tx.query_row(&sql, values, read)?)
         })
@@ -115,6 +123,19 @@ impl Journal {
             let mut statement = conn.prepare(&format!("SELECT {COLUMNS} FROM deferred ORDER BY id"))?;
             let rows = statement.query_map([], read)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// How much work is put aside.
+    pub fn deferred_count(&self) -> Result<u32, StoreError> {
+        self.db.read(|conn| Ok(conn.query_row("SELECT count(*) FROM deferred", [], |row| row.get(0))?))
+    }
+
+    /// Forgets a task that was put aside; says whether there was one.
+    pub fn drop_deferred_task(&self, task: &str) -> Result<bool, StoreError> {
+        let words = serde_json::Value::from(mask_argv(&self.redactor, &[task.to_owned()])).to_string();
+        self.write_one(|conn| {
+            Ok(conn.execute("DELETE FROM deferred WHERE is_task AND argv = ?1", [&words])? > 0)
         })
     }
 
@@ -138,6 +159,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Deferred> {
             reason: worded(row, 4, Reason::from_code)?,
             until: SafeText::new(until),
             whole: row.get(6)?,
+            is_task: row.get(10)?,
+            address: row.get(11)?,
         },
         runnable: row.get(6)?,
         count: row.get(7)?,

@@ -151,6 +151,11 @@ impl StateFolder {
         self.root.join("user.db")
     }
 
+    /// Makes the folder of the projects where it is missing.
+    pub(crate) fn make_projects_folder(&self) -> Result<(), StoreError> {
+        private_folder(&self.projects_folder(), false)
+    }
+
     pub(crate) fn projects_folder(&self) -> PathBuf {
         self.root.join(PROJECTS)
     }

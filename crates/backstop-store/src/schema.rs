@@ -71,7 +71,9 @@ CREATE TABLE deferred (
 ",
         COUNTED,
         // Phases that run side by side have attempts of the same number.
-        "ALTER TABLE children ADD COLUMN operation TEXT;",
+        "ALTER TABLE children ADD COLUMN operation TEXT;
+         ALTER TABLE deferred ADD COLUMN is_task INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE deferred ADD COLUMN address TEXT;",
     ],
 };
 

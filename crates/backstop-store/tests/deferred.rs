@@ -16,6 +16,8 @@ fn work(argv: &[&str], folder: &str) -> DeferredWork {
         reason: Reason::ServiceDown,
         until: "the database answers".into(),
         whole: true,
+        is_task: false,
+        address: None,
     }
 }
 
@@ -56,4 +58,20 @@ fn work_with_a_secret_cannot_be_run_from_here() {
     let split = journal.defer(&work(&["deploy", "--password", "sw0rdfish"], "/a")).unwrap();
     assert!(!split.runnable);
     assert_eq!(split.work.argv, ["deploy", "--password", MASK]);
+}
+
+#[test]
+fn a_task_of_somebody_elses_is_counted_and_forgotten_by_its_name() {
+    let place = Place::new();
+    let journal = place.journal();
+    let task =
+        DeferredWork { is_task: true, address: Some("127.0.0.1:5432".to_owned()), ..work(&["t-1"], "/a") };
+    let kept = journal.defer(&task).unwrap();
+    assert!(!kept.runnable, "only who reported it can go on with it");
+    assert_eq!((kept.work.is_task, kept.work.address.as_deref()), (true, Some("127.0.0.1:5432")));
+    journal.defer(&work(&["--", "t-1"], "/a")).unwrap();
+    assert_eq!(journal.deferred_count().unwrap(), 2);
+    assert!(journal.drop_deferred_task("t-1").unwrap());
+    assert!(!journal.drop_deferred_task("t-1").unwrap());
+    assert_eq!(journal.deferred_count().unwrap(), 1);
 }

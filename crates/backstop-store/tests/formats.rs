@@ -120,7 +120,12 @@ fn write(journal: &Journal, place: &Place) {
         EventKind::IntegrationFinished { operation: operation(), tip: "abc".into() },
         EventKind::IntegrationConflicted { operation: operation(), files: vec!["a.rs".into()], attempt: 1 },
         EventKind::CommitMade { operation: operation(), sha: "abc".into(), subject: None },
-        EventKind::StateEntered { operation: None, state: "ERROR".into(), error_type: Some("x".into()) },
+        EventKind::StateEntered {
+            operation: None,
+            state: "ERROR".into(),
+            error_type: Some("x".into()),
+            context: None,
+        },
         EventKind::Override { by: "me".into(), what: "skip".into(), rationale: "known".into() },
         EventKind::Notified { sink: "slack".into() },
         EventKind::Deferred { operation: operation(), until: "later".into() },
@@ -143,6 +148,8 @@ fn write(journal: &Journal, place: &Place) {
             reason: Reason::ServiceDown,
             until: "it answers".into(),
             whole: true,
+            is_task: false,
+            address: None,
         })
         .unwrap();
 }

@@ -62,6 +62,8 @@ fn no_secret_reaches_the_disk() {
             reason: Reason::ServiceDown,
             until: both.clone().into(),
             whole: true,
+            is_task: false,
+            address: None,
         })
         .unwrap();
 

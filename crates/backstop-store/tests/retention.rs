@@ -63,6 +63,8 @@ fn what_somebody_may_need_stays() {
         reason,
         until: "x".into(),
         whole: true,
+        is_task: false,
+        address: None,
     };
     let id = journal.defer(&work).unwrap().id;
     place.pass_days(40);

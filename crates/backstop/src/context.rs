@@ -6,7 +6,7 @@ use crate::error::CliError;
 use crate::{environment, terminal};
 use backstop_core::{Redactor, RunId, Timestamp};
 use backstop_exec::tree::Process;
-use backstop_store::{Host, Journal, StateFolder, StoreError, UserStore};
+use backstop_store::{Host, Journal, Retention, StateFolder, StoreError, UserStore};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,8 +38,7 @@ impl Context {
         flags: &[Given],
         log_format: Option<LogFormat>,
     ) -> Result<Self, CliError> {
-        let project = config::repository_root(&around.cwd, around.home.as_deref())
-            .unwrap_or_else(|| around.cwd.clone());
+        let project = project_of(around);
         let state_root = state_root(around.home.as_deref());
         let is_trusted = |path: &Path, hash: &str| {
             let known = || -> Option<bool> {
@@ -74,10 +73,25 @@ impl Context {
         Ok(Journal::open_existing(&self.folder()?, &self.project)?)
     }
 
+    /// What the journal keeps.
+    pub(crate) fn retention(&self) -> Retention {
+        let store = self.config.store();
+        Retention { keep: store.keep, max_bytes: store.bytes_max, ..Retention::default() }
+    }
+
     /// The user's own store.
     pub(crate) fn user_store(&self) -> Result<UserStore, CliError> {
         Ok(UserStore::open(&self.folder()?)?)
     }
+}
+
+/// The project that we are in, where nothing of its configuration is needed.
+pub(crate) fn project() -> Result<PathBuf, CliError> {
+    Ok(project_of(&surroundings()?))
+}
+
+fn project_of(around: &Surroundings<'_>) -> PathBuf {
+    config::repository_root(&around.cwd, around.home.as_deref()).unwrap_or_else(|| around.cwd.clone())
 }
 
 /// Where we are: folders and variables.

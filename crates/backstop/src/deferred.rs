@@ -1,14 +1,18 @@
 //! `backstop deferred`: work that was put aside.
 
 use crate::cli::{Cli, Command, Deferred, DeferredAction, Exec, LogFormat};
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::error::{CliError, DONE};
-use crate::{exec, terminal};
-use backstop_core::SafeText;
+use crate::{exec, freeze, host, terminal};
+use backstop_core::{RunId, SafeText};
+use backstop_hook::diagnostics;
 use backstop_report::{JSON_SCHEMA, table, to_json};
 use backstop_store::{Deferred as Work, DeferredId};
 use clap::Parser;
 use serde_json::{Value, json};
+
+/// How many services are asked whether they answer.
+const ASKED_MAX: u32 = 4;
 
 pub(crate) fn run(args: &Deferred, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     match &args.action {
@@ -35,8 +39,9 @@ fn find(context: &Context, given: &str) -> Result<Work, CliError> {
 fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
     let context = Context::new(&[], log_format)?;
     let works = all(&context)?;
+    let ready = readiness(&context, &works, false);
     if json {
-        let rows: Vec<Value> = works.iter().map(as_json).collect();
+        let rows: Vec<Value> = works.iter().zip(&ready).map(|(work, ready)| as_json(work, *ready)).collect();
         return terminal::print(&format!(
             "{}\n",
             to_json(&json!({ "schema": JSON_SCHEMA, "deferred": rows }))
@@ -47,28 +52,102 @@ fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
     }
     let rows: Vec<Vec<String>> = works
         .iter()
-        .map(|work| {
+        .zip(&ready)
+        .map(|(work, ready)| {
             vec![
                 work.id.to_string(),
                 work.work.reason.to_string(),
                 work.work.until.line(60),
+                ready.map_or("-", |ready| if ready { "yes" } else { "no" }).to_owned(),
                 work.count.to_string(),
                 work.work.run.to_string(),
-                SafeText::new(split(&work.work.argv).1.join(" ")).line(60),
+                shown(work),
             ]
         })
         .collect();
-    let text = table(&["ID", "REASON", "UNTIL", "TIMES", "RUN", "COMMAND"], &rows);
+    let text = table(&["ID", "REASON", "UNTIL", "READY", "TIMES", "RUN", "COMMAND"], &rows);
     terminal::print(&format!(
         "{text}\n`backstop deferred run ID` runs one now, `backstop deferred drop ID` forgets it\n"
-    ))
+    ))?;
+    if let Some(freeze) = freeze::frozen(&context) {
+        let what = format!("nothing of it can be run: the project is frozen ({})", freeze.reason);
+        terminal::warn(&what, Some(&format!("put it right, then `{}`", freeze::UNFREEZE)));
+    }
+    Ok(())
 }
 
-fn as_json(work: &Work) -> Value {
+/// What it is, in one line.
+fn shown(work: &Work) -> String {
+    let words = SafeText::new(split(&work.work.argv).1.join(" "));
+    if work.work.is_task { format!("task {}", words.line(55)) } else { words.line(60) }
+}
+
+/// Whether what each waits for has come: the host has room again, the service answers. Nothing where that cannot be found out.
+/// Only this machine is asked where `here` is set.
+fn readiness(context: &Context, works: &[Work], here: bool) -> Vec<Option<bool>> {
+    if works.is_empty() {
+        return Vec::new();
+    }
+    let short_of = host::short_of(context);
+    let is_frozen = freeze::frozen(context).is_some();
+    let mut asked = 0;
+    let mut ready = |work: &Work| {
+        let resources = work.work.reason.waits_for_host();
+        if is_frozen {
+            return Some(false);
+        }
+        if !resources.is_empty() {
+            return Some(diagnostics::has_passed(resources, &short_of));
+        }
+        let address = work.work.address.as_deref().filter(|_| asked < ASKED_MAX)?;
+        asked += 1;
+        diagnostics::answers(address, here)
+    };
+    works.iter().map(&mut ready).collect()
+}
+
+/// Offers what was put aside and can be done again now, except what this run has put aside itself.
+pub(crate) fn offer(context: &Context, works: &[Work], except: Option<RunId>) {
+    let works: Vec<Work> = works.iter().filter(|work| Some(work.work.run) != except).cloned().collect();
+    let ready = readiness(context, &works, true);
+    let due: Vec<&Work> =
+        works.iter().zip(&ready).filter(|(_, ready)| **ready == Some(true)).map(|(work, _)| work).collect();
+    let Some(first) = due.first() else { return };
+    let what = match due.len() {
+        1 => format!(
+            "{} waited until {}, and now it can be done: {}",
+            first.id,
+            first.work.until.line(60),
+            shown(first)
+        ),
+        n => format!("{n} deferred can be done now; the first: {}", shown(first)),
+    };
+    let next = match due.len() {
+        1 if first.work.is_task => "backstop deferred list".to_owned(),
+        1 => format!("backstop deferred run {}", first.id),
+        _ => "backstop deferred list".to_owned(),
+    };
+    terminal::say(&format!("note: {what}; `{next}`\n"));
+}
+
+/// The same, by a command that has not opened the journal. It must not fail for it.
+pub(crate) fn offer_from_store() {
+    let offered = || -> Result<(), CliError> {
+        let context = Context::new(&[], None)?;
+        if context.log_format == LogFormat::Human && context::outer().0.is_none() {
+            offer(&context, &all(&context)?, None);
+        }
+        Ok(())
+    };
+    let _ = offered();
+}
+
+fn as_json(work: &Work, ready: Option<bool>) -> Value {
     json!({
         "id": work.id.to_string(), "run": work.work.run, "flags": split(&work.work.argv).0,
         "argv": split(&work.work.argv).1, "folder": work.work.folder,
-        "reason": work.work.reason, "until": work.work.until, "runnable": work.runnable, "count": work.count,
+        "reason": work.work.reason, "until": work.work.until, "runnable": work.runnable, "ready": ready,
+        "is_task": work.work.is_task, "count": work.count,
         "first_at": work.first_at, "last_at": work.last_at,
     })
 }
@@ -103,6 +182,9 @@ fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, C
     let context = Context::new(&[], log_format)?;
     let work = find(&context, given)?;
     let (flags, command) = split(&work.work.argv);
+    if work.work.is_task {
+        return Err(CliError::IsTask { task: command.join(" ") });
+    }
     if !work.runnable {
         let again = match waits_for(&work.work.argv) {
             Some(run) => format!("backstop exec --confirm {run} -- COMMAND"),

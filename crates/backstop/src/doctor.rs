@@ -4,9 +4,10 @@ use crate::cli::Doctor;
 use crate::config;
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE, FAILED};
-use crate::terminal;
+use crate::{freeze, host, terminal};
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, to_json};
+use backstop_store::{HookStore, Outbox, UserStore};
 use serde_json::json;
 use std::process::{Command, Stdio};
 
@@ -45,6 +46,7 @@ pub(crate) fn run(args: &Doctor) -> Result<u8, CliError> {
         Ok(context) => {
             checks.push(configuration(&context));
             store(&context, &mut checks);
+            checks.push(room(&context));
         }
         Err(error) => checks.push(Check::bad("configuration", &error)),
     }
@@ -149,11 +151,35 @@ fn store(context: &Context, checks: &mut Vec<Check>) {
         Ok(None) => checks.push(Check::good("store", "nothing is recorded in this project yet")),
         Err(error) => checks.push(Check::bad("store", &error)),
     }
-    let user =
-        backstop_store::UserStore::open_existing(&folder).and_then(|user| user.map_or(Ok(()), |u| u.check()));
-    if let Err(error) = user {
-        checks.push(Check::bad("user store", &CliError::from(error)));
+    let user = UserStore::open_existing(&folder).and_then(|user| user.map_or(Ok(()), |u| u.check()));
+    let hooks = HookStore::open_existing(&folder).and_then(|hooks| hooks.map_or(Ok(()), |h| h.check()));
+    let outbox = Outbox::open_existing(&folder).and_then(|outbox| outbox.map_or(Ok(()), |o| o.check()));
+    for (name, checked) in [("user store", user), ("hook store", hooks), ("outbox", outbox)] {
+        if let Err(error) = checked {
+            checks.push(Check::bad(name, &CliError::from(error)));
+        }
     }
+}
+
+/// Whether new work may begin here, and whether the machine has room for it.
+fn room(context: &Context) -> Check {
+    if let Some(freeze) = freeze::frozen(context) {
+        let says = format!(
+            "this project is frozen since {} ({}): {}",
+            freeze.at,
+            freeze.reason,
+            freeze.why.line(200)
+        );
+        return Check::note("host", says, format!("put it right, then `{}`", freeze::UNFREEZE));
+    }
+    let state = host::look(context);
+    if let Some(short) = state.short_of.first() {
+        let hint = "make room; what fails of it freezes the project";
+        return Check::note("host", short.says.line(200), hint);
+    }
+    let memory = state.memory_available_mb.map(|mb| format!("{mb} MB of memory, "));
+    let disk = state.disk_free_gb.map_or_else(|| "disk unknown".to_owned(), |gb| format!("{gb} GB of disk"));
+    Check::good("host", format!("{}{disk} free", memory.unwrap_or_default()))
 }
 
 fn supervision() -> Check {

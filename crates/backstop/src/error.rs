@@ -172,6 +172,12 @@ pub(crate) enum CliError {
     NoDiff { phase: String },
     #[error("{0}")]
     HookInput(backstop_hook::InputError),
+    #[error("this project is frozen since {} ({}): {}", .0.at, .0.reason, .0.why.line(300))]
+    Frozen(Box<backstop_store::Freeze>),
+    #[error("`{task}` is a task that somebody else works on: only who reported it can go on")]
+    IsTask { task: String },
+    #[error("nothing has failed in this project yet")]
+    NothingFailed,
     #[error("{0}")]
     Gate(String),
     #[error("no error of a task `{given}` was reported in this project")]
@@ -205,6 +211,7 @@ impl CliError {
                 backstop_hook::install::InstallError::NothingFound => USAGE,
                 _ => FAILED,
             },
+            CliError::Frozen(_) => DEFERRED,
             CliError::Read { .. }
             | CliError::Write { .. }
             | CliError::Run { .. }
@@ -221,6 +228,8 @@ impl CliError {
             | CliError::Diverged { .. }
             | CliError::AgentMissing { .. }
             | CliError::NotConfirmed
+            | CliError::NothingFailed
+            | CliError::IsTask { .. }
             | CliError::MayHaveHappened { .. }
             | CliError::Gate(_)
             | CliError::Batch { .. } => FAILED,
@@ -462,6 +471,16 @@ impl CliError {
                 )
             }
             CliError::HookInput(error) => error.hint().to_owned(),
+            CliError::IsTask { task } => {
+                format!("once it is done: `backstop hook resolved {}`", backstop_core::shell::quoted(task))
+            }
+            CliError::NothingFailed => "`backstop runs` lists what was done".to_owned(),
+            CliError::Frozen(_) => {
+                return vec![
+                    "put it right, then `backstop unfreeze --why TEXT`".to_owned(),
+                    "`backstop diagnose last` shows what was left of the machine".to_owned(),
+                ];
+            }
             CliError::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             CliError::NoTask { .. } => "`backstop hook status` lists those that are known".to_owned(),
             CliError::NoDiff { .. } => "look at the tree itself with `git status` and `git diff`".to_owned(),

@@ -9,9 +9,9 @@ use crate::cli::{Hook, HookAction, LogFormat};
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE};
 use crate::terminal;
-use backstop_core::{EventKind, SafeText};
+use backstop_core::{EventKind, RunId, SafeText};
 use backstop_hook::INPUT_BYTES_MAX;
-use backstop_store::{HookStore, ProjectKey, RunHeader, RunJournal, StateFolder, StoreError};
+use backstop_store::{HookStore, Journal, ProjectKey, RunHeader, RunJournal, StateFolder, StoreError};
 use std::io::Read;
 
 /// How much more is read than is used, so that whoever writes is not cut off.
@@ -60,9 +60,18 @@ fn project_key(context: &Context) -> ProjectKey {
     ProjectKey::of(&context.project.canonicalize().unwrap_or_else(|_| context.project.clone()))
 }
 
+/// The run that recorded the last error of a task.
+pub(crate) fn run_of_task(context: &Context, task: &str) -> Result<RunId, CliError> {
+    tasks::find(context, task)?
+        .record
+        .run
+        .ok_or_else(|| CliError::NoTask { given: task.to_owned(), nearest: None })
+}
+
 /// Records events as a run of their own, whose id is made of a random number, and appends to the file that others tail.
 fn record(
     context: &Context,
+    journal: &Journal,
     session: Option<SafeText>,
     caller: &str,
     random: u64,
@@ -74,7 +83,8 @@ fn record(
         caller: Some(SafeText::new(by.unwrap_or_else(|| caller.to_owned()))),
         ..RunHeader::new("hook", context::host(), random)
     };
-    let run = context.journal()?.begin(header, events)?;
+    let run = journal.begin(header, events)?;
+    let _ = journal.clean_if_due(&context.retention(), &context::is_alive);
     if let Some(file) = context.config.tail_to() {
         let lines: String = run
             .journal()

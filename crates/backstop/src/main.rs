@@ -1,6 +1,7 @@
 //! The command line of Backstop: arguments, wiring, exit codes, terminal. No logic of its own.
 #![allow(clippy::disallowed_methods)] // This crate is the one that touches the process and its environment.
 
+mod aftermath;
 mod batch;
 mod budget;
 mod classify;
@@ -9,16 +10,19 @@ mod config;
 mod context;
 mod deferred;
 mod demo;
+mod diagnose;
 mod doctor;
 mod drift;
 mod environment;
 mod error;
 mod events;
 mod exec;
+mod freeze;
 
 mod glob;
 mod guard;
 mod hook;
+mod host;
 mod init;
 mod leftovers;
 mod limits;
@@ -54,8 +58,14 @@ fn main() -> ExitCode {
         Err(error) => return terminal::tell_usage(&error, usage_code()),
     };
     let is_exec = matches!(cli.command, Some(Command::Exec(_)));
+    let offers = offers(&cli);
     match run(cli) {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => {
+            if offers {
+                deferred::offer_from_store();
+            }
+            ExitCode::from(code)
+        }
         Err(error) => {
             terminal::tell(&error);
             ExitCode::from(if is_exec { exec::NOT_STARTED } else { CliError::code(&error) })
@@ -82,6 +92,8 @@ fn run(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Deferred(args)) => deferred::run(&args, format),
         Some(Command::Guard(args)) => guard::run(&args),
         Some(Command::Budget(args)) => budget::run(&args).map(done),
+        Some(Command::Diagnose(args)) => diagnose::run(&args, format).map(done),
+        Some(Command::Unfreeze(args)) => freeze::unfreeze(&args).map(done),
         Some(Command::Init(args)) => init::run(&args).map(done),
         Some(Command::Notify(args)) => notify::run(&args),
         Some(Command::Config(args)) => settings::config(&args).map(done),
@@ -93,6 +105,26 @@ fn run(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Completions(args)) => reference::completions(&args).map(done),
         Some(Command::Man(args)) => reference::man(&args).map(done),
     }
+}
+
+/// Whether a person has typed this who may be told what else there is to do. Runs offer it themselves.
+fn offers(cli: &Cli) -> bool {
+    use Command::{Diagnose, Doctor, Drift, Events, Explain, Guard, Plan, Runs, Stats, Unfreeze};
+    matches!(
+        cli.command,
+        Some(
+            Diagnose(_)
+                | Doctor(_)
+                | Drift(_)
+                | Events(_)
+                | Explain(_)
+                | Guard(_)
+                | Plan(_)
+                | Runs(_)
+                | Stats(_)
+                | Unfreeze(_)
+        )
+    )
 }
 
 /// What a mistake in the arguments exits with: `exec` keeps 1 to 124 for the command, and 2 would block an agent.

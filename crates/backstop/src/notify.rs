@@ -8,9 +8,9 @@ use crate::cli::{Notify, NotifyAction};
 use crate::context::Context;
 use crate::error::{CliError, DONE};
 use crate::terminal;
-use backstop_core::{Event, EventKind, SafeText};
+use backstop_core::EventKind;
 use backstop_hook::notify::{self, Message, Sink};
-use backstop_store::{Outbox, RunJournal, StateFolder, StoreError};
+use backstop_store::{Outbox, StateFolder, StoreError};
 
 pub(crate) fn run(args: &Notify) -> Result<u8, CliError> {
     match &args.action {
@@ -20,43 +20,17 @@ pub(crate) fn run(args: &Notify) -> Result<u8, CliError> {
     }
 }
 
-/// A run has ended: whoever has to know is told, by way of the outbox. Gives what is to be recorded about that. Nothing is
-/// read where there is no sink. What goes wrong is a warning: it must not change how a run ends.
-pub(crate) fn run_ended(context: &Context, events: impl FnOnce() -> Vec<Event>) -> Vec<EventKind> {
-    let sinks = usable(context);
-    if sinks.is_empty() {
-        return Vec::new();
-    }
-    let project = SafeText::new(context.project.to_string_lossy());
-    match notify::ended(&events(), &project) {
-        Some(message) => tell(context, &sinks, &message),
-        None => {
-            // A sender that was cut off left something; whoever comes by sees to it.
-            let left = || -> Option<bool> {
-                let outbox = Outbox::open_existing(&context.folder().ok()?).ok()??;
-                Some(!outbox.queued().ok()?.is_empty())
-            };
-            if left() == Some(true) {
-                send::start(context, false);
-            }
-            Vec::new()
+/// A sender that was cut off left something; whoever comes by sees to it.
+pub(crate) fn see_to_the_rest(context: &Context) {
+    if context.config.has_sinks() {
+        let left = || -> Option<bool> {
+            let outbox = Outbox::open_existing(&context.folder().ok()?).ok()??;
+            Some(!outbox.queued().ok()?.is_empty())
+        };
+        if left() == Some(true) {
+            send::start(context, false);
         }
     }
-}
-
-/// The same, for a run that is recorded here; that somebody was told is recorded with it.
-pub(crate) fn recorded_run_ended(context: &Context, run: &RunJournal) {
-    let told = run_ended(context, || run.journal().load(run.id()).unwrap_or_default());
-    if !told.is_empty() {
-        let _ = run.append(told);
-    }
-}
-
-/// Tells of something that is no run: a task that was reported. Gives what is to be recorded about that.
-#[allow(dead_code, reason = "the on-error hook calls it")]
-pub(crate) fn message(context: &Context, message: &Message) -> Vec<EventKind> {
-    let sinks = usable(context);
-    if sinks.is_empty() { Vec::new() } else { tell(context, &sinks, message) }
 }
 
 /// The sinks that can be used; of the others it is said what is wrong with them.
@@ -71,14 +45,20 @@ fn usable(context: &Context) -> Vec<Sink> {
     sinks.collect()
 }
 
-fn tell(context: &Context, sinks: &[Sink], message: &Message) -> Vec<EventKind> {
+/// Tells whoever has to know, by way of the outbox. Gives what is to be recorded about that. What goes wrong is a warning: it
+/// must not change how anything ends.
+pub(crate) fn tell(context: &Context, message: &Message) -> Vec<EventKind> {
+    if !context.config.has_sinks() {
+        return Vec::new();
+    }
+    let sinks = usable(context);
     if !sinks.iter().any(|sink| sink.route.takes(&message.about)) {
         return Vec::new();
     }
     let queue = || -> Result<_, CliError> {
         let outbox = open(&context.folder()?)?;
         let folder = std::env::current_dir().unwrap_or_else(|_| context.project.clone());
-        Ok(notify::queue(&outbox, sinks, message, &folder.to_string_lossy())?)
+        Ok(notify::queue(&outbox, &sinks, message, &folder.to_string_lossy())?)
     };
     let queued = match queue() {
         Ok(queued) => queued,

@@ -4,7 +4,7 @@ use crate::cli::{Explain, LogFormat, Runs};
 use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::{reference, terminal};
-use backstop_core::{Outcome, RunId, Timestamp};
+use backstop_core::{Event, EventKind, Outcome, RunId, Timestamp};
 use backstop_report::{JSON_SCHEMA, RunRow, RunStory, to_json};
 use backstop_store::{RunFilter, RunState, RunSummary};
 use serde_json::{Value, json};
@@ -60,9 +60,8 @@ pub(crate) fn explain(args: &Explain, log_format: Option<LogFormat>) -> Result<(
         return reference::explain(args);
     }
     let context = Context::new(&[], log_format)?;
-    let own = context.existing_journal()?;
     let run: RunId = if args.what == "last" {
-        let newest = match &own {
+        let newest = match context.existing_journal()? {
             Some(journal) => journal.runs(&RunFilter { limit: 1, ..RunFilter::default() })?.pop(),
             None => None,
         };
@@ -70,15 +69,7 @@ pub(crate) fn explain(args: &Explain, log_format: Option<LogFormat>) -> Result<(
     } else {
         args.what.parse()?
     };
-    // A run of another project is found too: its id is what people copy from a terminal.
-    let journal = match own {
-        Some(journal) if journal.run(run)?.is_some() => Some(journal),
-        _ => context.folder()?.find_run(run)?,
-    };
-    let events = match journal {
-        Some(journal) => journal.load(run)?,
-        None => return Err(CliError::NoRun { run }),
-    };
+    let events = events_of(&context, run)?;
     let story = RunStory::from_events(&events).ok_or(CliError::NoRun { run })?;
     terminal::print(&if args.json {
         format!("{}\n", to_json(&backstop_report::story_json(&story)))
@@ -87,6 +78,31 @@ pub(crate) fn explain(args: &Explain, log_format: Option<LogFormat>) -> Result<(
     } else {
         backstop_report::story(&story, terminal::stdout_style())
     })
+}
+
+/// What was recorded of a run. One of another project is found too: its id is what people copy from a terminal.
+pub(crate) fn events_of(context: &Context, run: RunId) -> Result<Vec<Event>, CliError> {
+    let journal = match context.existing_journal()? {
+        Some(journal) if journal.run(run)?.is_some() => Some(journal),
+        _ => context.folder()?.find_run(run)?,
+    };
+    match journal {
+        Some(journal) => Ok(journal.load(run)?),
+        None => Err(CliError::NoRun { run }),
+    }
+}
+
+/// The newest run of this project in which something failed, and what was recorded of it.
+pub(crate) fn newest_failed(context: &Context) -> Result<(RunId, Vec<Event>), CliError> {
+    let journal = context.existing_journal()?.ok_or(CliError::NoRuns)?;
+    let classified = |event: &Event| matches!(event.kind, EventKind::ErrorClassified { .. });
+    for run in journal.runs(&RunFilter { limit: 1000, ..RunFilter::default() })? {
+        let events = journal.load(run.id)?;
+        if events.iter().any(classified) {
+            return Ok((run.id, events));
+        }
+    }
+    Err(CliError::NothingFailed)
 }
 
 /// A point in time: a while ago, or a time as it is written.

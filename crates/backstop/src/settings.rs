@@ -7,7 +7,6 @@ use crate::error::CliError;
 use crate::{environment, terminal};
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, to_json};
-use backstop_store::Retention;
 use serde_json::json;
 
 pub(crate) fn config(args: &Config) -> Result<(), CliError> {
@@ -122,10 +121,11 @@ pub(crate) fn clean(args: &Clean) -> Result<(), CliError> {
             "nothing is recorded in this project\n"
         });
     };
-    let store = context.config.store();
-    // Asked for by a person, an age means that age: the newest runs are not spared.
-    let runs_min = if args.keep.is_some() { 0 } else { Retention::default().runs_min };
-    let retention = Retention { keep: store.keep, max_bytes: store.bytes_max, runs_min };
+    let mut retention = context.retention();
+    if args.keep.is_some() {
+        // Asked for by a person, an age means that age: the newest runs are not spared.
+        retention.runs_min = 0;
+    }
     let cleaned = journal.clean(&retention, &context::is_alive)?;
     if args.json {
         return terminal::print(&format!(
@@ -162,6 +162,14 @@ fn quarantine(context: &Context, json: bool) -> Result<(), CliError> {
     let user = backstop_store::UserStore::open_existing(&folder);
     if damaged(user.and_then(|u| u.map_or(Ok(()), |u| u.check()))) {
         moved.extend(folder.quarantine_user()?);
+    }
+    let hooks = backstop_store::HookStore::open_existing(&folder);
+    if damaged(hooks.and_then(|h| h.map_or(Ok(()), |h| h.check()))) {
+        moved.extend(folder.quarantine_hooks()?);
+    }
+    let outbox = backstop_store::Outbox::open_existing(&folder);
+    if damaged(outbox.and_then(|o| o.map_or(Ok(()), |o| o.check()))) {
+        moved.extend(folder.quarantine_outbox()?);
     }
     let shown: Vec<String> =
         moved.iter().map(|path| SafeText::new(path.display().to_string()).line(400)).collect();

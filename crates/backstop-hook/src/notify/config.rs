@@ -1,8 +1,7 @@
 //! What a configuration says of a sink, and whether that is one.
 
 use super::{Address, AddressError, Kind, Route, Sink};
-use backstop_core::nearest::nearest;
-use backstop_core::{IdError, Name, Reason, Severity, TAXONOMY};
+use backstop_core::{IdError, Name, Reason, Severity};
 use std::path::PathBuf;
 
 /// The variable of a GitHub token where none is named.
@@ -22,7 +21,7 @@ pub struct SinkSettings {
     /// `notify.<sink>.severity`
     pub severity: Option<String>,
     /// `notify.<sink>.reason`
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     /// `notify.<sink>.project`, as whole paths
     pub projects: Vec<PathBuf>,
 }
@@ -54,16 +53,6 @@ pub enum SinkError {
         /// What is wrong with it.
         error: AddressError,
     },
-    /// A reason is none.
-    #[error("`notify.{sink}.reason`: there is no reason `{given}`")]
-    Reason {
-        /// The sink.
-        sink: String,
-        /// What was given.
-        given: String,
-        /// The nearest that is one.
-        nearest: Option<&'static str>,
-    },
     /// The name of a variable is none.
     #[error("`notify.{sink}.token_env` is no name of an environment variable")]
     Variable {
@@ -89,8 +78,6 @@ impl SinkError {
             }
             SinkError::Missing { sink, key, .. } => format!("set `notify.{sink}.{key}`"),
             SinkError::Address { error, .. } => error.hint().to_owned(),
-            SinkError::Reason { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
-            SinkError::Reason { .. } => "`backstop reasons` lists them all".to_owned(),
             SinkError::Variable { .. } => {
                 "give the name, such as \"SLACK_WEBHOOK\": not `$SLACK_WEBHOOK`, and not its value".to_owned()
             }
@@ -110,16 +97,12 @@ impl SinkSettings {
             Some("critical") => Severity::Critical,
             _ => Severity::High,
         };
-        let reason = |given: &String| {
-            Reason::from_code(given).ok_or_else(|| SinkError::Reason {
-                sink: sink(),
-                given: given.chars().take(60).collect(),
-                nearest: nearest(given, TAXONOMY.iter().map(|row| row.code)),
-            })
-        };
-        let reasons = self.reasons.iter().map(reason).collect::<Result<_, _>>()?;
         let kind = self.kind(name)?;
-        Ok(Sink { name: checked, kind, route: Route { severity, reasons, projects: self.projects.clone() } })
+        Ok(Sink {
+            name: checked,
+            kind,
+            route: Route { severity, reasons: self.reasons.clone(), projects: self.projects.clone() },
+        })
     }
 
     fn kind(&self, sink: &str) -> Result<Kind, SinkError> {
@@ -174,8 +157,6 @@ mod tests {
         assert_eq!(github.place(), "https://api.github.com");
         let slack = SinkSettings { token_env: Some("HOOK".into()), ..settings("slack", "") };
         assert_eq!(slack.sink("ops").unwrap().secret_env(), Some("HOOK"));
-        let mut wrong = settings("webhook", "http://x/");
-        wrong.reasons = vec!["rate_limit".into()];
         let variable = SinkSettings { token_env: Some("$X".into()), ..settings("webhook", "http://x/") };
         for (given, want) in [
             (SinkSettings::default(), "`notify.s` has no type"),
@@ -183,7 +164,6 @@ mod tests {
             (settings("slack", ""), "is a slack and has no `url`"),
             (settings("command", ""), "has no `command`"),
             (settings("github", "ftp://x"), "is no http or https address"),
-            (wrong, "there is no reason `rate_limit`"),
             (variable, "no name of an environment variable"),
         ] {
             let error = given.sink("s").unwrap_err();

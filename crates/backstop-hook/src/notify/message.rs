@@ -51,6 +51,11 @@ impl Message {
         }
     }
 
+    /// With another Markdown text, which the reports made: escaped like every other.
+    pub fn with_markdown(self, markdown: String) -> Self {
+        Self { markdown, ..self }
+    }
+
     /// What is the same trouble has the same group: the reason, and the operation without its variable parts, in one project.
     pub fn group(&self) -> String {
         let About { reason, operation, project, .. } = &self.about;

@@ -5,8 +5,8 @@ use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText};
 use backstop_report::{Alert, alert};
 
 /// The message about a run that ended otherwise than it should; nothing where it was done, goes on, or is a part of another
-/// run, which tells of itself. How bad it has to be is the sinks' business.
-pub fn ended(events: &[Event], project: &SafeText) -> Option<Message> {
+/// run, which tells of itself. `frozen` is the command that lets a project go on which was frozen for it. How bad it has to be is the sinks' business.
+pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> Option<Message> {
     let ending = events.iter().rev().find(|event| {
         matches!(
             event.kind,
@@ -40,7 +40,7 @@ pub fn ended(events: &[Event], project: &SafeText) -> Option<Message> {
         cause: fault.and_then(|fault| fault.cause.clone()),
         attempts: attempts.unwrap_or_else(|| u32::try_from(counted()).unwrap_or(u32::MAX)),
         run: Some(ending.run),
-        next,
+        next: frozen.or(next),
         ..Alert::new(reason, ending.at)
     };
     Some(Message::new(&alert(&given), About::of(&given)))
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn endings_are_told_and_attempts_are_not() {
-        let told = |kinds| ended(&events(kinds), &"/srv/shop".into());
+        let told = |kinds| ended(&events(kinds), &"/srv/shop".into(), None);
         let transient = Reason::NetworkTransient;
         // One attempt, and a run that goes on or went well in the end.
         assert_eq!(told(vec![started(None), classified(transient)]), None);

@@ -4,8 +4,9 @@
 use super::decide::is_dangerous;
 use super::{Report, STATES, meant};
 use crate::InputError;
-use backstop_core::{Action, EventKind, Fault, Outcome, RunId, SafeText, Severity, Verdict};
-use backstop_report::{JSON_SCHEMA, TaskError, TaskTurn, task_error};
+use crate::notify::{About, Message};
+use backstop_core::{Action, EventKind, Fault, Outcome, RunId, SafeText, Severity, Timestamp, Verdict};
+use backstop_report::{Alert, JSON_SCHEMA, TaskError, TaskTurn, alert, task_error};
 use serde_json::{Value, json};
 
 /// The hook's name, as the seed has it.
@@ -104,6 +105,23 @@ impl Answer<'_> {
         })
     }
 
+    /// What a person is told who was not there. The sinks' routes say who that is.
+    pub fn notice(&self, project: SafeText, at: Timestamp, frozen: Option<SafeText>) -> Message {
+        let outcome = if self.action().goes_on() { "retrying" } else { self.outcome().name() };
+        let given = Alert {
+            severity: self.severity(),
+            outcome,
+            operation: SafeText::new(self.report.task.clone()),
+            project,
+            cause: self.fault.cause.clone(),
+            attempts: self.attempt,
+            run: self.run,
+            next: frozen,
+            ..Alert::new(self.fault.reason, at)
+        };
+        Message::new(&alert(&given), About::of(&given)).with_markdown(self.message())
+    }
+
     /// The answer: the seed's fields, and ours beside them.
     pub fn json(&self) -> Value {
         let (report, fault, action) = (self.report, self.fault, self.action());
@@ -142,10 +160,11 @@ impl Answer<'_> {
     pub fn events(&self, folder: Option<&str>) -> Vec<EventKind> {
         let (fault, attempt) = (self.fault, self.attempt);
         let operation = SafeText::new(self.report.task.clone());
-        let state = |state: &str, error_type: Option<String>| EventKind::StateEntered {
+        let state = |state: &str, error_type: Option<String>, context| EventKind::StateEntered {
             operation: Some(operation.clone()),
             state: state.to_owned(),
             error_type,
+            context,
         };
         vec![
             EventKind::RunStarted {
@@ -154,20 +173,20 @@ impl Answer<'_> {
                 profile: Some("task".to_owned()),
                 parent: None,
             },
-            state(STATES[0], self.report.kind.as_ref().map(|kind| kind.raw().to_owned())),
+            state(STATES[0], self.report.kind.as_ref().map(|kind| kind.raw().to_owned()), None),
             EventKind::ErrorClassified {
                 operation: operation.clone(),
                 attempt,
                 fault: Box::new(fault.clone()),
             },
-            state(STATES[1], Some(fault.class.name().to_owned())),
+            state(STATES[1], Some(fault.class.name().to_owned()), Some(Box::new(self.report.context()))),
             EventKind::DecisionMade {
                 operation: Some(operation.clone()),
                 attempt,
                 decision: self.verdict.decision.clone(),
                 reclassified: self.verdict.reclassified,
             },
-            state(STATES[2], None),
+            state(STATES[2], None, None),
             EventKind::RunEnded {
                 outcome: self.outcome(),
                 reason: Some(fault.reason),

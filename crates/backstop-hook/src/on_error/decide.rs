@@ -4,6 +4,8 @@ use backstop_core::{Action, Decision, Failure, Fault, Machine, Policy, Reason, V
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What a task of a frozen project waits for.
+const UNFROZEN: &str = "somebody lets the project go on";
 /// More earlier attempts than this change nothing.
 const EARLIER_MAX: u32 = backstop_core::ATTEMPTS_MAX;
 
@@ -22,6 +24,8 @@ pub struct Case<'c> {
     pub has_partial: bool,
     /// Whether every recovery is turned off.
     pub disabled: bool,
+    /// Whether no new work may begin in the project.
+    pub frozen: bool,
 }
 
 /// Lays a report before the attempt machine, as the attempt that it is: those before it failed of the same.
@@ -35,6 +39,10 @@ pub fn decide(policy: Policy, case: &Case<'_>) -> Verdict {
     failure.unrepeatable = case.unrepeatable;
     machine.begin();
     let mut verdict = machine.failed(&failure);
+    if case.frozen && verdict.decision.action.goes_on() {
+        let why = format!("{}; but the project is frozen, and nothing new begins", verdict.decision.why);
+        verdict.decision = Decision { action: Action::Defer { until: UNFROZEN.to_owned() }, why };
+    }
     if verdict.decision.action == Action::Surface && case.has_partial && !is_dangerous(case.fault.reason) {
         let why = format!("{}; what there is of the result is used", verdict.decision.why);
         verdict.decision = Decision { action: Action::UsePartial, why };
@@ -54,8 +62,15 @@ mod tests {
 
     fn verdict(reason: Reason, attempt: u32, has_partial: bool) -> Verdict {
         let fault = Fault::new(reason);
-        let case =
-            Case { fault: &fault, attempt, random: 0.0, unrepeatable: None, has_partial, disabled: false };
+        let case = Case {
+            fault: &fault,
+            attempt,
+            random: 0.0,
+            unrepeatable: None,
+            has_partial,
+            disabled: false,
+            frozen: false,
+        };
         decide(profile("task").unwrap(), &case)
     }
 
@@ -93,6 +108,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_tried_again_in_a_frozen_project() {
+        let case = |reason| {
+            let fault = Fault::new(reason);
+            let case = Case {
+                fault: &fault,
+                attempt: 1,
+                random: 0.0,
+                unrepeatable: None,
+                has_partial: true,
+                disabled: false,
+                frozen: true,
+            };
+            decide(profile("task").unwrap(), &case).decision
+        };
+        let decision = case(Reason::Timeout);
+        assert!(matches!(decision.action, Action::Defer { .. }), "{decision:?}");
+        assert!(decision.why.contains("frozen"));
+        assert_eq!(case(Reason::AuthError).action, Action::UsePartial, "what is over stays over");
+    }
+
+    #[test]
     fn what_cannot_be_counted_is_not_repeated() {
         let fault = Fault::new(Reason::Timeout);
         let case = Case {
@@ -102,6 +138,7 @@ mod tests {
             unrepeatable: Some("attempts cannot be counted"),
             has_partial: false,
             disabled: false,
+            frozen: false,
         };
         let decision = decide(profile("task").unwrap(), &case).decision;
         assert_eq!((decision.action, decision.why.as_str()), (Action::Surface, "attempts cannot be counted"));

@@ -1,7 +1,7 @@
 //! What a task reports, checked field by field.
 
 use crate::input::{InputError, cut, cut_start, kind, parse};
-use backstop_core::{Redactor, SafeText};
+use backstop_core::{ExecutionContext, Redactor, SafeText};
 use backstop_report::TaskCommand;
 use serde_json::{Map, Value, json};
 
@@ -77,6 +77,19 @@ impl Report {
             commands: commands(context, &safe)?,
             docs_url: named(text(context, "context.docs_url")?),
         })
+    }
+
+    /// How far the task had come. Bounded.
+    pub fn context(&self) -> ExecutionContext {
+        let partial = self.partial_kept().map(|value| match value {
+            Value::String(text) => SafeText::new(text),
+            other => SafeText::new(other.to_string()),
+        });
+        ExecutionContext {
+            current_step: self.step.clone(),
+            elapsed_seconds: self.elapsed_seconds,
+            partial_result: partial,
+        }
     }
 
     /// What the task was doing, as it is kept with its status. Bounded.

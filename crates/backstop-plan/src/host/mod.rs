@@ -61,6 +61,10 @@ pub struct Parts<'h> {
     pub resume: String,
     /// Time since the run began.
     pub clock: &'h (dyn Fn() -> Duration + Sync),
+    /// Who looks at the machine when something failed.
+    pub witness: &'h (dyn Fn(&mut Fault) + Sync),
+    /// Whether no new work may begin in this project.
+    pub is_frozen: &'h (dyn Fn() -> bool + Sync),
     /// A random number from 0 up to 1.
     pub random: &'h (dyn Fn() -> f64 + Sync),
     /// What was recorded of this start, for the log.
@@ -342,10 +346,24 @@ impl<'h> Host<'h> {
             self.running.remove(&node);
         }
         let operation = Some(self.id(node));
-        self.push(node, [EventKind::StateEntered { operation, state: status.name().to_owned(), error_type }]);
+        self.push(
+            node,
+            [EventKind::StateEntered {
+                operation,
+                state: status.name().to_owned(),
+                error_type,
+                context: None,
+            }],
+        );
     }
 
     fn handle(&mut self, message: Message) {
+        if matches!(message, Message::Worked(..) | Message::Integrated(..))
+            && !self.parts.schedule.is_stopping()
+            && (self.parts.is_frozen)()
+        {
+            self.command(&Command::Stop);
+        }
         match message {
             Message::Asked(ask) => self.asked(ask),
             Message::Checked(node, checked) => {

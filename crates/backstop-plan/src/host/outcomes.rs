@@ -54,6 +54,9 @@ impl Host<'_> {
         worker_lost: bool,
     ) {
         let operation = self.id(node);
+        let mut fault = fault.clone();
+        (self.parts.witness)(&mut fault);
+        let fault = &fault;
         self.push(node, [EventKind::ErrorClassified { operation, attempt, fault: Box::new(fault.clone()) }]);
         self.reasons.insert(node, fault.reason);
         if self.halt_reason.is_none() || !self.parts.schedule.is_stopping() {

@@ -90,7 +90,7 @@ pub(super) fn said(kind: &EventKind) -> String {
             format!("{} conflicts in {}", text(operation), list::names(&files, 4, 80))
         }
         EventKind::CommitMade { operation, sha, .. } => format!("{} for {}", own(sha), text(operation)),
-        EventKind::StateEntered { operation, state, error_type } => {
+        EventKind::StateEntered { operation, state, error_type, .. } => {
             let of = operation.as_ref().map(|op| format!("{}: ", text(op))).unwrap_or_default();
             match error_type {
                 Some(error) => format!("{of}{} ({})", own(state), own(error)),

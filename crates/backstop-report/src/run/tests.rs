@@ -179,11 +179,17 @@ fn every_event_has_a_line_and_some_are_emitted() {
             EventKind::IntegrationFinished { operation: op(), tip: "3f2a".into() },
             EventKind::IntegrationConflicted { operation: op(), files: vec!["a.rs".into()], attempt: 1 },
             EventKind::CommitMade { operation: op(), sha: "3f2a".into(), subject: None },
-            EventKind::StateEntered { operation: None, state: "PLAN".into(), error_type: None },
+            EventKind::StateEntered {
+                operation: None,
+                state: "PLAN".into(),
+                error_type: None,
+                context: None,
+            },
             EventKind::StateEntered {
                 operation: None,
                 state: "ERROR".into(),
                 error_type: Some("schema_invalid".into()),
+                context: None,
             },
             EventKind::Notified { sink: "slack".into() },
             EventKind::Deferred { operation: op(), until: "the disk has space".into() },

@@ -86,6 +86,28 @@ pub(crate) enum DeferredAction {
     },
 }
 
+/// What was left of the machine when something failed, how far it had come, and what it was.
+#[derive(Debug, Args)]
+pub(crate) struct Diagnose {
+    /// A run such as `r-7f3a`, a task that was reported, deferred work such as `d-1`, or `last`
+    #[arg(value_name = "ID", default_value = "last")]
+    pub(crate) id: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Let a frozen project go on: from then on new work may begin.
+#[derive(Debug, Args)]
+pub(crate) struct Unfreeze {
+    /// Why: it is recorded
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Remove runs that are old or too many. What an open run needs stays.
 #[derive(Debug, Args)]
 pub(crate) struct Clean {

@@ -13,7 +13,7 @@ mod stats;
 pub(crate) use exec::{Exec, StdinMode};
 pub(crate) use hook::{Hook, HookAction};
 pub(crate) use init::Init;
-pub(crate) use journal::{Clean, Deferred, DeferredAction, Events, Runs};
+pub(crate) use journal::{Clean, Deferred, DeferredAction, Diagnose, Events, Runs, Unfreeze};
 pub(crate) use limits::{Budget, BudgetAction, Guard, GuardAction};
 pub(crate) use notify::{Notify, NotifyAction};
 pub(crate) use plan::{Plan, PlanAction, PlanAttempt, PlanChange, PlanRetry, PlanStatus, Run, Which};
@@ -72,6 +72,10 @@ pub(crate) enum Command {
     Drift(Drift),
     /// Work that was put aside: list it, run it, drop it
     Deferred(Deferred),
+    /// What was left of the machine when something failed, how far it had come, and what it was
+    Diagnose(Diagnose),
+    /// Let a frozen project go on
+    Unfreeze(Unfreeze),
     /// List, show and test the rules that recognise failures
     Rules(Rules),
     /// Rate limits that are shared: learn, check, wait, show, clear

@@ -23,6 +23,7 @@ const YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
 const GB: u64 = 1 << 30;
+const PB: u64 = 1 << 50;
 
 /// What a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(crate) enum Kind {
     Paths,
     /// The words of a command: a program and its arguments.
     Words,
+    /// A list of reasons.
+    Reasons,
     /// The address of a collector, or `none`.
     Endpoint,
     /// The address of a sink: http or https.
@@ -217,8 +220,26 @@ pub(crate) const KEYS: &[Key] = &[
         "high",
         "only what is at least so bad",
     ),
-    trusted("notify.<sink>.reason", Kind::Words, "all", "only these reasons"),
+    trusted("notify.<sink>.reason", Kind::Reasons, "all", "only these reasons"),
     trusted("notify.<sink>.project", Kind::Paths, "all", "only projects in these folders"),
+    key(
+        "host.disk_free_min",
+        Kind::Size { min: 0, max: PB },
+        "100MB",
+        "a disk with less free space than this is short; a twentieth of one that is small, where nobody sets it",
+    ),
+    key(
+        "host.memory_free_min",
+        Kind::Size { min: 0, max: PB },
+        "100MB",
+        "a host with less free memory than this is short; a twentieth of one that is small, where nobody sets it",
+    ),
+    key(
+        "freeze.reasons",
+        Kind::Reasons,
+        "[]",
+        "faults that freeze the project when they end something, besides a host that is short of disk or memory",
+    ),
     key("log.format", Kind::OneOf(&["human", "json", "emit"]), "human", "how events are printed"),
     key(
         "store.keep",
@@ -328,7 +349,7 @@ impl Key {
 
     /// Whether its value is a list.
     pub(crate) fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::Durations | Kind::Paths | Kind::Names | Kind::Words)
+        matches!(self.kind, Kind::Durations | Kind::Paths | Kind::Names | Kind::Words | Kind::Reasons)
     }
 
     /// The environment variable that sets it; lists and patterns have none.

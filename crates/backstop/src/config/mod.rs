@@ -29,7 +29,8 @@ pub(crate) use show::{check, check_json, show, show_json, untrusted};
 pub(crate) use trust::{candidate, hex};
 
 use crate::cli::LogFormat;
-use backstop_core::{Policy, RetryBudget};
+use backstop_core::{Policy, Reason, RetryBudget};
+use backstop_hook::diagnostics::HostLimits;
 use layers::{Setting, plain_keys, texts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -247,6 +248,20 @@ impl Config {
             }
         });
         named.collect()
+    }
+
+    /// How much of the host has to be free: what nobody has set is for the host's size to say.
+    pub(crate) fn host_limits(&self) -> HostLimits {
+        let said = |key: &str| self.set(key).map(|_| self.size(key));
+        HostLimits {
+            disk_free_min: said("host.disk_free_min"),
+            memory_free_min: said("host.memory_free_min"),
+        }
+    }
+
+    /// The reasons that freeze a project.
+    pub(crate) fn freeze_reasons(&self) -> Vec<Reason> {
+        self.list("freeze.reasons").iter().filter_map(|word| Reason::from_code(word)).collect()
     }
 
     /// How long and how much the store keeps.

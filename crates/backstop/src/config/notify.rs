@@ -2,12 +2,18 @@
 
 use super::Config;
 use super::value::{Value, Written};
+use backstop_core::Reason;
 use backstop_hook::notify::{Address, Sink, SinkError, SinkSettings};
 use std::collections::BTreeMap;
 
 const PREFIX: &str = "notify.";
 
 impl Config {
+    /// Whether there is a sink at all.
+    pub(crate) fn has_sinks(&self) -> bool {
+        self.set_below(PREFIX).next().is_some()
+    }
+
     /// Every sink by its name, or what is wrong with it. What is not trusted is not among them.
     pub(crate) fn sinks(&self) -> Vec<(String, Result<Sink, SinkError>)> {
         let mut found: BTreeMap<String, SinkSettings> = BTreeMap::new();
@@ -31,7 +37,9 @@ impl Config {
                 "command" => sink.command = texts(),
                 "token_env" => sink.token_env = text(),
                 "severity" => sink.severity = text(),
-                "reason" => sink.reasons = texts(),
+                "reason" => {
+                    sink.reasons = texts().iter().filter_map(|word| Reason::from_code(word)).collect();
+                }
                 "project" => {
                     let whole = |path: &String| {
                         let path = self.resolved(key, path);

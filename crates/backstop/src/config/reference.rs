@@ -91,6 +91,7 @@ fn noun(key: &Key) -> String {
         Kind::Path => "path, or `none`".to_owned(),
         Kind::Paths => "list of paths".to_owned(),
         Kind::Words => "list of words".to_owned(),
+        Kind::Reasons => "list of reasons".to_owned(),
         Kind::Endpoint => "http address, or `none`".to_owned(),
         Kind::Address => "http or https address".to_owned(),
         Kind::Line => "text".to_owned(),

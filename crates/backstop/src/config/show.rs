@@ -170,6 +170,9 @@ mod tests {
         plan.flaky                  0               default
         isolation.link              []              default
         isolation.copy              []              default
+        host.disk_free_min          100MB           default
+        host.memory_free_min        100MB           default
+        freeze.reasons              []              default
         log.format                  human           default
         store.keep                  30d             default
         store.max                   1GB             default

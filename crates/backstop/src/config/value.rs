@@ -6,7 +6,7 @@ use super::endpoint::Endpoint;
 use super::keys::{Key, Kind, YES_OR_NO};
 use backstop_core::duration::{parse, parse_size, shown};
 use backstop_core::nearest::nearest;
-use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Jitter, SafeText};
+use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Jitter, Reason, SafeText, TAXONOMY};
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -115,6 +115,7 @@ impl Kind {
             Kind::Path => "a path, or \"none\"".to_owned(),
             Kind::Paths => "a list of paths".to_owned(),
             Kind::Words => "a list of words such as [\"npm\", \"test\"]".to_owned(),
+            Kind::Reasons => "a list of reasons such as [\"disk_full\"]".to_owned(),
             Kind::Endpoint => "an address such as \"http://127.0.0.1:4318\", or \"none\"".to_owned(),
             Kind::Address => "an address such as \"https://hooks.example.com/alerts\"".to_owned(),
             Kind::Line => "one line of text".to_owned(),
@@ -169,6 +170,15 @@ impl Kind {
             },
             Kind::Words if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
             Kind::Words => Ok(Value::Text(given.to_owned())),
+            Kind::Reasons => match text.parse::<Reason>() {
+                Ok(_) => Ok(Value::Text(text.to_owned())),
+                Err(_) => {
+                    let codes = TAXONOMY.iter().map(|row| row.code);
+                    let hint = nearest(text, codes).map(|near| format!("did you mean `{near}`?"));
+                    let hint = hint.unwrap_or_else(|| "`backstop reasons` lists them all".to_owned());
+                    Err(Wrong::new(format!("there is no reason `{}`", found(text))).hint(hint))
+                }
+            },
             Kind::Line if text.is_empty() || text.chars().any(char::is_control) => {
                 Err(Wrong::new(format!("found `{}`", found(text))))
             }

@@ -14,7 +14,8 @@ use backstop_core::{
 };
 use backstop_report::Style;
 use backstop_store::{
-    Child, DeferredId, DeferredWork, Journal, Retention, RunHeader, RunJournal, StateFolder, UserStore,
+    Child, Deferred, DeferredId, DeferredWork, Journal, Retention, RunHeader, RunJournal, StateFolder,
+    UserStore,
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,7 +74,6 @@ impl ExecJournal {
         let run = RunId::from_random(random, 4);
         let opened = context.journal();
         let state_folder = context.folder().ok();
-        let store = context.config.store();
         let this = Self {
             state: Mutex::new(State::Off { run, seq: 0 }),
             redactor: Arc::clone(&context.redactor),
@@ -87,7 +87,7 @@ impl ExecJournal {
             parent,
             folder: folder.clone(),
             tail_to: context.config.tail_to(),
-            retention: Retention { keep: store.keep, max_bytes: store.bytes_max, ..Retention::default() },
+            retention: context.retention(),
             state_folder,
             failed: Mutex::default(),
             countdown: Countdown::default(),
@@ -357,6 +357,7 @@ impl ExecJournal {
         argv: &[OsString],
         reason: Option<Reason>,
         until: &str,
+        address: Option<String>,
     ) -> Option<DeferredId> {
         let state = self.state();
         let State::Open(run) = &*state else { return None };
@@ -367,12 +368,31 @@ impl ExecJournal {
             folder: self.folder.clone(),
             reason: reason.unwrap_or(Reason::Unknown),
             until: SafeText::new(until),
+            is_task: false,
+            address,
         };
         run.journal().defer(&work).ok().map(|deferred| deferred.id)
     }
 
-    /// Records that people are told, where they are.
-    pub(super) fn notified(&self, kinds: Vec<EventKind>) {
+    /// How much work of this project is put aside.
+    pub(super) fn deferred_count(&self) -> Option<u32> {
+        match &*self.state() {
+            State::Pending { journal, .. } => journal.deferred_count().ok(),
+            State::Open(run) => run.journal().deferred_count().ok(),
+            State::Off { .. } => None,
+        }
+    }
+
+    /// The work of this project that is put aside.
+    pub(super) fn deferred(&self) -> Vec<Deferred> {
+        match &*self.state() {
+            State::Open(run) => run.journal().deferred().unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Records what followed the end, where something did.
+    pub(super) fn note(&self, kinds: Vec<EventKind>) {
         if !kinds.is_empty() {
             self.tell(&self.write(kinds));
         }

@@ -14,10 +14,11 @@ use crate::cli::{Exec, LogFormat};
 use crate::config::Given;
 use crate::context::{self, Context};
 use crate::error::CliError;
-use crate::{classify, terminal};
-use backstop_core::{Action, EventKind, Outcome, Record, RunId, SafeText, Timestamp, shell};
+use crate::{aftermath, classify, deferred, freeze, host, terminal};
+use backstop_core::{Action, EventKind, Fault, Outcome, Record, RunId, SafeText, Timestamp, shell};
 use backstop_engine::{Cancel, Engine, Finished};
 use backstop_exec::{Limits, Spec, Stop};
+use backstop_hook::diagnostics;
 use backstop_report::duration;
 use backstop_store::Per;
 use ending::Ended;
@@ -74,6 +75,7 @@ fn flags(args: &Exec) -> Vec<Given> {
 
 /// Runs this command as the arguments say.
 pub(crate) fn go(args: &Exec, context: &Arc<Context>, argv: &[OsString]) -> Result<u8, CliError> {
+    freeze::refuse_if_frozen(context)?;
     let settings = context.config.exec();
     let policy = context.config.policy(&settings.profile)?;
     let policy = if args.classify { policy.with_attempts(1) } else { policy };
@@ -137,9 +139,12 @@ pub(crate) fn go(args: &Exec, context: &Arc<Context>, argv: &[OsString]) -> Resu
         keeps: key.is_some(),
     };
     let recent = Arc::clone(&journal);
+    let (around, counted) = (Arc::clone(context), Arc::clone(&journal));
+    let witness = Arc::new(move |fault: &mut Fault| host::witness(&around, counted.deferred_count(), fault));
     let budget = context.config.retry_budget();
     let engine = Engine::new(policy)
         .classifying(classifier)
+        .witnessed_by(witness)
         .recording(Arc::clone(&journal) as Arc<_>)
         .cancelled_by(cancel.clone())
         .deadline(deadline)
@@ -164,6 +169,7 @@ pub(crate) fn go(args: &Exec, context: &Arc<Context>, argv: &[OsString]) -> Resu
         keep(context, &gate, key, &passed);
     }
     let looping = gate.learn(context, &finished.faults, finished.result.is_ok(), finished.attempts);
+    let is_done = finished.result.is_ok();
     let code = conclude(args, context, argv, &command, &journal, &passed, finished, &caught);
     if let Some(times) = looping.filter(|_| !args.is_quiet() && context.log_format == LogFormat::Human) {
         terminal::warn(
@@ -171,7 +177,10 @@ pub(crate) fn go(args: &Exec, context: &Arc<Context>, argv: &[OsString]) -> Resu
             Some("change something before it is tried again; with --budget NAME it would be stopped here"),
         );
     }
-    journal.notified(crate::notify::run_ended(context, || journal.events()));
+    journal.note(aftermath::run_ended(context, is_done, || journal.events()));
+    if parent.is_none() && !args.is_quiet() && !args.json && context.log_format == LogFormat::Human {
+        deferred::offer(context, &journal.deferred(), Some(journal.run()));
+    }
     if context.config.otel().is_some()
         && let Err(error) = crate::otel::export(&context.config, &journal.events())
     {
@@ -287,7 +296,9 @@ fn conclude(
     let mut outcome = outcome;
     let next = match decision.as_ref().map(|d| &d.action) {
         Some(Action::Defer { until }) if outcome == Outcome::Deferred => {
-            let id = journal.defer(&deferred_words(args, argv, None), argv, reason, until);
+            let words = deferred_words(args, argv, None);
+            let address = fault.as_ref().and_then(diagnostics::service_address);
+            let id = journal.defer(&words, argv, reason, until, address);
             match id {
                 Some(_) => {
                     let operation = SafeText::new(command);
@@ -300,7 +311,7 @@ fn conclude(
         }
         Some(Action::Confirm { .. }) if outcome == Outcome::Unconfirmed => {
             let words = deferred_words(args, argv, Some(journal.run()));
-            let id = journal.defer(&words, argv, reason, overrides::CONFIRMATION);
+            let id = journal.defer(&words, argv, reason, overrides::CONFIRMATION, None);
             id.map(|_| format!("backstop exec --confirm {}", journal.run()))
         }
         _ => None,

@@ -5,16 +5,16 @@
 use super::{open_store, read_input, record, stop};
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE};
-use crate::{classify, limits, terminal};
+use crate::{aftermath, classify, host, limits, terminal};
 use backstop_classify::Classifier;
 use backstop_core::guard::{CLOSED_MAX, Closed, UNNAMED_WAIT};
-use backstop_core::{Action, Decision, EventKind, Fault, Name, Outcome, Reason, SafeText};
+use backstop_core::{Action, Decision, EventKind, Fault, Name, Outcome, Reason, SafeText, Severity};
 use backstop_hook::agent::{
     AgentEvent, Event, REPEATS_MAX, ToolFailure, USUAL_PROVIDER, answer, fault_signature, starts_agent,
     tool_fault, turn_fault,
 };
-use backstop_report::{AgentFailure, agent_denied, agent_failure, to_json};
-use backstop_store::{HookStore, LimitStore};
+use backstop_report::{AgentFailure, agent_denied, agent_failure, agent_frozen, to_json};
+use backstop_store::{HookStore, LimitStore, RunJournal};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -50,7 +50,10 @@ fn handle(given: Option<&str>) -> Result<(), CliError> {
             // A session whose provider was named starts agents of the same.
             let named = given.filter(|_| command.is_none());
             match started {
-                Some(provider) if !context::is_disabled() => denied(named.unwrap_or(provider))?,
+                Some(provider) if !context::is_disabled() => match frozen() {
+                    Some(answer) => Some(answer),
+                    None => denied(named.unwrap_or(provider))?,
+                },
                 _ => None,
             }
         }
@@ -63,6 +66,12 @@ fn handle(given: Option<&str>) -> Result<(), CliError> {
         Some(said) => terminal::print(&format!("{}\n", to_json(&said))),
         None => Ok(()),
     }
+}
+
+/// Says no where no new work may begin in this project.
+fn frozen() -> Option<Value> {
+    let freeze = context::user_folder()?.frozen(&context::project().ok()?).ok()??;
+    Some(answer::deny(&agent_frozen(freeze.reason, &freeze.why)))
 }
 
 /// Says no where the provider takes no requests now.
@@ -89,7 +98,9 @@ pub(super) fn classifier(context: &Context) -> Classifier {
 fn tool_failed(event: &AgentEvent, failed: &ToolFailure) -> Result<Option<Value>, CliError> {
     let context = Context::new(&[], None)?;
     let failed = failed.clone().masked(&context.redactor);
-    let fault = tool_fault(&failed, &classifier(&context), context::now());
+    let mut fault = tool_fault(&failed, &classifier(&context), context::now());
+    host::witness(&context, None, &mut fault);
+    let fault = fault;
     let streak = context.folder().and_then(|folder| {
         let store = open_store(&folder)?;
         Ok(store.note_streak(event.session.raw(), &fault_signature(&failed.tool, &fault))?)
@@ -100,7 +111,11 @@ fn tool_failed(event: &AgentEvent, failed: &ToolFailure) -> Result<Option<Value>
     });
     let operation = failed.command.clone().unwrap_or_else(|| failed.tool.clone());
     let why = format!("the agent decides, and is advised; the same fault {times} times in a row");
-    keep(&context, event, events(&operation, times, &fault, why, None));
+    let run = keep(&context, event, events(&operation, times, &fault, why, None));
+    // One attempt of the agent's is no ending. What is critical concerns everybody at once.
+    if let Some(run) = run.filter(|_| fault.severity == Severity::Critical) {
+        aftermath::recorded_run_ended(&context, &run, false);
+    }
     let told = AgentFailure {
         tool: &failed.tool,
         command: failed.command.as_ref(),
@@ -118,9 +133,10 @@ fn turn_failed(
     own: &'static str,
 ) -> Result<Option<Value>, CliError> {
     let context = Context::new(&[], None)?;
-    let Some(fault) = turn_fault(&event.event, &classifier(&context), context::now()) else {
+    let Some(mut fault) = turn_fault(&event.event, &classifier(&context), context::now()) else {
         return Ok(None);
     };
+    host::witness(&context, None, &mut fault);
     let named = fault.facts.provider.as_ref().map(|provider| provider.raw().to_ascii_lowercase());
     let provider = given.map(str::to_owned).or(named).unwrap_or_else(|| own.to_owned());
     let guard = if fault.reason == Reason::RateLimited {
@@ -130,7 +146,9 @@ fn turn_failed(
         None
     };
     let why = "the turn is over, and nobody can be asked to go on".to_owned();
-    keep(&context, event, events(&SafeText::new("turn"), 1, &fault, why, guard));
+    if let Some(run) = keep(&context, event, events(&SafeText::new("turn"), 1, &fault, why, guard)) {
+        aftermath::recorded_run_ended(&context, &run, false);
+    }
     Ok(None)
 }
 
@@ -155,6 +173,7 @@ fn session_ended(event: &AgentEvent, reason: &SafeText) -> Result<Option<Value>,
         operation: None,
         state: "session_end".to_owned(),
         error_type: (!reason.is_empty()).then(|| reason.raw().to_owned()),
+        context: None,
     };
     let operation = SafeText::new("session");
     keep(&context, event, vec![started(&context, &operation), state, ended(Outcome::Done, None)]);
@@ -162,10 +181,12 @@ fn session_ended(event: &AgentEvent, reason: &SafeText) -> Result<Option<Value>,
 }
 
 /// Records; that it cannot be is a line in the log.
-pub(super) fn keep(context: &Context, event: &AgentEvent, events: Vec<EventKind>) {
-    if let Err(error) = record(context, Some(event.session.clone()), "agent", context::random(), events) {
-        log(&error.to_string());
-    }
+pub(super) fn keep(context: &Context, event: &AgentEvent, events: Vec<EventKind>) -> Option<RunJournal> {
+    let session = Some(event.session.clone());
+    let recorded = context
+        .journal()
+        .and_then(|journal| record(context, &journal, session, "agent", context::random(), events));
+    recorded.map_err(|error| log(&error.to_string())).ok()
 }
 
 pub(super) fn started(context: &Context, operation: &SafeText) -> EventKind {

@@ -4,12 +4,13 @@ use super::{open_store, project_key, read_input, record};
 use crate::cli::LogFormat;
 use crate::context::{self, Context};
 use crate::error::CliError;
-use crate::{classify, terminal};
+use crate::{classify, freeze, host, notify, terminal};
 use backstop_classify::Classifier;
-use backstop_core::{Action, Fault, Outcome, RunId, SafeText, Verdict};
+use backstop_core::{Action, EventKind, Fault, Outcome, RunId, SafeText, Severity, Verdict};
+use backstop_hook::diagnostics;
 use backstop_hook::on_error::{Answer, Case, Refusal, Report, WINDOW, decide};
 use backstop_report::to_json;
-use backstop_store::{TaskRecord, TaskStatus};
+use backstop_store::{DeferredWork, RunJournal, TaskRecord, TaskStatus};
 
 /// Answers a report. Whatever happens, there is one JSON object on standard output.
 pub(super) fn run(format: Option<LogFormat>) -> Result<(), CliError> {
@@ -46,7 +47,12 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
             Classifier::builtin().redacting(context.redactor.as_ref().clone())
         })
     };
-    let fault = backstop_hook::on_error::classify(&report, &classifier, context::now());
+    let mut fault = backstop_hook::on_error::classify(&report, &classifier, context::now());
+    let journal = context.journal();
+    let aside = journal.as_ref().ok().and_then(|journal| journal.deferred_count().ok());
+    host::witness(&context, aside, &mut fault);
+    let fault = fault;
+    let is_frozen = freeze::frozen(&context).is_some();
     let (key, random) = (project_key(&context), context::random());
     let expected = RunId::from_random(random, 4);
     let decided = |attempt: u32, unrepeatable: Option<&str>| {
@@ -57,6 +63,7 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
             unrepeatable,
             has_partial: report.partial.is_some(),
             disabled: context::is_disabled(),
+            frozen: is_frozen,
         };
         decide(policy.clone(), &case)
     };
@@ -82,8 +89,13 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
     };
     let mut answer = answered(&report, &fault, &verdict, attempt);
     let folder = context.project.display().to_string();
-    match record(&context, None, "task", random, answer.events(Some(&folder))) {
-        Ok(run) => answer.run = Some(run.id()),
+    let recorded = journal
+        .and_then(|journal| record(&context, &journal, None, "task", random, answer.events(Some(&folder))));
+    match recorded {
+        Ok(run) => {
+            answer.run = Some(run.id());
+            follow(&context, &run, &mut answer);
+        }
         Err(error) => warn("this report is not recorded", &error),
     }
     if let Some(store) = store.filter(|_| answer.run != Some(expected))
@@ -92,6 +104,45 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
         warn("the task's status is not kept", &error.into());
     }
     Ok(answer.json())
+}
+
+/// What follows: a critical fault freezes the project, work that waits is put aside, people are told. It is recorded with the
+/// report.
+fn follow(context: &Context, run: &RunJournal, answer: &mut Answer<'_>) {
+    let mut follows = Vec::new();
+    let is_over = !answer.verdict.decision.action.goes_on();
+    if is_over || answer.fault.severity == Severity::Critical {
+        follows.extend(freeze::freeze(context, answer.fault, Some(run.id())));
+    }
+    let frozen = (!follows.is_empty()).then(|| SafeText::new(freeze::UNFREEZE));
+    if let Action::Defer { until } = &answer.verdict.decision.action {
+        let work = DeferredWork {
+            run: run.id(),
+            argv: vec![answer.report.task.clone()],
+            folder: context.project.display().to_string(),
+            reason: answer.fault.reason,
+            until: SafeText::new(until.clone()),
+            whole: false,
+            is_task: true,
+            address: diagnostics::service_address(answer.fault),
+        };
+        match run.journal().defer(&work) {
+            Ok(_) => follows.push(EventKind::Deferred {
+                operation: SafeText::new(answer.report.task.clone()),
+                until: until.clone(),
+            }),
+            Err(error) => warn("the task is not put aside", &error.into()),
+        }
+    }
+    let project = SafeText::new(context.project.to_string_lossy());
+    let told = notify::tell(context, &answer.notice(project, context::now(), frozen));
+    answer.notified = !told.is_empty();
+    follows.extend(told);
+    if !follows.is_empty()
+        && let Err(error) = run.append(follows)
+    {
+        warn("what followed is not recorded", &error.into());
+    }
 }
 
 /// The answer as far as it is known before it is recorded.

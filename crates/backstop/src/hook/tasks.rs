@@ -18,15 +18,12 @@ const TASK_CHARS_MAX: usize = 60;
 pub(super) fn status(task: Option<&str>, json: bool) -> Result<(), CliError> {
     let context = Context::new(&[], None)?;
     let key = project_key(&context);
-    let store = HookStore::open_existing(&context.folder()?)?;
-    let tasks = match (&store, task) {
-        (Some(store), Some(task)) => match store.task(key.as_str(), task)? {
-            Some(found) => vec![found],
-            None => return Err(unknown(store, key.as_str(), task)?),
+    let tasks = match task {
+        Some(task) => vec![find(&context, task)?],
+        None => match HookStore::open_existing(&context.folder()?)? {
+            Some(store) => store.tasks(key.as_str(), TASKS_MAX)?,
+            None => Vec::new(),
         },
-        (Some(store), None) => store.tasks(key.as_str(), TASKS_MAX)?,
-        (None, Some(task)) => return Err(CliError::NoTask { given: task.to_owned(), nearest: None }),
-        (None, None) => Vec::new(),
     };
     if json {
         let rows: Vec<Value> = tasks.iter().map(task_json).collect();
@@ -43,6 +40,18 @@ pub(super) fn status(task: Option<&str>, json: bool) -> Result<(), CliError> {
     terminal::print(&text)
 }
 
+/// The task with this id.
+pub(super) fn find(context: &Context, task: &str) -> Result<TaskState, CliError> {
+    let key = project_key(context);
+    let Some(store) = HookStore::open_existing(&context.folder()?)? else {
+        return Err(CliError::NoTask { given: task.to_owned(), nearest: None });
+    };
+    match store.task(key.as_str(), task)? {
+        Some(found) => Ok(found),
+        None => Err(unknown(&store, key.as_str(), task)?),
+    }
+}
+
 pub(super) fn resolved(task: &str, json: bool) -> Result<(), CliError> {
     let context = Context::new(&[], None)?;
     let key = project_key(&context);
@@ -51,8 +60,10 @@ pub(super) fn resolved(task: &str, json: bool) -> Result<(), CliError> {
         return Err(unknown(&store, key.as_str(), task)?);
     };
     // Recorded before it takes effect.
-    let run = record(&context, None, "task", context::random(), events(&before))?.id();
+    let journal = context.journal()?;
+    let run = record(&context, &journal, None, "task", context::random(), events(&before))?.id();
     store.resolve_task(key.as_str(), task)?;
+    journal.drop_deferred_task(task)?;
     terminal::print(&if json {
         let value = json!({
             "schema": JSON_SCHEMA, "task_id": task, "status": TaskStatus::Resolved.name(),
@@ -81,6 +92,7 @@ fn events(before: &TaskState) -> Vec<EventKind> {
         operation: Some(operation),
         state: TaskStatus::Resolved.name().to_owned(),
         error_type: None,
+        context: None,
     });
     all.push(EventKind::RunEnded {
         outcome: Outcome::Done,

@@ -15,8 +15,8 @@ pub(crate) use admin::run as plan;
 use crate::cli::{self, LogFormat};
 use crate::config::Given;
 use crate::context::{self, Context};
-use crate::error::{CliError, DONE, HALTED, INTERRUPTED};
-use crate::{classify, terminal};
+use crate::error::{CliError, DEFERRED, DONE, HALTED, INTERRUPTED};
+use crate::{aftermath, classify, deferred, freeze, host, terminal};
 use backstop_core::{End, Graph, Parallel, RetryWhen, Rules, SafeText, Schedule, shell};
 use backstop_plan::host::{Host, Parts, Workshop};
 use backstop_plan::opening::Person;
@@ -59,6 +59,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
             &again,
         );
     }
+    freeze::refuse_if_frozen(&context)?;
     let missing = equip::missing_programs(&found.plan, &equipment, &is_on_the_path);
     if let Some((program, phase)) = missing.into_iter().next() {
         return Err(CliError::AgentMissing { program, phase });
@@ -132,6 +133,8 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
             halt_timeout: settings.halt_timeout,
             resume: again.clone(),
             clock: &move || began.elapsed(),
+            witness: &|fault| host::witness(&context, journal.journal().deferred_count().ok(), fault),
+            is_frozen: &|| freeze::frozen(&context).is_some(),
             random: &|| (context::random() >> 11) as f64 / (1u64 << 53) as f64,
             opened,
         };
@@ -162,9 +165,15 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     let _ = std::fs::remove_dir_all(&scratch);
     drop(hold);
     summary::tell(args, &context, &views, &ending, &again, began.elapsed(), show)?;
-    crate::notify::recorded_run_ended(&context, &journal);
+    let is_done = ending.end == End::Complete && ending.unconcluded.is_none();
+    aftermath::recorded_run_ended(&context, &journal, is_done);
+    if matches!(show, Show::Live | Show::Lines) {
+        deferred::offer(&context, &journal.journal().deferred().unwrap_or_default(), None);
+    }
     Ok(match (&ending.end, &ending.unconcluded) {
         (End::Complete, None) => DONE,
+        // Not by anybody's hand: what runs was let end, and nothing more was begun.
+        (End::Stopped, _) if freeze::frozen(&context).is_some() => DEFERRED,
         (End::Stopped, _) => INTERRUPTED,
         _ => HALTED,
     })

@@ -61,6 +61,8 @@ fn the_reference_of_commands_is_the_help() {
         &["deferred", "list"],
         &["deferred", "run"],
         &["deferred", "drop"],
+        &["diagnose"],
+        &["unfreeze"],
         &["hook"],
         &["hook", "on-error"],
         &["hook", "agent"],

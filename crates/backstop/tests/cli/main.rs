@@ -14,6 +14,7 @@ mod exec_orphans;
 mod exec_output;
 mod exec_secrets;
 mod exec_store_trouble;
+mod freeze;
 mod harness;
 mod hook;
 mod init;

@@ -1,0 +1,306 @@
+//! What is known of the moment in which something failed: the machine, how far it had come, the error itself.
+
+use crate::{JSON_SCHEMA, Style, duration};
+use backstop_core::{
+    Event, EventKind, Exception, ExecutionContext, Fault, HostState, RunId, SafeText, Timestamp,
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How much of a line is shown.
+const LINE_CHARS_MAX: usize = 300;
+/// How many lines of a partial result are shown.
+const PARTIAL_LINES_MAX: usize = 8;
+
+/// One error of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiagnosedError {
+    /// What failed.
+    pub operation: SafeText,
+    /// Which attempt of it.
+    pub attempt: u32,
+    /// When it was classified.
+    pub at: Timestamp,
+    /// What it is, with what the machine had left.
+    pub fault: Fault,
+    /// The type that was reported, where somebody did.
+    pub reported: Option<String>,
+    /// How far it had come.
+    pub context: ExecutionContext,
+}
+
+/// What is known of the errors of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnosis {
+    /// The run.
+    pub run: RunId,
+    /// What recorded it: `exec`, `hook`, `run`.
+    pub surface: String,
+    /// Its errors, oldest first.
+    pub errors: Vec<DiagnosedError>,
+    /// What the machine has left now.
+    pub now: HostState,
+}
+
+impl Diagnosis {
+    /// From the events of a run; nothing where there are none.
+    pub fn from_events(events: &[Event], now: HostState) -> Option<Self> {
+        let first = events.first()?;
+        let mut errors: Vec<DiagnosedError> = Vec::new();
+        let mut reported = None;
+        let mut finished: Vec<(&SafeText, u32, ExecutionContext)> = Vec::new();
+        for event in events {
+            match &event.kind {
+                EventKind::AttemptFinished { operation, attempt, duration_ms, output, .. } => {
+                    let context = ExecutionContext {
+                        current_step: None,
+                        elapsed_seconds: Some(Duration::from_millis(*duration_ms).as_secs_f64()),
+                        partial_result: output.clone(),
+                    };
+                    finished.push((operation, *attempt, context));
+                }
+                EventKind::ErrorClassified { operation, attempt, fault } => {
+                    let known = finished.iter().rev().find(|(of, n, _)| *of == operation && n == attempt);
+                    errors.push(DiagnosedError {
+                        operation: operation.clone(),
+                        attempt: *attempt,
+                        at: event.at,
+                        fault: (**fault).clone(),
+                        reported: None,
+                        context: known.map(|(_, _, context)| context.clone()).unwrap_or_default(),
+                    });
+                }
+                EventKind::StateEntered { error_type: Some(kind), context: None, .. }
+                    if errors.is_empty() =>
+                {
+                    reported = Some(kind.clone());
+                }
+                EventKind::StateEntered { context: Some(context), .. } => {
+                    if let Some(error) = errors.last_mut() {
+                        error.context = (**context).clone();
+                        error.reported = reported.take();
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(Self { run: first.run, surface: first.surface.clone(), errors, now })
+    }
+
+    /// As JSON: the seed's three parts for each error.
+    pub fn json(&self) -> Value {
+        let errors: Vec<Value> = self.errors.iter().map(|error| error.json(&self.surface)).collect();
+        json!({ "schema": JSON_SCHEMA, "run": self.run, "surface": self.surface, "errors": errors, "now": self.now })
+    }
+
+    /// For a terminal: the last error whole, the others by a line.
+    pub fn text(&self, style: Style) -> String {
+        let Some(last) = self.errors.last() else {
+            return format!("{}: nothing has failed in this run\n", self.run);
+        };
+        let mut out = String::new();
+        for error in &self.errors[..self.errors.len() - 1] {
+            out.push_str(&format!(
+                "earlier: {} attempt {}: {} at {}\n",
+                error.operation.line(60),
+                error.attempt,
+                error.fault.reason,
+                error.at
+            ));
+        }
+        let mut part = |title: &str, rows: &[(&str, Option<String>)]| {
+            out.push_str(&format!("{}\n", style.strong(title)));
+            let mut any = false;
+            for (label, value) in rows {
+                if let Some(value) = value {
+                    any = true;
+                    out.push_str(&format!("  {label:<20} {value}\n"));
+                }
+            }
+            if !any {
+                out.push_str("  nothing is known\n");
+            }
+        };
+        part("Error details", &last.details());
+        part("Execution context", &last.came());
+        let then = last.fault.host.as_deref();
+        part("System state then", &then.map(host_rows).unwrap_or_default());
+        part("System state now", &host_rows(&self.now));
+        out.push_str(&format!("\n`backstop explain {}` tells the whole story\n", self.run));
+        out
+    }
+}
+
+impl DiagnosedError {
+    /// The type, the message and the place of the exception, as far as they are known.
+    fn exception(&self) -> Exception {
+        let (facts, cause) = (&self.fault.facts, self.fault.cause.clone().unwrap_or_default());
+        let mut found = facts.exception.clone().unwrap_or_default();
+        if let Some(kind) = &self.reported {
+            found.kind = SafeText::new(kind.clone());
+        }
+        if found.message.is_empty() {
+            found.message = cause;
+        }
+        if found.file.is_none() {
+            (found.file, found.line) = (facts.files.first().cloned(), facts.line);
+        }
+        found
+    }
+
+    fn json(&self, surface: &str) -> Value {
+        let known = |text: SafeText| (!text.is_empty()).then_some(text);
+        let (found, fault) = (self.exception(), &self.fault);
+        json!({
+            "at": self.at,
+            "system_state": fault.host,
+            "execution_context": {
+                "task_id": self.operation,
+                "surface": surface,
+                "attempt": self.attempt,
+                "current_step": self.context.current_step,
+                "elapsed_seconds": self.context.elapsed_seconds,
+                "partial_result": self.context.partial_result,
+            },
+            "error_details": {
+                "exception_type": known(found.kind),
+                "exception_message": known(found.message),
+                "file": found.file,
+                "line": found.line,
+                "function": found.function,
+                "reason": fault.reason,
+                "class": fault.class,
+                "severity": fault.severity,
+                "cause": fault.cause,
+                "suggested_action": fault.suggested_action,
+                "evidence": fault.evidence,
+            },
+        })
+    }
+
+    fn details(&self) -> Vec<(&'static str, Option<String>)> {
+        let (found, fault) = (self.exception(), &self.fault);
+        let place = found.file.map(|file| {
+            let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();
+            let function = found.function.map(|name| format!(", in {}", name.line(100))).unwrap_or_default();
+            format!("{}{line}{function}", file.line(LINE_CHARS_MAX))
+        });
+        let known = |text: SafeText| (!text.is_empty()).then(|| text.line(LINE_CHARS_MAX));
+        vec![
+            ("reason", Some(format!("{} ({}, {})", fault.reason, fault.class, fault.severity))),
+            ("type", known(found.kind)),
+            ("message", known(found.message)),
+            ("where", place),
+            ("next", Some(fault.suggested_action.line(LINE_CHARS_MAX))),
+        ]
+    }
+
+    fn came(&self) -> Vec<(&'static str, Option<String>)> {
+        let partial = self.context.partial_result.as_ref().map(|text| {
+            let lines: Vec<String> = text
+                .raw()
+                .lines()
+                .rev()
+                .take(PARTIAL_LINES_MAX)
+                .map(|line| SafeText::new(line).line(200))
+                .collect();
+            lines.into_iter().rev().collect::<Vec<_>>().join("\n                       ")
+        });
+        let elapsed = self.context.elapsed_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        vec![
+            ("operation", Some(self.operation.line(LINE_CHARS_MAX))),
+            ("attempt", Some(self.attempt.to_string())),
+            ("at", Some(self.at.to_string())),
+            ("step", self.context.current_step.as_ref().map(|step| step.line(LINE_CHARS_MAX))),
+            ("elapsed", elapsed.map(duration)),
+            ("partial result", partial.filter(|text| !text.trim().is_empty())),
+        ]
+    }
+}
+
+fn host_rows(host: &HostState) -> Vec<(&'static str, Option<String>)> {
+    let short =
+        host.short_of.iter().map(|short| short.says.line(LINE_CHARS_MAX)).collect::<Vec<_>>().join("; ");
+    vec![
+        ("memory available", host.memory_available_mb.map(|mb| format!("{mb} MB"))),
+        ("disk free", host.disk_free_gb.map(|gb| format!("{gb} GB"))),
+        ("load", host.load.map(|load| load.to_string())),
+        ("connections", host.active_connections.map(|count| count.to_string())),
+        ("put aside", host.queue_length.map(|count| count.to_string())),
+        ("short", Some(short).filter(|short| !short.is_empty())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::tests::{acts, texts};
+    use backstop_core::{EVENT_SCHEMA, EventId, Reason, Resource, Shortage};
+    use proptest::prelude::*;
+
+    fn diagnosis(text: &SafeText) -> Diagnosis {
+        let run: RunId = "r-7f3a".parse().unwrap();
+        let mut fault = Fault::new(Reason::DiskFull);
+        fault.cause = Some(text.clone());
+        fault.facts.files = vec![text.clone()];
+        fault.facts.line = Some(45);
+        fault.seen_on(HostState {
+            memory_available_mb: Some(128),
+            disk_free_gb: Some(0.01),
+            load: Some(0.5),
+            active_connections: Some(3),
+            queue_length: Some(12),
+            short_of: vec![Shortage { resource: Resource::Disk, says: text.clone() }],
+        });
+        let context = ExecutionContext {
+            current_step: Some(text.clone()),
+            elapsed_seconds: Some(23.4),
+            partial_result: Some(text.clone()),
+        };
+        let state = |state: &str, context| EventKind::StateEntered {
+            operation: Some(text.clone()),
+            state: state.to_owned(),
+            error_type: Some(text.raw().to_owned()),
+            context,
+        };
+        let kinds = vec![
+            state("error_handling_start", None),
+            EventKind::ErrorClassified { operation: text.clone(), attempt: 2, fault: Box::new(fault) },
+            state("error_diagnostics", Some(Box::new(context))),
+        ];
+        let event = |(seq, kind)| Event {
+            schema: EVENT_SCHEMA,
+            id: EventId { run, seq },
+            run,
+            seq,
+            at: Timestamp::from_millis(0),
+            session: None,
+            surface: "hook".into(),
+            caller: None,
+            kind,
+        };
+        let events: Vec<Event> = (1..).zip(kinds).map(event).collect();
+        Diagnosis::from_events(&events, HostState::default()).unwrap()
+    }
+
+    #[test]
+    fn all_three_parts_and_the_machine_now() {
+        insta::assert_snapshot!(diagnosis(&"no space left on /srv".into()).text(Style::PLAIN));
+    }
+
+    #[test]
+    fn where_nothing_failed_there_is_nothing_to_show() {
+        let mut empty = diagnosis(&"x".into());
+        empty.errors.clear();
+        assert_eq!(empty.text(Style::PLAIN), "r-7f3a: nothing has failed in this run\n");
+        assert_eq!(Diagnosis::from_events(&[], HostState::default()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_from_outside_acts_on_a_terminal(texts in texts()) {
+            let shown = diagnosis(&texts.command).text(Style::PLAIN);
+            prop_assert!(!shown.chars().any(acts), "{shown:?}");
+        }
+    }
+}

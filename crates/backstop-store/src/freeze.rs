@@ -1,0 +1,133 @@
+//! A project that is frozen: no new work until somebody says so.
+//!
+//! A small file beside the project's database, so that every command can look without opening one, and so that it still can be
+//! removed by hand. A file that cannot be read freezes all the same.
+
+use crate::files::write_atomic;
+use crate::folder::canonical;
+use crate::{ProjectKey, StateFolder, StoreError};
+use backstop_core::{Reason, RunId, SafeText, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Why a project is frozen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Freeze {
+    /// The version of this file.
+    pub schema: u32,
+    /// What happened.
+    pub reason: Reason,
+    /// In words.
+    pub why: SafeText,
+    /// The run that it happened to, where there is one.
+    pub run: Option<RunId>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The version of the file.
+const SCHEMA: u32 = 1;
+
+impl Freeze {
+    /// From this time on, for this.
+    pub fn new(reason: Reason, why: SafeText, run: Option<RunId>, at: Timestamp) -> Self {
+        Self { schema: SCHEMA, reason, why, run, at }
+    }
+}
+
+impl StateFolder {
+    /// Freezes a project. One that is frozen already stays frozen for what it was; says whether it was not.
+    pub fn freeze(&self, project_root: &Path, freeze: &Freeze) -> Result<bool, StoreError> {
+        let file = self.frozen_file(project_root)?;
+        if self.frozen(project_root)?.is_some() {
+            return Ok(false);
+        }
+        self.make_projects_folder()?;
+        let why = SafeText::new(self.redactor.redact(freeze.why.raw()).into_owned());
+        let text = serde_json::to_string(&Freeze { why, ..freeze.clone() }).unwrap_or_default();
+        write_atomic(&file, text.as_bytes()).map_err(|error| StoreError::io(&file, &error))?;
+        Ok(true)
+    }
+
+    /// Why a project is frozen; nothing where it is not.
+    pub fn frozen(&self, project_root: &Path) -> Result<Option<Freeze>, StoreError> {
+        let file = self.frozen_file(project_root)?;
+        let text = match std::fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io(&file, &error)),
+        };
+        Ok(Some(serde_json::from_slice(&text).unwrap_or_else(|error| {
+            let why = format!("{} cannot be read: {error}", file.display());
+            Freeze::new(Reason::StateInvalid, SafeText::new(why), None, (self.clock)())
+        })))
+    }
+
+    /// Lets a project go on; why it was frozen, where it was.
+    pub fn unfreeze(&self, project_root: &Path) -> Result<Option<Freeze>, StoreError> {
+        let frozen = self.frozen(project_root)?;
+        if frozen.is_some() {
+            let file = self.frozen_file(project_root)?;
+            match std::fs::remove_file(&file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(StoreError::io(&file, &error));
+                }
+                _ => {}
+            }
+        }
+        Ok(frozen)
+    }
+
+    fn frozen_file(&self, project_root: &Path) -> Result<PathBuf, StoreError> {
+        let key = ProjectKey::of(&canonical(project_root)?);
+        Ok(self.project_file(&key).with_extension("frozen"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::Redactor;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_project_is_frozen_for_the_first_reason_until_somebody_says_so() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (state, project) = (scratch.path().join("state"), scratch.path().join("project"));
+        std::fs::create_dir(&project).unwrap();
+        let clock = Arc::new(|| Timestamp::from_millis(7));
+        let folder = StateFolder::open(&state, clock, Arc::new(Redactor::default())).unwrap();
+        assert_eq!(folder.frozen(&project).unwrap(), None);
+        assert_eq!(folder.unfreeze(&project).unwrap(), None);
+        let freeze = |why: &str| {
+            Freeze::new(Reason::DiskFull, why.into(), "r-7f3a".parse().ok(), Timestamp::from_millis(1))
+        };
+        assert!(
+            folder.freeze(&project, &freeze("3 MB left; ghp_012345678901234567890123456789012345")).unwrap()
+        );
+        assert!(!folder.freeze(&project, &freeze("another")).unwrap());
+        let frozen = folder.frozen(&project).unwrap().unwrap();
+        assert!(
+            frozen.why.raw().starts_with("3 MB left") && !frozen.why.raw().contains("ghp_0"),
+            "{frozen:?}"
+        );
+        assert_eq!(folder.frozen(scratch.path()).unwrap(), None, "another project is not frozen");
+        assert_eq!(folder.unfreeze(&project).unwrap(), Some(frozen));
+        assert_eq!(folder.frozen(&project).unwrap(), None);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_freezes_all_the_same() {
+        let scratch = tempfile::tempdir().unwrap();
+        let clock = Arc::new(|| Timestamp::from_millis(7));
+        let folder =
+            StateFolder::open(&scratch.path().join("s"), clock, Arc::new(Redactor::default())).unwrap();
+        let freeze = Freeze::new(Reason::DiskFull, "x".into(), None, Timestamp::from_millis(1));
+        folder.freeze(scratch.path(), &freeze).unwrap();
+        std::fs::write(folder.frozen_file(scratch.path()).unwrap(), "{").unwrap();
+        let frozen = folder.frozen(scratch.path()).unwrap().unwrap();
+        assert_eq!(frozen.reason, Reason::StateInvalid);
+        assert!(folder.unfreeze(scratch.path()).unwrap().is_some());
+    }
+}
