@@ -5,7 +5,8 @@
 
 FOLDER holds `claude`, `codex` and `opencode` (`.ci/peers` installs them). An agent that cannot be started is skipped, and why is
 said, and so is one that cannot do the case `work`. It fails if no agent works, or if one that works fails in another way than it
-should. With `--samples` what each agent wrote is kept there. With `--backstop` the agents are driven by `backstop run`.
+should. With `--samples` what each agent wrote is kept there. With `--backstop` the agents are driven by `backstop run`, and then
+by themselves with the hooks of `backstop init` (`hooked.py`).
 
 What an agent needs to reach the fake API on port N and nothing else. The environment is made from nothing, so that no key and no
 setting of the person who runs this gets in. HOME, TMPDIR and the repository are new for every case.
@@ -33,6 +34,8 @@ opencode  .config/opencode/opencode.json: provider.fake with npm "@ai-sdk/anthro
           OPENCODE_PERMISSION={"external_directory":{"SCRATCH/*":"allow"}}: without it the first write of BACKSTOP_RESULT is
           rejected, and that ends the run, with exit code 0
           opencode run --format json --print-logs --log-level ERROR
+hooks     codex: [projects."REPOSITORY"] trust_level = "trusted", and --dangerously-bypass-hook-trust: else it runs none
+          opencode: node_modules and package-lock.json in the project's .opencode, too
 """
 
 import argparse
@@ -44,10 +47,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+import time
 
 sys.dont_write_bytecode = True
 from agents import AGENTS  # noqa: E402
+from case import Case  # noqa: E402
+from hooked import CASES as HOOKED, Hooked  # noqa: E402
 from world import Failed, World, fake_api, must, supervise  # noqa: E402
 
 AGENT_SECONDS_MAX = 120
@@ -69,19 +74,6 @@ PLAN = """# A plan
 
 class Left(Failed):
     """An agent wanted to leave the machine."""
-
-
-@dataclass
-class Case:
-    """One script of the fake API, and what must come of it."""
-
-    name: str
-    steps: list
-    check: object
-    agents: tuple = ("claude", "codex", "opencode")
-    env: dict = field(default_factory=dict)
-    prepare: object = None
-    kill: bool = False
 
 
 def check_work(world, ran, said, log):
@@ -145,6 +137,8 @@ CASES = [
     Case("hook", [{"run": "echo boom >&2; exit 3"}, {"text": "It failed."}], check_hook, agents=("claude",),
          prepare=prepare_hook),
 ]
+# Cases that need a binary of Backstop: the first is driven by it, the others have hooks that call it.
+BACKSTOP_CASES = [CASES[0], *HOOKED]
 
 
 def drive(agent, env, world, seconds=AGENT_SECONDS_MAX, kill_when=None):
@@ -180,6 +174,8 @@ def try_case(agent, case, args):
         world = World(pathlib.Path(root).resolve())
         with fake_api(world, case.steps) as log_path:
             env = environment(agent, case, world, args.bin)
+            if case.act:
+                return hooked(case, Hooked(agent, world, env, log_path, args.backstop, AGENT_SECONDS_MAX))
             if case.prepare:
                 case.prepare(world)
             kill_when = (lambda: '"step"' in log_path.read_text(encoding="utf-8")) if case.kill else None
@@ -193,10 +189,27 @@ def try_case(agent, case, args):
             case.check(world, ran, said, log)
         except (Failed, OSError, ValueError, KeyError) as error:
             raise Failed(f"{error}\n--- stdout\n{ran.stdout[-3000:]}\n--- stderr\n{ran.stderr[-3000:]}") from error
-        left = sorted({line["path"] for line in log if line["method"] == "CONNECT"})
-        if left:
-            raise Left(f"it wanted to reach {', '.join(left)}")
-        return ran
+        stayed(log)
+        return ran.seconds
+
+
+def hooked(case, world):
+    """Runs a case of an agent with hooks."""
+    began = time.monotonic()
+    world.prepare()
+    try:
+        case.act(world)
+    except (OSError, ValueError, KeyError, IndexError, subprocess.TimeoutExpired) as error:
+        raise Failed(f"{type(error).__name__}: {error}") from error
+    stayed(world.log())
+    return time.monotonic() - began
+
+
+def stayed(log):
+    """Nobody wanted to leave the machine."""
+    left = sorted({line["path"] for line in log if line["method"] == "CONNECT"})
+    if left:
+        raise Left(f"it wanted to reach {', '.join(left)}")
 
 
 def keep(folder, world, ran):
@@ -230,14 +243,14 @@ def why_not(agent, args):
 def try_agent(agent, args, counts):
     """Runs the cases of one agent. One that cannot even do its work is skipped here; through Backstop that is a failure."""
     why = why_not(agent, args)
-    for case in CASES:
+    for case in args.cases:
         if why:
             break
-        if agent.name not in case.agents or (args.case and case.name not in args.case):
+        if agent.name not in case.agents:
             continue
         try:
-            ran = try_case(agent, case, args)
-            print(f"{agent.name} {case.name}: ok ({ran.seconds:.1f} s)", flush=True)
+            seconds = try_case(agent, case, args)
+            print(f"{agent.name} {case.name}: ok ({seconds:.1f} s)", flush=True)
             counts["passed"] += 1
         except Failed as error:
             if case.name == "work" and not args.backstop and not isinstance(error, Left):
@@ -254,14 +267,17 @@ def main():
     parser = argparse.ArgumentParser(description="Real agents against a fake API.")
     parser.add_argument("--bin", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--agent", action="append", choices=[agent.name for agent in AGENTS])
-    parser.add_argument("--case", action="append", choices=[case.name for case in CASES])
+    parser.add_argument("--case", action="append", choices=sorted({case.name for case in CASES + HOOKED}))
     parser.add_argument("--samples", type=pathlib.Path)
     parser.add_argument("--backstop", type=lambda path: str(pathlib.Path(path).resolve()),
-                        help="drive the agents through this binary: case `work` only")
+                        help="drive the agents through this binary: case `work`; and put it into their hooks: cases `hooks_*`")
     args = parser.parse_args()
     args.drive = through_backstop(args.backstop) if args.backstop else drive
+    args.cases = [case for case in (BACKSTOP_CASES if args.backstop else CASES) if not args.case or case.name in args.case]
+    if not args.cases:
+        print("none of these cases is one of this pass")
+        return
     if args.backstop:
-        args.case = ["work"]
         if subprocess.run([args.backstop, "run", "--help"], stdin=subprocess.DEVNULL, capture_output=True).returncode:
             sys.exit("this backstop has no `run`")
     counts = dict.fromkeys(("passed", "failed", "skipped"), 0)

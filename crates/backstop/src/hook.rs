@@ -4,6 +4,7 @@ mod agent;
 mod on_error;
 mod stop;
 mod tasks;
+mod transcript;
 
 use crate::cli::{Hook, HookAction, LogFormat};
 use crate::context::{self, Context};
@@ -30,6 +31,11 @@ pub(crate) fn run(args: &Hook, format: Option<LogFormat>) -> Result<u8, CliError
 pub(crate) fn is_agents(args: &[String]) -> bool {
     let mut words = args.iter().skip_while(|arg| *arg != "hook").filter(|arg| !arg.starts_with('-')).skip(1);
     words.next().is_some_and(|word| !["on-error", "status", "resolved"].contains(&word.as_str()))
+}
+
+/// Answers an agent whose settings call us wrongly: it goes on as if there were no hook.
+pub(crate) fn answer_nothing() {
+    agent::say(None);
 }
 
 /// Reads standard input: as much as is used and one byte more, and then to its end.

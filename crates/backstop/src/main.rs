@@ -55,7 +55,12 @@ fn main() -> ExitCode {
     survive_file_size_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return terminal::tell_usage(&error, usage_code()),
+        Err(error) => {
+            if error.use_stderr() && hook::is_agents(&arguments()) {
+                hook::answer_nothing();
+            }
+            return terminal::tell_usage(&error, usage_code());
+        }
     };
     let is_exec = matches!(cli.command, Some(Command::Exec(_)));
     let offers = offers(&cli);
@@ -127,10 +132,13 @@ fn offers(cli: &Cli) -> bool {
     )
 }
 
+fn arguments() -> Vec<String> {
+    std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect()
+}
+
 /// What a mistake in the arguments exits with: `exec` keeps 1 to 124 for the command, and 2 would block an agent.
 fn usage_code() -> u8 {
-    let args: Vec<String> =
-        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let args = arguments();
     if hook::is_agents(&args) {
         return DONE;
     }

@@ -2,6 +2,11 @@
 
 use serde_json::{Value, json};
 
+/// Has nothing to say.
+pub fn nothing() -> Value {
+    json!({})
+}
+
 /// Adds a text to what the agent reads about a tool call, in the name of the event that told of it.
 pub fn context(event: &str, text: &str) -> Value {
     json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })

@@ -3,6 +3,7 @@
 use crate::input::{InputError, cut, cut_start, parse, text};
 use backstop_core::{Redactor, SafeText};
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 
 /// How much of a name is kept.
 const NAME_BYTES_MAX: usize = 200;
@@ -10,6 +11,8 @@ const NAME_BYTES_MAX: usize = 200;
 const COMMAND_BYTES_MAX: usize = 16 << 10;
 /// How much of an error is kept: its end.
 const ERROR_BYTES_MAX: usize = 1 << 20;
+/// How long a path may be.
+const PATH_BYTES_MAX: usize = 4 << 10;
 
 /// A tool call that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +47,13 @@ impl ToolFailure {
 pub enum Event {
     /// A tool call failed.
     ToolFailed(ToolFailure),
+    /// A tool call ended, and only the transcript says how.
+    ToolEnded {
+        /// The id of the call.
+        call: String,
+        /// What there is to say, should it have failed.
+        failure: ToolFailure,
+    },
     /// A tool is about to be called.
     BeforeTool {
         /// The tool.
@@ -81,6 +91,8 @@ pub struct AgentEvent {
     pub name: SafeText,
     /// The session.
     pub session: SafeText,
+    /// Where the session is written down.
+    pub transcript: Option<PathBuf>,
     /// Whose models the session uses, where it says so.
     pub provider: Option<&'static str>,
 }
@@ -97,7 +109,7 @@ impl AgentEvent {
         let event = match name {
             "PostToolUseFailure" if fields.get("is_interrupt") == Some(&Value::Bool(true)) => Event::Other,
             "PostToolUseFailure" => failed(&fields).map_or(Event::Other, Event::ToolFailed),
-            "PostToolUse" => failed_quietly(&fields).map_or(Event::Other, Event::ToolFailed),
+            "PostToolUse" => ended(&fields).unwrap_or(Event::Other),
             "PreToolUse" => Event::BeforeTool {
                 tool: cut(text(&fields, "tool_name").unwrap_or_default(), NAME_BYTES_MAX).to_owned(),
                 command: command(&fields).map(str::to_owned),
@@ -121,6 +133,7 @@ impl AgentEvent {
             event,
             name: SafeText::new(cut(name, NAME_BYTES_MAX)),
             session: named("session_id"),
+            transcript: transcript(&fields),
             provider: text(&fields, "model").and_then(provider_of),
         })
     }
@@ -161,13 +174,20 @@ fn failed(fields: &Map<String, Value>) -> Option<ToolFailure> {
     Some(ToolFailure { tool: tool(fields), command, exit, said, event: "PostToolUseFailure" })
 }
 
-/// Codex's: the answer of the tool says that it failed, by an exit code or by a word.
-fn failed_quietly(fields: &Map<String, Value>) -> Option<ToolFailure> {
-    let response = fields.get("tool_response")?;
-    let (exit, text) = match response {
+/// Codex's. Of a command there is the bare output, in which nothing can be believed about how it ended: that stands in the
+/// transcript. Other answers say that a tool failed, by an exit code or by a word.
+fn ended(fields: &Map<String, Value>) -> Option<Event> {
+    let failure = |exit: Option<i64>, text: &str| ToolFailure {
+        tool: tool(fields),
+        command: command(fields).map(SafeText::new),
+        exit,
+        said: SafeText::new(cut_start(text, ERROR_BYTES_MAX)),
+        event: "PostToolUse",
+    };
+    match fields.get("tool_response")? {
         Value::String(text) => {
-            let (exit, rest) = exit_line(text);
-            (exit, rest.to_owned())
+            let call = text_id(fields, "tool_use_id")?;
+            Some(Event::ToolEnded { call, failure: failure(None, text) })
         }
         Value::Object(inner) => {
             let code = |of: &Map<String, Value>| {
@@ -180,14 +200,21 @@ fn failed_quietly(fields: &Map<String, Value>) -> Option<ToolFailure> {
             let parts = ["output", "stdout", "stderr", "error"];
             let text =
                 parts.iter().filter_map(|key| inner.get(*key)?.as_str()).collect::<Vec<_>>().join("\n");
-            (exit, text)
+            let exit = exit.filter(|code| *code != 0)?;
+            Some(Event::ToolFailed(failure(Some(exit), &text)))
         }
-        _ => return None,
-    };
-    let exit = exit.filter(|code| *code != 0)?;
-    let command = command(fields).map(SafeText::new);
-    let said = SafeText::new(cut_start(&text, ERROR_BYTES_MAX));
-    Some(ToolFailure { tool: tool(fields), command, exit: Some(exit), said, event: "PostToolUse" })
+        _ => None,
+    }
+}
+
+/// An id, which is nothing where it is cut.
+fn text_id(fields: &Map<String, Value>, name: &str) -> Option<String> {
+    text(fields, name).filter(|id| !id.is_empty() && id.len() <= NAME_BYTES_MAX).map(str::to_owned)
+}
+
+fn transcript(fields: &Map<String, Value>) -> Option<PathBuf> {
+    let path = text(fields, "transcript_path").filter(|path| path.len() <= PATH_BYTES_MAX)?;
+    Some(PathBuf::from(path)).filter(|path| path.is_absolute())
 }
 
 /// The exit code that the first line names, and the rest. `Exit code 3`, `Exit code: 3`, `Process exited with code 3`.
@@ -231,8 +258,6 @@ mod tests {
         assert_eq!(failed.command.unwrap().raw(), "npm test");
         let codex = [
             json!({"exit_code": 3, "output": "boom"}),
-            json!("Exit code: 3\nboom"),
-            json!("Process exited with code 3\nboom"),
             json!({"metadata": {"exit_code": 3}, "output": "boom"}),
             json!({"is_error": true, "output": "boom"}),
         ];
@@ -245,11 +270,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_command_printed_says_nothing_about_how_it_ended() {
+        for response in ["boom\n", "Exit code: 3\nboom", "Process exited with code 3\nboom", ""] {
+            let event = json!({"hook_event_name": "PostToolUse", "session_id": "s", "transcript_path": "/x/t.jsonl", "tool_name": "Bash",
+                "tool_input": {"command": "npm test"}, "tool_response": response, "tool_use_id": "call_1"});
+            let read = AgentEvent::read(event.to_string().as_bytes()).unwrap();
+            assert_eq!(read.transcript, Some(PathBuf::from("/x/t.jsonl")));
+            let Event::ToolEnded { call, failure } = read.event else { panic!("{response}") };
+            assert_eq!((call.as_str(), failure.exit, failure.said.raw()), ("call_1", None, response));
+        }
+        let unknown = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": "Exit code: 3\nboom"});
+        assert_eq!(read(&unknown), Event::Other);
+        let elsewhere = json!({"hook_event_name": "PostToolUse", "transcript_path": "t.jsonl"});
+        assert_eq!(AgentEvent::read(elsewhere.to_string().as_bytes()).unwrap().transcript, None);
+    }
+
+    #[test]
     fn what_went_well_or_was_interrupted_needs_no_answer() {
         let fine = [
             json!({"hook_event_name": "PostToolUse", "tool_response": {"stdout": "error", "interrupted": false}}),
             json!({"hook_event_name": "PostToolUse", "tool_response": {"exit_code": 0}}),
-            json!({"hook_event_name": "PostToolUse", "tool_response": "Exit code: 0\n"}),
             json!({"hook_event_name": "PostToolUse"}),
             json!({"hook_event_name": "PostToolUseFailure", "error": "Exit code 1", "is_interrupt": true}),
             json!({"hook_event_name": "PostToolUseFailure"}),

@@ -2,7 +2,8 @@
 
 use super::{Event, ToolFailure};
 use backstop_classify::Classifier;
-use backstop_core::{Fault, Reason, SafeText, Signal, Timestamp, signature};
+use backstop_core::{Fault, Hints, Reason, SafeText, Signal, Timestamp, signature};
+use serde_json::json;
 
 /// How much of a message is the cause.
 const CAUSE_CHARS_MAX: usize = 300;
@@ -49,7 +50,7 @@ pub fn turn_fault(event: &Event, classifier: &Classifier, at: Timestamp) -> Opti
         Reason::Validation => read.reason == Reason::ContextOverflow,
         _ => read.reason == named,
     };
-    let fault = if finer {
+    let mut fault = if finer {
         read
     } else {
         let mut fault = Fault::new(named);
@@ -58,7 +59,18 @@ pub fn turn_fault(event: &Event, classifier: &Classifier, at: Timestamp) -> Opti
         fault.evidence = read.evidence;
         fault
     };
+    if fault.reason == Reason::RateLimited && fault.facts.retry_after_seconds.is_none() {
+        fault.facts.retry_after_seconds = asked(said.raw(), at);
+    }
     Some(with_cause(fault, if said.raw().trim().is_empty() { error } else { said }))
+}
+
+/// How long an answer asks to wait, in seconds: by its headers, where lines of what was said are some, or by its words.
+fn asked(said: &str, at: Timestamp) -> Option<f64> {
+    let header = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let headers: Vec<(String, String)> = said.lines().filter_map(header).collect();
+    let wait = Hints::read(&headers, Some(&json!({ "message": said })), at).wait()?;
+    (!wait.is_zero()).then_some(wait.as_secs_f64())
 }
 
 /// The same trouble has the same signature, whatever numbers and paths are in it.
@@ -125,6 +137,28 @@ mod tests {
             assert_eq!(fault.reason, want, "{error}: {said}");
         }
         assert!(turn_fault(&Event::Other, &Classifier::builtin(), Timestamp::from_millis(0)).is_none());
+    }
+
+    #[test]
+    fn a_limit_lasts_as_long_as_the_answer_asks() {
+        let cases = [
+            ("Slow down.\nretry-after: 120", Some(120.0)),
+            ("Slow down.\nretry-after-ms: 1500\nretry-after: 2", Some(1.5)),
+            ("Rate limit reached. Please try again in 11s.", Some(11.0)),
+            ("API Error: Request rejected (429) · This request would exceed your rate limit.", None),
+            ("retry-after: soon", None),
+            ("retry-after: 0", None),
+            ("", None),
+        ];
+        for (said, want) in cases {
+            let event = Event::TurnFailed { error: "rate_limit".into(), said: said.into() };
+            let fault = turn_fault(&event, &Classifier::builtin(), Timestamp::from_millis(0)).unwrap();
+            assert_eq!(
+                (fault.reason, fault.facts.retry_after_seconds),
+                (Reason::RateLimited, want),
+                "{said}"
+            );
+        }
     }
 
     #[test]

@@ -1,19 +1,23 @@
 //! Agents' hooks: an event of a coding agent in, an answer in its own words out, or nothing.
 //!
 //! The contract is Claude Code's, which others copy, and Codex's, which differs in that a failing tool arrives as an ordinary
-//! `PostToolUse`. [`AgentEvent`] is what came in. [`tool_fault`] and [`turn_fault`] say what failed; [`starts_agent`] says
-//! whose requests a tool would begin to send. [`answer`] holds the shapes of answers.
+//! `PostToolUse` and only its transcript says how it ended. [`AgentEvent`] is what came in, [`call_exit`] and [`broken_turn`] read
+//! what a transcript adds. [`tool_fault`] and [`turn_fault`] say what failed; [`starts_agent`] says whose requests a tool would
+//! begin to send. [`answer`] holds the shapes of answers.
 //!
-//! It must not block an agent by any mistake of its own: what cannot be read is no event, and no event has no answer.
+//! It must not block an agent by any mistake of its own: what cannot be read is no event, and an event that needs no answer has
+//! an empty one.
 
 pub mod answer;
 mod event;
 mod fault;
 mod starts;
+mod transcript;
 
 pub use event::{AgentEvent, Event, ToolFailure};
 pub use fault::{fault_signature, tool_fault, turn_fault};
 pub use starts::starts_agent;
+pub use transcript::{BrokenTurn, TRANSCRIPT_BYTES_MAX, broken_turn, call_exit};
 
 /// From how many times in a row on an agent is told to stop repeating a fault.
 pub const REPEATS_MAX: u32 = 3;

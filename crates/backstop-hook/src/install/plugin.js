@@ -4,6 +4,8 @@
 // advice on. What goes wrong here never stops OpenCode.
 import { spawn } from "node:child_process"
 
+// OpenCode talks to many providers and does not say to which: its limits are kept as its own.
+const CALL = ["hook", "agent", "--provider", "opencode"]
 const WAIT_MS = 10_000
 const ANSWER_BYTES_MAX = 1 << 20
 const ERROR_CHARS_MAX = 64_000
@@ -19,7 +21,7 @@ function ask(cwd, event) {
       resolve(answer ?? {})
     }
     try {
-      const child = spawn("backstop", ["hook", "agent"], { cwd, stdio: ["pipe", "pipe", "ignore"] })
+      const child = spawn("backstop", CALL, { cwd, stdio: ["pipe", "pipe", "ignore"] })
       timer = setTimeout(() => {
         child.kill("SIGKILL")
         done()
@@ -54,6 +56,13 @@ function kind(error) {
   if (status >= 500) return "server_error"
   if (error?.name === "ContextOverflowError" || status >= 400) return "invalid_request"
   return "unknown"
+}
+
+// What was said, and how long the server asks to wait.
+function details(error) {
+  const headers = Object.entries(error?.data?.responseHeaders ?? {})
+  const waits = headers.filter(([name]) => /retry-after|rate-?limit/i.test(name)).map((header) => header.join(": "))
+  return [error?.data?.message ?? error?.name ?? "", ...waits].join("\n").slice(0, ERROR_CHARS_MAX)
 }
 
 export const Backstop = async ({ directory }) => {
@@ -107,7 +116,7 @@ export const Backstop = async ({ directory }) => {
           hook_event_name: "StopFailure",
           session_id: about?.sessionID,
           error: kind(about?.error),
-          error_details: String(about?.error?.data?.message ?? about?.error?.name ?? "").slice(0, ERROR_CHARS_MAX),
+          error_details: details(about?.error),
         })
       }
       const part = event?.type === "message.part.updated" ? about?.part : undefined

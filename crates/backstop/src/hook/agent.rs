@@ -1,8 +1,8 @@
-//! `backstop hook agent`: an event of a coding agent in, an answer or nothing out, exit 0 always.
+//! `backstop hook agent`: an event of a coding agent in, an answer out, which may be empty, exit 0 always.
 //!
 //! What goes wrong here is ours and not the agent's: a line in the log of the state folder, and the agent goes on.
 
-use super::{open_store, read_input, record, stop};
+use super::{open_store, read_input, record, stop, transcript};
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE};
 use crate::{aftermath, classify, host, limits, terminal};
@@ -14,19 +14,39 @@ use backstop_hook::agent::{
     tool_fault, turn_fault,
 };
 use backstop_report::{AgentFailure, agent_denied, agent_failure, agent_frozen, to_json};
-use backstop_store::{HookStore, LimitStore, RunJournal};
+use backstop_store::{HookStore, LimitStore, RunFilter, RunJournal, RunSummary};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+
+/// What a turn is called where it is recorded.
+const TURN: &str = "turn";
+/// How long a hook that was begun before may still take.
+const STILL_RUNNING: Duration = Duration::from_millis(200);
 
 /// Answers an event. Gives the exit code, which is always the same.
 pub(super) fn run(provider: Option<&str>) -> u8 {
     // A panic is a line in the log like everything else.
     std::panic::set_hook(Box::new(|_| {}));
-    match catch_unwind(AssertUnwindSafe(|| handle(provider))) {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => log(&error.to_string()),
-        Err(_) => log("it panicked; please report this with the event that it was given"),
+    let said = match catch_unwind(AssertUnwindSafe(|| handle(provider))) {
+        Ok(Ok(said)) => said.filter(|_| !context::is_disabled()),
+        Ok(Err(error)) => {
+            log(&error.to_string());
+            None
+        }
+        Err(_) => {
+            log("it panicked; please report this with the event that it was given");
+            None
+        }
+    };
+    say(said)
+}
+
+/// Answers, also where there is nothing to say: an agent that reads JSON finds some. Gives the exit code.
+pub(super) fn say(said: Option<Value>) -> u8 {
+    let said = said.unwrap_or_else(answer::nothing);
+    if let Err(error) = terminal::print(&format!("{}\n", to_json(&said))) {
+        log(&error.to_string());
     }
     DONE
 }
@@ -39,32 +59,42 @@ pub(super) fn log(what: &str) {
     }
 }
 
-fn handle(given: Option<&str>) -> Result<(), CliError> {
+fn handle(given: Option<&str>) -> Result<Option<Value>, CliError> {
     let bytes = read_input().map_err(|error| CliError::Read { file: "standard input".into(), error })?;
     let event = AgentEvent::read(&bytes).map_err(CliError::HookInput)?;
     let own = event.provider.unwrap_or(USUAL_PROVIDER);
-    let said = match &event.event {
-        Event::Other => None,
+    match &event.event {
+        Event::Other => Ok(None),
         Event::BeforeTool { tool, command } => {
             let started = starts_agent(tool, command.as_deref(), own);
             // A session whose provider was named starts agents of the same.
             let named = given.filter(|_| command.is_none());
             match started {
                 Some(provider) if !context::is_disabled() => match frozen() {
-                    Some(answer) => Some(answer),
-                    None => denied(named.unwrap_or(provider))?,
+                    Some(answer) => Ok(Some(answer)),
+                    None => denied(named.unwrap_or(provider)),
                 },
-                _ => None,
+                _ => Ok(None),
             }
         }
-        Event::ToolFailed(failed) => tool_failed(&event, failed)?,
-        Event::Stop { held } => stop::answer(&event, *held)?,
-        Event::TurnFailed { .. } => turn_failed(&event, given, own)?,
-        Event::SessionEnded { reason } => session_ended(&event, reason)?,
-    };
-    match said.filter(|_| !context::is_disabled()) {
-        Some(said) => terminal::print(&format!("{}\n", to_json(&said))),
-        None => Ok(()),
+        Event::ToolFailed(failed) => tool_failed(&event, failed),
+        Event::ToolEnded { call, failure } => {
+            let exit = event.transcript.as_deref().and_then(|file| transcript::exit(file, call));
+            match exit.filter(|code| *code != 0) {
+                Some(_) => tool_failed(&event, &ToolFailure { exit, ..failure.clone() }),
+                None => Ok(None),
+            }
+        }
+        Event::Stop { held } => stop::answer(&event, *held),
+        Event::TurnFailed { .. } => turn_failed(&event, given, own),
+        Event::SessionEnded { reason } => {
+            let unheard = unheard(&event)
+                .and_then(|broken| broken.map_or(Ok(None), |broken| turn_failed(&broken, given, own)));
+            if let Err(error) = unheard {
+                log(&error.to_string());
+            }
+            session_ended(&event, reason)
+        }
     }
 }
 
@@ -72,6 +102,28 @@ fn handle(given: Option<&str>) -> Result<(), CliError> {
 fn frozen() -> Option<Value> {
     let freeze = context::user_folder()?.frozen(&context::project().ok()?).ok()??;
     Some(answer::deny(&agent_frozen(freeze.reason, &freeze.why)))
+}
+
+/// The broken turn that a session ended with, if nothing has told of it. Claude Code does not wait for the hooks of one:
+/// where it ends at once, they are ended with it or never begin.
+fn unheard(event: &AgentEvent) -> Result<Option<AgentEvent>, CliError> {
+    let Some(broken) = event.transcript.as_deref().and_then(transcript::broken) else { return Ok(None) };
+    std::thread::sleep(STILL_RUNNING);
+    let context = Context::new(&[], None)?;
+    let filter = RunFilter {
+        since: Some(broken.at),
+        surface: Some("hook".to_owned()),
+        operation_contains: Some(TURN.to_owned()),
+        ..RunFilter::default()
+    };
+    let recorded =
+        context.existing_journal()?.map(|journal| journal.runs(&filter)).transpose()?.unwrap_or_default();
+    let is_it = |run: &RunSummary| {
+        run.session.as_ref() == Some(&event.session)
+            && run.operation.as_ref().is_some_and(|operation| operation.raw() == TURN)
+    };
+    let told = Event::TurnFailed { error: broken.error, said: broken.said };
+    Ok((!recorded.iter().any(is_it)).then(|| AgentEvent { event: told, ..event.clone() }))
 }
 
 /// Says no where the provider takes no requests now.
@@ -146,7 +198,7 @@ fn turn_failed(
         None
     };
     let why = "the turn is over, and nobody can be asked to go on".to_owned();
-    if let Some(run) = keep(&context, event, events(&SafeText::new("turn"), 1, &fault, why, guard)) {
+    if let Some(run) = keep(&context, event, events(&SafeText::new(TURN), 1, &fault, why, guard)) {
         aftermath::recorded_run_ended(&context, &run, false);
     }
     Ok(None)

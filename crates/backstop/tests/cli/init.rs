@@ -433,7 +433,7 @@ const bad = { output: "boom", metadata: { exit: 3 } }
 await on["tool.execute.after"](input("c2"), bad)
 console.log(good.output, bad.output)
 const event = (type, properties) => on.event({ event: { type, properties } })
-await event("session.error", { sessionID: "s1", error: { name: "APIError", data: { statusCode: 429, message: "slow down" } } })
+await event("session.error", { sessionID: "s1", error: { name: "APIError", data: { statusCode: 429, message: "slow down", responseHeaders: { "retry-after": "7", date: "x" } } } })
 await event("session.error", { sessionID: "s1", error: { name: "MessageAbortedError", data: {} } })
 const part = { type: "tool", tool: "read", sessionID: "s1", callID: "c3", state: { status: "error", input: { filePath: "x" }, error: "no such file" } }
 await event("message.part.updated", { part })
@@ -449,6 +449,7 @@ await event("session.idle", {})
     assert_eq!(told[0]["error"], "Exit code 3\nboom");
     assert_eq!((&told[0]["tool_name"], &told[0]["tool_input"]["command"]), (&"Bash".into(), &"make".into()));
     assert_eq!((&told[1]["error"], &told[1]["session_id"]), (&"rate_limit".into(), &"s1".into()));
+    assert_eq!(told[1]["error_details"], "slow down\nretry-after: 7");
     assert_eq!(told[2]["error"], "no such file");
 }
 

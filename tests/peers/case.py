@@ -1,0 +1,18 @@
+"""What a case is."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Case:
+    """One script of the fake API, and what must come of it."""
+
+    name: str
+    steps: list
+    check: object = None
+    agents: tuple = ("claude", "codex", "opencode")
+    env: dict = field(default_factory=dict)
+    prepare: object = None
+    kill: bool = False
+    # With the agent's hooks calling Backstop: `act(hooked)` runs the agent itself, as often as it needs to, and checks.
+    act: object = None
