@@ -1,0 +1,50 @@
+//! Gates that a project's own files suggest, with a real test runner.
+
+use crate::harness::Project;
+use crate::plan_text::{PlanText, events, reasons, run};
+
+/// A crate whose one test needs what a phase writes, and fails the first time that it is asked at all.
+fn project(name: &str) -> Project {
+    let project = Project::git(name);
+    project.file(
+        "Cargo.toml",
+        "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+    );
+    project.file(".gitignore", "target\nCargo.lock\n");
+    project.sh("mkdir src tests && touch src/lib.rs");
+    project.file(
+        "tests/it.rs",
+        "#[test]\nfn steady() {}\n\n#[test]\nfn shaky() {\n    let seen = std::path::Path::new(&std::env::var(\"PLACE\").unwrap()).join(\"seen\");\n    \
+         let before = seen.exists();\n    std::fs::write(&seen, \"\").unwrap();\n    assert!(before, \"the first time it fails\");\n}\n",
+    );
+    project.sh("git add -A && git commit -qm tiny");
+    project
+}
+
+fn plan(project: &Project, settings: &str) {
+    let phase = format!("command = 'echo done > done.txt'\ngates = ['test']\n{settings}");
+    project.file("plan.md", PlanText::new().phase("1", "", &phase).text().replace("gates = []\n", ""));
+}
+
+#[test]
+fn a_detected_gate_fails_a_phase_and_passes_its_second_attempt() {
+    let project = project("gates-auto");
+    plan(&project, "");
+    run(&project, &["--commit", "auto", "--gates", "auto"]).go().code(0);
+    assert_eq!(reasons(&project), ["test_failure"]);
+    let passed: Vec<bool> =
+        events(&project, "gate.finished").iter().map(|event| event["passed"] == true).collect();
+    assert_eq!(passed, [false, true]);
+    assert_eq!(project.read("done.txt"), "done\n");
+}
+
+#[test]
+fn a_test_that_passes_when_it_runs_again_is_flaky_and_fails_nothing() {
+    let project = project("gates-flaky");
+    plan(&project, "flaky = 2");
+    run(&project, &["--commit", "auto", "--gates", "auto"]).go().code(0);
+    assert_eq!(reasons(&project), Vec::<String>::new());
+    let gates = events(&project, "gate.finished");
+    assert_eq!((gates.len(), &gates[0]["passed"]), (1, &true.into()));
+    assert_eq!(gates[0]["flaky"][0], "shaky", "{}", gates[0]);
+}

@@ -1,0 +1,44 @@
+//! Plans when nothing can be recorded: what is not on record does not begin, and nothing is lost.
+#![cfg(target_os = "linux")]
+
+use crate::harness::Project;
+use crate::plan_text::PlanText;
+use std::process::Command;
+
+#[test]
+fn a_store_that_fills_up_stops_the_plan_and_room_lets_it_go_on() {
+    let project = Project::git("plan-store-full");
+    let state = project.state();
+    std::fs::create_dir_all(&state).unwrap();
+    // The first time, it fills the disk that the store is on.
+    let fill = format!(
+        "[ -e {filled} ] || {{ touch {filled}; dd if=/dev/zero of={state}/filler bs=1k 2>/dev/null; }}; echo one > one.txt",
+        filled = project.beside("filled").display(),
+        state = state.display()
+    );
+    PlanText::new().sh("1", "", &fill).sh("2", "1", "echo two > two.txt").write(&project);
+    let script = format!(
+        "mount -t tmpfs -o size=4m,mode=700 tmpfs {state} || exit 90; run='{bin} run plan.md --commit auto'; \
+         $run > ../out1 2> ../err1; echo $? > ../code1; $run > ../out2 2> ../err2; echo $? > ../code2; \
+         git log --format=%s > ../log2; rm -f {state}/filler; $run > ../out3 2> ../err3; echo $? > ../code3; \
+         git log --format=%s > ../log3",
+        state = state.display(),
+        bin = env!("CARGO_BIN_EXE_backstop"),
+    );
+    let room = |user: bool| -> std::io::Result<std::process::Output> {
+        let mut command: Command =
+            project.program("unshare", &[if user { "-Urm" } else { "-m" }, "sh", "-c", &script]);
+        command.env_remove("CI").output()
+    };
+    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(project.beside(name)).unwrap_or_default();
+    assert_eq!(read("code1"), "1\n", "{}", read("err1"));
+    assert!(read("err1").contains("hint: "), "{}", read("err1"));
+    // While it is full nothing begins.
+    assert_eq!(read("code2"), "1\n", "{}", read("err2"));
+    assert!(!read("log2").contains("Phase 2"), "{}", read("log2"));
+    assert_eq!(read("code3"), "0\n", "{}", read("err3"));
+    let commits: Vec<String> = read("log3").lines().map(str::to_owned).collect();
+    assert_eq!(commits, ["Phase 2: Step 2", "Phase 1: Step 1", "base"], "each commit is there once");
+}
