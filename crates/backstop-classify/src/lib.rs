@@ -40,7 +40,7 @@ mod weigh;
 pub use automaton::TooManyPatterns;
 pub use examples::{ExampleFailure, check_examples};
 pub use pack::PackError;
-pub use program::programs;
+pub use program::calls;
 pub use rule::{Example, List, Outcome, Rule, Text, Trace, Weight};
 pub use session::Session;
 

@@ -40,6 +40,21 @@ const WRAPPERS: &[(&str, usize)] = &[
     ("dotenv", 0),
 ];
 
+/// Options of wrappers whose value is the next word.
+const VALUED: &[(&str, &[&str])] = &[
+    ("sudo", &["-u", "-g", "-C", "-h", "-p", "-D", "-R", "-T", "-U", "-r", "-t"]),
+    ("doas", &["-u", "-C"]),
+    ("env", &["-u", "-C"]),
+    ("timeout", &["-s", "-k"]),
+    ("gtimeout", &["-s", "-k"]),
+    ("nice", &["-n"]),
+    ("ionice", &["-c", "-n"]),
+    ("flock", &["-w", "-E"]),
+    ("xargs", &["-n", "-I", "-P", "-L", "-d", "-s", "-a"]),
+    ("strace", &["-e", "-o"]),
+    ("watch", &["-n"]),
+];
+
 /// Programs that run another with a word or two of their own: `poetry run x`, `bundle exec x`.
 const RUNNERS: &[(&str, &[&str])] = &[
     ("poetry", &["run"]),
@@ -58,12 +73,19 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("mise", &["exec"]),
     ("asdf", &["exec"]),
     ("busybox", &[]),
+    ("backstop", &["exec"]),
 ];
 
-/// The programs that a command line runs, by base name and with their first word (`codex exec`), and all of its words.
-pub fn programs(command: &str) -> (Vec<String>, Vec<String>) {
-    let Programs { names, words } = Programs::read(command);
-    (names, words)
+/// What a command line runs: each program by its base name, with the words that follow it. Wrappers are looked through, and
+/// are calls of their own.
+pub fn calls(command: &str) -> Vec<(String, Vec<String>)> {
+    let mut programs = Programs { calls: Some(Vec::new()), ..Programs::default() };
+    programs.read_script(cut(command), 0);
+    programs.calls.unwrap_or_default()
+}
+
+fn cut(command: &str) -> &str {
+    &command[..command.floor_char_boundary(COMMAND_BYTES_MAX)]
 }
 
 /// The programs of a command line, by base name, and all of its words.
@@ -73,14 +95,15 @@ pub(crate) struct Programs {
     pub(crate) names: Vec<String>,
     /// Every word.
     pub(crate) words: Vec<String>,
+    /// Each program with the words that follow it, where somebody asked.
+    calls: Option<Vec<(String, Vec<String>)>>,
 }
 
 impl Programs {
     /// Reads a command line.
     pub(crate) fn read(command: &str) -> Self {
-        let end = command.floor_char_boundary(COMMAND_BYTES_MAX);
         let mut programs = Self::default();
-        programs.read_script(&command[..end], 0);
+        programs.read_script(cut(command), 0);
         programs
     }
 
@@ -113,6 +136,9 @@ impl Programs {
             at += 1;
             self.names.push(name.to_owned());
             let rest = &words[at..];
+            if let Some(calls) = &mut self.calls {
+                calls.push((name.to_owned(), rest.to_vec()));
+            }
             if let Some(sub) = rest.iter().find(|w| !w.starts_with(['-', '+'])) {
                 self.names.push(format!("{name} {sub}"));
             }
@@ -137,7 +163,7 @@ impl Programs {
                 return;
             }
             if let Some((_, own)) = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
-                at += options(rest) + own;
+                at += options_of(name, rest) + own;
                 // `flock -w 1 file cmd`, `nice -n 10 cmd`: an option's value is a number or a file that is no program.
                 while words.get(at).is_some_and(|w| w.starts_with('-') || w.parse::<f64>().is_ok()) {
                     at += 1;
@@ -152,7 +178,8 @@ impl Programs {
                 }
                 if rest.get(first).is_some_and(|w| subs.contains(&w.as_str())) {
                     at += first + 1;
-                    at += options(&words[at..]);
+                    let own = words[at..].iter().position(|w| w == "--").filter(|_| name == "backstop");
+                    at += own.map_or_else(|| options(&words[at..]), |own| own + 1);
                     continue;
                 }
             }
@@ -183,6 +210,16 @@ fn is_assignment(word: &str) -> bool {
 
 fn options(words: &[String]) -> usize {
     words.iter().take_while(|w| w.starts_with('-') || is_assignment(w)).count()
+}
+
+/// The options of a wrapper, with their values.
+fn options_of(wrapper: &str, words: &[String]) -> usize {
+    let valued = VALUED.iter().find(|(name, _)| *name == wrapper).map_or(&[][..], |(_, options)| *options);
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|w| w.starts_with('-') || is_assignment(w)) {
+        at += if valued.contains(&word.as_str()) { 2 } else { 1 };
+    }
+    at
 }
 
 /// Splits a script into simple commands, each into words.
@@ -255,6 +292,9 @@ mod tests {
             ("poetry run mypy .", "mypy"),
             ("npx @biomejs/biome@1.9 check", "biome check"),
             ("flock -n l.lock ./deploy.sh", "deploy.sh"),
+            ("sudo -u me make", "make"),
+            ("timeout -s KILL 10 pytest", "pytest"),
+            ("backstop exec --timeout 10m -- npm ci", "npm ci"),
         ];
         for (command, program) in cases {
             assert!(

@@ -33,6 +33,11 @@ impl Timestamp {
         Self::from_millis(self.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// This much earlier.
+    pub fn before(self, span: Duration) -> Self {
+        Self::from_millis(self.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+
     /// Reads RFC 3339, such as `2025-08-21T12:40:59Z`.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let at: jiff::Timestamp = text.trim().parse().ok()?;

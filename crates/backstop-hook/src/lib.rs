@@ -12,6 +12,7 @@
 
 pub mod agent;
 pub mod diagnostics;
+mod hint;
 mod input;
 pub mod install;
 pub mod notify;

@@ -1,7 +1,7 @@
 //! What a person is told who was not there: something ended that a person has to look at.
 
 use crate::Notice;
-use crate::notice::{Field, Marker, Value, Words};
+use crate::notice::{Field, Marker, Value, Words, slack_words};
 use backstop_core::{Reason, RunId, SafeText, Severity, Timestamp};
 
 /// Something ended that a person has to look at.
@@ -83,6 +83,30 @@ fn title(given: &Alert) -> String {
         _ => "A run has failed",
     };
     format!("{what}: {}", given.reason)
+}
+
+/// Where a text goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A terminal, or a program that prints it.
+    Terminal,
+    /// Markdown.
+    Markdown,
+    /// Slack's own.
+    Slack,
+}
+
+/// How many names of what it happened to are listed.
+const NAMED_MAX: usize = 10;
+
+/// Names from outside in one line, escaped for where they go.
+pub fn name_list(names: &[SafeText], form: Form) -> String {
+    let words = Words::names(names, NAMED_MAX);
+    match form {
+        Form::Terminal => words.terminal(crate::Style::PLAIN),
+        Form::Markdown => words.markdown(),
+        Form::Slack => slack_words(&words),
+    }
 }
 
 /// A message that shows that messages arrive.

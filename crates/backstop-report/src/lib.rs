@@ -35,7 +35,7 @@ mod style;
 mod table;
 mod tool;
 
-pub use alert::{Alert, alert, notify_test};
+pub use alert::{Alert, Form, alert, name_list, notify_test};
 pub use diagnosis::{DiagnosedError, Diagnosis};
 pub use drift::{DriftReport, DriftRow, drift, drift_json, rule_stub};
 pub use fault::{fault, fault_json, success, summary};

@@ -46,7 +46,10 @@ impl StateFolder {
         self.make_projects_folder()?;
         let why = SafeText::new(self.redactor.redact(freeze.why.raw()).into_owned());
         let text = serde_json::to_string(&Freeze { why, ..freeze.clone() }).unwrap_or_default();
-        write_atomic(&file, text.as_bytes()).map_err(|error| StoreError::io(&file, &error))?;
+        // On a full disk there may be room for a name, and none for what is in it.
+        let written = write_atomic(&file, text.as_bytes())
+            .or_else(|error| std::fs::File::create(&file).map(drop).map_err(|_| error));
+        written.map_err(|error| StoreError::io(&file, &error))?;
         Ok(true)
     }
 
@@ -58,6 +61,10 @@ impl StateFolder {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(&file, &error)),
         };
+        if text.is_empty() {
+            let why = SafeText::new("there was no room to write down why");
+            return Ok(Some(Freeze::new(Reason::DiskFull, why, None, (self.clock)())));
+        }
         Ok(Some(serde_json::from_slice(&text).unwrap_or_else(|error| {
             let why = format!("{} cannot be read: {error}", file.display());
             Freeze::new(Reason::StateInvalid, SafeText::new(why), None, (self.clock)())

@@ -187,6 +187,8 @@ CREATE TABLE notes (
     project TEXT NOT NULL,
     grouped TEXT NOT NULL,
     body TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    urgent INTEGER NOT NULL,
     count INTEGER NOT NULL,
     state TEXT NOT NULL,
     first_at INTEGER NOT NULL,

@@ -14,6 +14,8 @@ fn note(group: &str) -> NewNote {
         target: "ops-1".to_owned(),
         project: "/srv/shop".to_owned(),
         group: group.to_owned(),
+        label: "make".to_owned(),
+        urgent: false,
         body: serde_json::json!({ "plain": format!("{group} failed with s3cret-canary") }),
     }
 }

@@ -1,7 +1,7 @@
 //! `backstop classify`.
 
 use crate::cli::Classify;
-use crate::context::now;
+use crate::context::{Context, now};
 use crate::error::CliError;
 use crate::{batch, terminal};
 use backstop_classify::{Classifier, Rule, check_examples, pack};
@@ -54,6 +54,14 @@ pub(crate) fn classifier(packs: &[PathBuf]) -> Result<Classifier, CliError> {
 pub(crate) fn classifier_with(packs: &[PathBuf], redactor: &Redactor) -> Result<Classifier, CliError> {
     let classifier = if packs.is_empty() { Classifier::builtin() } else { with_packs(packs)?.0 };
     Ok(classifier.redacting(redactor.clone()))
+}
+
+/// The classifier of a project. Where a pack of it cannot be used, that is told, and the built-in rules have to do.
+pub(crate) fn classifier_or_builtin(context: &Context, tell: impl FnOnce(&CliError)) -> Classifier {
+    classifier_with(&context.config.packs(), &context.redactor).unwrap_or_else(|error| {
+        tell(&error);
+        Classifier::builtin().redacting(context.redactor.as_ref().clone())
+    })
 }
 
 /// The classifier with these packs, and the ids of their rules. A pack whose examples fail is refused.

@@ -91,7 +91,20 @@ pub(crate) fn project() -> Result<PathBuf, CliError> {
 }
 
 fn project_of(around: &Surroundings<'_>) -> PathBuf {
-    config::repository_root(&around.cwd, around.home.as_deref()).unwrap_or_else(|| around.cwd.clone())
+    let root =
+        config::repository_root(&around.cwd, around.home.as_deref()).unwrap_or_else(|| around.cwd.clone());
+    repository_of_slot(&root, around).unwrap_or(root)
+}
+
+/// The repository whose worktree this is, where it is one of ours: what a phase does in its slot, it does in its project.
+fn repository_of_slot(root: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
+    let state = state_root(around.home.as_deref())?.canonicalize().ok()?;
+    root.canonicalize().ok().filter(|root| root.starts_with(state))?;
+    let linked = std::fs::read_to_string(root.join(".git")).ok()?;
+    // gitdir: /repository/.git/worktrees/slot-1
+    let common = Path::new(linked.strip_prefix("gitdir: ")?.trim()).parent()?.parent()?;
+    let repository = common.parent().filter(|_| common.ends_with(".git"))?;
+    repository.is_dir().then(|| repository.to_owned())
 }
 
 /// Where we are: folders and variables.

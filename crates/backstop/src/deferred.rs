@@ -6,6 +6,7 @@ use crate::error::{CliError, DONE};
 use crate::{exec, freeze, host, terminal};
 use backstop_core::{RunId, SafeText};
 use backstop_hook::diagnostics;
+use backstop_hook::on_error::UNFROZEN;
 use backstop_report::{JSON_SCHEMA, table, to_json};
 use backstop_store::{Deferred as Work, DeferredId};
 use clap::Parser;
@@ -98,6 +99,9 @@ fn readiness(context: &Context, works: &[Work], here: bool) -> Vec<Option<bool>>
         }
         if !resources.is_empty() {
             return Some(diagnostics::has_passed(resources, &short_of));
+        }
+        if work.work.until.raw() == UNFROZEN {
+            return Some(true);
         }
         let address = work.work.address.as_deref().filter(|_| asked < ASKED_MAX)?;
         asked += 1;

@@ -81,10 +81,8 @@ pub(crate) enum CliError {
     NoKind { given: String, nearest: Option<&'static str> },
     #[error("no work {given} is put aside in this project")]
     NoDeferred { given: String },
-    #[error("there is no sink `{given}`")]
-    NoSink { given: String, known: Vec<String> },
-    #[error("{0}")]
-    Sink(backstop_hook::notify::SinkError),
+    #[error("{}", match given { Some(given) => format!("there is no sink `{given}`"), None => "no sink is configured here".to_owned() })]
+    NoSink { given: Option<String>, known: Vec<String> },
     #[error("there is no budget `{given}`")]
     NoBudget { given: String, known: Vec<String> },
     #[error("`{given}` is no scope of a budget: use total, day, run or task")]
@@ -176,6 +174,8 @@ pub(crate) enum CliError {
     Frozen(Box<backstop_store::Freeze>),
     #[error("`{task}` is a task that somebody else works on: only who reported it can go on")]
     IsTask { task: String },
+    #[error("a project that is frozen is let go on for a reason, and none is given")]
+    NoRationale,
     #[error("nothing has failed in this project yet")]
     NothingFailed,
     #[error("{0}")]
@@ -282,7 +282,7 @@ impl CliError {
             | CliError::NoDeferred { .. }
             | CliError::NoBudget { .. }
             | CliError::NoSink { .. }
-            | CliError::Sink(_)
+            | CliError::NoRationale
             | CliError::NoScope { .. }
             | CliError::Glob { .. }
             | CliError::NothingToTrust => USAGE,
@@ -352,10 +352,9 @@ impl CliError {
                 vec![format!("kinds are {}", backstop_core::EventKind::NAMES.join(", "))]
             }
             CliError::NoSink { known, .. } if known.is_empty() => {
-                vec!["no sink is configured: see docs/notifications.md, or `backstop config keys`".to_owned()]
+                vec!["for example: `[notify.here]` with `type = \"terminal\"` in the configuration; `backstop config keys` lists what a sink has".to_owned()]
             }
             CliError::NoSink { known, .. } => vec![format!("sinks are {}", known.join(", "))],
-            CliError::Sink(error) => vec![error.hint()],
             CliError::NoBudget { given, known } if known.is_empty() => {
                 vec![format!("`backstop budget set {given} 50 --per day` makes it")]
             }
@@ -473,6 +472,9 @@ impl CliError {
             CliError::HookInput(error) => error.hint().to_owned(),
             CliError::IsTask { task } => {
                 format!("once it is done: `backstop hook resolved {}`", backstop_core::shell::quoted(task))
+            }
+            CliError::NoRationale => {
+                "say what was put right: `backstop unfreeze --why 'made room on /'`".to_owned()
             }
             CliError::NothingFailed => "`backstop runs` lists what was done".to_owned(),
             CliError::Frozen(_) => {

@@ -1,12 +1,14 @@
 //! A frozen project: no new work until somebody says so.
 
+use crate::aftermath::Trouble;
 use crate::cli::Unfreeze;
 use crate::context::{self, Context};
 use crate::error::CliError;
+use crate::limits::record_override;
 use crate::terminal;
-use backstop_core::{EventKind, Fault, Outcome, RunId, SafeText};
+use backstop_core::{EventKind, SafeText};
 use backstop_report::{JSON_SCHEMA, to_json};
-use backstop_store::{Freeze, RunHeader};
+use backstop_store::Freeze;
 use serde_json::json;
 
 /// The state that is recorded of a project which is frozen.
@@ -28,18 +30,19 @@ pub(crate) fn refuse_if_frozen(context: &Context) -> Result<(), CliError> {
     }
 }
 
-/// Freezes this project for a fault, where that is called for: the host itself is short, or the configuration says so.
+/// Freezes this project, where that is called for: the host itself is short, or what it ended with is one of `freeze.reasons`.
 /// What is recorded of it; nothing where it is not frozen, or was before.
-pub(crate) fn freeze(context: &Context, fault: &Fault, run: Option<RunId>) -> Option<EventKind> {
-    let why = match fault.shortage() {
-        Some(short) => short.says.clone(),
-        None if context.config.freeze_reasons().contains(&fault.reason) => {
-            let cause = fault.cause.as_ref().map(|cause| format!(": {}", cause.line(200)));
-            SafeText::new(format!("freeze.reasons names it{}", cause.unwrap_or_default()))
-        }
-        None => return None,
+pub(crate) fn freeze(context: &Context, trouble: &Trouble<'_>) -> Option<EventKind> {
+    let short =
+        trouble.faults.iter().rev().find_map(|fault| Some((fault.reason, fault.shortage()?.says.clone())));
+    let named = || {
+        let reason = trouble.ended_with.filter(|reason| context.config.freeze_reasons().contains(reason))?;
+        let cause = trouble.faults.last().and_then(|fault| fault.cause.as_ref());
+        let cause = cause.map(|cause| format!(": {}", cause.line(200))).unwrap_or_default();
+        Some((reason, SafeText::new(format!("freeze.reasons names it{cause}"))))
     };
-    let freeze = Freeze::new(fault.reason, why, run, context::now());
+    let (reason, why) = short.or_else(named)?;
+    let freeze = Freeze::new(reason, why, trouble.run, context::now());
     match context.folder().and_then(|folder| Ok(folder.freeze(&context.project, &freeze)?)) {
         Ok(true) => {
             let what = format!("this project is frozen ({}): {}", freeze.reason, freeze.why.line(200));
@@ -56,7 +59,11 @@ pub(crate) fn freeze(context: &Context, fault: &Fault, run: Option<RunId>) -> Op
         }
         Ok(false) => None,
         Err(error) => {
-            terminal::warn(&format!("this project cannot be frozen: {error}"), None);
+            let hints = error.hints();
+            terminal::warn(
+                &format!("this project cannot be frozen: {error}"),
+                Some(hints.first().map_or("begin nothing new here before it is put right", String::as_str)),
+            );
             None
         }
     }
@@ -64,11 +71,15 @@ pub(crate) fn freeze(context: &Context, fault: &Fault, run: Option<RunId>) -> Op
 
 /// `backstop unfreeze`.
 pub(crate) fn unfreeze(args: &Unfreeze) -> Result<(), CliError> {
+    if args.why.trim().is_empty() {
+        return Err(CliError::NoRationale);
+    }
     let context = Context::new(&[], None)?;
     let was = frozen(&context);
     if let Some(freeze) = &was {
         // Recorded before it takes effect. A disk that is still full must not keep it frozen.
-        if let Err(error) = record(&context, freeze, &args.why) {
+        let what = format!("unfreeze: {} ({})", freeze.why.line(200), freeze.reason);
+        if let Err(error) = record_override(&context, "unfreeze", &what, Some(&args.why)) {
             terminal::warn(
                 &format!("this is not recorded: {error}"),
                 error.hints().first().map(String::as_str),
@@ -95,38 +106,5 @@ pub(crate) fn unfreeze(args: &Unfreeze) -> Result<(), CliError> {
         let hint = "it will be frozen again when something fails of it";
         terminal::warn(&format!("the host is still short: {}", short.says.line(200)), Some(hint));
     }
-    Ok(())
-}
-
-fn record(context: &Context, freeze: &Freeze, why: &str) -> Result<(), CliError> {
-    let (caller, session) = context::caller_and_session();
-    let by = SafeText::new(caller.clone().unwrap_or_else(|| "command line".to_owned()));
-    let header = RunHeader {
-        session: session.map(SafeText::new),
-        caller: caller.map(SafeText::new),
-        ..RunHeader::new("unfreeze", context::host(), context::random())
-    };
-    let events = vec![
-        EventKind::RunStarted {
-            operation: SafeText::new("unfreeze"),
-            folder: Some(SafeText::new(context.project.to_string_lossy())),
-            profile: None,
-            parent: None,
-        },
-        EventKind::Override {
-            by,
-            what: SafeText::new(format!("unfreeze: {} ({})", freeze.why.line(200), freeze.reason)),
-            rationale: SafeText::new(why),
-        },
-        EventKind::RunEnded {
-            outcome: Outcome::Done,
-            reason: None,
-            attempts: 0,
-            duration_ms: 0,
-            exit: Some(0),
-            next: None,
-        },
-    ];
-    context.journal()?.begin(header, events)?;
     Ok(())
 }

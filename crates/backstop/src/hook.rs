@@ -1,10 +1,13 @@
 //! `backstop hook`: what others call when something fails.
 
 mod agent;
+mod denial;
 mod on_error;
 mod stop;
 mod tasks;
+mod tool;
 mod transcript;
+mod turn;
 
 use crate::cli::{Hook, HookAction, LogFormat};
 use crate::context::{self, Context};
@@ -29,8 +32,12 @@ pub(crate) fn run(args: &Hook, format: Option<LogFormat>) -> Result<u8, CliError
 
 /// Whether a mistake in these arguments may be one in what an agent calls: then it must not block the agent.
 pub(crate) fn is_agents(args: &[String]) -> bool {
-    let mut words = args.iter().skip_while(|arg| *arg != "hook").filter(|arg| !arg.starts_with('-')).skip(1);
-    words.next().is_some_and(|word| !["on-error", "status", "resolved"].contains(&word.as_str()))
+    // The one global flag that takes a value may stand before the command.
+    let valued = |at: usize| at > 0 && args[at - 1] == "--log-format";
+    let words = args.iter().enumerate().filter(|(at, arg)| !arg.starts_with('-') && !valued(*at));
+    let mut words = words.map(|(_, arg)| arg.as_str());
+    words.next() == Some("hook")
+        && words.next().is_some_and(|word| !["on-error", "status", "resolved"].contains(&word))
 }
 
 /// Answers an agent whose settings call us wrongly: it goes on as if there were no hook.
@@ -84,7 +91,14 @@ fn record(
     events: Vec<EventKind>,
 ) -> Result<RunJournal, CliError> {
     let (by, named) = context::caller_and_session();
+    // What happens inside a run is a part of it.
+    let parent = context::outer().0;
+    let mut events = events;
+    if let Some(EventKind::RunStarted { parent: of, .. }) = events.first_mut() {
+        *of = parent;
+    }
     let header = RunHeader {
+        parent,
         session: session.filter(|text| !text.is_empty()).or(named.map(SafeText::new)),
         caller: Some(SafeText::new(by.unwrap_or_else(|| caller.to_owned()))),
         ..RunHeader::new("hook", context::host(), random)

@@ -25,7 +25,7 @@ pub(crate) fn see_to_the_rest(context: &Context) {
     if context.config.has_sinks() {
         let left = || -> Option<bool> {
             let outbox = Outbox::open_existing(&context.folder().ok()?).ok()??;
-            Some(!outbox.queued().ok()?.is_empty())
+            outbox.has_unfinished().ok()
         };
         if left() == Some(true) {
             send::start(context, false);

@@ -111,6 +111,5 @@ pub(crate) fn since(given: &str) -> Result<Timestamp, CliError> {
         return Ok(at);
     }
     let ago = backstop_core::duration::parse(given)?;
-    let millis = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
-    Ok(Timestamp::from_millis(context::now().as_millis().saturating_sub(millis)))
+    Ok(context::now().before(ago))
 }

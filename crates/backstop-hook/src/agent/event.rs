@@ -1,5 +1,6 @@
 //! An event of an agent's hooks.
 
+use super::fault::runs_commands;
 use crate::input::{InputError, cut, cut_start, parse, text};
 use backstop_core::{Redactor, SafeText};
 use serde_json::{Map, Value};
@@ -186,7 +187,8 @@ fn ended(fields: &Map<String, Value>) -> Option<Event> {
     };
     match fields.get("tool_response")? {
         Value::String(text) => {
-            let call = text_id(fields, "tool_use_id")?;
+            // Of other tools no transcript says how they ended.
+            let call = text_id(fields, "tool_use_id").filter(|_| runs_commands(tool(fields).raw()))?;
             Some(Event::ToolEnded { call, failure: failure(None, text) })
         }
         Value::Object(inner) => {

@@ -1,18 +1,23 @@
 //! What a failed tool call or a broken turn is.
 
 use super::{Event, ToolFailure};
+use crate::hint::asked;
 use backstop_classify::Classifier;
-use backstop_core::{Fault, Hints, Reason, SafeText, Signal, Timestamp, signature};
-use serde_json::json;
+use backstop_core::{Fault, Reason, Retry, SafeText, Signal, Timestamp, signature};
 
 /// How much of a message is the cause.
 const CAUSE_CHARS_MAX: usize = 300;
 /// Tools that run a command, as agents call them.
 const SHELLS: &[&str] = &["Bash", "PowerShell", "shell", "local_shell", "exec_command", "unified_exec"];
 
+/// Whether a tool runs commands.
+pub(super) fn runs_commands(tool: &str) -> bool {
+    SHELLS.contains(&tool)
+}
+
 /// What a failed tool call is.
 pub fn tool_fault(failed: &ToolFailure, classifier: &Classifier, at: Timestamp) -> Fault {
-    let is_shell = failed.command.is_some() || SHELLS.contains(&failed.tool.raw());
+    let is_shell = failed.command.is_some() || runs_commands(failed.tool.raw());
     let signal = Signal {
         command: failed.command.as_ref().map(|command| command.raw().to_owned()),
         // It failed: exit 0 in an answer that says so would be taken for a success.
@@ -65,18 +70,19 @@ pub fn turn_fault(event: &Event, classifier: &Classifier, at: Timestamp) -> Opti
     Some(with_cause(fault, if said.raw().trim().is_empty() { error } else { said }))
 }
 
-/// How long an answer asks to wait, in seconds: by its headers, where lines of what was said are some, or by its words.
-fn asked(said: &str, at: Timestamp) -> Option<f64> {
-    let header = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let headers: Vec<(String, String)> = said.lines().filter_map(header).collect();
-    let wait = Hints::read(&headers, Some(&json!({ "message": said })), at).wait()?;
-    (!wait.is_zero()).then_some(wait.as_secs_f64())
-}
-
-/// The same trouble has the same signature, whatever numbers and paths are in it.
-pub fn fault_signature(tool: &SafeText, fault: &Fault) -> String {
-    let cause = fault.cause.as_ref().map_or("", |cause| cause.raw());
-    format!("{} {} {}", tool.line(60), fault.reason, signature(cause))
+/// The same trouble has the same signature, whatever numbers and paths are in it. What a tool counts or names is a part of it:
+/// fewer failed tests are progress. Nothing where nothing was said: then nobody knows whether it is the same.
+pub fn fault_signature(failed: &ToolFailure, fault: &Fault) -> Option<String> {
+    let cause = fault.cause.as_ref().map(|cause| cause.raw().trim()).filter(|cause| !cause.is_empty())?;
+    let facts = &fault.facts;
+    // Where only a change helps, the numbers say whether there was one.
+    let cause = if fault.retry == Retry::Changed { cause.to_owned() } else { signature(cause) };
+    let mut parts = vec![failed.tool.line(60), fault.reason.to_string(), cause];
+    parts.extend(facts.failed_tests.iter().map(|test| test.line(100)));
+    parts.extend(facts.failed_count.map(|count| count.to_string()));
+    parts.extend(facts.files.iter().map(|file| file.line(100)));
+    parts.extend(facts.line.map(|line| line.to_string()));
+    Some(parts.join(" "))
 }
 
 /// With the last line that says something as its cause, where it has none.
@@ -162,12 +168,18 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_paths_make_no_other_fault() {
-        let mut one = Fault::new(Reason::Unknown);
-        let mut two = one.clone();
-        one.cause = Some("worker 17 failed after 12 ms".into());
-        two.cause = Some("worker 18 failed after 9 ms".into());
-        assert_eq!(fault_signature(&"Bash".into(), &one), fault_signature(&"Bash".into(), &two));
-        assert_ne!(fault_signature(&"Bash".into(), &one), fault_signature(&"Edit".into(), &one));
+    fn what_is_the_same_fault_and_what_is_progress() {
+        let classifier = Classifier::builtin();
+        let signed = |tool: &str, said: &str| {
+            let failed = failed(tool, Some("x"), Some(1), said);
+            fault_signature(&failed, &tool_fault(&failed, &classifier, Timestamp::from_millis(0)))
+        };
+        let worker = |n: u32| signed("Bash", &format!("worker {n} failed after {n} ms"));
+        assert_eq!(worker(17), worker(9));
+        assert_ne!(worker(17), signed("Edit", "worker 17 failed after 17 ms"));
+        let tests = |n: u32| signed("Bash", &format!("Tests:       {n} failed, 44 passed, 47 total\n"));
+        assert_eq!(tests(3), tests(3));
+        assert_ne!(tests(3), tests(2), "fewer failures are progress");
+        assert_eq!(signed("Bash", ""), None, "what says nothing cannot be told from something else");
     }
 }

@@ -1,52 +1,76 @@
 //! Whether a tool starts an agent, and whose requests that one sends.
 
-use backstop_classify::programs;
+use backstop_classify::calls;
 
 /// Tools of agents that start another one.
 const TOOLS: &[&str] = &["Task", "Agent"];
 
-/// Programs that are agents: the provider whose guard counts, and what they do besides starting one.
-const PROGRAMS: &[(&str, &str, &[&str])] = &[
-    (
-        "claude",
-        "anthropic",
-        &["mcp", "config", "doctor", "update", "install", "plugin", "auth", "setup-token", "agents"],
-    ),
-    (
-        "codex",
-        "openai",
-        &["login", "logout", "mcp", "completion", "apply", "features", "sandbox", "debug", "help"],
-    ),
-    (
-        "opencode",
-        "opencode",
-        &["auth", "models", "upgrade", "uninstall", "agent", "mcp", "stats", "export", "session", "debug"],
-    ),
+/// An agent's program.
+struct Program {
+    /// What it is called, by itself and as a package.
+    names: &'static [&'static str],
+    /// The provider whose guard counts.
+    provider: &'static str,
+    /// What it does besides starting an agent.
+    besides: &'static [&'static str],
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        names: &["claude", "claude-code"],
+        provider: "anthropic",
+        besides: &["mcp", "config", "doctor", "update", "install", "plugin", "auth", "setup-token", "agents"],
+    },
+    Program {
+        names: &["codex"],
+        provider: "openai",
+        besides: &["login", "logout", "mcp", "completion", "apply", "features", "sandbox", "debug", "help"],
+    },
+    Program {
+        names: &["opencode", "opencode-ai"],
+        provider: "opencode",
+        besides: &[
+            "auth",
+            "models",
+            "upgrade",
+            "uninstall",
+            "agent",
+            "mcp",
+            "stats",
+            "export",
+            "session",
+            "debug",
+        ],
+    },
 ];
 
-/// Words with which no program starts anything.
+/// Words with which an agent's program starts nothing.
 const ASKS: &[&str] = &["--version", "-v", "-V", "--help", "-h"];
 
-/// The provider whose requests a tool call would begin to send; nothing where it starts no agent. `own` is the session's
-/// own provider.
-pub fn starts_agent(tool: &str, command: Option<&str>, own: &'static str) -> Option<&'static str> {
+/// The providers whose requests a tool call would begin to send, each once; none where it starts no agent. `own` is the
+/// session's own provider.
+pub fn starts_agent<'p>(tool: &str, command: Option<&str>, own: &'p str) -> Vec<&'p str> {
     if TOOLS.contains(&tool) {
-        return Some(own);
+        return vec![own];
     }
-    let command = command?;
+    let Some(command) = command else { return Vec::new() };
     // Most commands name no agent at all: nothing is taken apart for those.
-    if !PROGRAMS.iter().any(|(program, ..)| command.contains(program)) {
-        return None;
+    if !PROGRAMS.iter().any(|program| program.names.iter().any(|name| command.contains(name))) {
+        return Vec::new();
     }
-    let (names, words) = programs(command);
-    if words.iter().any(|word| ASKS.contains(&word.as_str())) {
-        return None;
+    let mut providers = Vec::new();
+    for (name, words) in calls(command) {
+        let Some(program) = PROGRAMS.iter().find(|program| program.names.contains(&name.as_str())) else {
+            continue;
+        };
+        let first = words.iter().find(|word| !word.starts_with('-'));
+        let asks = words.iter().any(|word| ASKS.contains(&word.as_str()));
+        let beside = first.is_some_and(|first| program.besides.contains(&first.as_str()));
+        if !asks && !beside && !providers.contains(&program.provider) {
+            providers.push(program.provider);
+        }
     }
-    let started = PROGRAMS.iter().find(|(program, _, besides)| {
-        let is = |wanted: &str| names.iter().any(|name| name == wanted);
-        is(program) && !besides.iter().any(|sub| is(&format!("{program} {sub}")))
-    });
-    started.map(|(_, provider, _)| *provider)
+    providers
 }
 
 #[cfg(test)]
@@ -56,24 +80,33 @@ mod tests {
     #[test]
     fn agents_are_known_by_tool_and_by_program() {
         let cases = [
-            ("Task", None, Some("anthropic")),
-            ("Agent", Some("x"), Some("anthropic")),
-            ("Bash", Some("claude -p 'fix it'"), Some("anthropic")),
-            ("Bash", Some("cd x && timeout 60 claude -p 'fix it'"), Some("anthropic")),
-            ("Bash", Some("bash -lc \"codex exec 'do'\""), Some("openai")),
-            ("Bash", Some("npx opencode run hello"), Some("opencode")),
-            ("Bash", Some("claude --version"), None),
-            ("Bash", Some("claude mcp list"), None),
-            ("Bash", Some("grep claude README.md"), None),
-            ("Bash", Some("cat docs/codex.md"), None),
-            ("Bash", Some("npm test"), None),
-            ("Bash", Some(""), None),
-            ("Bash", None, None),
-            ("Read", None, None),
-            ("", Some("\u{1b}]52;c;claude\u{7}"), None),
+            ("Task", None, "anthropic"),
+            ("Agent", Some("x"), "anthropic"),
+            ("Bash", Some("claude -p 'fix it'"), "anthropic"),
+            ("Bash", Some("cd x && timeout 60 claude -p 'fix it'"), "anthropic"),
+            ("Bash", Some("bash -lc \"codex exec 'do'\""), "openai"),
+            ("Bash", Some("npx opencode run hello"), "opencode"),
+            ("Bash", Some("df -h; claude -p hi"), "anthropic"),
+            ("Bash", Some("claude -p hi && ls -h"), "anthropic"),
+            ("Bash", Some("grep -v x f | claude -p y"), "anthropic"),
+            ("Bash", Some("claude mcp list && claude -p x"), "anthropic"),
+            ("Bash", Some("npx @anthropic-ai/claude-code@latest -p hi"), "anthropic"),
+            ("Bash", Some("npx -y opencode-ai run x"), "opencode"),
+            ("Bash", Some("sudo -u me claude -p x"), "anthropic"),
+            ("Bash", Some("backstop exec --timeout 10m -- claude -p x"), "anthropic"),
+            ("Bash", Some("codex exec a & claude -p b; codex exec c"), "openai anthropic"),
+            ("Bash", Some("claude --version"), ""),
+            ("Bash", Some("claude mcp list"), ""),
+            ("Bash", Some("grep claude README.md"), ""),
+            ("Bash", Some("cat docs/codex.md"), ""),
+            ("Bash", Some("npm test"), ""),
+            ("Bash", Some(""), ""),
+            ("Bash", None, ""),
+            ("Read", None, ""),
+            ("", Some("\u{1b}]52;c;claude\u{7}"), ""),
         ];
         for (tool, command, want) in cases {
-            assert_eq!(starts_agent(tool, command, "anthropic"), want, "{tool} {command:?}");
+            assert_eq!(starts_agent(tool, command, "anthropic").join(" "), want, "{tool} {command:?}");
         }
     }
 }

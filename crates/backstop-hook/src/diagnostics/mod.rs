@@ -25,11 +25,6 @@ pub fn host_state(folders: &[&Path], limits: &HostLimits) -> HostState {
     state_of(&measure(folders), limits)
 }
 
-/// What the host is short of now.
-pub fn shortages(folders: &[&Path], limits: &HostLimits) -> Vec<Shortage> {
-    limits.shortages(&measure(folders))
-}
-
 /// Whether nothing of this is short now.
 pub fn has_passed(resources: &[Resource], short_of: &[Shortage]) -> bool {
     !short_of.iter().any(|short| resources.contains(&short.resource))

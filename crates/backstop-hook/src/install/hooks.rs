@@ -38,7 +38,6 @@ const CLAUDE: &[Hook] = &[
 
 /// Codex has no event for a tool that failed or a turn that broke: it is asked after every tool.
 const CODEX: &[Hook] = &[
-    hook("SessionStart", None, QUICK_SECONDS),
     hook("PreToolUse", Some("Bash"), QUICK_SECONDS),
     hook("PostToolUse", None, QUICK_SECONDS),
     hook("Stop", None, GATES_SECONDS),

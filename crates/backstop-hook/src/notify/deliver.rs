@@ -71,7 +71,7 @@ pub async fn deliver(
     message: &Message,
     times: &Times,
 ) -> Outcome {
-    let work = Arc::new((sink.clone(), credential.cloned(), message.clone(), *times));
+    let work = Arc::new((sink.clone(), credential.cloned(), message.clone(), times.clone()));
     let finished = engine
         .run(sink.name.as_str(), |_: Attempt| {
             let work = Arc::clone(&work);

@@ -13,7 +13,7 @@ pub const SINK_WINDOW: Duration = Duration::from_secs(3600);
 /// The longest that anything is put off. A time further ahead is a clock that jumped, and does not count.
 pub const PUT_OFF_MAX: Duration = Duration::from_secs(3600);
 
-/// When this note may be said, given what was said within the last hour.
+/// When this note may be said, given what was said within the last hour. What is urgent does not wait behind other trouble.
 pub fn due(note: &Note, sent: &[SentNote], now: Timestamp) -> Timestamp {
     let to_it = || sent.iter().filter(|sent| sent.target == note.note.target);
     let mut due = note.not_before;
@@ -22,6 +22,9 @@ pub fn due(note: &Note, sent: &[SentNote], now: Timestamp) -> Timestamp {
     }
     let mut times: Vec<Timestamp> = to_it().map(|sent| sent.at).collect();
     times.sort_unstable();
+    if note.note.urgent {
+        times.clear();
+    }
     if let Some(oldest) = times.len().checked_sub(SINK_MESSAGES_MAX).and_then(|at| times.get(at)) {
         due = due.max(oldest.after(SINK_WINDOW));
     }
@@ -46,7 +49,10 @@ mod tests {
                 project: "/p".into(),
                 group: group.into(),
                 body: serde_json::Value::Null,
+                label: "make".into(),
+                urgent: false,
             },
+            labels: Vec::new(),
             count: 1,
             state: NoteState::Queued,
             first_at: at(0),
@@ -78,6 +84,9 @@ mod tests {
         assert_eq!(due(&note("a", 9_999), &some(19), now), at(9_999));
         assert_eq!(due(&note("a", 9_999), &some(20), now), at(9_000 + 3600));
         assert_eq!(due(&note("a", 9_999), &some(25), now), at(9_005 + 3600));
+        let mut urgent = note("a", 9_999);
+        urgent.note.urgent = true;
+        assert_eq!(due(&urgent, &some(25), now), at(9_999));
     }
 
     #[test]

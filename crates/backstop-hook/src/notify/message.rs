@@ -11,6 +11,8 @@ pub struct About {
     pub severity: Severity,
     /// What it is. A test message has none.
     pub reason: Option<Reason>,
+    /// How it ended: `failed`, `halted`, `deferred`; or that it goes on: `retrying`.
+    pub outcome: String,
     /// What failed.
     pub operation: SafeText,
     /// The project's folder.
@@ -56,10 +58,11 @@ impl Message {
         Self { markdown, ..self }
     }
 
-    /// What is the same trouble has the same group: the reason, and the operation without its variable parts, in one project.
+    /// What is the same trouble has the same group: the reason, how bad it is and how it ended, and the operation without its
+    /// variable parts, in one project.
     pub fn group(&self) -> String {
-        let About { reason, operation, project, .. } = &self.about;
+        let About { severity, reason, outcome, operation, project, .. } = &self.about;
         let reason = reason.map_or("none", Reason::code);
-        format!("{reason}|{}|{}", signature(operation.raw()), project.raw())
+        format!("{reason}|{severity}|{outcome}|{}|{}", signature(operation.raw()), project.raw())
     }
 }

@@ -1,7 +1,7 @@
 //! A message on its way into the outbox: to every sink whose route takes it.
 
 use super::{Kind, Message, Sink, limits};
-use backstop_core::Name;
+use backstop_core::{Name, Severity};
 use backstop_store::{NewNote, Outbox, StoreError};
 
 /// What became of a message.
@@ -38,6 +38,8 @@ pub fn queue(
             project: project.to_owned(),
             group: message.group(),
             body: body.clone(),
+            label: message.about.operation.raw().to_owned(),
+            urgent: message.about.severity == Severity::Critical,
         };
         if sink.kind == Kind::Terminal {
             // Nobody but this process has the terminal.

@@ -1,15 +1,15 @@
 //! A message as each kind of sink takes it, with how often it happened.
 
 use super::{Kind, Message, Sink};
-use backstop_core::Timestamp;
-use backstop_report::{JSON_SCHEMA, to_json};
+use backstop_core::{SafeText, Timestamp};
+use backstop_report::{Form, JSON_SCHEMA, name_list, to_json};
 use serde_json::json;
 
 /// The longest comment that GitHub takes, and some room.
 const COMMENT_CHARS_MAX: usize = 60_000;
 
 /// How often something happened, from when to when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Times {
     /// How often.
     pub count: u64,
@@ -19,14 +19,19 @@ pub struct Times {
     pub last: Timestamp,
     /// Whether not all of it was the same trouble.
     pub mixed: bool,
+    /// What it happened to, each once, the first few of them.
+    pub names: Vec<SafeText>,
 }
 
 impl Times {
-    /// In words; nothing where it happened once.
-    fn words(&self) -> Option<String> {
-        let Times { count, first, last, mixed } = self;
+    /// In words, with the names in a form that is escaped for where it goes; nothing where it happened once.
+    fn words(&self, form: Form) -> Option<String> {
+        let Times { count, first, last, mixed, names } = self;
         match (count, mixed) {
             (0 | 1, _) => None,
+            (n, false) if names.len() > 1 => {
+                Some(format!("{n} times, from {first} to {last}: {}", name_list(names, form)))
+            }
             (n, false) => Some(format!("{n} times, from {first} to {last}")),
             (n, true) => {
                 Some(format!("{n} failures of several kinds, from {first} to {last}; the first of them:"))
@@ -37,15 +42,14 @@ impl Times {
 
 /// What is sent: JSON for an address, text for a program or a terminal.
 pub fn rendered(sink: &Sink, message: &Message, times: &Times) -> String {
-    let counted = times.words();
-    let led = |text: &str, lead: fn(&str) -> String| match &counted {
-        Some(words) => format!("{}\n{text}", lead(words)),
+    let led = |text: &str, form: Form| match times.words(form) {
+        Some(words) => format!("{words}\n{}{text}", if form == Form::Markdown { "\n" } else { "" }),
         None => text.to_owned(),
     };
     match &sink.kind {
-        Kind::Terminal | Kind::Command { .. } => led(&message.plain, str::to_owned),
+        Kind::Terminal | Kind::Command { .. } => led(&message.plain, Form::Terminal),
         Kind::Slack { .. } => to_json(&json!({
-            "text": led(&message.slack, |words| format!("*{words}*")),
+            "text": led(&message.slack, Form::Slack),
             "mrkdwn": true,
             // Nothing in it becomes a link or a mention by itself.
             "parse": "none",
@@ -54,7 +58,7 @@ pub fn rendered(sink: &Sink, message: &Message, times: &Times) -> String {
             "unfurl_media": false,
         })),
         Kind::GitHub { .. } => {
-            let text = led(&message.markdown, |words| format!("**{words}**\n"));
+            let text = led(&message.markdown, Form::Markdown);
             to_json(&json!({ "body": cut(&text) }))
         }
         Kind::Webhook { .. } => to_json(&json!({
@@ -67,6 +71,8 @@ pub fn rendered(sink: &Sink, message: &Message, times: &Times) -> String {
             "severity": message.about.severity,
             "reason": message.about.reason,
             "operation": message.about.operation,
+            "operations": times.names,
+            "outcome": message.about.outcome,
             "project": message.about.project,
             "run": message.about.run,
             "title": message.title,

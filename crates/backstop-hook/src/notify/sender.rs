@@ -41,10 +41,6 @@ pub enum Resolved {
 /// How a sender ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SenderEnd {
-    /// How many messages were sent.
-    pub sent: u32,
-    /// How many could not be.
-    pub failed: u32,
     /// How many wait for a sender that has their secret.
     pub without_secret: u32,
 }
@@ -89,7 +85,7 @@ impl Sender<'_> {
         loop {
             let now = self.outbox.now();
             let mut next: Option<Timestamp> = None;
-            let sent = self.outbox.sent_since(before(now, limits::SINK_WINDOW))?;
+            let sent = self.outbox.sent_since(now.before(limits::SINK_WINDOW))?;
             for note in self.outbox.queued()? {
                 if passed_over.contains(&note.id) || busy.contains(&note.note.target) {
                     continue;
@@ -105,8 +101,9 @@ impl Sender<'_> {
                     }
                     Begun::PassedOver => {
                         passed_over.insert(note.id);
+                        self.outbox.give_up(note.id)?;
                     }
-                    Begun::Over => end.failed += 1,
+                    Begun::Over => {}
                 }
                 idle = Duration::ZERO;
             }
@@ -125,7 +122,7 @@ impl Sender<'_> {
                 Ok(Some(Ok(done))) => {
                     busy.remove(&done.target);
                     idle = Duration::ZERO;
-                    self.finish(&done, &mut end)?;
+                    self.finish(&done)?;
                 }
                 // Nothing is under way, and the rest of the pause passes.
                 Ok(None) => {
@@ -166,6 +163,7 @@ impl Sender<'_> {
             first: note.first_at,
             last: note.last_at,
             mixed: note.note.group == Outbox::OTHERS,
+            names: note.labels.clone(),
         };
         let engine = engine.clone();
         under_way.spawn(async move {
@@ -175,21 +173,15 @@ impl Sender<'_> {
         Ok(Begun::UnderWay)
     }
 
-    fn finish(&self, done: &Done, end: &mut SenderEnd) -> Result<(), StoreError> {
+    fn finish(&self, done: &Done) -> Result<(), StoreError> {
         let delivered = match &done.outcome {
-            Outcome::Sent { said, .. } => {
-                end.sent += 1;
-                Delivered::Sent(said.clone())
-            }
+            Outcome::Sent { said, .. } => Delivered::Sent(said.clone()),
             Outcome::Later { why, wait, .. } if done.rounds < ROUNDS_MAX => {
                 let doubled = PUT_OFF.saturating_mul(1 << done.rounds.min(10));
                 let wait = wait.unwrap_or_default().max(doubled).min(limits::PUT_OFF_MAX);
                 Delivered::Later { until: self.outbox.now().after(wait), why: why.clone() }
             }
-            Outcome::Later { why, .. } | Outcome::Refused { why, .. } => {
-                end.failed += 1;
-                Delivered::Failed(why.clone())
-            }
+            Outcome::Later { why, .. } | Outcome::Refused { why, .. } => Delivered::Failed(why.clone()),
         };
         self.outbox.finish(done.note, &delivered)
     }
@@ -200,10 +192,4 @@ enum Begun {
     UnderWay,
     PassedOver,
     Over,
-}
-
-fn before(now: Timestamp, span: Duration) -> Timestamp {
-    Timestamp::from_millis(
-        now.as_millis().saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
-    )
 }

@@ -87,7 +87,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// What it leads to, in a form that is no secret: sinks with the same are limited together.
+    /// What it is and leads to, in a form that is no secret: what has the same is limited together.
     pub fn target(&self) -> String {
         let place = match &self.kind {
             Kind::Terminal => String::new(),
@@ -139,6 +139,7 @@ mod tests {
         let about = |severity, reason, project: &str| About {
             severity,
             reason: Some(reason),
+            outcome: "failed".into(),
             operation: "npm ci".into(),
             project: project.into(),
             run: None,

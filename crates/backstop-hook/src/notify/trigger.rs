@@ -1,11 +1,11 @@
 //! What of a run's events a person is told: how it ended, never a single attempt.
 
 use super::{About, Message};
-use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText};
+use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText, Severity};
 use backstop_report::{Alert, alert};
 
 /// The message about a run that ended otherwise than it should; nothing where it was done, goes on, or is a part of another
-/// run, which tells of itself. `frozen` is the command that lets a project go on which was frozen for it. How bad it has to be is the sinks' business.
+/// run, which tells of itself, unless it is critical. `frozen` is the command that lets a project go on which was frozen for it. How bad it has to be is the sinks' business.
 pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> Option<Message> {
     let ending = events.iter().rev().find(|event| {
         matches!(
@@ -23,13 +23,15 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
         }
         _ => return None,
     };
-    let operation = events.iter().find_map(|event| match &event.kind {
-        EventKind::RunStarted { parent: Some(_), .. } => Some(None),
-        EventKind::RunStarted { operation, .. } => Some(Some(operation.clone())),
+    let started = events.iter().find_map(|event| match &event.kind {
+        EventKind::RunStarted { operation, parent, .. } => Some((operation.clone(), parent.is_some())),
         _ => None,
     });
-    let operation = operation.unwrap_or_else(|| Some(SafeText::new(ending.surface.clone())))?;
+    let (operation, is_inner) = started.unwrap_or_else(|| (SafeText::new(ending.surface.clone()), false));
     let fault = last_fault(events, reason);
+    if is_inner && fault.is_none_or(|fault| fault.severity != Severity::Critical) {
+        return None;
+    }
     let counted =
         || events.iter().filter(|event| matches!(event.kind, EventKind::AttemptStarted { .. })).count();
     let given = Alert {
@@ -61,6 +63,7 @@ impl About {
         Self {
             severity: alert.severity,
             reason: Some(alert.reason),
+            outcome: alert.outcome.to_owned(),
             operation: alert.operation.clone(),
             project: alert.project.clone(),
             run: alert.run,
@@ -72,7 +75,7 @@ impl About {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backstop_core::{EVENT_SCHEMA, EventId, RunId, Severity, Timestamp};
+    use backstop_core::{EVENT_SCHEMA, EventId, RunId, Timestamp};
 
     fn events(kinds: Vec<EventKind>) -> Vec<Event> {
         let run: RunId = "r-7f3a".parse().unwrap();

@@ -1,16 +1,14 @@
-//! What goes out: the answer to a report, the events that are recorded before it, and what is said to a report that cannot
-//! be read.
+//! What goes out: the answer to a report.
 
 use super::decide::is_dangerous;
-use super::{Report, STATES, meant};
-use crate::InputError;
+use super::{Report, meant};
 use crate::notify::{About, Message};
-use backstop_core::{Action, EventKind, Fault, Outcome, RunId, SafeText, Severity, Timestamp, Verdict};
+use backstop_core::{Action, Fault, Outcome, Reason, RunId, SafeText, Severity, Timestamp, Verdict};
 use backstop_report::{Alert, JSON_SCHEMA, TaskError, TaskTurn, alert, task_error};
 use serde_json::{Value, json};
 
 /// The hook's name, as the seed has it.
-const HOOK: &str = "on-error";
+pub(super) const HOOK: &str = "on-error";
 
 /// The answer to a report.
 #[derive(Debug)]
@@ -30,7 +28,7 @@ pub struct Answer<'a> {
 }
 
 /// What becomes of a partial result: `keep` it for the next attempt or for a person, `use` it, or there is `none`.
-pub fn partial_handling(report: &Report, fault: &Fault, action: &Action) -> &'static str {
+fn partial_handling(report: &Report, fault: &Fault, action: &Action) -> &'static str {
     match (&report.partial, action) {
         (None, _) => "none",
         (Some(_), Action::UsePartial) if !is_dangerous(fault.reason) => "use",
@@ -41,6 +39,12 @@ pub fn partial_handling(report: &Report, fault: &Fault, action: &Action) -> &'st
 impl Answer<'_> {
     fn action(&self) -> &Action {
         &self.verdict.decision.action
+    }
+
+    /// What the task ended with; nothing while it goes on. A reason that retries did not help becomes another.
+    pub fn ended_with(&self) -> Option<Reason> {
+        let reason = self.verdict.reclassified.unwrap_or(self.fault.reason);
+        (!self.action().goes_on()).then_some(reason)
     }
 
     /// How bad it is: a fault that ends the task is never less than `high` where it was `medium`.
@@ -117,7 +121,7 @@ impl Answer<'_> {
             attempts: self.attempt,
             run: self.run,
             next: frozen,
-            ..Alert::new(self.fault.reason, at)
+            ..Alert::new(self.ended_with().unwrap_or(self.fault.reason), at)
         };
         Message::new(&alert(&given), About::of(&given)).with_markdown(self.message())
     }
@@ -153,79 +157,6 @@ impl Answer<'_> {
             "message": self.message(),
             "why": self.verdict.decision.why,
             "run": self.run,
-        })
-    }
-
-    /// What is recorded, before anybody is answered: the seed's log events among ours.
-    pub fn events(&self, folder: Option<&str>) -> Vec<EventKind> {
-        let (fault, attempt) = (self.fault, self.attempt);
-        let operation = SafeText::new(self.report.task.clone());
-        let state = |state: &str, error_type: Option<String>, context| EventKind::StateEntered {
-            operation: Some(operation.clone()),
-            state: state.to_owned(),
-            error_type,
-            context,
-        };
-        vec![
-            EventKind::RunStarted {
-                operation: operation.clone(),
-                folder: folder.map(SafeText::new),
-                profile: Some("task".to_owned()),
-                parent: None,
-            },
-            state(STATES[0], self.report.kind.as_ref().map(|kind| kind.raw().to_owned()), None),
-            EventKind::ErrorClassified {
-                operation: operation.clone(),
-                attempt,
-                fault: Box::new(fault.clone()),
-            },
-            state(STATES[1], Some(fault.class.name().to_owned()), Some(Box::new(self.report.context()))),
-            EventKind::DecisionMade {
-                operation: Some(operation.clone()),
-                attempt,
-                decision: self.verdict.decision.clone(),
-                reclassified: self.verdict.reclassified,
-            },
-            state(STATES[2], None, None),
-            EventKind::RunEnded {
-                outcome: self.outcome(),
-                reason: Some(fault.reason),
-                attempts: 1,
-                duration_ms: 0,
-                exit: None,
-                // Only the reporter can go on with its task: there is no command for it.
-                next: None,
-            },
-        ]
-    }
-}
-
-/// What is said where there is no answer: one object, with the place of what is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Where it is.
-    pub place: String,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub hint: String,
-}
-
-impl From<&InputError> for Refusal {
-    fn from(error: &InputError) -> Self {
-        Self { place: error.place(), message: error.to_string(), hint: error.hint().to_owned() }
-    }
-}
-
-impl Refusal {
-    /// The object.
-    pub fn json(&self) -> Value {
-        json!({
-            "schema": JSON_SCHEMA,
-            "hook": HOOK,
-            "error_classified": false,
-            "retry": false,
-            "error": { "place": self.place, "message": self.message, "hint": self.hint },
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What a task of a frozen project waits for.
-const UNFROZEN: &str = "somebody lets the project go on";
+pub const UNFROZEN: &str = "somebody lets the project go on";
 /// More earlier attempts than this change nothing.
 const EARLIER_MAX: u32 = backstop_core::ATTEMPTS_MAX;
 

@@ -1,6 +1,7 @@
 //! What a reported error is.
 
 use super::Report;
+use crate::hint::asked;
 use backstop_classify::Classifier;
 use backstop_core::{Evidence, Fault, Reason, SafeText, Signal, Timestamp, from_seed_name};
 
@@ -24,6 +25,10 @@ pub fn classify(report: &Report, classifier: &dyn Fn() -> Classifier, at: Timest
         fault.evidence.insert(0, Evidence { rule: "reported".to_owned(), line: None, text, stream: None });
     }
     let said = report.message.raw().trim();
+    // What a server asks for is a floor, whatever the error is called.
+    if fault.reason.retryable() && fault.facts.retry_after_seconds.is_none() {
+        fault.facts.retry_after_seconds = asked(said, at);
+    }
     if named.is_some() || fault.cause.is_none() {
         let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let line = if line.is_empty() { report.kind.as_ref().map_or("", |kind| kind.raw()) } else { line };
@@ -121,6 +126,19 @@ mod tests {
         assert_eq!(fault("OSError", "[Errno 28] No space left on device", "").class, Class::System);
         assert_eq!(fault("unknown", "Connection refused", "").reason, Reason::NetworkTransient);
         assert_eq!(fault("Exception", "the flux capacitor is offline", "").reason, Reason::Unknown);
+    }
+
+    #[test]
+    fn how_long_a_server_asks_to_wait_is_heard() {
+        for (kind, message, want) in [
+            ("RateLimitExceeded", "429: try again in 20s", Some(20.0)),
+            ("RateLimitExceeded", "Too many requests\nretry-after: 120", Some(120.0)),
+            ("ServiceUnavailable", "Please retry in 30 seconds", Some(30.0)),
+            ("TimeoutError", "no answer within 20s", None),
+            ("AuthenticationError", "try again in 20s", None),
+        ] {
+            assert_eq!(fault(kind, message, "").facts.retry_after_seconds, want, "{kind}: {message}");
+        }
     }
 
     #[test]

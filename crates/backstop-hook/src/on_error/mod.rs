@@ -6,15 +6,18 @@
 
 mod answer;
 mod decide;
+mod events;
 mod fault;
 mod meant;
+mod refusal;
 mod report;
 
-pub use answer::{Answer, Refusal, partial_handling};
-pub use decide::{Case, decide};
+pub use answer::Answer;
+pub use decide::{Case, UNFROZEN, decide};
 pub use fault::classify;
 pub use meant::meant;
-pub use report::{Report, TASK_BYTES_MAX};
+pub use refusal::Refusal;
+pub use report::Report;
 
 use std::time::Duration;
 

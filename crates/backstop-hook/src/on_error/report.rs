@@ -6,7 +6,7 @@ use backstop_report::TaskCommand;
 use serde_json::{Map, Value, json};
 
 /// The longest id of a task.
-pub const TASK_BYTES_MAX: usize = 256;
+const TASK_BYTES_MAX: usize = 256;
 /// How much of a type, a step or an address is kept.
 const NAME_BYTES_MAX: usize = 500;
 /// How much of a message is kept: its beginning.

@@ -19,6 +19,8 @@ pub struct Facts<'f> {
     pub views: &'f ViewFolder,
     /// How paths are shown.
     pub shown: &'f dyn Fn(&std::path::Path) -> String,
+    /// What has to be done before anything else, where there is something.
+    pub first: Option<SafeText>,
     /// The command that goes on.
     pub resume: String,
     /// Refs that hold work which is not on the user's branch.
@@ -79,7 +81,7 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
             run,
             kept: facts.kept.clone(),
         },
-        steps: steps(ending, reason, &failed),
+        steps: facts.first.iter().cloned().chain(steps(ending, reason, &failed)).collect(),
         failed,
         resume,
         fresh_hint: SafeText::new("add --fresh; commits stay"),

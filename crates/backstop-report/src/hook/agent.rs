@@ -42,7 +42,7 @@ pub fn agent_failure(given: &AgentFailure<'_>) -> String {
     }
     if given.times >= given.times_max {
         out.push_str(&format!(
-            "This is the same fault {} times in a row. Stop repeating it: do not run this again unchanged. Find out what \
+            "This is the same fault for the {}. time. Stop repeating it: do not run this again unchanged. Find out what \
              differs from what you expect, change the approach, or report it as blocked and say what you tried.\n",
             given.times
         ));
@@ -68,8 +68,9 @@ fn advice(given: &AgentFailure<'_>) -> String {
             "It was stopped from outside, not by a mistake. Look at what is already there before you repeat it.".to_owned()
         }
         reason => {
+            // Who goes round in circles is not told to run it once more.
             let check = given.command.filter(|command| {
-                command.raw().len() <= NAME_CHARS_MAX && !command.raw().contains('\n')
+                given.times < given.times_max && command.raw().len() <= NAME_CHARS_MAX && !command.raw().contains('\n')
             });
             retry_guidance(reason, facts, &GuidanceContext { check: check.cloned(), ..GuidanceContext::default() })
         }

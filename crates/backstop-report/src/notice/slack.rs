@@ -52,7 +52,7 @@ fn code(line: &str) -> String {
     own(&line.replace('`', TICK))
 }
 
-fn worded(words: &Words) -> String {
+pub(crate) fn worded(words: &Words) -> String {
     words.slack(own, span)
 }
 

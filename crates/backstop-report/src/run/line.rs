@@ -47,7 +47,8 @@ pub fn gave_up(
 ) -> String {
     let dot = style.dot();
     let (head, label) = match decision.action {
-        Action::Defer { .. } => ("failed and put aside", "not tried again"),
+        // What could not be put aside has only failed.
+        Action::Defer { .. } if next.is_some() => ("failed and put aside", "not tried again"),
         Action::Confirm { .. } => ("unconfirmed", "not repeated by itself"),
         Action::UsePartial => ("partial", "going on with what there is"),
         Action::Block => ("blocked", "not tried again"),

@@ -15,6 +15,10 @@ pub struct NewNote {
     pub group: String,
     /// What is said. Secrets are masked on the way in.
     pub body: serde_json::Value,
+    /// What it happened to, by name.
+    pub label: String,
+    /// Whether it must not wait behind what is less bad.
+    pub urgent: bool,
 }
 
 /// What became of adding a note.
@@ -62,6 +66,8 @@ pub struct Note {
     pub id: i64,
     /// What was added first.
     pub note: NewNote,
+    /// What it happened to, each once, the first few of them.
+    pub labels: Vec<SafeText>,
     /// How often it happened.
     pub count: u64,
     /// Where it stands.

@@ -4,7 +4,7 @@ use super::{Added, Delivered, NewNote, Note, NoteState, Outbox, SentNote};
 use crate::masked::mask_value;
 use crate::summary::{parsed, text, worded};
 use crate::{StoreError, error::Trouble};
-use backstop_core::Timestamp;
+use backstop_core::{SafeText, Timestamp};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
@@ -21,8 +21,12 @@ const LIST_MAX: i64 = 1000;
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How many of those are kept.
 const KEEP_MAX: i64 = 500;
+/// How many names of what it happened to are kept with a note.
+const LABELS_MAX: i64 = 10;
+/// How long a note waits that nobody can send.
+const WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
-const COLUMNS: &str = "id, sink, target, project, grouped, body, count, state, first_at, last_at, not_before, rounds, done_at, said";
+const COLUMNS: &str = "id, sink, target, project, grouped, body, count, state, first_at, last_at, not_before, rounds, done_at, said, labels, urgent";
 
 impl Outbox {
     /// The group of what is too much to tell one by one.
@@ -31,7 +35,7 @@ impl Outbox {
     /// Adds a note. What is queued already is counted.
     pub fn add(&self, note: &NewNote) -> Result<Added, StoreError> {
         let now = self.now();
-        let body = self.masked(&note.body);
+        let (body, note) = (self.masked(&note.body), &self.labelled(note));
         self.db.write(None, false, |tx| {
             if let Some(added) = count(tx, note, &note.group, now)? {
                 return Ok(added);
@@ -41,7 +45,7 @@ impl Outbox {
                 [&note.target],
                 |row| row.get(0),
             )?;
-            let group = if waiting < GROUPS_MAX { note.group.as_str() } else { Self::OTHERS };
+            let group = if waiting < GROUPS_MAX || note.urgent { note.group.as_str() } else { Self::OTHERS };
             if group == Self::OTHERS
                 && let Some(added) = count(tx, note, group, now)?
             {
@@ -55,16 +59,17 @@ impl Outbox {
     /// may not be said is not kept. For a sink that needs no sender.
     pub fn say_once(&self, note: &NewNote, within: Duration) -> Result<bool, StoreError> {
         let now = self.now();
-        let body = self.masked(&note.body);
+        let (body, note) = (self.masked(&note.body), &self.labelled(note));
         self.db.write(None, false, |tx| {
             let said: bool = tx.query_row(
                 "SELECT EXISTS (SELECT 1 FROM notes WHERE target = ?1 AND grouped = ?2 AND done_at BETWEEN ?3 AND ?4)",
-                params![note.target, note.group, before(now, within), now.as_millis()],
+                params![note.target, note.group, now.before(within).as_millis(), now.as_millis()],
                 |row| row.get(0),
             )?;
             if !said {
                 let added = insert(tx, note, &note.group, &body, NoteState::Sent, now)?;
                 tx.execute("UPDATE notes SET done_at = ?2 WHERE id = ?1", params![added.id, now.as_millis()])?;
+                forget(tx, now)?;
             }
             Ok(!said)
         })
@@ -73,6 +78,26 @@ impl Outbox {
     /// What waits to be said, oldest first.
     pub fn queued(&self) -> Result<Vec<Note>, StoreError> {
         self.rows("WHERE state = 'queued' ORDER BY id", LIST_MAX)
+    }
+
+    /// Whether something is to be said still: it waits, or a sender has it, or had it when it was killed.
+    pub fn has_unfinished(&self) -> Result<bool, StoreError> {
+        self.db.read(|conn| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE state IN ('queued', 'sending'))";
+            Ok(conn.query_row(sql, [], |row| row.get(0))?)
+        })
+    }
+
+    /// Gives up what nobody could send for a day: its secret is in nobody's environment. Says how many.
+    pub fn give_up(&self, id: i64) -> Result<usize, StoreError> {
+        let now = self.now();
+        self.db.write_one(None, |conn| {
+            conn.execute(
+                "UPDATE notes SET state = 'failed', done_at = ?2, said = 'nobody had its secret for a day' \
+                 WHERE id = ?1 AND state = 'queued' AND first_at < ?3",
+                params![id, now.as_millis(), now.before(WAIT_MAX).as_millis()],
+            )
+        })
     }
 
     /// The newest notes, whatever became of them: what waits first, then what is over, newest first.
@@ -139,13 +164,11 @@ impl Outbox {
     /// Forgets what is long over.
     pub fn forget_old(&self) -> Result<usize, StoreError> {
         let now = self.now();
-        self.db.write_one(None, |conn| {
-            conn.execute(
-                "DELETE FROM notes WHERE done_at IS NOT NULL AND (done_at < ?1 OR id IN \
-                 (SELECT id FROM notes WHERE done_at IS NOT NULL ORDER BY done_at DESC LIMIT -1 OFFSET ?2))",
-                params![before(now, KEEP), KEEP_MAX],
-            )
-        })
+        self.db.write_one(None, |conn| forget(conn, now))
+    }
+
+    fn labelled(&self, note: &NewNote) -> NewNote {
+        NewNote { label: self.redactor.redact(&note.label).into_owned(), ..note.clone() }
     }
 
     fn masked(&self, body: &serde_json::Value) -> String {
@@ -163,14 +186,20 @@ impl Outbox {
     }
 }
 
-fn before(now: Timestamp, span: Duration) -> i64 {
-    now.as_millis().saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
+fn forget(conn: &Connection, now: Timestamp) -> rusqlite::Result<usize> {
+    conn.execute(
+        "DELETE FROM notes WHERE done_at IS NOT NULL AND (done_at < ?1 OR id IN \
+         (SELECT id FROM notes WHERE done_at IS NOT NULL ORDER BY done_at DESC LIMIT -1 OFFSET ?2))",
+        params![now.before(KEEP).as_millis(), KEEP_MAX],
+    )
 }
 
 /// Counts it in the note of its group that is queued. One that a sender has given up on before keeps its time.
 fn count(conn: &Connection, note: &NewNote, group: &str, now: Timestamp) -> Result<Option<Added>, Trouble> {
     let counted = conn.query_row(
-        "UPDATE notes SET count = count + 1, last_at = ?3, not_before = CASE WHEN rounds > 0 THEN not_before \
+        "UPDATE notes SET count = count + 1, last_at = ?3, urgent = max(urgent, ?7), \
+         labels = CASE WHEN json_array_length(labels) >= ?8 OR EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?6) \
+         THEN labels ELSE json_insert(labels, '$[#]', ?6) END, not_before = CASE WHEN rounds > 0 THEN not_before \
          ELSE min(?4, first_at + ?5) END \
          WHERE target = ?1 AND grouped = ?2 AND state = 'queued' RETURNING id, count",
         params![
@@ -179,6 +208,9 @@ fn count(conn: &Connection, note: &NewNote, group: &str, now: Timestamp) -> Resu
             now.as_millis(),
             now.after(QUIET).as_millis(),
             i64::try_from(GATHER_MAX.as_millis()).unwrap_or(i64::MAX),
+            note.label,
+            note.urgent,
+            LABELS_MAX,
         ],
         |row| Ok(Added { id: row.get(0)?, count: row.get::<_, i64>(1)?.cast_unsigned() }),
     );
@@ -194,8 +226,8 @@ fn insert(
     now: Timestamp,
 ) -> rusqlite::Result<Added> {
     conn.query_row(
-        "INSERT INTO notes (sink, target, project, grouped, body, count, state, first_at, last_at, not_before) \
-         VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?7, ?8) RETURNING id",
+        "INSERT INTO notes (sink, target, project, grouped, body, count, state, first_at, last_at, not_before, labels, urgent) \
+         VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?7, ?8, json_array(?9), ?10) RETURNING id",
         params![
             note.sink.as_str(),
             note.target,
@@ -205,6 +237,8 @@ fn insert(
             state.name(),
             now.as_millis(),
             now.after(QUIET).as_millis(),
+            note.label,
+            note.urgent,
         ],
         |row| Ok(Added { id: row.get(0)?, count: 1 }),
     )
@@ -214,6 +248,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Note> {
     let body: String = row.get(5)?;
     let body = serde_json::from_str(&body)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(5, Type::Text, error.into()))?;
+    let labels: String = row.get(14)?;
+    let labels: Vec<SafeText> = serde_json::from_str(&labels).unwrap_or_default();
     let time = |column| Ok::<_, rusqlite::Error>(Timestamp::from_millis(row.get(column)?));
     Ok(Note {
         id: row.get(0)?,
@@ -223,7 +259,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Note> {
             project: row.get(3)?,
             group: row.get(4)?,
             body,
+            label: labels.first().map(|label| label.raw().to_owned()).unwrap_or_default(),
+            urgent: row.get(15)?,
         },
+        labels,
         count: row.get::<_, i64>(6)?.cast_unsigned(),
         state: worded(row, 7, NoteState::from_name)?,
         first_at: time(8)?,

@@ -46,6 +46,9 @@ pub(super) struct ExecJournal {
     attempt_at: AtomicI64,
     /// The most attempts that a Backstop below has made.
     below: AtomicU32,
+    /// How it began, and what was told since: where it cannot be kept, people have to be told all the same.
+    started: EventKind,
+    told: Mutex<Vec<Event>>,
 }
 
 enum State {
@@ -74,6 +77,12 @@ impl ExecJournal {
         let run = RunId::from_random(random, 4);
         let opened = context.journal();
         let state_folder = context.folder().ok();
+        let started = EventKind::RunStarted {
+            operation: SafeText::new(command),
+            folder: Some(SafeText::new(folder.clone())),
+            profile: Some(profile.to_owned()),
+            parent,
+        };
         let this = Self {
             state: Mutex::new(State::Off { run, seq: 0 }),
             redactor: Arc::clone(&context.redactor),
@@ -93,12 +102,8 @@ impl ExecJournal {
             countdown: Countdown::default(),
             attempt_at: AtomicI64::new(0),
             below: AtomicU32::new(0),
-        };
-        let started = EventKind::RunStarted {
-            operation: SafeText::new(command),
-            folder: Some(SafeText::new(folder)),
-            profile: Some(profile.to_owned()),
-            parent,
+            started: started.clone(),
+            told: Mutex::default(),
         };
         match opened {
             Ok(journal) => {
@@ -169,6 +174,7 @@ impl ExecJournal {
                 (State::Off { run, seq: seq + events.len() as u64 }, events, None)
             }
         };
+        self.told().extend(events.clone());
         *state = next;
         drop(state);
         if let Some(error) = error {
@@ -302,9 +308,7 @@ impl ExecJournal {
 
     /// What was attempted lately in this project.
     pub(super) fn recent(&self, window: Duration) -> Recent {
-        let since = backstop_core::Timestamp::from_millis(
-            context::now().as_millis().saturating_sub(i64::try_from(window.as_millis()).unwrap_or(i64::MAX)),
-        );
+        let since = context::now().before(window);
         match &*self.state() {
             State::Open(run) => run.journal().recent_attempts(since).unwrap_or_default(),
             _ => Recent::default(),
@@ -316,12 +320,20 @@ impl ExecJournal {
         self.attempt_at.store(context::now().as_millis(), Ordering::SeqCst);
     }
 
-    /// All that was recorded of this run.
+    /// All that was recorded of this run; where nothing could be, what would have been.
     pub(super) fn events(&self) -> Vec<Event> {
         match &*self.state() {
             State::Open(run) => run.journal().load(run.id()).unwrap_or_default(),
-            _ => Vec::new(),
+            State::Pending { run, .. } | State::Off { run, .. } => {
+                let mut events = self.as_events(*run, 0, vec![self.started.clone()]);
+                events.append(&mut self.told());
+                events
+            }
         }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Vec<Event>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether there is a story to tell.

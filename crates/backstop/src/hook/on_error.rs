@@ -1,12 +1,12 @@
 //! `backstop hook on-error`: one JSON object in, one out.
 
 use super::{open_store, project_key, read_input, record};
+use crate::aftermath::{self, Trouble};
 use crate::cli::LogFormat;
 use crate::context::{self, Context};
 use crate::error::CliError;
-use crate::{classify, freeze, host, notify, terminal};
-use backstop_classify::Classifier;
-use backstop_core::{Action, EventKind, Fault, Outcome, RunId, SafeText, Severity, Verdict};
+use crate::{classify, freeze, host, terminal};
+use backstop_core::{Action, Decision, EventKind, Fault, Outcome, RunId, SafeText, Severity, Verdict};
 use backstop_hook::diagnostics;
 use backstop_hook::on_error::{Answer, Case, Refusal, Report, WINDOW, decide};
 use backstop_report::to_json;
@@ -41,12 +41,8 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
     let context = Context::new(&[], format)?;
     let report = Report::read(&bytes, &context.redactor).map_err(CliError::HookInput)?;
     let policy = context.config.policy("task")?;
-    let classifier = || {
-        classify::classifier_with(&context.config.packs(), &context.redactor).unwrap_or_else(|error| {
-            warn("rule packs are not used", &error);
-            Classifier::builtin().redacting(context.redactor.as_ref().clone())
-        })
-    };
+    let classifier =
+        || classify::classifier_or_builtin(&context, |error| warn("rule packs are not used", error));
     let mut fault = backstop_hook::on_error::classify(&report, &classifier, context::now());
     let journal = context.journal();
     let aside = journal.as_ref().ok().and_then(|journal| journal.deferred_count().ok());
@@ -78,7 +74,7 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
             })?;
         Ok((store, attempt))
     });
-    let (store, attempt, verdict) = match (store, verdict) {
+    let (store, attempt, mut verdict) = match (store, verdict) {
         (Ok((store, attempt)), Some(verdict)) => (Some(store), attempt, verdict),
         (store, _) => {
             if let Err(error) = store {
@@ -87,16 +83,29 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
             (None, 1, decided(1, Some("attempts cannot be counted, and what is not counted is not repeated")))
         }
     };
-    let mut answer = answered(&report, &fault, &verdict, attempt);
     let folder = context.project.display().to_string();
-    let recorded = journal
-        .and_then(|journal| record(&context, &journal, None, "task", random, answer.events(Some(&folder))));
-    match recorded {
-        Ok(run) => {
-            answer.run = Some(run.id());
-            follow(&context, &run, &mut answer);
-        }
-        Err(error) => warn("this report is not recorded", &error),
+    let events = answered(&report, &fault, &verdict, attempt).events(Some(&folder));
+    let recorded = journal.and_then(|journal| record(&context, &journal, None, "task", random, events));
+    let run = recorded.map_err(|error| warn("this report is not recorded", &error)).ok();
+    let mut follows: Vec<EventKind> =
+        put_aside(&context, run.as_ref(), &report, &fault, &verdict).into_iter().collect();
+    if matches!(verdict.decision.action, Action::Defer { .. }) && follows.is_empty() {
+        verdict = not_put_aside(verdict, report.partial.is_some());
+    }
+    let mut answer = answered(&report, &fault, &verdict, attempt);
+    answer.run = run.as_ref().map(RunJournal::id);
+    let trouble = Trouble { faults: vec![&fault], ended_with: answer.ended_with(), run: answer.run };
+    // What happens inside a run is an attempt of that one, which tells of itself.
+    let is_told = context::outer().0.is_none() || fault.severity == Severity::Critical;
+    let told = aftermath::follow(&context, &trouble, |frozen| {
+        is_told.then(|| answer.notice(SafeText::new(folder.clone()), context::now(), frozen))
+    });
+    answer.notified = told.iter().any(|kind| matches!(kind, EventKind::Notified { .. }));
+    follows.extend(told);
+    if let Some(run) = run.filter(|_| !follows.is_empty())
+        && let Err(error) = run.append(follows)
+    {
+        warn("what followed is not recorded", &error.into());
     }
     if let Some(store) = store.filter(|_| answer.run != Some(expected))
         && let Err(error) = store.set_task_run(key.as_str(), &report.task, answer.run)
@@ -106,43 +115,38 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
     Ok(answer.json())
 }
 
-/// What follows: a critical fault freezes the project, work that waits is put aside, people are told. It is recorded with the
-/// report.
-fn follow(context: &Context, run: &RunJournal, answer: &mut Answer<'_>) {
-    let mut follows = Vec::new();
-    let is_over = !answer.verdict.decision.action.goes_on();
-    if is_over || answer.fault.severity == Severity::Critical {
-        follows.extend(freeze::freeze(context, answer.fault, Some(run.id())));
-    }
-    let frozen = (!follows.is_empty()).then(|| SafeText::new(freeze::UNFREEZE));
-    if let Action::Defer { until } = &answer.verdict.decision.action {
-        let work = DeferredWork {
-            run: run.id(),
-            argv: vec![answer.report.task.clone()],
-            folder: context.project.display().to_string(),
-            reason: answer.fault.reason,
-            until: SafeText::new(until.clone()),
-            whole: false,
-            is_task: true,
-            address: diagnostics::service_address(answer.fault),
-        };
-        match run.journal().defer(&work) {
-            Ok(_) => follows.push(EventKind::Deferred {
-                operation: SafeText::new(answer.report.task.clone()),
-                until: until.clone(),
-            }),
-            Err(error) => warn("the task is not put aside", &error.into()),
-        }
-    }
-    let project = SafeText::new(context.project.to_string_lossy());
-    let told = notify::tell(context, &answer.notice(project, context::now(), frozen));
-    answer.notified = !told.is_empty();
-    follows.extend(told);
-    if !follows.is_empty()
-        && let Err(error) = run.append(follows)
-    {
-        warn("what followed is not recorded", &error.into());
-    }
+/// Puts a task aside that waits for something; what is recorded of that. One that does not wait any more is forgotten there.
+fn put_aside(
+    context: &Context,
+    run: Option<&RunJournal>,
+    report: &Report,
+    fault: &Fault,
+    verdict: &Verdict,
+) -> Option<EventKind> {
+    let journal = run?.journal();
+    let Action::Defer { until } = &verdict.decision.action else {
+        let _ = journal.drop_deferred_task(&report.task);
+        return None;
+    };
+    let work = DeferredWork {
+        run: run?.id(),
+        argv: vec![report.task.clone()],
+        folder: context.project.display().to_string(),
+        reason: fault.reason,
+        until: SafeText::new(until.clone()),
+        whole: false,
+        is_task: true,
+        address: diagnostics::service_address(fault),
+    };
+    let put = journal.defer(&work).map_err(|error| warn("the task is not put aside", &error.into())).ok();
+    put.map(|_| EventKind::Deferred { operation: SafeText::new(report.task.clone()), until: until.clone() })
+}
+
+/// What could not be put aside has failed.
+fn not_put_aside(verdict: Verdict, has_partial: bool) -> Verdict {
+    let action = if has_partial { Action::UsePartial } else { Action::Surface };
+    let why = format!("{}; it could not be put aside", verdict.decision.why);
+    Verdict { decision: Decision { action, why }, ..verdict }
 }
 
 /// The answer as far as it is known before it is recorded.

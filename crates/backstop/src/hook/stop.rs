@@ -1,6 +1,6 @@
 //! An agent wants to stop: the gates say whether it may, once.
 
-use super::agent::{classifier, ended, keep, log, started};
+use super::agent::{classifier, ended, keep, log, started, witness};
 use super::open_store;
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How long all gates may take: agents end their hooks after ten minutes, and what they end says nothing.
 const GATES_MAX: Duration = Duration::from_secs(540);
-/// An agent that does not say whether it was held is not held again for so long.
+/// An agent that does not say whether it was held lets go after one hold; one that old is of another turn.
 const HELD_FOR: Duration = Duration::from_secs(3600);
 
 /// Runs the gates of the configuration; those of a project that is not trusted are not in it. Holds the turn where one
@@ -30,7 +30,11 @@ pub(super) fn answer(event: &AgentEvent, held: Option<bool>) -> Result<Option<Va
     if gates.is_empty() {
         return Ok(None);
     }
-    let checked = check(&context, &gates)?;
+    let mut checked = check(&context, &gates)?;
+    for fault in checked.iter_mut().filter_map(|gate| gate.fault.as_mut()) {
+        witness(&context, fault);
+    }
+    let checked = checked;
     keep(&context, event, events(&context, &checked));
     let failed: Vec<FailedGate> = checked.iter().filter_map(|gate| failed(&context, gate)).collect();
     if failed.is_empty() {

@@ -12,9 +12,12 @@ use serde_json::{Value, json};
 
 /// What came of one sink.
 struct Tried {
-    sink: Sink,
+    name: String,
+    /// Nothing where it is no sink.
+    sink: Option<Sink>,
     sent: bool,
     said: SafeText,
+    hint: Option<String>,
     attempts: u32,
 }
 
@@ -26,15 +29,20 @@ pub(super) fn run(only: Option<&str>, json: bool) -> Result<u8, CliError> {
     let wanted = |name: &str| only.is_none_or(|only| only == name);
     let chosen: Vec<_> = all.into_iter().filter(|(name, _)| wanted(name)).collect();
     if chosen.is_empty() {
-        let given = SafeText::new(only.unwrap_or("…")).line(60);
+        let given = only.map(|name| SafeText::new(name).line(60));
         return Err(CliError::NoSink { given, known });
     }
     let engine = Engine::new(context.config.policy("request")?);
     let runtime = runtime()?;
     let mut tried = Vec::new();
-    for (_, sink) in chosen {
-        let sink = sink.map_err(CliError::Sink)?;
-        let one = runtime.block_on(try_one(&engine, &context, sink, json));
+    for (name, sink) in chosen {
+        let one = match sink {
+            Ok(sink) => runtime.block_on(try_one(&engine, &context, name, sink)),
+            Err(error) => {
+                let (said, hint) = (SafeText::new(error.to_string()), Some(error.hint()));
+                Tried { name, sink: None, sent: false, said, hint, attempts: 0 }
+            }
+        };
         if !json {
             terminal::print(&line(&context, &one))?;
         }
@@ -47,18 +55,29 @@ pub(super) fn run(only: Option<&str>, json: bool) -> Result<u8, CliError> {
     Ok(if tried.iter().all(|one| one.sent) { DONE } else { FAILED })
 }
 
-async fn try_one(engine: &Engine, context: &Context, sink: Sink, json: bool) -> Tried {
-    let (sink, credential) = match with_secret(sink.clone()) {
+async fn try_one(engine: &Engine, context: &Context, name: String, sink: Sink) -> Tried {
+    let mut tried = Tried {
+        name,
+        sink: Some(sink.clone()),
+        sent: false,
+        said: SafeText::default(),
+        hint: None,
+        attempts: 0,
+    };
+    let (sink, credential) = match with_secret(sink) {
         Resolved::Sink(sink, credential) => (*sink, credential),
         Resolved::NoSecret { variable } => {
-            let said = SafeText::new(format!("the variable {variable} is not set"));
-            return Tried { sink, sent: false, said, attempts: 0 };
+            tried.said = SafeText::new(format!("the variable {variable} is not set"));
+            tried.hint =
+                Some(format!("`export {variable}=…`, where the commands run that are to tell somebody"));
+            return tried;
         }
-        Resolved::Gone(said) => return Tried { sink, sent: false, said, attempts: 0 },
+        Resolved::Gone(said) => return Tried { said, ..tried },
     };
     let now = context::now();
     let notice = notify_test(&SafeText::new(sink.name.as_str()), now);
     let about = About {
+        outcome: "test".to_owned(),
         severity: Severity::Low,
         reason: None,
         operation: "backstop notify test".into(),
@@ -67,15 +86,21 @@ async fn try_one(engine: &Engine, context: &Context, sink: Sink, json: bool) -> 
         at: now,
     };
     let message = Message::new(&notice, about);
-    if sink.kind == Kind::Terminal && !json {
+    if sink.kind == Kind::Terminal {
         terminal::say(&message.plain);
     }
-    let times = Times { count: 1, first: now, last: now, mixed: false };
-    let (sent, said, attempts) = match deliver(engine, &sink, credential.as_ref(), &message, &times).await {
-        Outcome::Sent { said, attempts } => (true, said, attempts),
-        Outcome::Later { why, attempts, .. } | Outcome::Refused { why, attempts } => (false, why, attempts),
-    };
-    Tried { sink, sent, said, attempts }
+    let times = Times { count: 1, first: now, last: now, mixed: false, names: Vec::new() };
+    (tried.sent, tried.said, tried.attempts) =
+        match deliver(engine, &sink, credential.as_ref(), &message, &times).await {
+            Outcome::Sent { said, attempts } => (true, said, attempts),
+            Outcome::Later { why, attempts, .. } | Outcome::Refused { why, attempts } => {
+                (false, why, attempts)
+            }
+        };
+    if !tried.sent && tried.said.raw().contains("curl") {
+        tried.hint = Some("install curl: https goes through it".to_owned());
+    }
+    tried
 }
 
 fn said(context: &Context, one: &Tried) -> String {
@@ -85,15 +110,20 @@ fn said(context: &Context, one: &Tried) -> String {
 fn line(context: &Context, one: &Tried) -> String {
     let how = if one.sent { "sent" } else { "not sent" };
     let attempts = if one.attempts > 1 { format!(", {} attempts", one.attempts) } else { String::new() };
-    let (name, kind, place) =
-        (&one.sink.name, one.sink.kind.name(), SafeText::new(one.sink.place()).line(100));
+    let what = one
+        .sink
+        .as_ref()
+        .map(|sink| format!(" ({}, {})", sink.kind.name(), SafeText::new(sink.place()).line(100)));
     let said = SafeText::new(said(context, one)).line(300);
-    format!("{name} ({kind}, {place}): {how}: {said}{attempts}\n")
+    let hint = one.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
+    let name = SafeText::new(one.name.clone()).line(60);
+    format!("{name}{}: {how}: {said}{attempts}\n{hint}", what.unwrap_or_default())
 }
 
 fn row(context: &Context, one: &Tried) -> Value {
+    let sink = one.sink.as_ref();
     json!({
-        "sink": one.sink.name, "type": one.sink.kind.name(), "place": one.sink.place(), "sent": one.sent,
-        "said": said(context, one), "attempts": one.attempts,
+        "sink": one.name, "type": sink.map(|sink| sink.kind.name()), "place": sink.map(Sink::place), "sent": one.sent,
+        "said": said(context, one), "hint": one.hint, "attempts": one.attempts,
     })
 }

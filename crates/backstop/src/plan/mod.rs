@@ -138,7 +138,8 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
             random: &|| (context::random() >> 11) as f64 / (1u64 << 53) as f64,
             opened,
         };
-        Host::new(parts, viewer).run(asks::listen()?).map_err(CliError::Host)
+        let ended = Host::new(parts, viewer).run(asks::listen()?).map_err(CliError::Host);
+        ended.inspect_err(|error| aftermath::broke_off(&context, &found.path, journal.id(), error))
     };
     let ending = match site {
         Site::Worktrees(ground) => {
@@ -164,9 +165,9 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     viewer.finish();
     let _ = std::fs::remove_dir_all(&scratch);
     drop(hold);
-    summary::tell(args, &context, &views, &ending, &again, began.elapsed(), show)?;
     let is_done = ending.end == End::Complete && ending.unconcluded.is_none();
     aftermath::recorded_run_ended(&context, &journal, is_done);
+    summary::tell(args, &context, &views, &ending, &again, began.elapsed(), show)?;
     if matches!(show, Show::Live | Show::Lines) {
         deferred::offer(&context, &journal.journal().deferred().unwrap_or_default(), None);
     }

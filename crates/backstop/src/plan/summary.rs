@@ -7,7 +7,7 @@ use crate::cli;
 use crate::config;
 use crate::context::Context;
 use crate::error::{CliError, DONE};
-use crate::terminal;
+use crate::{freeze, terminal};
 use backstop_core::{End, Policy, SafeText};
 use backstop_plan::document::Plan;
 use backstop_plan::host::Ending;
@@ -38,6 +38,8 @@ pub(super) fn tell(
     let facts = Facts {
         views,
         shown: &shown,
+        first: freeze::frozen(context)
+            .map(|_| SafeText::new(format!("Put it right, then `{}`", freeze::UNFREEZE))),
         resume: again.to_owned(),
         kept: kept(context, ending),
         elapsed,

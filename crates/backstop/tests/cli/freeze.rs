@@ -48,6 +48,7 @@ fn a_host_that_is_short_freezes_the_project_until_somebody_says_so() {
     project.run(&["runs"]).go().code(0);
 
     project.run(&["unfreeze"]).go().code(2);
+    has(&project.run(&["unfreeze", "--why", " "]).go().code(2).stderr(), &["none is given", "hint: "]);
     let done = unfreeze(&project);
     assert_eq!((&done["was_frozen"], &done["reason"]), (&json!(true), &json!("disk_full")));
     assert_eq!(unfreeze(&project)["was_frozen"], false);
@@ -62,6 +63,7 @@ fn a_host_that_is_short_freezes_the_project_until_somebody_says_so() {
     assert_eq!(of("override")[0]["rationale"], "made room");
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_disk_that_is_really_full_is_confirmed_by_the_probe() {
     let folder = Folder::outside("freeze-full-disk");
@@ -95,6 +97,43 @@ fn a_disk_that_is_really_full_is_confirmed_by_the_probe() {
     assert_eq!(parsed("full")["deferred"][0]["ready"], false, "{}", read("full"));
     assert_eq!(parsed("room")["deferred"][0]["ready"], true, "{}", read("room"));
     has(&read("offer"), &["now it can be done", "backstop deferred run d-1"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_the_store_is_on_as_well_freezes_all_the_same() {
+    let folder = Folder::outside("freeze-full-store");
+    let disk = folder.path().join("disk");
+    std::fs::create_dir_all(&disk).unwrap();
+    let report = r#"{"task_data":{"task_id":"t"},"error":{"type":"DiskFull","message":"no space"}}"#;
+    std::fs::write(folder.path().join("report.json"), report).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=3m tmpfs {disk} && cd {disk} || exit 90; export BACKSTOP_STATE_DIR={disk}/state; \
+         {bin} exec -- true || exit 91; cat /dev/zero > filler 2>/dev/null; \
+         {bin} exec --json -- dd if=/dev/zero of=y bs=64k > ../first 2> ../err; echo $? > ../code; \
+         {bin} exec -- true 2>> ../err; echo $? > ../frozen; {bin} hook on-error < ../report.json > ../answer 2> /dev/null; \
+         rm filler; {bin} unfreeze --why 'made room' > ../out || exit 92; {bin} exec -- true; echo $? > ../after",
+        disk = disk.display(),
+        bin = env!("CARGO_BIN_EXE_backstop"),
+    );
+    let room = |user: bool| {
+        let mut command = Command::new("unshare");
+        command.arg(if user { "-Urm" } else { "-m" }).args(["sh", "-c", &script]).current_dir(folder.path());
+        command.env_remove("CI").output()
+    };
+    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    assert_eq!(read("frozen"), "125\n", "{}", read("err"));
+    has(&read("err"), &["this project is frozen (disk_full)"]);
+    assert!(!read("err").contains("put aside"), "nothing was: {}", read("err"));
+    let answer: Value = serde_json::from_str(&read("answer")).unwrap();
+    assert_eq!(
+        (&answer["severity"], &answer["fallback"]["action"]),
+        (&json!("critical"), &json!("surface")),
+        "{answer}"
+    );
+    assert_eq!(read("after"), "0\n");
 }
 
 #[test]
@@ -156,6 +195,48 @@ fn a_plan_halts_at_once_when_the_host_is_short_and_goes_on_afterwards() {
 }
 
 #[test]
+fn one_critical_fault_of_many_freezes() {
+    let project = Project::git("freeze-siblings");
+    project.file("backstop.toml", SHORT);
+    project.sh("git add -A && git commit -qm config");
+    PlanText::new()
+        .sh("1", "", FULL)
+        .sh("2", "", "sleep 1; echo 'Tests:       2 failed, 44 passed, 46 total'; exit 1")
+        .beside("1")
+        .write(&project);
+    let halted = run(&project, &["--commit", "auto"]).go().code(3);
+    has(
+        &halted.stderr(),
+        &["this project is frozen (disk_full)", "1. Put it right, then `backstop unfreeze --why TEXT`"],
+    );
+    project.exec(&[], "true").go().code(125);
+}
+
+#[test]
+fn what_a_phase_reports_from_its_worktree_concerns_its_project() {
+    let project = Project::git("freeze-slot");
+    project.file("backstop.toml", "[freeze]\nreasons = ['data_loss']\n");
+    project.sh("git add -A && git commit -qm config");
+    let report = r#"{"task_data": {"task_id": "t"}, "error": {"type": "DataLoss", "message": "gone"}}"#;
+    std::fs::write(project.beside("report.json"), report).unwrap();
+    let reports = format!(
+        "{} hook on-error < {} > /dev/null; echo one > one.txt",
+        env!("CARGO_BIN_EXE_backstop"),
+        project.beside("report.json").display()
+    );
+    PlanText::new().sh("1", "", &reports).sh("2", "1", "echo two > two.txt").write(&project);
+    run(&project, &["--commit", "auto"]).go().code(75);
+    assert!(!project.path().join("two.txt").exists());
+    let tasks = project.run(&["hook", "status", "--json"]).go().code(0).json();
+    assert_eq!(tasks["tasks"][0]["task_id"], "t", "{tasks}");
+    let runs = project.run(&["runs", "--json"]).go().code(0).json();
+    let of = |surface: &str| {
+        runs["runs"].as_array().unwrap().iter().find(|run| run["surface"] == surface).cloned().unwrap()
+    };
+    assert_eq!(of("hook")["parent"], of("run")["run"], "it is a part of the plan's run");
+}
+
+#[test]
 fn a_plan_that_runs_begins_nothing_more_once_the_project_is_frozen() {
     let project = Project::git("freeze-meanwhile");
     project.file(
@@ -195,7 +276,7 @@ fn what_waits_for_a_service_is_offered_once_it_answers() {
     assert_eq!(list()[0]["is_task"], true);
     assert_eq!(list()[0]["ready"], false);
     assert!(!project.exec(&[], "true").go().code(0).stderr().contains("can be done"));
-    let Ok(listener) = TcpListener::bind(address) else { return };
+    let listener = TcpListener::bind(address).unwrap();
     assert_eq!(list()[0]["ready"], true);
     has(
         &project.exec(&[], "true").go().code(0).stderr(),
@@ -207,6 +288,10 @@ fn what_waits_for_a_service_is_offered_once_it_answers() {
     }
     let refused = project.run(&["deferred", "run", "d-1"]).go().code(1);
     has(&refused.stderr(), &["only who reported it can go on", "backstop hook resolved t-1"]);
+    // One that fails otherwise does not wait any more; one that is resolved neither.
+    report(&project, "t-1", "AuthenticationError", "bad token");
+    assert_eq!(list(), json!([]));
+    report(&project, "t-1", "DatabaseConnectionFailed", &format!("connect ECONNREFUSED {address}"));
     project.run(&["hook", "resolved", "t-1"]).go().code(0);
     assert_eq!(list(), json!([]));
     drop(listener);

@@ -547,3 +547,79 @@ fn a_turn_is_held_once_by_gates_that_are_trusted() {
     project.run(&["trust"]).go().code(0);
     assert_eq!(agent(&project, &stop(false)).stdout(), NOTHING);
 }
+
+#[test]
+fn a_mistake_in_another_command_is_one_even_where_it_speaks_of_hooks() {
+    for (args, code) in [
+        (&["exec", "--nope", "--", "git", "hook", "run"][..], 125),
+        (&["run", "hook", "plan.md", "--nope"], 2),
+        (&["classify", "--nope", "hook", "foo"], 2),
+        (&["--log-format", "json", "hook", "on-error", "--nope"], 2),
+        (&["--log-format", "json", "hook", "agent", "--nope"], 0),
+        (&["hook", "agnet"], 0),
+    ] {
+        let done = Run::new(args).go().code(code);
+        assert_eq!(done.stdout() == "{}\n", code == 0, "{args:?}");
+    }
+}
+
+#[test]
+fn a_fault_inside_a_run_is_told_by_that_run() {
+    let project = Project::new("hook-inner");
+    let event =
+        json!({"hook_event_name": "StopFailure", "session_id": "s", "error": "authentication_failed"});
+    project.file("event.json", event.to_string());
+    std::fs::create_dir_all(project.beside("home/.config/backstop")).unwrap();
+    let told = "[notify.mail]\ntype = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >> told.txt\"]\n";
+    std::fs::write(project.beside("home/.config/backstop/config.toml"), told).unwrap();
+    let inner = format!("{} hook agent < event.json", env!("CARGO_BIN_EXE_backstop"));
+    project.exec(&[], &inner).go().code(0);
+    assert!(!project.state().join("outbox.db").exists(), "the run went well, and nobody has to know");
+}
+
+#[test]
+fn a_broken_turn_is_recorded_once_in_whatever_order_it_is_told() {
+    let project = Project::new("hook-order");
+    let at = "2026-11-16T06:07:41.633Z";
+    let line = json!({"type": "assistant", "timestamp": at, "error": "rate_limit", "isApiErrorMessage": true,
+        "message": {"content": [{"type": "text", "text": "API Error: 429"}]}});
+    let now = String::from_utf8(
+        std::process::Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]).output().unwrap().stdout,
+    );
+    let transcript = project.file("t.jsonl", line.to_string().replace(at, now.unwrap().trim()));
+    let event = |name: &str| json!({"hook_event_name": name, "session_id": "s", "transcript_path": transcript, "error": "rate_limit", "reason": "other"});
+    agent(&project, &event("SessionEnd"));
+    agent(&project, &event("StopFailure"));
+    let turns = || {
+        let runs = project.run(&["runs", "--json"]).go().code(0).json();
+        runs["runs"].as_array().unwrap().iter().filter(|run| run["operation"] == "turn").count()
+    };
+    assert_eq!(turns(), 1);
+    // Another turn of a session that goes on is another.
+    let other = json!({"hook_event_name": "StopFailure", "session_id": "s2", "error": "server_error"});
+    agent(&project, &other);
+    agent(&project, &other);
+    assert_eq!(turns(), 3);
+}
+
+#[test]
+fn progress_is_not_taken_for_going_round_in_circles() {
+    let project = Project::new("hook-progress");
+    let told = |said: &str| agent(&project, &failing("s", "npm test", said)).stdout();
+    for n in [9, 5, 2] {
+        assert!(
+            !told(&format!("Exit code 1\nTests:       {n} failed, 44 passed, 47 total"))
+                .contains("Stop repeating")
+        );
+    }
+    for _ in 0..4 {
+        assert!(
+            !told("Exit code 1").contains("Stop repeating"),
+            "what says nothing may be something else each time"
+        );
+    }
+    let again: Vec<bool> = (0..3)
+        .map(|_| told("Exit code 1\nTests:       2 failed, 44 passed, 46 total").contains("Stop repeating"))
+        .collect();
+    assert_eq!(again, [false, false, true]);
+}

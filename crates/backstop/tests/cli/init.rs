@@ -112,7 +112,7 @@ fn files_and_folders_that_it_made_go_too() {
     }
     let codex = value(&project.read(".codex/hooks.json"));
     let events: Vec<&String> = codex["hooks"].as_object().unwrap().keys().collect();
-    assert_eq!(events, ["PostToolUse", "PreToolUse", "SessionStart", "Stop"]);
+    assert_eq!(events, ["PostToolUse", "PreToolUse", "Stop"]);
     init(&project, &["--remove", "--json"]).go().code(0);
     let mut after = tree(project.path().parent().unwrap());
     after.retain(|path, _| !path.starts_with(project.state()) && !path.starts_with(project.beside("bin")));

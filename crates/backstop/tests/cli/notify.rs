@@ -464,8 +464,9 @@ fn an_untrusted_project_tells_nobody() {
 #[test]
 fn what_is_wrong_with_a_sink_is_said() {
     let project = project("notify-wrong", "[notify.ops]\ntype = \"webhook\"\n");
-    let done = project.run(&["notify", "test"]).go().code(2);
-    assert!(done.stderr().contains("`notify.ops` is a webhook and has no `url`"), "{}", done.stderr());
+    let done = project.run(&["notify", "test"]).go().code(1);
+    assert!(done.stdout().contains("`notify.ops` is a webhook and has no `url`"), "{}", done.stdout());
+    assert!(done.stdout().contains("hint: set `notify.ops.url`"), "{}", done.stdout());
     let done = project.run(&["notify", "test", "nobody"]).go().code(2);
     assert!(
         done.stderr().contains("there is no sink `nobody`") && done.stderr().contains("sinks are ops"),
@@ -578,4 +579,62 @@ fn what_is_critical_is_told_at_once_with_the_way_out() {
     assert!(told["text"].as_str().unwrap().contains("backstop unfreeze --why"), "{told}");
     project.exec(&[], "true").go().code(125);
     gone(&project);
+}
+
+#[test]
+fn what_became_worse_is_told_and_each_task_by_its_name() {
+    let all = Server::new(Answers::Say(&[OK]));
+    let sinks = sink("all", "webhook", &all.url("/")) + "severity = \"low\"\n";
+    let project = project("notify-worse", &sinks);
+    let report = |task: &str, kind: &str| {
+        let report =
+            serde_json::json!({"task_data": {"task_id": task}, "error": {"type": kind, "message": "no"}});
+        project.run(&["hook", "on-error"]).stdin(report.to_string()).go().code(0).json()
+    };
+    // Three attempts: the first two are tried again, the third is the end, and is told as that.
+    let retried: Vec<bool> = (0..3).map(|_| report("slow", "TimeoutError")["retry"] == true).collect();
+    assert_eq!(retried, [true, true, false]);
+    for n in 101..104 {
+        report(&format!("task-{n}"), "AuthenticationError");
+    }
+    let outcome = |body: &Value| body["outcome"].as_str().unwrap().to_owned();
+    until("all are told", || all.requests().len() == 3);
+    let mut told: Vec<(String, u64)> =
+        all.bodies().iter().map(|body| (outcome(body), body["count"].as_u64().unwrap())).collect();
+    told.sort();
+    let failed = "failed".to_owned();
+    assert_eq!(told, [(failed.clone(), 1), (failed, 3), ("retrying".to_owned(), 2)]);
+    let tasks = all.bodies().into_iter().find(|body| body["count"] == 3).unwrap();
+    assert_eq!(tasks["operations"], serde_json::json!(["task-101", "task-102", "task-103"]));
+    gone(&project);
+}
+
+#[test]
+fn what_a_killed_sender_left_is_sent_by_whoever_comes_by() {
+    let (hook, calls) = (Server::new(Answers::Hang(1)), 2);
+    let project = project("notify-killed", &sink("hook", "webhook", &hook.url("/")));
+    project.exec(&[], FAILS).go().code(1);
+    until("it is on its way", || hook.requests().len() == 1);
+    let pid = sender(&project).unwrap();
+    let killed = std::process::Command::new("kill").args(["-9", &pid]).status().unwrap();
+    assert!(killed.success());
+    until("the sender is gone", || !is_alive(&pid));
+    project.exec(&[], "exit 0").go().code(0);
+    until("it is told", || hook.requests().len() == calls);
+    gone(&project);
+    assert!(messages(&project).iter().all(|message| message["state"] == "sent"));
+}
+
+#[test]
+fn a_sink_that_is_none_does_not_keep_the_others_from_being_tried() {
+    let hook = Server::new(Answers::Say(&[OK]));
+    let sinks = "[notify.broken]\ntype = \"webhook\"\n".to_owned() + &sink("good", "webhook", &hook.url("/"));
+    let project =
+        project("notify-broken", &(sinks + "[notify.secret]\ntype = \"slack\"\ntoken_env = \"NOT_THERE\"\n"));
+    let tried = project.run(&["notify", "test", "--json"]).go().code(1).json();
+    fits(&schema("notify-test"), &tried, "notify test");
+    let sent: Vec<bool> = tried["sinks"].as_array().unwrap().iter().map(|one| one["sent"] == true).collect();
+    assert_eq!(sent, [false, true, false]);
+    let hints = tried["sinks"].as_array().unwrap().iter().filter(|one| one["hint"].is_string()).count();
+    assert_eq!(hints, 2, "{tried}");
 }

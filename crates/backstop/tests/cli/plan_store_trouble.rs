@@ -20,7 +20,7 @@ fn a_store_that_fills_up_stops_the_plan_and_room_lets_it_go_on() {
     let script = format!(
         "mount -t tmpfs -o size=4m,mode=700 tmpfs {state} || exit 90; run='{bin} run plan.md --commit auto'; \
          $run > ../out1 2> ../err1; echo $? > ../code1; $run > ../out2 2> ../err2; echo $? > ../code2; \
-         git log --format=%s > ../log2; rm -f {state}/filler; $run > ../out3 2> ../err3; echo $? > ../code3; \
+         git log --format=%s > ../log2; rm -f {state}/filler; {bin} unfreeze --why room || exit 91; $run > ../out3 2> ../err3; echo $? > ../code3; \
          git log --format=%s > ../log3",
         state = state.display(),
         bin = env!("CARGO_BIN_EXE_backstop"),
@@ -35,8 +35,9 @@ fn a_store_that_fills_up_stops_the_plan_and_room_lets_it_go_on() {
     let read = |name: &str| std::fs::read_to_string(project.beside(name)).unwrap_or_default();
     assert_eq!(read("code1"), "1\n", "{}", read("err1"));
     assert!(read("err1").contains("hint: "), "{}", read("err1"));
+    assert!(read("err1").contains("this project is frozen (disk_full)"), "{}", read("err1"));
     // While it is full nothing begins.
-    assert_eq!(read("code2"), "1\n", "{}", read("err2"));
+    assert_eq!(read("code2"), "75\n", "{}", read("err2"));
     assert!(!read("log2").contains("Phase 2"), "{}", read("log2"));
     assert_eq!(read("code3"), "0\n", "{}", read("err3"));
     let commits: Vec<String> = read("log3").lines().map(str::to_owned).collect();
