@@ -4,6 +4,7 @@
 #[path = "src/automaton.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs)]
 mod automaton;
+mod needs;
 #[path = "src/pack.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs)]
 mod pack;
@@ -17,6 +18,8 @@ use std::path::Path;
 
 fn main() {
     println!("cargo::rerun-if-changed=rules");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=needs.rs");
     println!("cargo::rerun-if-changed=src/automaton.rs");
     println!("cargo::rerun-if-changed=src/pack.rs");
     println!("cargo::rerun-if-changed=src/rule.rs");
@@ -50,6 +53,7 @@ fn main() {
         );
     }
     write_rules(&rules, &out.join("rules.rs"));
+    write_needs(&rules, out);
     write_table(&rules, out);
 }
 
@@ -136,6 +140,18 @@ fn write_rules(rules: &[Rule], path: &Path) {
     }
     code.push_str("];\n");
     std::fs::write(path, code).expect("write rules.rs");
+}
+
+/// What the regexes of each rule need, and where it begins: its own, the one above and the one below.
+fn write_needs(rules: &[Rule], out: &Path) {
+    let (mut needs, mut starts) = (Vec::new(), vec![0]);
+    for regex in rules.iter().flat_map(|rule| [&rule.regex, &rule.above, &rule.below]) {
+        needs.extend(regex.as_ref().map(|regex| needs::of(regex)).unwrap_or_default());
+        starts.push(needs.len());
+    }
+    std::fs::write(out.join("needs.bin"), needs).expect("write needs.bin");
+    let code = format!("static NEEDS_STARTS: &[u32] = &{starts:?};\n");
+    std::fs::write(out.join("needs.rs"), code).expect("write needs.rs");
 }
 
 fn text(text: &Text) -> String {

@@ -1,12 +1,22 @@
 //! The built-in rules and their table, as the build script wrote them.
 
 use crate::automaton::Automaton;
+use crate::pattern::Needs;
 use crate::rule::{Example, Outcome, Rule, Trace, Weight};
 use backstop_core::Reason;
 use std::borrow::Cow;
 
 include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+include!(concat!(env!("OUT_DIR"), "/needs.rs"));
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
+
+static NEEDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/needs.bin"));
+
+/// What a regex of a rule needs: its own, the one above or the one below.
+pub(crate) fn needs(rule: usize, which: usize) -> Needs {
+    let at = rule * 3 + which;
+    Needs(&NEEDS[NEEDS_STARTS[at] as usize..NEEDS_STARTS[at + 1] as usize])
+}
 
 /// The rows of the table, aligned so that they can be read in place.
 #[repr(C, align(64))]

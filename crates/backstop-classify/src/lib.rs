@@ -28,6 +28,7 @@ mod examples;
 mod matcher;
 mod mentioned;
 pub mod pack;
+mod pattern;
 mod program;
 mod provider;
 mod response;
@@ -46,6 +47,7 @@ pub use session::Session;
 
 use automaton::Automaton;
 use backstop_core::{Fault, Reason, Redactor, Signal, Surface};
+use pattern::{Built, Needs, Pattern};
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::OnceLock;
@@ -55,31 +57,36 @@ use std::sync::OnceLock;
 pub struct Classifier {
     rules: Cow<'static, [Rule]>,
     automaton: Automaton,
-    compiled: Vec<OnceLock<Option<Compiled>>>,
+    /// Which rules come from users' packs: nobody has said what their regexes need.
+    users: Vec<bool>,
+    built: Vec<OnceLock<Box<[Built; 3]>>>,
     redactor: Redactor,
 }
 
-/// A rule's regexes, built when its literals select a line for the first time.
-#[derive(Debug)]
-struct Compiled {
-    regex: Option<regex::bytes::Regex>,
-    above: Option<regex::bytes::Regex>,
-    below: Option<regex::bytes::Regex>,
+/// A rule's regexes, built when its literals select a line on which they may match.
+struct Patterns<'c> {
+    regex: Option<Pattern<'c>>,
+    above: Option<Pattern<'c>>,
+    below: Option<Pattern<'c>>,
 }
 
 impl Classifier {
     /// With the built-in rules.
     pub fn builtin() -> Self {
-        Self::over(Cow::Borrowed(builtin::RULES), builtin::automaton())
+        Self::over(Cow::Borrowed(builtin::RULES), Vec::new(), builtin::automaton())
     }
 
     /// With the built-in rules and those of users' packs. A user's rule takes the place of a built-in one of the same id.
     pub fn with_packs(packs: impl IntoIterator<Item = Rule>) -> Result<Self, ClassifierError> {
         let mut rules = builtin::RULES.to_vec();
+        let mut users = vec![false; rules.len()];
         for rule in packs {
-            match rules.iter_mut().find(|known| known.id == rule.id) {
-                Some(known) => *known = rule,
-                None => rules.push(rule),
+            match rules.iter().position(|known| known.id == rule.id) {
+                Some(index) => (rules[index], users[index]) = (rule, true),
+                None => {
+                    rules.push(rule);
+                    users.push(true);
+                }
             }
         }
         pack::check_references(&rules)?;
@@ -89,12 +96,12 @@ impl Classifier {
             rule.literals.iter().map(move |literal| (literal.as_bytes(), index))
         });
         let automaton = Automaton::build(patterns)?;
-        Ok(Self::over(Cow::Owned(rules), automaton))
+        Ok(Self::over(Cow::Owned(rules), users, automaton))
     }
 
-    fn over(rules: Cow<'static, [Rule]>, automaton: Automaton) -> Self {
-        let compiled = std::iter::repeat_with(OnceLock::new).take(rules.len()).collect();
-        Self { rules, automaton, compiled, redactor: Redactor::default() }
+    fn over(rules: Cow<'static, [Rule]>, users: Vec<bool>, automaton: Automaton) -> Self {
+        let built = std::iter::repeat_with(OnceLock::new).take(rules.len()).collect();
+        Self { rules, automaton, users, built, redactor: Redactor::default() }
     }
 
     /// With a redactor that knows more secrets than their shapes.
@@ -146,20 +153,16 @@ impl Classifier {
         rule.reason()
     }
 
-    fn compiled(&self, index: usize) -> Option<&Compiled> {
-        self.compiled[index]
-            .get_or_init(|| {
-                let rule = &self.rules[index];
-                // Every regex was built once when its pack was read, so this cannot fail; if it does, the rule is off.
-                let build =
-                    |pattern: &Option<Text>| pattern.as_ref().map(|p| pack::build_regex(p)).transpose();
-                Some(Compiled {
-                    regex: build(&rule.regex).ok()?,
-                    above: build(&rule.above).ok()?,
-                    below: build(&rule.below).ok()?,
-                })
-            })
-            .as_ref()
+    fn patterns(&self, index: usize) -> Patterns<'_> {
+        let rule = &self.rules[index];
+        let built = self.built[index].get_or_init(Box::default);
+        let users = self.users.get(index).is_some_and(|users| *users);
+        let pattern = |which: usize| {
+            let text = [&rule.regex, &rule.above, &rule.below][which].as_deref()?;
+            let needs = if users { Needs::default() } else { builtin::needs(index, which) };
+            Some(Pattern { text, needs, built: &built[which] })
+        };
+        Patterns { regex: pattern(0), above: pattern(1), below: pattern(2) }
     }
 }
 

@@ -3,14 +3,16 @@
 //! Everything kept is bounded, and so is the work on a hot rule: in each block its first and its last candidates are
 //! looked at, not the thousands between. What the matches mean is for [`crate::weigh`] to say.
 
+use crate::Classifier;
 use crate::automaton::Hit;
 use crate::chunk::Block;
 use crate::clean::{visible, without_timestamp};
+use crate::pattern::Pattern;
 use crate::rule::Rule;
 use crate::trace::{self, Exceptions};
-use crate::{Classifier, Compiled};
 use backstop_core::Reason;
 use memchr::{memchr, memchr_iter, memrchr};
+use regex_automata::PatternID;
 use std::collections::HashMap;
 
 /// How many matches of a rule are kept from the start of the text, and how many from its end.
@@ -282,23 +284,24 @@ impl Matcher {
         if rule.skip_warnings && is_warning(line) {
             return;
         }
-        let Some(compiled) = classifier.compiled(index) else { return };
-        let Some(mut captures) = Captures::of(rule, compiled, line) else { return };
+        let patterns = classifier.patterns(index);
+        let regex = patterns.regex.as_ref();
+        let Some(mut captures) = Captures::of(rule, regex, line) else { return };
         // A secret is known by what stands around it: it is masked before anything is cut out of the line.
         let whole = String::from_utf8_lossy(line);
         let masked = classifier.redactor.redact(&whole);
         if *masked != *whole {
             captures =
-                Captures::of(rule, compiled, masked.as_bytes()).unwrap_or(Captures { values: Vec::new() });
+                Captures::of(rule, regex, masked.as_bytes()).unwrap_or(Captures { values: Vec::new() });
         }
-        if let Some(regex) = &compiled.above {
+        if let Some(regex) = &patterns.above {
             let seen =
                 captures.extend_above(regex, text, bounds.start, lines_or(rule.above_lines, ABOVE_LINES_MAX));
             if rule.above_required && !seen {
                 return;
             }
         }
-        if let Some(regex) = &compiled.below {
+        if let Some(regex) = &patterns.below {
             let seen =
                 captures.extend_below(regex, text, bounds.end, lines_or(rule.below_lines, BELOW_LINES_MAX));
             if rule.below_required && !seen {
@@ -384,9 +387,9 @@ struct Captures {
 }
 
 impl Captures {
-    fn of(rule: &Rule, compiled: &Compiled, line: &[u8]) -> Option<Self> {
+    fn of(rule: &Rule, regex: Option<&Pattern<'_>>, line: &[u8]) -> Option<Self> {
         let mut captures = Self { values: Vec::new() };
-        match &compiled.regex {
+        match regex {
             Some(regex) => captures.take(regex, line)?,
             // Without a regex, a literal must be there as it is written.
             None => rule
@@ -398,18 +401,19 @@ impl Captures {
         Some(captures)
     }
 
-    fn take(&mut self, regex: &regex::bytes::Regex, line: &[u8]) -> Option<()> {
+    fn take(&mut self, pattern: &Pattern<'_>, line: &[u8]) -> Option<()> {
+        let regex = pattern.engine(line)?;
         if regex.captures_len() == 1 {
             return regex.is_match(line).then_some(());
         }
         let mut found_any = None;
         // A report on one line, such as JSON, has many findings on it.
         for found in regex.captures_iter(line).take(CAPTURES_PER_LINE_MAX) {
-            for name in regex.capture_names().flatten() {
-                let Some(known) = crate::pack::fact_name(name) else { continue };
+            for (group, name) in regex.group_info().pattern_names(PatternID::ZERO).enumerate() {
+                let Some(known) = name.and_then(crate::pack::fact_name) else { continue };
                 let listed = found_any.is_some() && matches!(known, "test" | "file" | "rule");
-                if let (Some(value), true) = (found.name(name), listed || self.get(known).is_none()) {
-                    self.values.push((known, String::from_utf8_lossy(value.as_bytes()).into_owned()));
+                if let (Some(span), true) = (found.get_group(group), listed || self.get(known).is_none()) {
+                    self.values.push((known, String::from_utf8_lossy(&line[span.range()]).into_owned()));
                 }
             }
             found_any = Some(());
@@ -441,13 +445,7 @@ impl Captures {
         test.truncate(test.trim_end_matches(until).len());
     }
 
-    fn extend_above(
-        &mut self,
-        regex: &regex::bytes::Regex,
-        text: &[u8],
-        line_start: usize,
-        lines: usize,
-    ) -> bool {
+    fn extend_above(&mut self, regex: &Pattern<'_>, text: &[u8], line_start: usize, lines: usize) -> bool {
         let mut end = line_start;
         for _ in 0..lines {
             if end == 0 {
@@ -463,13 +461,7 @@ impl Captures {
         false
     }
 
-    fn extend_below(
-        &mut self,
-        regex: &regex::bytes::Regex,
-        text: &[u8],
-        line_end: usize,
-        lines: usize,
-    ) -> bool {
+    fn extend_below(&mut self, regex: &Pattern<'_>, text: &[u8], line_end: usize, lines: usize) -> bool {
         let mut start = line_end;
         for _ in 0..lines {
             if start >= text.len() {

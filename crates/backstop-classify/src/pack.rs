@@ -18,7 +18,9 @@ pub const REGEX_BYTES_MAX: usize = 2048;
 /// The largest compiled regex, in bytes: what would grow beyond it is refused.
 pub const REGEX_COMPILED_BYTES_MAX: usize = 512 << 10;
 /// How much a regex may remember between lines: there are hundreds of them.
-const REGEX_CACHE_BYTES_MAX: usize = 96 << 10;
+pub const REGEX_CACHE_BYTES_MAX: usize = 96 << 10;
+/// How deep a regex may be nested.
+pub const REGEX_NEST_MAX: u32 = 32;
 /// The most entries in a rule's list.
 pub const LIST_MAX: usize = 256;
 /// The shortest literal, in bytes: shorter ones would select every line.
@@ -251,7 +253,7 @@ pub fn build_regex(pattern: &str) -> Result<regex::bytes::Regex, regex::Error> {
         .unicode(false)
         .size_limit(REGEX_COMPILED_BYTES_MAX)
         .dfa_size_limit(REGEX_CACHE_BYTES_MAX)
-        .nest_limit(32)
+        .nest_limit(REGEX_NEST_MAX)
         .build()
 }
 

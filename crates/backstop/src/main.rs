@@ -53,7 +53,7 @@ fn survive_file_size_limits() {
 
 fn main() -> ExitCode {
     survive_file_size_limits();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::usual_hook().map_or_else(Cli::try_parse, Ok) {
         Ok(cli) => cli,
         Err(error) => {
             if error.use_stderr() && hook::is_agents(&arguments()) {

@@ -5,15 +5,16 @@
 //! [`RedactStream`] does the same for text that comes in pieces.
 
 mod encoded;
+mod known;
 mod shapes;
 mod stream;
 
 pub use stream::RedactStream;
 
-use aho_corasick::{AhoCorasick, MatchKind};
-use shapes::Shapes;
+use known::Known;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What stands in place of a secret.
 pub const MASK: &str = "[redacted]";
@@ -24,8 +25,7 @@ const KNOWN_BYTES_MIN: usize = 6;
 /// Masks secrets in text.
 #[derive(Debug, Clone)]
 pub struct Redactor {
-    known: Option<AhoCorasick>,
-    shapes: Shapes,
+    known: Option<Arc<Known>>,
     /// The longest known value.
     known_bytes_max: usize,
 }
@@ -54,10 +54,8 @@ impl Redactor {
         values.sort();
         values.dedup();
         let known_bytes_max = values.iter().map(String::len).max().unwrap_or(0);
-        let known = (!values.is_empty())
-            .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok())
-            .flatten();
-        Self { known, shapes: Shapes::new(), known_bytes_max }
+        let known = (!values.is_empty()).then(|| Known::new(values)).flatten().map(Arc::new);
+        Self { known, known_bytes_max }
     }
 
     /// The text with every secret masked.
@@ -81,9 +79,9 @@ impl Redactor {
     fn secrets(&self, text: &str) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
         if let Some(known) = &self.known {
-            found.extend(known.find_iter(text).map(|m| m.range()));
+            known.find(text, &mut found);
         }
-        self.shapes.find(text, &mut found);
+        shapes::find(text, &mut found);
         found.sort_by_key(|range| (range.start, range.end));
         found.dedup_by(|next, last| {
             let joined = next.start < last.end;

@@ -1,8 +1,6 @@
 //! Secrets that say by themselves what they are.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
 
 /// Prefixes of keys that say what they are, each with the shortest length of what follows.
 const PREFIXES: &[(&str, usize)] = &[
@@ -70,45 +68,81 @@ const ANNOUNCERS: &[&str] = &[
     "basic",
 ];
 
-/// The shapes, as one table that all redactors of a process share.
-#[derive(Debug, Clone)]
-pub(super) struct Shapes(Arc<AhoCorasick>);
+/// What announces a URL, and a private key.
+const OTHERS: &[&str] = &["://", "-----BEGIN "];
 
-impl Shapes {
-    pub(super) fn new() -> Self {
-        static TABLE: OnceLock<Shapes> = OnceLock::new();
-        TABLE.get_or_init(Self::build).clone()
+/// How many shapes there are: one bit each.
+const SHAPES: usize = PREFIXES.len() + ANNOUNCERS.len() + OTHERS.len();
+/// The shortest shape.
+const SHAPE_BYTES_MIN: usize = 3;
+
+/// For each byte at each of the first places, the shapes that have it there, in upper or lower case. Made by the compiler, so
+/// that a start builds nothing.
+static PLACES: [[u64; 256]; SHAPE_BYTES_MIN] = places();
+
+const fn places() -> [[u64; 256]; SHAPE_BYTES_MIN] {
+    const { assert!(SHAPES <= 64) };
+    let mut places = [[0; 256]; SHAPE_BYTES_MIN];
+    let mut shape = 0;
+    while shape < SHAPES {
+        let bytes = text_of(shape).as_bytes();
+        let mut at = 0;
+        while at < SHAPE_BYTES_MIN {
+            places[at][bytes[at].to_ascii_lowercase() as usize] |= 1 << shape;
+            places[at][bytes[at].to_ascii_uppercase() as usize] |= 1 << shape;
+            at += 1;
+        }
+        shape += 1;
     }
+    places
+}
 
-    fn build() -> Self {
-        let patterns =
-            PREFIXES.iter().map(|(p, _)| *p).chain(ANNOUNCERS.iter().copied()).chain(["://", "-----BEGIN "]);
-        let shapes = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            // Quick to build, at every start; what is looked through is short.
-            .kind(Some(AhoCorasickKind::NoncontiguousNFA))
-            .ascii_case_insensitive(true)
-            .build(patterns)
-            .expect("the shapes are constants, and a test builds them");
-        Self(Arc::new(shapes))
+const fn text_of(shape: usize) -> &'static str {
+    if shape < PREFIXES.len() {
+        PREFIXES[shape].0
+    } else if shape < PREFIXES.len() + ANNOUNCERS.len() {
+        ANNOUNCERS[shape - PREFIXES.len()]
+    } else {
+        OTHERS[shape - PREFIXES.len() - ANNOUNCERS.len()]
     }
+}
 
-    /// Adds where secrets lie.
-    pub(super) fn find(&self, text: &str, found: &mut Vec<Range<usize>>) {
-        let mut from = 0;
-        while let Some(shape) = self.0.find(Input::new(text).range(from..)) {
-            let secret = secret_at(text, shape.pattern().as_usize(), shape.start(), shape.end());
-            match secret {
-                Some((start, end)) if end > start => {
-                    found.push(start..end);
-                    from = end.max(shape.start() + 1);
-                }
-                // Step by one character, so that a shape that begins inside this one is still seen.
-                _ => from = shape.start() + text[shape.start()..].chars().next().map_or(1, char::len_utf8),
+/// The first shape from here on, in upper or lower case, and where it begins; of several that begin there, the longest.
+fn next_shape(text: &[u8], from: usize) -> Option<(usize, usize)> {
+    let [first, second, third] = &PLACES;
+    for (at, window) in text.get(from..)?.windows(SHAPE_BYTES_MIN).enumerate() {
+        let mut left =
+            first[usize::from(window[0])] & second[usize::from(window[1])] & third[usize::from(window[2])];
+        let mut longest: Option<usize> = None;
+        while left != 0 {
+            let shape = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let wanted = text_of(shape).as_bytes();
+            let there = text[from + at..].get(..wanted.len());
+            if there.is_some_and(|there| there.eq_ignore_ascii_case(wanted))
+                && longest.is_none_or(|known| text_of(known).len() < wanted.len())
+            {
+                longest = Some(shape);
             }
-            if from >= text.len() {
-                break;
+        }
+        if let Some(shape) = longest {
+            return Some((shape, from + at));
+        }
+    }
+    None
+}
+
+/// Adds where secrets lie.
+pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
+    let mut from = 0;
+    while let Some((shape, at)) = next_shape(text.as_bytes(), from) {
+        match secret_at(text, shape, at, at + text_of(shape).len()) {
+            Some((start, end)) if end > start => {
+                found.push(start..end);
+                from = end.max(at + 1);
             }
+            // Step by one, so that a shape that begins inside this one is still seen.
+            _ => from = at + 1,
         }
     }
 }
@@ -219,4 +253,35 @@ fn private_key(text: &str, start: usize) -> Option<(usize, usize)> {
         let end = rest.find("-----END ").map_or(rest.len(), |at| at + run(&rest[at..], |c| c != '\n'));
         (start, start + end)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aho_corasick::{AhoCorasick, Input, MatchKind};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shapes_are_found_as_by_an_automaton(
+            parts in prop::collection::vec((0..SHAPES, any::<bool>(), "[ -~é_:sk]{0,4}"), 0..8),
+            from in 0usize..20,
+        ) {
+            let automaton = AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .ascii_case_insensitive(true)
+                .build((0..SHAPES).map(text_of))
+                .unwrap();
+            let mut text = String::new();
+            for (shape, upper, between) in parts {
+                let shape = text_of(shape);
+                text.push_str(&if upper { shape.to_ascii_uppercase() } else { shape.to_owned() });
+                text.push_str(&between);
+            }
+            let from = from.min(text.len());
+            let want = automaton.find(Input::new(&text).range(from..));
+            let want = want.map(|found| (found.pattern().as_usize(), found.start()));
+            prop_assert_eq!(next_shape(text.as_bytes(), from), want);
+        }
+    }
 }

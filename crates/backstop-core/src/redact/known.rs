@@ -1,0 +1,62 @@
+//! Secrets whose values we were told.
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// After so much text the fast table pays: building it takes longer than a short command does.
+const PLAIN_BYTES_MAX: usize = 256 << 10;
+
+/// The values. Both tables find the same.
+#[derive(Debug)]
+pub(super) struct Known {
+    values: Vec<String>,
+    plain: AhoCorasick,
+    fast: OnceLock<Option<AhoCorasick>>,
+    read: AtomicUsize,
+}
+
+impl Known {
+    pub(super) fn new(values: Vec<String>) -> Option<Self> {
+        let plain = build(&values, Some(AhoCorasickKind::NoncontiguousNFA))?;
+        Some(Self { values, plain, fast: OnceLock::new(), read: AtomicUsize::new(0) })
+    }
+
+    /// Adds where they lie.
+    pub(super) fn find(&self, text: &str, found: &mut Vec<Range<usize>>) {
+        let read = self.read.fetch_add(text.len(), Ordering::Relaxed);
+        let table = if read.saturating_add(text.len()) > PLAIN_BYTES_MAX {
+            self.fast.get_or_init(|| build(&self.values, None)).as_ref().unwrap_or(&self.plain)
+        } else {
+            &self.plain
+        };
+        found.extend(table.find_iter(text).map(|found| found.range()));
+    }
+}
+
+fn build(values: &[String], kind: Option<AhoCorasickKind>) -> Option<AhoCorasick> {
+    AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).kind(kind).build(values).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn much_text_changes_nothing() {
+        let known = Known::new(vec!["canary".to_owned(), "canary-2".to_owned()]).unwrap();
+        let (few, many) = ("a canary-2, a canary", "a canary-2, a canary ".repeat(PLAIN_BYTES_MAX / 16));
+        let find = |text: &str| {
+            let mut found = Vec::new();
+            known.find(text, &mut found);
+            found
+        };
+        let first = find(few);
+        assert_eq!(first, [2..10, 14..20]);
+        assert!(known.fast.get().is_none());
+        assert_eq!(find(&many).len(), PLAIN_BYTES_MAX / 16 * 2);
+        assert!(known.fast.get().is_some());
+        assert_eq!(find(few), first);
+    }
+}
