@@ -27,6 +27,7 @@ pub mod duration;
 mod event;
 mod fault;
 pub mod guard;
+mod hash;
 mod hint;
 mod host;
 mod id;
@@ -55,6 +56,7 @@ pub use event::{
     RecordError,
 };
 pub use fault::{Evidence, Exception, Facts, Fault};
+pub use hash::fnv1a;
 pub use hint::{Hints, Window};
 pub use host::{HostState, Resource, Shortage, Witness};
 pub use id::{EventId, IdError, Name, RunId};

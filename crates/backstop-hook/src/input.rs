@@ -75,7 +75,11 @@ pub fn parse(bytes: &[u8]) -> Result<Map<String, Value>, InputError> {
     if bytes.trim_ascii().is_empty() {
         return Err(InputError::Empty);
     }
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+    let read = serde_json::from_slice(bytes).or_else(|error| match repaired(bytes) {
+        Some(text) => serde_json::from_str(&text),
+        None => Err(error),
+    });
+    let value: Value = read.map_err(|error| {
         let text = error.to_string();
         let why = text.rsplit_once(" at line ").map_or(text.as_str(), |(why, _)| why).to_owned();
         InputError::NotJson { line: error.line(), column: error.column(), why }
@@ -87,6 +91,33 @@ pub fn parse(bytes: &[u8]) -> Result<Map<String, Value>, InputError> {
             expected: "a JSON object",
             found: kind(&other),
         }),
+    }
+}
+
+/// With a mark in place of what no text can hold: bytes that are no UTF-8, and halves of characters, as they are left where
+/// somebody has cut a text in the middle of one. Nothing where there is nothing of that.
+fn repaired(bytes: &[u8]) -> Option<String> {
+    let mut text = String::from_utf8_lossy(bytes);
+    let unit = |at: usize, text: &str| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
+        at += found;
+        let next = unit(at + 6, &text);
+        at += match unit(at, &text) {
+            Some(0xd800..=0xdbff) if matches!(next, Some(0xdc00..=0xdfff)) => 12,
+            Some(0xd800..=0xdfff) => {
+                text.to_mut().replace_range(at..at + 6, "\\ufffd");
+                6
+            }
+            _ => 2,
+        };
+    }
+    match text {
+        std::borrow::Cow::Owned(text) => Some(text),
+        std::borrow::Cow::Borrowed(_) => None,
     }
 }
 
@@ -115,4 +146,36 @@ pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
 /// The text cut to so many bytes, its end kept.
 pub(crate) fn cut_start(text: &str, bytes_max: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn half_a_character_spoils_nothing() {
+        for (given, want) in [
+            (&br#"{"a":"x\ud83d"}"#[..], "x\u{fffd}"),
+            (br#"{"a":"\udE00 \ud83d\n"}"#, "\u{fffd} \u{fffd}\n"),
+            (br#"{"a":"\ud83d\ud83d\ude00"}"#, "\u{fffd}\u{1f600}"),
+            (br#"{"a":"\\ud83d \ud83d"}"#, "\\ud83d \u{fffd}"),
+            (b"{\"a\":\"\xff\xe2\x82\"}", "\u{fffd}\u{fffd}"),
+        ] {
+            let given_text = String::from_utf8_lossy(given);
+            assert_eq!(text(&parse(given).unwrap(), "a"), Some(want), "{given_text}");
+        }
+        for wrong in [&br#"{"a":"\ud83d""#[..], br#"{"a":"\ud83"#, br#"{"a":"\u"}"#, b"\xff", b"\\"] {
+            assert!(matches!(parse(wrong), Err(InputError::NotJson { .. })));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn repairing_never_panics_and_whole_texts_are_left_alone(bytes in any::<Vec<u8>>(), text in "[\\\\ud8cf0-9é\u{1f600}]{0,40}", whole in any::<String>()) {
+            repaired(&bytes);
+            repaired(text.as_bytes());
+            prop_assert_eq!(repaired(serde_json::json!([whole]).to_string().as_bytes()), None);
+        }
+    }
 }

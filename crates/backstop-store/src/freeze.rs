@@ -1,14 +1,16 @@
 //! A project that is frozen: no new work until somebody says so.
 //!
 //! A small file beside the project's database, so that every command can look without opening one, and so that it still can be
-//! removed by hand. A file that cannot be read freezes all the same.
+//! removed by hand. A file that cannot be read freezes all the same: that it is there is what counts, because on a disk that is
+//! full nothing more may fit.
 
-use crate::files::write_atomic;
 use crate::folder::canonical;
 use crate::{ProjectKey, StateFolder, StoreError};
 use backstop_core::{Reason, RunId, SafeText, Timestamp};
 use serde::{Deserialize, Serialize};
-use std::io::ErrorKind;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Why a project is frozen.
@@ -28,6 +30,8 @@ pub struct Freeze {
 
 /// The version of the file.
 const SCHEMA: u32 = 1;
+/// How much of the file is read.
+const BYTES_MAX: u64 = 64 << 10;
 
 impl Freeze {
     /// From this time on, for this.
@@ -46,29 +50,37 @@ impl StateFolder {
         self.make_projects_folder()?;
         let why = SafeText::new(self.redactor.redact(freeze.why.raw()).into_owned());
         let text = serde_json::to_string(&Freeze { why, ..freeze.clone() }).unwrap_or_default();
-        // On a full disk there may be room for a name, and none for what is in it.
-        let written = write_atomic(&file, text.as_bytes())
-            .or_else(|error| std::fs::File::create(&file).map(drop).map_err(|_| error));
-        written.map_err(|error| StoreError::io(&file, &error))?;
-        Ok(true)
+        make(&file, text.as_bytes()).map_err(|error| StoreError::io(&file, &error))
     }
 
     /// Why a project is frozen; nothing where it is not.
     pub fn frozen(&self, project_root: &Path) -> Result<Option<Freeze>, StoreError> {
         let file = self.frozen_file(project_root)?;
-        let text = match std::fs::read(&file) {
-            Ok(text) => text,
+        let there = match file.symlink_metadata() {
+            Ok(there) => there,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(&file, &error)),
         };
-        if text.is_empty() {
-            let why = SafeText::new("there was no room to write down why");
-            return Ok(Some(Freeze::new(Reason::DiskFull, why, None, (self.clock)())));
-        }
-        Ok(Some(serde_json::from_slice(&text).unwrap_or_else(|error| {
-            let why = format!("{} cannot be read: {error}", file.display());
+        let invalid = |why: String| {
+            let why = format!("{} cannot be read: {why}", file.display());
             Freeze::new(Reason::StateInvalid, SafeText::new(why), None, (self.clock)())
-        })))
+        };
+        if !there.is_file() {
+            return Ok(Some(invalid("it is not a file".to_owned())));
+        }
+        let mut text = Vec::new();
+        match File::open(&file).and_then(|opened| opened.take(BYTES_MAX).read_to_end(&mut text)) {
+            Ok(0) => {
+                let why = SafeText::new("no space was left to write down more");
+                let at = Timestamp::from_millis(there.mtime().saturating_mul(1000));
+                Ok(Some(Freeze::new(Reason::DiskFull, why, None, at)))
+            }
+            Ok(_) => {
+                Ok(Some(serde_json::from_slice(&text).unwrap_or_else(|error| invalid(error.to_string()))))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io(&file, &error)),
+        }
     }
 
     /// Lets a project go on; why it was frozen, where it was.
@@ -89,6 +101,28 @@ impl StateFolder {
     fn frozen_file(&self, project_root: &Path) -> Result<PathBuf, StoreError> {
         let key = ProjectKey::of(&canonical(project_root)?);
         Ok(self.project_file(&key).with_extension("frozen"))
+    }
+}
+
+/// Makes the file; says whether it was not there. Of many at once one makes it. Where there is no space for what is in it, it
+/// stays empty.
+fn make(file: &Path, text: &[u8]) -> std::io::Result<bool> {
+    let mut made = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+        Ok(made) => made,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let written = made.write_all(text).and_then(|()| made.sync_all());
+    match written.and_then(|()| File::open(folder)?.sync_all()) {
+        Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            made.set_len(0).map(|()| true)
+        }
+        Err(error) => {
+            let _ = std::fs::remove_file(file);
+            Err(error)
+        }
+        Ok(()) => Ok(true),
     }
 }
 
@@ -136,5 +170,41 @@ mod tests {
         let frozen = folder.frozen(scratch.path()).unwrap().unwrap();
         assert_eq!(frozen.reason, Reason::StateInvalid);
         assert!(folder.unfreeze(scratch.path()).unwrap().is_some());
+    }
+
+    #[test]
+    fn whatever_is_in_its_place_freezes_and_an_empty_file_is_a_full_disk() {
+        let scratch = tempfile::tempdir().unwrap();
+        let clock = Arc::new(|| Timestamp::from_millis(7));
+        let folder =
+            StateFolder::open(&scratch.path().join("s"), clock, Arc::new(Redactor::default())).unwrap();
+        let file = folder.frozen_file(scratch.path()).unwrap();
+        let freeze = Freeze::new(Reason::DataLoss, "x".into(), None, Timestamp::from_millis(1));
+        assert!(folder.freeze(scratch.path(), &freeze).unwrap());
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(folder.frozen(scratch.path()).unwrap().unwrap().reason, Reason::DiskFull);
+        folder.unfreeze(scratch.path()).unwrap();
+        std::os::unix::fs::symlink("/nowhere", &file).unwrap();
+        assert_eq!(folder.frozen(scratch.path()).unwrap().unwrap().reason, Reason::StateInvalid);
+        assert!(!folder.freeze(scratch.path(), &freeze).unwrap());
+        folder.unfreeze(scratch.path()).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert_eq!(folder.frozen(scratch.path()).unwrap().unwrap().reason, Reason::StateInvalid);
+        assert!(folder.unfreeze(scratch.path()).is_err(), "a folder is not ours to remove");
+    }
+
+    #[test]
+    fn of_many_who_freeze_at_once_one_does() {
+        let scratch = tempfile::tempdir().unwrap();
+        let clock = Arc::new(|| Timestamp::from_millis(7));
+        let folder =
+            StateFolder::open(&scratch.path().join("s"), clock, Arc::new(Redactor::default())).unwrap();
+        let freeze = Freeze::new(Reason::DiskFull, "x".into(), None, Timestamp::from_millis(1));
+        let froze = std::thread::scope(|scope| {
+            let all: Vec<_> =
+                (0..16).map(|_| scope.spawn(|| folder.freeze(scratch.path(), &freeze).unwrap())).collect();
+            all.into_iter().map(|one| one.join().unwrap()).filter(|froze| *froze).count()
+        });
+        assert_eq!(froze, 1);
     }
 }

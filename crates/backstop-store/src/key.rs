@@ -1,5 +1,6 @@
 //! The name of a project's database: readable, and safe as part of a path whatever the folder is called.
 
+use backstop_core::fnv1a;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -75,24 +76,10 @@ fn allowed(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-')
 }
 
-/// FNV-1a with 64 bits: the same on every machine and in every version.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::ffi::OsStr;
-
-    #[test]
-    fn the_hash_is_the_published_one() {
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-    }
 
     #[test]
     fn no_folder_name_leaves_the_state_folder() {

@@ -11,9 +11,10 @@ use backstop_report::{JSON_SCHEMA, table, to_json};
 use backstop_store::{Deferred as Work, DeferredId};
 use clap::Parser;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 
 /// How many services are asked whether they answer.
-const ASKED_MAX: u32 = 4;
+const ASKED_MAX: usize = 4;
 
 pub(crate) fn run(args: &Deferred, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     match &args.action {
@@ -40,7 +41,7 @@ fn find(context: &Context, given: &str) -> Result<Work, CliError> {
 fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
     let context = Context::new(&[], log_format)?;
     let works = all(&context)?;
-    let ready = readiness(&context, &works, false);
+    let ready = readiness(&context, &works);
     if json {
         let rows: Vec<Value> = works.iter().zip(&ready).map(|(work, ready)| as_json(work, *ready)).collect();
         return terminal::print(&format!(
@@ -79,19 +80,19 @@ fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
 
 /// What it is, in one line.
 fn shown(work: &Work) -> String {
-    let words = SafeText::new(split(&work.work.argv).1.join(" "));
+    let words = SafeText::new(words(work).1.join(" "));
     if work.work.is_task { format!("task {}", words.line(55)) } else { words.line(60) }
 }
 
 /// Whether what each waits for has come: the host has room again, the service answers. Nothing where that cannot be found out.
-/// Only this machine is asked where `here` is set.
-fn readiness(context: &Context, works: &[Work], here: bool) -> Vec<Option<bool>> {
+/// Only this machine is asked.
+fn readiness(context: &Context, works: &[Work]) -> Vec<Option<bool>> {
     if works.is_empty() {
         return Vec::new();
     }
     let short_of = host::short_of(context);
     let is_frozen = freeze::frozen(context).is_some();
-    let mut asked = 0;
+    let mut asked: HashMap<String, Option<bool>> = HashMap::new();
     let mut ready = |work: &Work| {
         let resources = work.work.reason.waits_for_host();
         if is_frozen {
@@ -103,9 +104,13 @@ fn readiness(context: &Context, works: &[Work], here: bool) -> Vec<Option<bool>>
         if work.work.until.raw() == UNFROZEN {
             return Some(true);
         }
-        let address = work.work.address.as_deref().filter(|_| asked < ASKED_MAX)?;
-        asked += 1;
-        diagnostics::answers(address, here)
+        let address = work.work.address.as_deref()?;
+        // Many may wait for the same one. Those that are not asked take nobody's place.
+        match asked.get(address) {
+            Some(known) => *known,
+            None if asked.values().flatten().count() >= ASKED_MAX => None,
+            None => *asked.entry(address.to_owned()).or_insert_with(|| diagnostics::answers(address)),
+        }
     };
     works.iter().map(&mut ready).collect()
 }
@@ -113,7 +118,7 @@ fn readiness(context: &Context, works: &[Work], here: bool) -> Vec<Option<bool>>
 /// Offers what was put aside and can be done again now, except what this run has put aside itself.
 pub(crate) fn offer(context: &Context, works: &[Work], except: Option<RunId>) {
     let works: Vec<Work> = works.iter().filter(|work| Some(work.work.run) != except).cloned().collect();
-    let ready = readiness(context, &works, true);
+    let ready = readiness(context, &works);
     let due: Vec<&Work> =
         works.iter().zip(&ready).filter(|(_, ready)| **ready == Some(true)).map(|(work, _)| work).collect();
     let Some(first) = due.first() else { return };
@@ -148,8 +153,8 @@ pub(crate) fn offer_from_store() {
 
 fn as_json(work: &Work, ready: Option<bool>) -> Value {
     json!({
-        "id": work.id.to_string(), "run": work.work.run, "flags": split(&work.work.argv).0,
-        "argv": split(&work.work.argv).1, "folder": work.work.folder,
+        "id": work.id.to_string(), "run": work.work.run, "flags": words(work).0,
+        "argv": words(work).1, "folder": work.work.folder,
         "reason": work.work.reason, "until": work.work.until, "runnable": work.runnable, "ready": ready,
         "is_task": work.work.is_task, "count": work.count,
         "first_at": work.first_at, "last_at": work.last_at,
@@ -162,6 +167,11 @@ pub(crate) fn split(words: &[String]) -> (&[String], &[String]) {
         Some(at) => (&words[..at], &words[at + 1..]),
         None => (&[], words),
     }
+}
+
+/// The same; the id of a task is one word, whatever it is.
+fn words(work: &Work) -> (&[String], &[String]) {
+    if work.work.is_task { (&[], &work.work.argv) } else { split(&work.work.argv) }
 }
 
 /// The run whose confirmation it waits for, if it does.
@@ -185,7 +195,7 @@ pub(crate) fn parse(flags: &[String], command: &[String]) -> Result<Exec, CliErr
 fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     let context = Context::new(&[], log_format)?;
     let work = find(&context, given)?;
-    let (flags, command) = split(&work.work.argv);
+    let (flags, command) = words(&work);
     if work.work.is_task {
         return Err(CliError::IsTask { task: command.join(" ") });
     }

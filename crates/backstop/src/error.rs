@@ -471,7 +471,9 @@ impl CliError {
             }
             CliError::HookInput(error) => error.hint().to_owned(),
             CliError::IsTask { task } => {
-                format!("once it is done: `backstop hook resolved {}`", backstop_core::shell::quoted(task))
+                let end_of_flags = if task.starts_with('-') { "-- " } else { "" };
+                let task = backstop_core::shell::quoted(task);
+                format!("once it is done: `backstop hook resolved {end_of_flags}{task}`")
             }
             CliError::NoRationale => {
                 "say what was put right: `backstop unfreeze --why 'made room on /'`".to_owned()

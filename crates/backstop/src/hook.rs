@@ -16,10 +16,14 @@ use crate::terminal;
 use backstop_core::{EventKind, RunId, SafeText};
 use backstop_hook::INPUT_BYTES_MAX;
 use backstop_store::{HookStore, Journal, ProjectKey, RunHeader, RunJournal, StateFolder, StoreError};
-use std::io::Read;
+use std::io::{IsTerminal, Read};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 /// How much more is read than is used, so that whoever writes is not cut off.
 const DRAINED_BYTES_MAX: u64 = 256 << 20;
+/// How much is read at once.
+const PIECE_BYTES: usize = 64 << 10;
 
 pub(crate) fn run(args: &Hook, format: Option<LogFormat>) -> Result<u8, CliError> {
     match &args.action {
@@ -45,16 +49,41 @@ pub(crate) fn answer_nothing() {
     agent::say(None);
 }
 
-/// Reads standard input: as much as is used and one byte more, and then to its end.
-fn read_input() -> std::io::Result<Vec<u8>> {
-    let mut input = std::io::stdin().lock();
+/// Reads standard input: as much as is used and one byte more, and then to its end. Whoever keeps it open must not hold us:
+/// after so long, what has come by then is all there is. Somebody who types is waited for.
+fn read_input(within: Duration) -> std::io::Result<Vec<u8>> {
+    let wanted = INPUT_BYTES_MAX + 1;
+    let until = (!std::io::stdin().is_terminal()).then(|| Instant::now() + within);
+    let (pieces, comes) = mpsc::sync_channel::<std::io::Result<Vec<u8>>>(4);
+    // On a thread of its own, which ends with the process: a read cannot be called off.
+    std::thread::Builder::new().name("hook-input".to_owned()).spawn(move || {
+        let mut input = std::io::stdin().lock().take(wanted as u64 + DRAINED_BYTES_MAX);
+        loop {
+            let mut piece = vec![0; PIECE_BYTES];
+            let read = input.read(&mut piece);
+            let over = !matches!(&read, Ok(n) if *n > 0);
+            let sent = pieces.send(read.map(|n| {
+                piece.truncate(n);
+                piece
+            }));
+            if over || sent.is_err() {
+                return;
+            }
+        }
+    })?;
     let mut bytes = Vec::new();
-    let wanted = INPUT_BYTES_MAX as u64 + 1;
-    input.by_ref().take(wanted).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == wanted {
-        std::io::copy(&mut input.take(DRAINED_BYTES_MAX), &mut std::io::sink())?;
+    loop {
+        let piece = match until {
+            Some(until) => comes.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
+            None => comes.recv().ok(),
+        };
+        match piece.transpose()? {
+            Some(piece) if !piece.is_empty() => {
+                bytes.extend_from_slice(&piece[..piece.len().min(wanted - bytes.len())]);
+            }
+            _ => return Ok(bytes),
+        }
     }
-    Ok(bytes)
 }
 
 /// What hooks remember. A damaged file is set aside: what it counted is lost.
@@ -66,6 +95,28 @@ fn open_store(folder: &StateFolder) -> Result<HookStore, StoreError> {
         }
         other => other,
     }
+}
+
+/// Asks what hooks remember. A file of which only a part is damaged is found out by asking, and is set aside as well.
+fn ask_store<T>(
+    folder: &StateFolder,
+    mut ask: impl FnMut(&HookStore) -> Result<T, StoreError>,
+) -> Result<(HookStore, T), StoreError> {
+    let store = open_store(folder)?;
+    let answer = match ask(&store) {
+        Err(StoreError::Corrupt { .. }) => {
+            drop(store);
+            // Somebody else may have set it aside meanwhile.
+            if let Err(StoreError::Corrupt { .. }) = open_store(folder)?.check() {
+                folder.quarantine_hooks()?;
+            }
+            let store = HookStore::open(folder)?;
+            let answer = ask(&store)?;
+            return Ok((store, answer));
+        }
+        other => other?,
+    };
+    Ok((store, answer))
 }
 
 /// The key of this project, under which its tasks are known.

@@ -1,5 +1,6 @@
 //! `backstop notify`, and what every command does when a run has ended: people are told, and nobody waits for it.
 
+mod direct;
 mod list;
 mod send;
 mod test;
@@ -8,15 +9,16 @@ use crate::cli::{Notify, NotifyAction};
 use crate::context::Context;
 use crate::error::{CliError, DONE};
 use crate::terminal;
-use backstop_core::EventKind;
-use backstop_hook::notify::{self, Message, Sink};
+use backstop_core::{EventKind, Severity};
+use backstop_hook::notify::{self, Kind, Message, Sink};
 use backstop_store::{Outbox, StateFolder, StoreError};
 
 pub(crate) fn run(args: &Notify) -> Result<u8, CliError> {
     match &args.action {
         NotifyAction::Test { sink, json } => test::run(sink.as_deref(), *json),
         NotifyAction::List { json } => list::run(*json).map(|()| DONE),
-        NotifyAction::Send => send::run(),
+        NotifyAction::Send { direct: false } => send::run(),
+        NotifyAction::Send { direct: true } => direct::run(),
     }
 }
 
@@ -64,7 +66,19 @@ pub(crate) fn tell(context: &Context, message: &Message) -> Vec<EventKind> {
         Ok(queued) => queued,
         Err(error) => {
             let hints = error.hints();
-            terminal::warn(&format!("nobody is notified: {error}"), hints.first().map(String::as_str));
+            terminal::warn(
+                &format!("the message cannot be queued: {error}"),
+                hints.first().map(String::as_str),
+            );
+            // What is only printed needs no outbox; it may be said twice then.
+            let mut here = sinks.iter().filter(|sink| sink.kind == Kind::Terminal);
+            if here.any(|sink| sink.route.takes(&message.about)) {
+                terminal::say(&format!("\n{}", message.plain));
+            }
+            // What is critical must not stay unsaid because there is no room to write it down.
+            if message.about.severity == Severity::Critical {
+                direct::hand_over(message);
+            }
             return Vec::new();
         }
     };

@@ -60,6 +60,11 @@ impl Answer {
         self.status.is_some_and(|status| (200..300).contains(&status))
     }
 
+    /// Whether it only announces another one.
+    fn only_announces(&self) -> bool {
+        self.status.is_some_and(|status| (100..200).contains(&status))
+    }
+
     /// Reads heads and the beginning of a body, as `curl --include` prints them. Heads that only announce another are passed
     /// over.
     pub fn parse(mut bytes: &[u8]) -> Self {
@@ -67,7 +72,7 @@ impl Answer {
             let Some(end) = head_end(bytes) else { return Self::from_head(bytes) };
             let mut answer = Self::from_head(&bytes[..end]);
             bytes = &bytes[end..];
-            if !answer.status.is_some_and(|status| (100..200).contains(&status)) {
+            if !answer.only_announces() {
                 answer.body = bytes[..bytes.len().min(BODY_BYTES_MAX)].to_vec();
                 return answer;
             }
@@ -149,19 +154,25 @@ fn read(stream: &mut TcpStream, step: Duration, until: Instant) -> Result<Answer
         bytes.extend_from_slice(&piece[..n]);
         Ok(n)
     };
-    while head_end(&bytes).is_none() && bytes.len() < HEAD_BYTES_MAX {
-        let n = more(&mut bytes)?;
-        let line = bytes.iter().position(|b| *b == b'\n');
-        let strange = line.is_some_and(|at| status(&String::from_utf8_lossy(&bytes[..at])).is_none());
-        if n == 0 || strange {
-            break;
+    let (answer, end) = loop {
+        while head_end(&bytes).is_none() && bytes.len() < HEAD_BYTES_MAX {
+            let n = more(&mut bytes)?;
+            let line = bytes.iter().position(|b| *b == b'\n');
+            let strange = line.is_some_and(|at| status(&String::from_utf8_lossy(&bytes[..at])).is_none());
+            if n == 0 || strange {
+                break;
+            }
         }
-    }
-    if bytes.is_empty() {
-        return Err(Error::new(ErrorKind::UnexpectedEof, "it hung up without an answer"));
-    }
-    let end = head_end(&bytes).unwrap_or(bytes.len());
-    let answer = Answer::from_head(&bytes[..end]);
+        if bytes.is_empty() {
+            return Err(Error::new(ErrorKind::UnexpectedEof, "it hung up without an answer"));
+        }
+        let end = head_end(&bytes).unwrap_or(bytes.len());
+        let answer = Answer::from_head(&bytes[..end]);
+        if !answer.only_announces() {
+            break (answer, end);
+        }
+        bytes.drain(..end);
+    };
     if answer.status.is_none() || answer.is_success() {
         return Ok(answer);
     }
@@ -193,6 +204,23 @@ mod tests {
         assert_eq!(answer.body, b"slow down");
         let after = Answer::parse(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nok");
         assert!(after.is_success() && after.body == b"ok", "{after:?}");
+        for announced in [
+            &b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 204 y\r\n\r\n"[..],
+            b"HTTP/1.1 204 y\r\n\r\n",
+        ] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                stream.write_all(announced).unwrap();
+            });
+            let limits = Limits { step: Duration::from_secs(5), total: Duration::from_secs(5) };
+            let given =
+                Post { host: "127.0.0.1", port, authority: "x", path: "/", headers: &[], body: b"{}" };
+            assert_eq!(post(&given, limits).unwrap().status, Some(204));
+            server.join().unwrap();
+        }
         for strange in [&b""[..], b"SSH-2.0\r\n", b"HTTP/1.1 99 x\r\n\r\n", b"HTTP/1.1\r\n\r\n", b"\n\n\n"] {
             assert_eq!(Answer::parse(strange).status, None);
         }

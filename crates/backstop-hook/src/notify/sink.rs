@@ -1,7 +1,7 @@
 //! A sink: where messages go, and which of them.
 
 use super::{About, Address};
-use backstop_core::{Name, Reason, Severity};
+use backstop_core::{Name, Reason, Severity, fnv1a};
 use std::path::{Path, PathBuf};
 
 /// Where messages go.
@@ -120,13 +120,6 @@ impl Sink {
             Kind::Slack { .. } | Kind::Terminal | Kind::Command { .. } => None,
         }
     }
-}
-
-/// The 64-bit FNV-1a hash: not to hide anything from somebody who guesses, only to tell one from another.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

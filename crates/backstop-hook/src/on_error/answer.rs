@@ -96,7 +96,7 @@ impl Answer<'_> {
             false => self.report.message.clone(),
         };
         task_error(&TaskError {
-            task: SafeText::new(self.report.task.clone()),
+            task: self.report.shown.clone(),
             step: self.report.step.clone(),
             reason: self.fault.reason,
             meant: meant(&message, &self.report.commands),
@@ -115,7 +115,7 @@ impl Answer<'_> {
         let given = Alert {
             severity: self.severity(),
             outcome,
-            operation: SafeText::new(self.report.task.clone()),
+            operation: self.report.shown.clone(),
             project,
             cause: self.fault.cause.clone(),
             attempts: self.attempt,

@@ -17,12 +17,16 @@ const TRACE_BYTES_MAX: usize = 1 << 20;
 const PARTIAL_BYTES_MAX: usize = 16 << 10;
 /// How many commands are known.
 const COMMANDS_MAX: usize = 200;
+/// How much more is looked at for secrets than is kept: one that is cut in two would not be known.
+const SECRET_BYTES_MAX: usize = 4 << 10;
 
 /// What a task reports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The task.
+    /// The task, as the reporter knows it.
     pub task: String,
+    /// The task, as others are told of it: with secrets masked.
+    pub shown: SafeText,
     /// The error's type, as the reporter names it.
     pub kind: Option<SafeText>,
     /// What it said.
@@ -49,9 +53,12 @@ impl Report {
         let task = object(&fields, "task_data", true)?.unwrap_or(&nothing);
         let error = object(&fields, "error", true)?.unwrap_or(&nothing);
         let context = object(&fields, "context", false)?.unwrap_or(&nothing);
-        let safe = |text: &str| SafeText::new(redactor.redact(text).into_owned());
+        let safe = |text: &str, bytes_max: usize| {
+            let masked = redactor.redact(cut(text, bytes_max + SECRET_BYTES_MAX));
+            SafeText::new(cut(&masked, bytes_max))
+        };
         let named = |text: Option<&str>| {
-            text.filter(|text| !text.trim().is_empty()).map(|text| safe(cut(text, NAME_BYTES_MAX)))
+            text.filter(|text| !text.trim().is_empty()).map(|text| safe(text, NAME_BYTES_MAX))
         };
         let kind = named(text(error, "error.type")?);
         let message = text(error, "error.message")?;
@@ -62,11 +69,17 @@ impl Report {
             });
         }
         let trace = text(error, "error.stack_trace")?.filter(|text| !text.trim().is_empty());
+        let trace = trace.map(|text| {
+            let masked = redactor.redact(cut_start(text, TRACE_BYTES_MAX + SECRET_BYTES_MAX));
+            SafeText::new(cut_start(&masked, TRACE_BYTES_MAX))
+        });
+        let task = task_id(task)?;
         Ok(Self {
-            task: task_id(task)?,
+            shown: SafeText::new(redactor.redact(&task)),
+            task,
             kind,
-            message: safe(cut(message.unwrap_or_default(), MESSAGE_BYTES_MAX)),
-            stack_trace: trace.map(|text| safe(cut_start(text, TRACE_BYTES_MAX))),
+            message: safe(message.unwrap_or_default(), MESSAGE_BYTES_MAX),
+            stack_trace: trace,
             step: named(text(context, "context.current_step")?),
             elapsed_seconds: seconds(context, "context.elapsed_seconds")?,
             partial: context.get("partial_result").filter(|value| !is_empty(value)).map(|value| {
@@ -175,12 +188,12 @@ fn seconds(fields: &Map<String, Value>, path: &'static str) -> Result<Option<f64
 /// Commands: names, objects with `name` and `description`, or an object from names to descriptions.
 fn commands(
     fields: &Map<String, Value>,
-    safe: &dyn Fn(&str) -> SafeText,
+    safe: &dyn Fn(&str, usize) -> SafeText,
 ) -> Result<Vec<TaskCommand>, InputError> {
     const EXPECTED: &str = "a list of names, or an object from names to descriptions";
     let command = |name: &str, about: &str| TaskCommand {
-        name: safe(cut(name.trim(), NAME_BYTES_MAX)),
-        about: safe(cut(about.trim(), NAME_BYTES_MAX)),
+        name: safe(name.trim(), NAME_BYTES_MAX),
+        about: safe(about.trim(), NAME_BYTES_MAX),
     };
     let mut all = match fields.get("commands") {
         None | Some(Value::Null) => Vec::new(),
@@ -233,7 +246,15 @@ fn mask(value: &mut Value, redactor: &Redactor) {
             }
         }
         Value::Array(list) => list.iter_mut().for_each(|item| mask(item, redactor)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| mask(field, redactor)),
+        Value::Object(fields) => {
+            *fields = std::mem::take(fields)
+                .into_iter()
+                .map(|(name, mut field)| {
+                    mask(&mut field, redactor);
+                    (redactor.redact(&name).into_owned(), field)
+                })
+                .collect();
+        }
         _ => {}
     }
 }
@@ -316,6 +337,22 @@ mod tests {
         .unwrap();
         assert!(report.message.raw().len() <= MESSAGE_BYTES_MAX);
         assert!(report.context_json().to_string().len() < 20_000);
+    }
+
+    #[test]
+    fn secrets_are_masked_wherever_they_stand() {
+        let token = format!("ghp_{}", "Ab12".repeat(9));
+        // Cut where the token stands, it would be half a token that nobody knows.
+        let split = format!("{} {token}", "x".repeat(NAME_BYTES_MAX - 20));
+        let report = read(
+            &json!({"task_data": {"task_id": token}, "error": {"type": split, "message": token},
+                "context": {"partial_result": {&token: [&token]}, "current_step": split, "commands": {&split: &split}}})
+            .to_string(),
+        )
+        .unwrap();
+        assert_eq!(report.task, token, "it is the reporter's own key");
+        let told = format!("{:?}", Report { task: String::new(), ..report });
+        assert!(!told.contains("Ab12"), "{told}");
     }
 
     proptest! {

@@ -95,8 +95,8 @@ pub const BUILTINS: &[Builtin] = &[
         output: OutputDialect::OpencodeJsonl,
         // A write outside of the tree that it has to ask for ends it, with exit code 0.
         env: &[("OPENCODE_PERMISSION", "{\"external_directory\":{\"{result_folder}/*\":\"allow\"}}")],
-        // It speaks to any of them.
-        provider: None,
+        // It speaks to any of them: a guard of its own, which its hooks close, too.
+        provider: Some("opencode"),
     },
 ];
 

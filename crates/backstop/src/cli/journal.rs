@@ -101,7 +101,7 @@ pub(crate) struct Diagnose {
 #[derive(Debug, Args)]
 pub(crate) struct Unfreeze {
     /// Why: it is recorded
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) why: String,
     /// Print JSON
     #[arg(long)]

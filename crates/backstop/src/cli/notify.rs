@@ -31,5 +31,9 @@ pub(crate) enum NotifyAction {
     },
     /// Deliver what waits, until nothing is left. Backstop starts this by itself
     #[command(hide = true)]
-    Send,
+    Send {
+        /// The one message on standard input, without the outbox: there was no room for it there
+        #[arg(long)]
+        direct: bool,
+    },
 }

@@ -14,6 +14,10 @@ use backstop_report::to_json;
 use backstop_store::RunJournal;
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// How long an event may take to come in: agents end their hooks after ten seconds, and what they end says nothing.
+const INPUT_MAX: Duration = Duration::from_secs(5);
 
 /// Answers an event. Gives the exit code, which is always the same.
 pub(super) fn run(provider: Option<&str>) -> u8 {
@@ -51,7 +55,8 @@ pub(super) fn log(what: &str) {
 }
 
 fn handle(given: Option<&str>) -> Result<Option<Value>, CliError> {
-    let bytes = read_input().map_err(|error| CliError::Read { file: "standard input".into(), error })?;
+    let bytes =
+        read_input(INPUT_MAX).map_err(|error| CliError::Read { file: "standard input".into(), error })?;
     let event = AgentEvent::read(&bytes).map_err(CliError::HookInput)?;
     let own = event.provider.unwrap_or(USUAL_PROVIDER);
     match &event.event {

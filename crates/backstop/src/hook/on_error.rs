@@ -1,6 +1,6 @@
 //! `backstop hook on-error`: one JSON object in, one out.
 
-use super::{open_store, project_key, read_input, record};
+use super::{ask_store, project_key, read_input, record};
 use crate::aftermath::{self, Trouble};
 use crate::cli::LogFormat;
 use crate::context::{self, Context};
@@ -11,6 +11,10 @@ use backstop_hook::diagnostics;
 use backstop_hook::on_error::{Answer, Case, Refusal, Report, WINDOW, decide};
 use backstop_report::to_json;
 use backstop_store::{DeferredWork, RunJournal, TaskRecord, TaskStatus};
+use std::time::Duration;
+
+/// How long a report may take to come in.
+const INPUT_MAX: Duration = Duration::from_secs(30);
 
 /// Answers a report. Whatever happens, there is one JSON object on standard output.
 pub(super) fn run(format: Option<LogFormat>) -> Result<(), CliError> {
@@ -37,7 +41,8 @@ fn print(value: &serde_json::Value) -> Result<(), CliError> {
 }
 
 fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
-    let bytes = read_input().map_err(|error| CliError::Read { file: "standard input".into(), error })?;
+    let bytes =
+        read_input(INPUT_MAX).map_err(|error| CliError::Read { file: "standard input".into(), error })?;
     let context = Context::new(&[], format)?;
     let report = Report::read(&bytes, &context.redactor).map_err(CliError::HookInput)?;
     let policy = context.config.policy("task")?;
@@ -66,13 +71,13 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
     // Counted, decided and kept in one go: of many reports at once each is an attempt of its own.
     let mut verdict = None;
     let store = context.folder().and_then(|folder| {
-        let store = open_store(&folder)?;
-        let attempt =
+        let counted = ask_store(&folder, |store| {
             store.note_failure(key.as_str(), &report.task, fault.reason, WINDOW, &mut |attempt| {
                 let verdict = verdict.insert(decided(attempt, None));
                 task_record(&answered(&report, &fault, verdict, attempt), expected)
-            })?;
-        Ok((store, attempt))
+            })
+        });
+        Ok(counted?)
     });
     let (store, attempt, mut verdict) = match (store, verdict) {
         (Ok((store, attempt)), Some(verdict)) => (Some(store), attempt, verdict),

@@ -1,7 +1,7 @@
 //! An agent wants to stop: the gates say whether it may, once.
 
 use super::agent::{classifier, ended, keep, log, started, witness};
-use super::open_store;
+use super::ask_store;
 use crate::context::{self, Context};
 use crate::error::CliError;
 use backstop_core::{EventKind, Outcome, SafeText};
@@ -42,7 +42,7 @@ pub(super) fn answer(event: &AgentEvent, held: Option<bool>) -> Result<Option<Va
     }
     let may_hold = match held {
         Some(held) => !held,
-        None => open_store(&context.folder()?)?.take_hold(event.session.raw(), HELD_FOR)?,
+        None => ask_store(&context.folder()?, |store| store.take_hold(event.session.raw(), HELD_FOR))?.1,
     };
     Ok(may_hold.then(|| answer::hold(&agent_held(&failed))))
 }

@@ -1,7 +1,7 @@
 //! A tool call that failed: classified, recorded, answered with advice.
 
 use super::agent::{classifier, events, follow, keep, log, witness};
-use super::open_store;
+use super::ask_store;
 use crate::context::{self, Context};
 use crate::error::CliError;
 use backstop_core::Severity;
@@ -17,7 +17,7 @@ pub(super) fn failed(event: &AgentEvent, failed: &ToolFailure) -> Result<Option<
     let signature = fault_signature(&failed, &fault).filter(|_| !event.session.is_empty());
     let streak = signature.map(|signature| {
         let folder = context.folder()?;
-        Ok::<u32, CliError>(open_store(&folder)?.note_streak(event.session.raw(), &signature)?)
+        Ok::<u32, CliError>(ask_store(&folder, |store| store.note_streak(event.session.raw(), &signature))?.1)
     });
     let times = streak.unwrap_or(Ok(1)).unwrap_or_else(|error| {
         log(&error.to_string());

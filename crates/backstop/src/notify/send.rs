@@ -29,13 +29,17 @@ pub(super) fn start(context: &Context, needs_environment: bool) {
     if !needs_environment && there() == Some(true) {
         return;
     }
-    let Ok(program) = std::env::current_exe() else { return };
-    let mut command = Command::new(program);
-    command.args(["notify", "send"]).current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // It is no part of the run that starts it.
+    if let Some(mut command) = detached(&["notify", "send"]) {
+        let _ = command.stdin(Stdio::null()).spawn();
+    }
+}
+
+/// Ourselves, as a process that is no part of the run which starts it and has none of its streams.
+pub(super) fn detached(args: &[&str]) -> Option<Command> {
+    let mut command = Command::new(std::env::current_exe().ok()?);
+    command.args(args).current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
     command.env_remove("BACKSTOP_RUN_ID").env_remove("BACKSTOP_RUN_MARK").env_remove("BACKSTOP_DEADLINE");
-    let _ = command.spawn();
+    Some(command)
 }
 
 /// Delivers what waits.

@@ -137,6 +137,42 @@ fn a_disk_that_the_store_is_on_as_well_freezes_all_the_same() {
 }
 
 #[test]
+fn a_full_disk_on_which_nothing_can_be_recorded_freezes_all_the_same() {
+    let folder = Folder::outside("freeze-full-state");
+    let disk = folder.path().join("disk");
+    std::fs::create_dir_all(&disk).unwrap();
+    let tool = json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "session_id": "s",
+        "tool_input": {"command": "cp x y"}, "error": "Exit code 1\ncp: error writing 'y': No space left on device"});
+    let task = json!({"task_data": {"task_id": "t"}, "error": {"type": "DiskFull", "message": "No space left on device"}});
+    let script = format!(
+        "mount -t tmpfs -o size=3m tmpfs {disk} && cd {disk} || exit 90; export BACKSTOP_STATE_DIR={disk}/state; \
+         bin={bin}; $bin exec -- true; tries() {{ $bin exec -- true 2> ../err.$1; echo $? > ../$1; $bin unfreeze --why x; }}; \
+         $bin exec -- dd if=/dev/zero of=filler bs=4k 2> ../said; tries exec; \
+         echo '{task}' | $bin hook on-error > ../answer; tries task; \
+         printf '%s' \"$TOOL\" | $bin hook agent > ../advice; tries agent; rm filler; $bin exec -- true",
+        disk = disk.display(),
+        bin = env!("CARGO_BIN_EXE_backstop"),
+    );
+    let room = |user: bool| {
+        let mut command = Command::new("unshare");
+        command.arg(if user { "-Urm" } else { "-m" }).args(["sh", "-c", &script]).current_dir(folder.path());
+        command.env_remove("CI").env("TOOL", tool.to_string()).output()
+    };
+    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    for what in ["exec", "task", "agent"] {
+        assert_eq!(read(what), "125\n", "{what}: {}", String::from_utf8_lossy(&output.stderr));
+        has(&read(&format!("err.{what}")), &["this project is frozen since", "disk_full"]);
+    }
+    has(&read("said"), &["this run is not recorded", "this project is frozen (disk_full)"]);
+    assert!(!read("said").contains("put aside"), "{}", read("said"));
+    let answer: Value = serde_json::from_str(&read("answer")).unwrap();
+    assert_eq!((&answer["retry"], &answer["severity"]), (&json!(false), &json!("critical")), "{answer}");
+    has(&read("advice"), &["additionalContext"]);
+}
+
+#[test]
 fn a_configuration_may_freeze_for_other_reasons_and_nothing_else_does() {
     let project = Project::new("freeze-reasons");
     let answer = report(&project, "t", "SecurityBreach", "keys were read");
@@ -294,6 +330,17 @@ fn what_waits_for_a_service_is_offered_once_it_answers() {
     report(&project, "t-1", "DatabaseConnectionFailed", &format!("connect ECONNREFUSED {address}"));
     project.run(&["hook", "resolved", "t-1"]).go().code(0);
     assert_eq!(list(), json!([]));
+    // Those elsewhere, which are not asked, take nobody's place; and an id may look like a flag.
+    for n in 1..=5 {
+        report(&project, &format!("far-{n}"), "DatabaseConnectionFailed", &format!("refused 192.0.2.{n}:9"));
+    }
+    report(&project, "--", "DatabaseConnectionFailed", &format!("refused {address}"));
+    let runs = project.run(&["runs"]).go().code(0);
+    has(&runs.stderr(), &["now it can be done: task --"]);
+    let id = runs.stderr().split_whitespace().find(|word| word.starts_with("d-")).unwrap().to_owned();
+    let refused = project.run(&["deferred", "run", &id]).go().code(1);
+    has(&refused.stderr(), &["`--` is a task", "backstop hook resolved -- --"]);
+    project.run(&["hook", "resolved", "--", "--"]).go().code(0);
     drop(listener);
 }
 

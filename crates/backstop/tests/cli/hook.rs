@@ -248,9 +248,20 @@ fn hostile_reports_come_out_escaped_everywhere() {
 fn no_secret_is_answered_or_kept() {
     let project = Project::new("hook-secrets");
     let canary = "C4n4ry-5ecret-Value";
+    let sinks = "[notify.here]\ntype = 'terminal'\nseverity = 'low'\n";
+    project.file("backstop.toml", sinks);
+    project.run(&["trust"]).go().code(0);
     let mut report = report(&project, "t", "ConnectionError", &format!("refused with {canary}"));
     report = report.env("MY_API_TOKEN", canary);
     assert!(!report.go().code(0).stdout().contains(canary));
+    // The id of a task is the reporter's own, and goes back as it came: nobody else sees it.
+    let mut named = self::report(&project, canary, "ConnectionError", "refused");
+    named = named.env("MY_API_TOKEN", canary);
+    let done = named.go().code(0);
+    let answer = done.json();
+    assert_eq!(answer["task_id"], canary);
+    assert!(!answer["message"].as_str().unwrap().contains(canary), "{answer}");
+    assert!(done.stderr().contains("Operation: ") && !done.stderr().contains(canary), "{}", done.stderr());
     let event = failing("s", &format!("curl -H {canary}"), &format!("Exit code 1\n{canary} refused"));
     let done =
         project.run(&["hook", "agent"]).env("MY_API_TOKEN", canary).stdin(event.to_string()).go().code(0);
@@ -290,17 +301,33 @@ fn what_cannot_be_counted_or_recorded_is_answered_and_not_repeated() {
         .go()
         .code(0);
     assert!(done.stdout().contains("additionalContext"), "{}", done.stdout());
-    // A damaged database is set aside.
-    report_then_damage(&project);
-    assert_eq!(report(&project, "t", "ConnectionError", "x").go().code(0).json()["retry"], true);
+    // A damaged database is set aside, also where only a part of it is damaged.
+    for kept in [0, 4096] {
+        report_then_damage(&project, kept);
+        assert_eq!(report(&project, "t", "ConnectionError", "x").go().code(0).json()["retry"], true);
+    }
+    report_then_damage(&project, 4096);
+    let event = failing("s", "npm test", "Exit code 1\nboom");
+    for _ in 0..3 {
+        agent(&project, &event);
+    }
+    assert!(agent(&project, &event).stdout().contains("for the 4. time"));
 }
 
-fn report_then_damage(project: &Project) {
+/// Damages all but so many bytes of it.
+fn report_then_damage(project: &Project, kept: usize) {
     report(project, "t", "ConnectionError", "x").go().code(0);
+    let file = project.state().join("hook.db");
+    let whole = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()";
+    assert!(
+        project.program("python3", &["-c", whole, &file.display().to_string()]).status().unwrap().success()
+    );
     for suffix in ["hook.db-wal", "hook.db-shm"] {
         let _ = std::fs::remove_file(project.state().join(suffix));
     }
-    std::fs::write(project.state().join("hook.db"), "x".repeat(8192)).unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[kept..].fill(b'x');
+    std::fs::write(file, bytes).unwrap();
 }
 
 #[test]
@@ -469,6 +496,24 @@ fn nothing_that_comes_in_blocks_an_agent() {
     project.file("backstop.toml", "[exec]\ntimout = 3\n");
     let event = failing("s", "x", "Exit code 1").to_string();
     assert_eq!(project.run(&["hook", "agent"]).stdin(event).go().code(0).stdout(), NOTHING);
+}
+
+#[test]
+fn whoever_keeps_standard_input_open_is_answered_all_the_same() {
+    use std::io::Write;
+    let project = Project::new("hook-open-input");
+    let mut command = project.program(env!("CARGO_BIN_EXE_backstop"), &["hook", "agent"]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // Half a character of what was cut in its middle spoils nothing.
+    let event = failing("s", "npm test", "Exit code 1\nboom @@").to_string().replace("@@", "\\ud83d");
+    input.write_all(event.as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    drop(input);
+    assert!(done.status.success());
+    let told = String::from_utf8(done.stdout).unwrap();
+    assert!(told.contains("additionalContext") && told.contains("boom"), "{told}");
 }
 
 #[test]

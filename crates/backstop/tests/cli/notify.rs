@@ -638,3 +638,30 @@ fn a_sink_that_is_none_does_not_keep_the_others_from_being_tried() {
     let hints = tried["sinks"].as_array().unwrap().iter().filter(|one| one["hint"].is_string()).count();
     assert_eq!(hints, 2, "{tried}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_critical_is_told_even_where_there_is_no_room_to_queue_it() {
+    let alerts = Server::new(Answers::Say(&[OK]));
+    let project = project("notify-full", &sink("alerts", "webhook", &alerts.url("/")));
+    let state = project.state();
+    std::fs::create_dir_all(&state).unwrap();
+    // The disk of the store is full; loopback stays reachable, because only mounts are apart.
+    let script = format!(
+        "mount -t tmpfs -o size=2m,mode=700 tmpfs {state} || exit 90; cat /dev/zero > {state}/filler 2>/dev/null; \
+         {bin} exec -- dd if=/dev/zero of={state}/more bs=64k; sleep 3; exit 0",
+        state = state.display(),
+        bin = env!("CARGO_BIN_EXE_backstop"),
+    );
+    let room = |user: bool| {
+        let flag = if user { "-Urm" } else { "-m" };
+        let mut command = project.program("unshare", &[flag, "sh", "-c", &script]);
+        command.env("HOME", project.beside("home")).env("XDG_CONFIG_HOME", project.beside("home/.config"));
+        command.env_remove("CI").output()
+    };
+    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    until("it is told", || alerts.requests().len() == 1);
+    let told = &alerts.bodies()[0];
+    assert_eq!((&told["severity"], &told["reason"]), (&"critical".into(), &"disk_full".into()), "{told}");
+}
