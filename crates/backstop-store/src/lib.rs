@@ -63,6 +63,7 @@ mod retention;
 mod row;
 mod run;
 mod schema;
+mod shared;
 mod stats;
 mod summary;
 mod user;

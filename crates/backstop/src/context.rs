@@ -9,7 +9,7 @@ use backstop_exec::tree::Process;
 use backstop_store::{Host, Journal, Retention, StateFolder, StoreError, UserStore};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 /// What every command that acts needs.
@@ -20,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) log_format: LogFormat,
     state_root: Option<PathBuf>,
+    /// The state folder, once it was opened.
+    folder: OnceLock<StateFolder>,
 }
 
 impl Context {
@@ -50,13 +52,17 @@ impl Context {
         let config = config::load(around, flags, &is_trusted)?;
         let redactor = Arc::new(terminal::redactor_knowing(&config.redact_env()));
         let log_format = log_format.unwrap_or_else(|| config.log_format());
-        Ok(Self { config, project, redactor, log_format, state_root })
+        Ok(Self { config, project, redactor, log_format, state_root, folder: OnceLock::new() })
     }
 
     /// The state folder.
     pub(crate) fn folder(&self) -> Result<StateFolder, CliError> {
+        if let Some(folder) = self.folder.get() {
+            return Ok(folder.clone());
+        }
         let root = self.state_root.as_deref().ok_or(CliError::NoStateFolder)?;
-        Ok(open_folder(root, Arc::clone(&self.redactor))?)
+        let opened = open_folder(root, Arc::clone(&self.redactor))?;
+        Ok(self.folder.get_or_init(|| opened).clone())
     }
 
     /// This project's journal, made where it is not there yet.

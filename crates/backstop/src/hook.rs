@@ -16,8 +16,10 @@ use crate::terminal;
 use backstop_core::{EventKind, RunId, SafeText};
 use backstop_hook::INPUT_BYTES_MAX;
 use backstop_store::{HookStore, Journal, ProjectKey, RunHeader, RunJournal, StateFolder, StoreError};
-use std::io::{IsTerminal, Read};
-use std::sync::mpsc;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
+use std::io::{ErrorKind, IsTerminal, Read};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// How much more is read than is used, so that whoever writes is not cut off.
@@ -54,36 +56,32 @@ pub(crate) fn answer_nothing() {
 fn read_input(within: Duration) -> std::io::Result<Vec<u8>> {
     let wanted = INPUT_BYTES_MAX + 1;
     let until = (!std::io::stdin().is_terminal()).then(|| Instant::now() + within);
-    let (pieces, comes) = mpsc::sync_channel::<std::io::Result<Vec<u8>>>(4);
-    // On a thread of its own, which ends with the process: a read cannot be called off.
-    std::thread::Builder::new().name("hook-input".to_owned()).spawn(move || {
-        let mut input = std::io::stdin().lock().take(wanted as u64 + DRAINED_BYTES_MAX);
-        loop {
-            let mut piece = vec![0; PIECE_BYTES];
-            let read = input.read(&mut piece);
-            let over = !matches!(&read, Ok(n) if *n > 0);
-            let sent = pieces.send(read.map(|n| {
-                piece.truncate(n);
-                piece
-            }));
-            if over || sent.is_err() {
-                return;
-            }
-        }
-    })?;
-    let mut bytes = Vec::new();
-    loop {
-        let piece = match until {
-            Some(until) => comes.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
-            None => comes.recv().ok(),
+    let mut input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let (mut bytes, mut piece, mut drained) = (Vec::new(), vec![0; PIECE_BYTES], 0);
+    while drained < DRAINED_BYTES_MAX && until.is_none_or(|until| comes(&input, until)) {
+        let read = match input.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
         };
-        match piece.transpose()? {
-            Some(piece) if !piece.is_empty() => {
-                bytes.extend_from_slice(&piece[..piece.len().min(wanted - bytes.len())]);
-            }
-            _ => return Ok(bytes),
-        }
+        let used = read.min(wanted - bytes.len());
+        bytes.extend_from_slice(&piece[..used]);
+        drained += (read - used) as u64;
     }
+    Ok(bytes)
+}
+
+/// Whether something is there to be read, or its end is, before that time.
+fn comes(input: &File, until: Instant) -> bool {
+    let left = until.saturating_duration_since(Instant::now());
+    let timeout = Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: left.subsec_nanos().into(),
+    };
+    let mut asked = [PollFd::new(input, PollFlags::IN)];
+    // A signal is no answer, and is as rare as it is harmless here.
+    matches!(poll(&mut asked, Some(&timeout)), Ok(1..))
 }
 
 /// What hooks remember. A damaged file is set aside: what it counted is lost.

@@ -10,54 +10,12 @@ mod queue;
 
 pub use note::{Added, Delivered, NewNote, Note, NoteState, SentNote};
 
-use crate::db::Db;
-use crate::{Clock, StateFolder, StoreError, schema};
-use backstop_core::{Redactor, Timestamp};
-use std::path::Path;
-use std::sync::Arc;
+use crate::schema;
+use crate::shared::shared_store;
 
-/// The database of what is to be told.
-pub struct Outbox {
-    db: Db,
-    clock: Clock,
-    redactor: Arc<Redactor>,
-}
-
-impl std::fmt::Debug for Outbox {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Outbox").field("file", &self.db.file()).finish_non_exhaustive()
-    }
-}
-
-impl Outbox {
-    /// Opens it, and makes it where it is missing.
-    pub fn open(folder: &StateFolder) -> Result<Self, StoreError> {
-        let db = Db::open(folder, folder.outbox_file(), &schema::OUTBOX, &|_| Ok(()))?;
-        Ok(Self::of(folder, db))
-    }
-
-    /// Opens it if there is one.
-    pub fn open_existing(folder: &StateFolder) -> Result<Option<Self>, StoreError> {
-        let db = Db::open_existing(folder, folder.outbox_file(), &schema::OUTBOX, &|_| Ok(()))?;
-        Ok(db.map(|db| Self::of(folder, db)))
-    }
-
-    fn of(folder: &StateFolder, db: Db) -> Self {
-        Self { db, clock: Clock::clone(&folder.clock), redactor: Arc::clone(&folder.redactor) }
-    }
-
-    /// Where it is.
-    pub fn file(&self) -> &Path {
-        self.db.file()
-    }
-
-    /// Reads all of it and says what is wrong with it, if anything is.
-    pub fn check(&self) -> Result<(), StoreError> {
-        self.db.check()
-    }
-
-    /// The time, from the folder's clock.
-    pub fn now(&self) -> Timestamp {
-        (self.clock)()
-    }
-}
+shared_store!(
+    /// The database of what is to be told.
+    Outbox,
+    outbox_file,
+    schema::OUTBOX
+);

@@ -11,7 +11,7 @@ use backstop_classify::Classifier;
 use backstop_core::{Action, Decision, EventKind, Fault, Outcome, Reason, SafeText};
 use backstop_hook::agent::{AgentEvent, Event, ToolFailure, USUAL_PROVIDER, answer};
 use backstop_report::to_json;
-use backstop_store::RunJournal;
+use backstop_store::{Journal, RunJournal};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -82,18 +82,25 @@ pub(super) fn classifier(context: &Context) -> Classifier {
     classify::classifier_or_builtin(context, |error| log(&error.to_string()))
 }
 
+/// The journal, where it can be had; that it cannot is a line in the log.
+pub(super) fn journal(context: &Context) -> Option<Journal> {
+    context.journal().map_err(|error| log(&error.to_string())).ok()
+}
+
 /// Adds to a fault what the host is like, and how much is put aside.
-pub(super) fn witness(context: &Context, fault: &mut Fault) {
-    let journal = context.existing_journal().ok().flatten();
+pub(super) fn witness(context: &Context, journal: Option<&Journal>, fault: &mut Fault) {
     host::witness(context, journal.and_then(|journal| journal.deferred_count().ok()), fault);
 }
 
 /// Records; that it cannot be is a line in the log.
-pub(super) fn keep(context: &Context, event: &AgentEvent, events: Vec<EventKind>) -> Option<RunJournal> {
+pub(super) fn keep(
+    context: &Context,
+    journal: Option<&Journal>,
+    event: &AgentEvent,
+    events: Vec<EventKind>,
+) -> Option<RunJournal> {
     let session = Some(event.session.clone());
-    let recorded = context
-        .journal()
-        .and_then(|journal| record(context, &journal, session, "agent", context::random(), events));
+    let recorded = record(context, journal?, session, "agent", context::random(), events);
     recorded.map_err(|error| log(&error.to_string())).ok()
 }
 

@@ -93,7 +93,7 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
     let recorded = journal.and_then(|journal| record(&context, &journal, None, "task", random, events));
     let run = recorded.map_err(|error| warn("this report is not recorded", &error)).ok();
     let mut follows: Vec<EventKind> =
-        put_aside(&context, run.as_ref(), &report, &fault, &verdict).into_iter().collect();
+        put_aside(&context, run.as_ref(), aside, &report, &fault, &verdict).into_iter().collect();
     if matches!(verdict.decision.action, Action::Defer { .. }) && follows.is_empty() {
         verdict = not_put_aside(verdict, report.partial.is_some());
     }
@@ -124,13 +124,17 @@ fn answer(format: Option<LogFormat>) -> Result<serde_json::Value, CliError> {
 fn put_aside(
     context: &Context,
     run: Option<&RunJournal>,
+    aside: Option<u32>,
     report: &Report,
     fault: &Fault,
     verdict: &Verdict,
 ) -> Option<EventKind> {
     let journal = run?.journal();
     let Action::Defer { until } = &verdict.decision.action else {
-        let _ = journal.drop_deferred_task(&report.task);
+        // Most often nothing is put aside at all.
+        if aside != Some(0) {
+            let _ = journal.drop_deferred_task(&report.task);
+        }
         return None;
     };
     let work = DeferredWork {

@@ -1,6 +1,6 @@
 //! An agent wants to stop: the gates say whether it may, once.
 
-use super::agent::{classifier, ended, keep, log, started, witness};
+use super::agent::{classifier, ended, journal, keep, log, started, witness};
 use super::ask_store;
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -31,11 +31,12 @@ pub(super) fn answer(event: &AgentEvent, held: Option<bool>) -> Result<Option<Va
         return Ok(None);
     }
     let mut checked = check(&context, &gates)?;
+    let journal = journal(&context);
     for fault in checked.iter_mut().filter_map(|gate| gate.fault.as_mut()) {
-        witness(&context, fault);
+        witness(&context, journal.as_ref(), fault);
     }
     let checked = checked;
-    keep(&context, event, events(&context, &checked));
+    keep(&context, journal.as_ref(), event, events(&context, &checked));
     let failed: Vec<FailedGate> = checked.iter().filter_map(|gate| failed(&context, gate)).collect();
     if failed.is_empty() {
         return Ok(None);

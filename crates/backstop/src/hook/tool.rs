@@ -1,6 +1,6 @@
 //! A tool call that failed: classified, recorded, answered with advice.
 
-use super::agent::{classifier, events, follow, keep, log, witness};
+use super::agent::{classifier, events, follow, journal, keep, log, witness};
 use super::ask_store;
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -13,7 +13,8 @@ pub(super) fn failed(event: &AgentEvent, failed: &ToolFailure) -> Result<Option<
     let context = Context::new(&[], None)?;
     let failed = failed.clone().masked(&context.redactor);
     let mut fault = tool_fault(&failed, &classifier(&context), context::now());
-    witness(&context, &mut fault);
+    let journal = journal(&context);
+    witness(&context, journal.as_ref(), &mut fault);
     let signature = fault_signature(&failed, &fault).filter(|_| !event.session.is_empty());
     let streak = signature.map(|signature| {
         let folder = context.folder()?;
@@ -25,7 +26,7 @@ pub(super) fn failed(event: &AgentEvent, failed: &ToolFailure) -> Result<Option<
     });
     let operation = failed.command.clone().unwrap_or_else(|| failed.tool.clone());
     let why = format!("the agent decides, and is advised; this fault is its {times}. in a row");
-    let run = keep(&context, event, events(&context, &operation, times, &fault, why, None));
+    let run = keep(&context, journal.as_ref(), event, events(&context, &operation, times, &fault, why, None));
     // One attempt of the agent's is no ending. What is critical concerns everybody at once.
     if fault.severity == Severity::Critical {
         follow(&context, run.as_ref(), &fault);

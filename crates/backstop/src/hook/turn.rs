@@ -1,6 +1,6 @@
 //! A turn that broke off, and the end of a session.
 
-use super::agent::{classifier, ended, events, follow, keep, log, started, witness};
+use super::agent::{classifier, ended, events, follow, journal, keep, log, started, witness};
 use super::transcript;
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -38,7 +38,8 @@ pub(super) fn failed(
 
 fn broke_off(context: &Context, event: &AgentEvent, given: Option<&str>, own: &'static str) {
     let Some(mut fault) = turn_fault(&event.event, &classifier(context), context::now()) else { return };
-    witness(context, &mut fault);
+    let journal = journal(context);
+    witness(context, journal.as_ref(), &mut fault);
     let named = fault.facts.provider.as_ref().map(|provider| provider.raw().to_ascii_lowercase());
     let provider = given.map(str::to_owned).or(named).unwrap_or_else(|| own.to_owned());
     let guard = if fault.reason == Reason::RateLimited {
@@ -47,7 +48,8 @@ fn broke_off(context: &Context, event: &AgentEvent, given: Option<&str>, own: &'
         None
     };
     let why = "the turn is over, and nobody can be asked to go on".to_owned();
-    let run = keep(context, event, events(context, &SafeText::new(TURN), 1, &fault, why, guard));
+    let run =
+        keep(context, journal.as_ref(), event, events(context, &SafeText::new(TURN), 1, &fault, why, guard));
     follow(context, run.as_ref(), &fault);
 }
 
@@ -89,6 +91,7 @@ pub(super) fn session_ended(
     };
     keep(
         &context,
+        journal(&context).as_ref(),
         event,
         vec![started(&context, &SafeText::new(SESSION)), state, ended(Outcome::Done, None)],
     );

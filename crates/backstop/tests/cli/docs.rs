@@ -1,6 +1,6 @@
 //! What is written down is what the program says. `BACKSTOP_WRITE_DOCS=1 cargo test docs` writes the generated parts anew.
 
-use crate::harness::{Project, Run, root};
+use crate::harness::{Project, Run, root, schema};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -155,12 +155,6 @@ pub(crate) fn fits(schema: &Value, value: &Value, at: &str) {
 
 #[test]
 fn outputs_fit_their_schemas() {
-    let schema = |name: &str| -> Value {
-        serde_json::from_str(
-            &std::fs::read_to_string(root().join(format!("docs/schemas/{name}.schema.json"))).unwrap(),
-        )
-        .unwrap()
-    };
     let fault = schema("fault");
     for step in Run::new(&["demo", "--json"]).go().code(0).lines().iter().skip(1) {
         fits(&fault, step, "demo");

@@ -1,7 +1,7 @@
 //! What follows a fault: diagnostics, a project that is frozen, work that is offered again.
 
 use crate::docs::fits;
-use crate::harness::{Folder, Project, root};
+use crate::harness::{Folder, Project, schema};
 use crate::plan_text::{PlanText, has, reasons, run, state};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -10,11 +10,6 @@ use std::process::Command;
 /// Any host is short of this much.
 const SHORT: &str = "[host]\ndisk_free_min = \"900TB\"\n";
 const FULL: &str = "echo 'cp: error writing x: No space left on device' >&2; exit 1";
-
-fn schema(name: &str) -> Value {
-    let file = root().join(format!("docs/schemas/{name}.schema.json"));
-    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
-}
 
 fn report(project: &Project, task: &str, kind: &str, message: &str) -> Value {
     let report = json!({"task_data": {"task_id": task}, "error": {"type": kind, "message": message}});

@@ -295,3 +295,32 @@ pub(crate) fn is_alive(pid: &str) -> bool {
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
+
+/// A Markdown text without its code spans and blocks, whose fences are runs of backticks of one length.
+pub(crate) fn outside_code(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('`') {
+        out.push_str(&rest[..at]);
+        let run = rest[at..].chars().take_while(|c| *c == '`').count();
+        let inner = &rest[at + run..];
+        let mut from = 0;
+        let close = loop {
+            let Some(next) = inner[from..].find('`').map(|next| from + next) else { break None };
+            let length = inner[next..].chars().take_while(|c| *c == '`').count();
+            if length == run {
+                break Some(next);
+            }
+            from = next + length;
+        };
+        let Some(close) = close else { panic!("a code span is open: {text}") };
+        rest = &inner[close + run..];
+    }
+    out + rest
+}
+
+/// A schema of the documentation.
+pub(crate) fn schema(name: &str) -> serde_json::Value {
+    let file = root().join(format!("docs/schemas/{name}.schema.json"));
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}

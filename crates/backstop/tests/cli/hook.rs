@@ -1,7 +1,7 @@
 //! `backstop hook`: what tasks report, what agents' hooks are told.
 
 use crate::docs::fits;
-use crate::harness::{Done, Project, Run, root};
+use crate::harness::{Done, Project, Run, outside_code, schema};
 use serde_json::{Value, json};
 
 /// The nastiest text there is.
@@ -10,11 +10,6 @@ const HOSTILE: &str = "a\u{1b}[2J\u{1b}]52;c;Zm9v\u{7}\u{202e}<!channel> @everyo
 
 /// What an agent is answered where there is nothing to say.
 const NOTHING: &str = "{}\n";
-
-fn schema(name: &str) -> Value {
-    let file = root().join(format!("docs/schemas/{name}.schema.json"));
-    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
-}
 
 fn report(project: &Project, task: &str, kind: &str, message: &str) -> Run {
     let report = json!({"task_data": {"task_id": task}, "error": {"type": kind, "message": message}});
@@ -235,7 +230,7 @@ fn hostile_reports_come_out_escaped_everywhere() {
     is_safe(message);
     assert!(!message.contains("](javascript"), "{message}");
     // In Markdown everything from outside stands in code spans.
-    let bare: String = message.lines().filter(|line| !line.contains('`')).collect();
+    let bare = outside_code(message);
     assert!(!bare.contains("<!channel>") && !bare.contains("@everyone") && !bare.contains("!["), "{message}");
     for args in
         [&["hook", "status"][..], &["hook", "status", "--json"], &["explain", "last"], &["events"], &["runs"]]

@@ -1,7 +1,7 @@
 //! Notifications, against servers on this machine that play Slack, GitHub and a webhook.
 
 use crate::docs::fits;
-use crate::harness::{Project, is_alive, root, until};
+use crate::harness::{Project, is_alive, outside_code, schema, until};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -175,11 +175,6 @@ fn a_run_that_failed_is_told_everywhere_and_nobody_waits() {
     assert!(!String::from_utf8_lossy(&kept).contains("canary"));
 }
 
-fn schema(name: &str) -> Value {
-    let path = root().join(format!("docs/schemas/{name}.schema.json"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
 #[test]
 fn success_recovery_and_small_faults_are_told_to_nobody() {
     let hook = Server::new(Answers::Say(&[OK]));
@@ -290,29 +285,6 @@ fn nothing_in_an_error_message_has_a_meaning_anywhere() {
     );
     assert!(!project.path().join("pwned").exists());
     gone(&project);
-}
-
-/// A Markdown text without its code spans and blocks, whose fences are runs of backticks of one length.
-fn outside_code(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('`') {
-        out.push_str(&rest[..at]);
-        let run = rest[at..].chars().take_while(|c| *c == '`').count();
-        let inner = &rest[at + run..];
-        let mut from = 0;
-        let close = loop {
-            let Some(next) = inner[from..].find('`').map(|next| from + next) else { break None };
-            let length = inner[next..].chars().take_while(|c| *c == '`').count();
-            if length == run {
-                break Some(next);
-            }
-            from = next + length;
-        };
-        let Some(close) = close else { panic!("a code span is open: {text}") };
-        rest = &inner[close + run..];
-    }
-    out + rest
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! What every database of a user has in common: it is opened, found, checked, and knows the time and the secrets.
+
+/// A database of the user's own, as a type with this name, of this file and this format.
+macro_rules! shared_store {
+    ($(#[$doc:meta])* $name:ident, $file:ident, $format:path) => {
+        $(#[$doc])*
+        pub struct $name {
+            db: $crate::db::Db,
+            clock: $crate::Clock,
+            redactor: std::sync::Arc<backstop_core::Redactor>,
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name)).field("file", &self.db.file()).finish_non_exhaustive()
+            }
+        }
+
+        impl $name {
+            /// Opens it, and makes it where it is missing.
+            pub fn open(folder: &$crate::StateFolder) -> Result<Self, $crate::StoreError> {
+                let db = $crate::db::Db::open(folder, folder.$file(), &$format, &|_| Ok(()))?;
+                Ok(Self::of(folder, db))
+            }
+
+            /// Opens it if there is one.
+            pub fn open_existing(folder: &$crate::StateFolder) -> Result<Option<Self>, $crate::StoreError> {
+                let db = $crate::db::Db::open_existing(folder, folder.$file(), &$format, &|_| Ok(()))?;
+                Ok(db.map(|db| Self::of(folder, db)))
+            }
+
+            fn of(folder: &$crate::StateFolder, db: $crate::db::Db) -> Self {
+                let (clock, redactor) = (folder.clock.clone(), std::sync::Arc::clone(&folder.redactor));
+                Self { db, clock, redactor }
+            }
+
+            /// Where it is.
+            pub fn file(&self) -> &std::path::Path {
+                self.db.file()
+            }
+
+            /// Reads all of it and says what is wrong with it, if anything is.
+            pub fn check(&self) -> Result<(), $crate::StoreError> {
+                self.db.check()
+            }
+
+            /// The time, from the folder's clock.
+            pub fn now(&self) -> backstop_core::Timestamp {
+                (self.clock)()
+            }
+        }
+    };
+}
+
+pub(crate) use shared_store;
