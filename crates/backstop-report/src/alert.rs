@@ -4,6 +4,9 @@ use crate::Notice;
 use crate::notice::{Field, Marker, Value, Words, slack_words};
 use backstop_core::{Reason, RunId, SafeText, Severity, Timestamp};
 
+/// What lets a frozen project go on.
+const UNFREEZE: &str = "backstop unfreeze --why TEXT";
+
 /// Something ended that a person has to look at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alert {
@@ -27,6 +30,8 @@ pub struct Alert {
     pub at: Timestamp,
     /// The exact command that continues, where there is one.
     pub next: Option<SafeText>,
+    /// Why the project was frozen for it, where it was.
+    pub frozen: Option<SafeText>,
 }
 
 impl Alert {
@@ -34,8 +39,20 @@ impl Alert {
     pub fn new(reason: Reason, at: Timestamp) -> Self {
         let (operation, project) = (SafeText::default(), SafeText::default());
         let severity = backstop_core::Fault::new(reason).ending_severity();
-        let (cause, run, next) = (None, None, None);
-        Self { severity, reason, outcome: "failed", operation, project, cause, attempts: 1, run, at, next }
+        let (cause, run, next, frozen) = (None, None, None, None);
+        Self {
+            severity,
+            reason,
+            outcome: "failed",
+            operation,
+            project,
+            cause,
+            attempts: 1,
+            run,
+            at,
+            next,
+            frozen,
+        }
     }
 }
 
@@ -54,12 +71,16 @@ pub fn alert(given: &Alert) -> Notice {
         Field::new("", "Attempts", given.attempts.to_string()),
         Field::new("at", "At", given.at.to_string()),
     ];
+    if let Some(why) = &given.frozen {
+        about.insert(0, Field::new("frozen", "Nothing new begins", Words::outside(why)));
+    }
     about.extend(given.run.map(|run| Field::new("run", "Run", run.to_string())));
     let explain = || match given.run {
         Some(run) => Words::code(&SafeText::new(format!("backstop explain {run}"))),
         None => Words::code(&SafeText::new(format!("backstop explain {}", given.reason))),
     };
-    let next = given.next.as_ref().filter(|next| !next.raw().trim().is_empty());
+    let unfreeze = given.frozen.as_ref().map(|_| SafeText::new(UNFREEZE));
+    let next = unfreeze.as_ref().or(given.next.as_ref()).filter(|next| !next.raw().trim().is_empty());
     let next = next.map_or_else(explain, Words::code);
     let mut notice = Notice::headed("alert", title(given), Some(given.reason))
         .reason_line()
@@ -74,6 +95,7 @@ pub fn alert(given: &Alert) -> Notice {
 
 fn title(given: &Alert) -> String {
     let what = match given.outcome {
+        _ if given.frozen.is_some() => "The project is frozen",
         "retrying" => "A task is tried again",
         "halted" => "A run has halted and can be resumed",
         "deferred" => "Work was put aside",

@@ -20,16 +20,18 @@ pub(crate) struct Trouble<'t> {
     pub(crate) run: Option<RunId>,
 }
 
-/// What follows. The message is made when it is known whether the project was frozen: then it is given the command that lets it
-/// go on. Gives what is to be recorded.
+/// What follows. The message is made when it is known whether the project was frozen: then it is given why. Gives what is to be
+/// recorded.
 pub(crate) fn follow(
     context: &Context,
     trouble: &Trouble<'_>,
     message: impl FnOnce(Option<SafeText>) -> Option<Message>,
 ) -> Vec<EventKind> {
-    let mut follows: Vec<EventKind> = freeze::freeze(context, trouble).into_iter().collect();
-    let next = (!follows.is_empty()).then(|| SafeText::new(freeze::UNFREEZE));
-    match message(next) {
+    let (mut follows, why) = match freeze::freeze(context, trouble) {
+        Some((event, why)) => (vec![event], Some(why)),
+        None => (Vec::new(), None),
+    };
+    match message(why) {
         Some(message) => follows.extend(notify::tell(context, &message)),
         None => notify::see_to_the_rest(context),
     }
@@ -88,7 +90,7 @@ pub(crate) fn broke_off(context: &Context, operation: &str, run: RunId, error: &
             project: SafeText::new(context.project.to_string_lossy()),
             cause: fault.cause.clone(),
             run: Some(run),
-            next: frozen,
+            frozen,
             ..Alert::new(reason, context::now())
         };
         Some(Message::new(&alert(&given), About::of(&given)))

@@ -479,11 +479,10 @@ impl CliError {
                 "say what was put right: `backstop unfreeze --why 'made room on /'`".to_owned()
             }
             CliError::NothingFailed => "`backstop runs` lists what was done".to_owned(),
-            CliError::Frozen(_) => {
-                return vec![
-                    "put it right, then `backstop unfreeze --why TEXT`".to_owned(),
-                    "`backstop diagnose last` shows what was left of the machine".to_owned(),
-                ];
+            CliError::Frozen(freeze) => {
+                let mut hints = vec!["put it right, then `backstop unfreeze --why TEXT`".to_owned()];
+                hints.extend(freeze.run.map(|run| format!("`backstop diagnose {run}` shows what happened")));
+                return hints;
             }
             CliError::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             CliError::NoTask { .. } => "`backstop hook status` lists those that are known".to_owned(),

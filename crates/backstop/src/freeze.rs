@@ -31,8 +31,8 @@ pub(crate) fn refuse_if_frozen(context: &Context) -> Result<(), CliError> {
 }
 
 /// Freezes this project, where that is called for: the host itself is short, or what it ended with is one of `freeze.reasons`.
-/// What is recorded of it; nothing where it is not frozen, or was before.
-pub(crate) fn freeze(context: &Context, trouble: &Trouble<'_>) -> Option<EventKind> {
+/// What is recorded of it, and why; nothing where it is not frozen, or was before.
+pub(crate) fn freeze(context: &Context, trouble: &Trouble<'_>) -> Option<(EventKind, SafeText)> {
     let short =
         trouble.faults.iter().rev().find_map(|fault| Some((fault.reason, fault.shortage()?.says.clone())));
     let named = || {
@@ -50,12 +50,13 @@ pub(crate) fn freeze(context: &Context, trouble: &Trouble<'_>) -> Option<EventKi
                 &what,
                 Some(&format!("put it right, then `{UNFREEZE}`; until then nothing new begins")),
             );
-            Some(EventKind::StateEntered {
+            let entered = EventKind::StateEntered {
                 operation: None,
                 state: FROZEN.to_owned(),
                 error_type: Some(freeze.reason.code().to_owned()),
                 context: None,
-            })
+            };
+            Some((entered, freeze.why))
         }
         Ok(false) => None,
         Err(error) => {

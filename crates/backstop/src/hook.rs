@@ -13,6 +13,7 @@ use crate::cli::{Hook, HookAction, LogFormat};
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE};
 use crate::terminal;
+use backstop_core::nearest::nearest;
 use backstop_core::{EventKind, RunId, SafeText};
 use backstop_hook::INPUT_BYTES_MAX;
 use backstop_store::{HookStore, Journal, ProjectKey, RunHeader, RunJournal, StateFolder, StoreError};
@@ -42,12 +43,15 @@ pub(crate) fn is_agents(args: &[String]) -> bool {
     let valued = |at: usize| at > 0 && args[at - 1] == "--log-format";
     let words = args.iter().enumerate().filter(|(at, arg)| !arg.starts_with('-') && !valued(*at));
     let mut words = words.map(|(_, arg)| arg.as_str());
-    words.next() == Some("hook")
-        && words.next().is_some_and(|word| !["on-error", "status", "resolved"].contains(&word))
+    const ACTIONS: [&str; 4] = ["agent", "on-error", "status", "resolved"];
+    // What is near another action is a mistake of somebody else's.
+    let may_be_agent = |word: &str| nearest(word, ACTIONS).is_none_or(|near| near == "agent");
+    words.next() == Some("hook") && words.next().is_some_and(may_be_agent)
 }
 
-/// Answers an agent whose settings call us wrongly: it goes on as if there were no hook.
-pub(crate) fn answer_nothing() {
+/// Answers an agent whose settings call us wrongly: it goes on as if there were no hook, and the mistake is in the log.
+pub(crate) fn answer_nothing(mistake: &str) {
+    agent::log(&SafeText::new(mistake).line(300));
     agent::say(None);
 }
 

@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             if error.use_stderr() && hook::is_agents(&arguments()) {
-                hook::answer_nothing();
+                hook::answer_nothing(&error.to_string());
             }
             return terminal::tell_usage(&error, usage_code());
         }

@@ -72,7 +72,7 @@ pub(crate) fn tell(context: &Context, message: &Message) -> Vec<EventKind> {
             );
             // What is only printed needs no outbox; it may be said twice then.
             let mut here = sinks.iter().filter(|sink| sink.kind == Kind::Terminal);
-            if here.any(|sink| sink.route.takes(&message.about)) {
+            if !terminal::is_quiet() && here.any(|sink| sink.route.takes(&message.about)) {
                 terminal::say(&format!("\n{}", message.plain));
             }
             // What is critical must not stay unsaid because there is no room to write it down.
@@ -82,7 +82,7 @@ pub(crate) fn tell(context: &Context, message: &Message) -> Vec<EventKind> {
             return Vec::new();
         }
     };
-    if !queued.tell.is_empty() {
+    if !queued.tell.is_empty() && !terminal::is_quiet() {
         terminal::say(&format!("\n{}", message.plain));
     }
     if !queued.queued.is_empty() {

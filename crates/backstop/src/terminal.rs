@@ -5,6 +5,7 @@ use backstop_core::{Redactor, SafeText};
 use backstop_report::Style;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How much of an error message is shown.
 const LINE_CHARS_MAX: usize = 2000;
@@ -63,6 +64,18 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
         other => other.map_err(CliError::Output),
     }
 }
+
+/// Says nothing of our own from now on, except errors.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether nothing of our own is to be said.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Whether somebody watches standard error, on a terminal that can overwrite a line.
 pub(crate) fn is_watched() -> bool {

@@ -36,7 +36,7 @@ pub enum SinkError {
         sink: String,
     },
     /// It needs something that is not there.
-    #[error("`notify.{sink}` is a {kind} and has no `{key}`")]
+    #[error("`notify.{sink}` is of type {kind} and has no `{key}`")]
     Missing {
         /// The sink.
         sink: String,
@@ -75,6 +75,11 @@ impl SinkError {
         match self {
             SinkError::NoType { sink } => {
                 format!("set `notify.{sink}.type` to one of {}", Kind::NAMES.join(", "))
+            }
+            SinkError::Missing { sink, kind: "slack", .. } => {
+                format!(
+                    "set `notify.{sink}.token_env` to the variable that holds the address, or `notify.{sink}.url`"
+                )
             }
             SinkError::Missing { sink, key, .. } => format!("set `notify.{sink}.{key}`"),
             SinkError::Address { error, .. } => error.hint().to_owned(),
@@ -160,8 +165,8 @@ mod tests {
         let variable = SinkSettings { token_env: Some("$X".into()), ..settings("webhook", "http://x/") };
         for (given, want) in [
             (SinkSettings::default(), "`notify.s` has no type"),
-            (settings("webhook", ""), "is a webhook and has no `url`"),
-            (settings("slack", ""), "is a slack and has no `url`"),
+            (settings("webhook", ""), "is of type webhook and has no `url`"),
+            (settings("slack", ""), "is of type slack and has no `url`"),
             (settings("command", ""), "has no `command`"),
             (settings("github", "ftp://x"), "is no http or https address"),
             (variable, "no name of an environment variable"),

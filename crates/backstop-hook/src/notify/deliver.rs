@@ -103,11 +103,18 @@ pub async fn deliver(
     }
 }
 
+/// What is told of a delivery that failed: the answer's status, what it is, and what was said.
 fn told(fault: &Fault) -> SafeText {
-    match &fault.cause {
-        Some(cause) => SafeText::new(format!("{}: {}", fault.reason, cause.line(SAID_CHARS_MAX))),
-        None => SafeText::new(fault.reason.code()),
-    }
+    let status = fault.evidence.iter().find_map(|evidence| evidence.text.raw().strip_prefix("status "));
+    let mut parts: Vec<String> = status.map(|status| format!("answered {status}")).into_iter().collect();
+    parts.push(fault.reason.to_string());
+    // Where in an answer it was found is of no interest here.
+    let bare = |text: String| {
+        let bare = ["body: ", "message: "].iter().find_map(|place| text.strip_prefix(place));
+        bare.map_or_else(|| text.clone(), str::to_owned)
+    };
+    parts.extend(fault.cause.as_ref().map(|cause| bare(cause.line(SAID_CHARS_MAX))));
+    SafeText::new(parts.join(": "))
 }
 
 /// One try, which blocks. What was answered.

@@ -4,6 +4,9 @@ use backstop_core::{Reason, RunId, SafeText, Severity, Timestamp, signature};
 use backstop_report::{Notice, Style};
 use serde::{Deserialize, Serialize};
 
+/// The outcome of what froze its project.
+const FROZEN: &str = "frozen";
+
 /// What a message is about: what routes and groups look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
@@ -61,8 +64,12 @@ impl Message {
     /// What is the same trouble has the same group: the reason, how bad it is and how it ended, and the operation without its
     /// variable parts, in one project.
     pub fn group(&self) -> String {
-        let About { severity, reason, outcome, operation, project, .. } = &self.about;
+        let About { severity, reason, outcome, operation, project, run, .. } = &self.about;
         let reason = reason.map_or("none", Reason::code);
+        // Each time that a project is frozen is trouble of its own: somebody had let it go on.
+        if let (FROZEN, Some(run)) = (outcome.as_str(), run) {
+            return format!("{reason}|{severity}|{outcome}|{run}|{}", project.raw());
+        }
         format!("{reason}|{severity}|{outcome}|{}|{}", signature(operation.raw()), project.raw())
     }
 }

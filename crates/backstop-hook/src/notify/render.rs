@@ -76,7 +76,7 @@ pub fn rendered(sink: &Sink, message: &Message, times: &Times) -> String {
             "project": message.about.project,
             "run": message.about.run,
             "title": message.title,
-            "text": message.plain,
+            "text": led(&message.plain, Form::Terminal),
             "notice": message.notice,
         })),
     }

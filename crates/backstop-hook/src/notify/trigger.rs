@@ -5,7 +5,7 @@ use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText, Severity
 use backstop_report::{Alert, alert};
 
 /// The message about a run that ended otherwise than it should; nothing where it was done, goes on, or is a part of another
-/// run, which tells of itself, unless it is critical. `frozen` is the command that lets a project go on which was frozen for it. How bad it has to be is the sinks' business.
+/// run, which tells of itself, unless it is critical. `frozen` is why the project was frozen for it. How bad it has to be is the sinks' business.
 pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> Option<Message> {
     let ending = events.iter().rev().find(|event| {
         matches!(
@@ -42,7 +42,8 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
         cause: fault.and_then(|fault| fault.cause.clone()),
         attempts: attempts.unwrap_or_else(|| u32::try_from(counted()).unwrap_or(u32::MAX)),
         run: Some(ending.run),
-        next: frozen.or(next),
+        next,
+        frozen,
         ..Alert::new(reason, ending.at)
     };
     Some(Message::new(&alert(&given), About::of(&given)))
@@ -63,7 +64,7 @@ impl About {
         Self {
             severity: alert.severity,
             reason: Some(alert.reason),
-            outcome: alert.outcome.to_owned(),
+            outcome: if alert.frozen.is_some() { "frozen" } else { alert.outcome }.to_owned(),
             operation: alert.operation.clone(),
             project: alert.project.clone(),
             run: alert.run,

@@ -1,6 +1,6 @@
 //! What goes out: the answer to a report.
 
-use super::decide::is_dangerous;
+use super::decide::{UNFROZEN, is_dangerous};
 use super::{Report, meant};
 use crate::notify::{About, Message};
 use backstop_core::{Action, Fault, Outcome, Reason, RunId, SafeText, Severity, Timestamp, Verdict};
@@ -82,6 +82,16 @@ impl Answer<'_> {
         }
     }
 
+    /// What to do next: what the fault suggests, unless somebody has to let the project go on first.
+    fn next(&self) -> SafeText {
+        match self.action() {
+            Action::Defer { until } if until == UNFROZEN => {
+                SafeText::new("the project is frozen: put right why, then `backstop unfreeze --why TEXT`")
+            }
+            _ => self.fault.suggested_action.clone(),
+        }
+    }
+
     /// The text for the person who asked, in Markdown.
     pub fn message(&self) -> String {
         let turn = match self.action() {
@@ -101,7 +111,7 @@ impl Answer<'_> {
             reason: self.fault.reason,
             meant: meant(&message, &self.report.commands),
             message,
-            next: self.fault.suggested_action.clone(),
+            next: self.next(),
             commands: self.report.commands.clone(),
             docs_url: self.report.docs_url.clone(),
             partial: *self.action() == Action::UsePartial,
@@ -120,7 +130,7 @@ impl Answer<'_> {
             cause: self.fault.cause.clone(),
             attempts: self.attempt,
             run: self.run,
-            next: frozen,
+            frozen,
             ..Alert::new(self.ended_with().unwrap_or(self.fault.reason), at)
         };
         Message::new(&alert(&given), About::of(&given)).with_markdown(self.message())
@@ -134,8 +144,8 @@ impl Answer<'_> {
             Action::Defer { until } => Some(until),
             _ => None,
         };
-        let fallback = (!retry)
-            .then(|| json!({ "action": action.name(), "until": until, "next": fault.suggested_action }));
+        let fallback =
+            (!retry).then(|| json!({ "action": action.name(), "until": until, "next": self.next() }));
         let handling = partial_handling(report, fault, action);
         let partial =
             report.partial.as_ref().map(|_| json!({ "handling": handling, "value": report.partial_kept() }));

@@ -133,6 +133,9 @@ mod tests {
         for (kind, message, want) in [
             ("RateLimitExceeded", "429: try again in 20s", Some(20.0)),
             ("RateLimitExceeded", "Too many requests\nretry-after: 120", Some(120.0)),
+            ("RateLimitExceeded", "429 too many requests, Retry-After: 20", Some(20.0)),
+            ("RateLimitExceeded", "{\"retry-after-ms\": \"1500\"}", Some(1.5)),
+            ("RateLimitExceeded", "retry-after soon", None),
             ("ServiceUnavailable", "Please retry in 30 seconds", Some(30.0)),
             ("TimeoutError", "no answer within 20s", None),
             ("AuthenticationError", "try again in 20s", None),

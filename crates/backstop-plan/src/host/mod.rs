@@ -63,8 +63,8 @@ pub struct Parts<'h> {
     pub clock: &'h (dyn Fn() -> Duration + Sync),
     /// Who looks at the machine when something failed.
     pub witness: &'h (dyn Fn(&mut Fault) + Sync),
-    /// Whether no new work may begin in this project.
-    pub is_frozen: &'h (dyn Fn() -> bool + Sync),
+    /// Why no new work may begin in this project, where that is so.
+    pub frozen: &'h (dyn Fn() -> Option<Reason> + Sync),
     /// A random number from 0 up to 1.
     pub random: &'h (dyn Fn() -> f64 + Sync),
     /// What was recorded of this start, for the log.
@@ -117,6 +117,8 @@ pub struct Host<'h> {
     reasons: BTreeMap<usize, Reason>,
     conclusion: Option<Conclusion>,
     unconcluded: Option<Box<Fault>>,
+    /// Why it was stopped, where the project was frozen meanwhile.
+    frozen: Option<Reason>,
 }
 
 impl<'h> Host<'h> {
@@ -143,6 +145,7 @@ impl<'h> Host<'h> {
             reasons: BTreeMap::new(),
             conclusion: None,
             unconcluded: None,
+            frozen: None,
         }
     }
 
@@ -173,6 +176,7 @@ impl<'h> Host<'h> {
             record: self.parts.record,
             conclusion: self.conclusion,
             unconcluded: self.unconcluded,
+            frozen: self.frozen,
         })
     }
 
@@ -360,8 +364,9 @@ impl<'h> Host<'h> {
     fn handle(&mut self, message: Message) {
         if matches!(message, Message::Worked(..) | Message::Integrated(..))
             && !self.parts.schedule.is_stopping()
-            && (self.parts.is_frozen)()
+            && let Some(reason) = (self.parts.frozen)()
         {
+            self.frozen = Some(reason);
             self.command(&Command::Stop);
         }
         match message {

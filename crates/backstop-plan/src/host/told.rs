@@ -39,6 +39,8 @@ pub struct Ending {
     pub conclusion: Option<Conclusion>,
     /// What kept the work from coming to the user, where every phase is complete and it does not.
     pub unconcluded: Option<Box<Fault>>,
+    /// Why it was stopped, where the project was frozen meanwhile.
+    pub frozen: Option<Reason>,
 }
 
 /// Whoever watches a run.

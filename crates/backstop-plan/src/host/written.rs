@@ -104,7 +104,9 @@ impl Host<'_> {
             End::Complete | End::Halted(_) => {
                 EventKind::RunHalted { reason: self.halt_reason.unwrap_or(Reason::Unknown), resume }
             }
-            End::Stopped => EventKind::RunHalted { reason: Reason::Interrupted, resume },
+            End::Stopped => {
+                EventKind::RunHalted { reason: self.frozen.unwrap_or(Reason::Interrupted), resume }
+            }
         };
         self.pending.push(kind);
         self.commit()

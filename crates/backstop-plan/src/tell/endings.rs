@@ -55,7 +55,11 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
         .filter(|phase| phase.status == Status::Failed || (!stopped && unfinished(phase)))
         .map(|phase| failed_phase(phase, record.plan.max_attempts, facts))
         .collect();
-    let reason = if stopped { Reason::Interrupted } else { ending.reason.unwrap_or(Reason::Unknown) };
+    let reason = if stopped {
+        ending.frozen.unwrap_or(Reason::Interrupted)
+    } else {
+        ending.reason.unwrap_or(Reason::Unknown)
+    };
     let resume = SafeText::new(facts.resume.clone());
     Some(HaltSummary {
         box_title: "BACKSTOP HALTED".into(),
@@ -129,7 +133,10 @@ fn reason_line(ending: &Ending, reason: Reason) -> String {
         );
     }
     let End::Halted(failed) = &ending.end else {
-        return "Somebody asked for the end".to_owned();
+        return match ending.frozen {
+            Some(_) => "The project was frozen meanwhile: nothing new begins in it".to_owned(),
+            None => "Somebody asked for the end".to_owned(),
+        };
     };
     let Some(phase) = failed.first().map(|at| record.phase(*at)) else {
         return format!("{reason}");

@@ -42,7 +42,7 @@ pub fn agent_failure(given: &AgentFailure<'_>) -> String {
     }
     if given.times >= given.times_max {
         out.push_str(&format!(
-            "This is the same fault for the {}. time. Stop repeating it: do not run this again unchanged. Find out what \
+            "You have met this same fault {} times now. Stop repeating it: do not run this again unchanged. Find out what \
              differs from what you expect, change the approach, or report it as blocked and say what you tried.\n",
             given.times
         ));

@@ -60,6 +60,8 @@ pub(crate) fn check(config: &Config) -> String {
     }
     let words =
         config.notes().iter().cloned().chain(untrusted(config).map(|(what, hint)| format!("{what}; {hint}")));
+    let sinks = config.sinks().into_iter().filter_map(|(_, sink)| sink.err());
+    let words = words.chain(sinks.map(|error| format!("{error}; {}", error.hint())));
     for note in words {
         out.push_str(&format!("note: {}\n", SafeText::new(note).line(1000)));
     }

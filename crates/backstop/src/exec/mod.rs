@@ -76,6 +76,9 @@ fn flags(args: &Exec) -> Vec<Given> {
 /// Runs this command as the arguments say.
 pub(crate) fn go(args: &Exec, context: &Arc<Context>, argv: &[OsString]) -> Result<u8, CliError> {
     freeze::refuse_if_frozen(context)?;
+    if args.is_quiet() {
+        terminal::be_quiet();
+    }
     let settings = context.config.exec();
     let policy = context.config.policy(&settings.profile)?;
     let policy = if args.classify { policy.with_attempts(1) } else { policy };

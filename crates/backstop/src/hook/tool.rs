@@ -25,7 +25,7 @@ pub(super) fn failed(event: &AgentEvent, failed: &ToolFailure) -> Result<Option<
         1
     });
     let operation = failed.command.clone().unwrap_or_else(|| failed.tool.clone());
-    let why = format!("the agent decides, and is advised; this fault is its {times}. in a row");
+    let why = format!("the agent decides, and is advised; times in a row that it met this fault: {times}");
     let run = keep(&context, journal.as_ref(), event, events(&context, &operation, times, &fault, why, None));
     // One attempt of the agent's is no ending. What is critical concerns everybody at once.
     if fault.severity == Severity::Critical {

@@ -60,6 +60,9 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
         );
     }
     freeze::refuse_if_frozen(&context)?;
+    if args.quiet {
+        terminal::be_quiet();
+    }
     let missing = equip::missing_programs(&found.plan, &equipment, &is_on_the_path);
     if let Some((program, phase)) = missing.into_iter().next() {
         return Err(CliError::AgentMissing { program, phase });
@@ -134,7 +137,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
             resume: again.clone(),
             clock: &move || began.elapsed(),
             witness: &|fault| host::witness(&context, journal.journal().deferred_count().ok(), fault),
-            is_frozen: &|| freeze::frozen(&context).is_some(),
+            frozen: &|| freeze::frozen(&context).map(|freeze| freeze.reason),
             random: &|| (context::random() >> 11) as f64 / (1u64 << 53) as f64,
             opened,
         };
@@ -174,7 +177,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     Ok(match (&ending.end, &ending.unconcluded) {
         (End::Complete, None) => DONE,
         // Not by anybody's hand: what runs was let end, and nothing more was begun.
-        (End::Stopped, _) if freeze::frozen(&context).is_some() => DEFERRED,
+        (End::Stopped, _) if ending.frozen.is_some() => DEFERRED,
         (End::Stopped, _) => INTERRUPTED,
         _ => HALTED,
     })

@@ -38,8 +38,9 @@ pub(super) fn tell(
     let facts = Facts {
         views,
         shown: &shown,
-        first: freeze::frozen(context)
-            .map(|_| SafeText::new(format!("Put it right, then `{}`", freeze::UNFREEZE))),
+        first: freeze::frozen(context).map(|_| {
+            SafeText::new(format!("Put right why the project is frozen, then `{}`", freeze::UNFREEZE))
+        }),
         resume: again.to_owned(),
         kept: kept(context, ending),
         elapsed,

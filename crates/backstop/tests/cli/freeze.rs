@@ -236,10 +236,7 @@ fn one_critical_fault_of_many_freezes() {
         .beside("1")
         .write(&project);
     let halted = run(&project, &["--commit", "auto"]).go().code(3);
-    has(
-        &halted.stderr(),
-        &["this project is frozen (disk_full)", "1. Put it right, then `backstop unfreeze --why TEXT`"],
-    );
+    has(&halted.stderr(), &["this project is frozen (disk_full)", "1. Put right why the project is frozen"]);
     project.exec(&[], "true").go().code(125);
 }
 
@@ -282,7 +279,11 @@ fn a_plan_that_runs_begins_nothing_more_once_the_project_is_frozen() {
         env!("CARGO_BIN_EXE_backstop")
     );
     PlanText::new().sh("1", "", &freezes).sh("2", "1", "echo two > two.txt").write(&project);
-    run(&project, &["--commit", "auto"]).go().code(75);
+    let stopped = run(&project, &["--commit", "auto"]).go().code(75);
+    has(
+        &stopped.stderr(),
+        &["The project was frozen meanwhile", "data_loss", "backstop unfreeze --why TEXT"],
+    );
     assert_eq!(state(&project, "1")["status"], "complete", "what ran was let end");
     assert!(!project.path().join("two.txt").exists());
     unfreeze(&project);

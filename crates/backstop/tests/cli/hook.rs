@@ -306,7 +306,7 @@ fn what_cannot_be_counted_or_recorded_is_answered_and_not_repeated() {
     for _ in 0..3 {
         agent(&project, &event);
     }
-    assert!(agent(&project, &event).stdout().contains("for the 4. time"));
+    assert!(agent(&project, &event).stdout().contains("this same fault 4 times now"));
 }
 
 /// Damages all but so many bytes of it.
@@ -597,6 +597,9 @@ fn a_mistake_in_another_command_is_one_even_where_it_speaks_of_hooks() {
         (&["--log-format", "json", "hook", "on-error", "--nope"], 2),
         (&["--log-format", "json", "hook", "agent", "--nope"], 0),
         (&["hook", "agnet"], 0),
+        (&["hook", "xyzzy"], 0),
+        (&["hook", "on-erorr"], 2),
+        (&["hook", "resovled", "t"], 2),
     ] {
         let done = Run::new(args).go().code(code);
         assert_eq!(done.stdout() == "{}\n", code == 0, "{args:?}");

@@ -437,7 +437,7 @@ fn an_untrusted_project_tells_nobody() {
 fn what_is_wrong_with_a_sink_is_said() {
     let project = project("notify-wrong", "[notify.ops]\ntype = \"webhook\"\n");
     let done = project.run(&["notify", "test"]).go().code(1);
-    assert!(done.stdout().contains("`notify.ops` is a webhook and has no `url`"), "{}", done.stdout());
+    assert!(done.stdout().contains("`notify.ops` is of type webhook and has no `url`"), "{}", done.stdout());
     assert!(done.stdout().contains("hint: set `notify.ops.url`"), "{}", done.stdout());
     let done = project.run(&["notify", "test", "nobody"]).go().code(2);
     assert!(
@@ -636,4 +636,26 @@ fn what_is_critical_is_told_even_where_there_is_no_room_to_queue_it() {
     until("it is told", || alerts.requests().len() == 1);
     let told = &alerts.bodies()[0];
     assert_eq!((&told["severity"], &told["reason"]), (&"critical".into(), &"disk_full".into()), "{told}");
+}
+
+#[test]
+fn each_time_a_project_is_frozen_is_told_and_quiet_is_quiet() {
+    let alerts = Server::new(Answers::Say(&[OK]));
+    let sinks = sink("alerts", "webhook", &alerts.url("/")) + "[notify.here]\ntype = \"terminal\"\n";
+    let project = project("notify-frozen", &sinks);
+    project.file("backstop.toml", "[host]\ndisk_free_min = \"900TB\"\n");
+    let full = "echo 'No space left on device' >&2; exit 1";
+    for times in [1, 2] {
+        let done = project.exec(&["--quiet"], full).go().code(1);
+        assert!(!done.stderr().contains("The project is frozen"), "{}", done.stderr());
+        until("it is told", || alerts.requests().len() == times);
+        project.run(&["unfreeze", "--why", "once more"]).go().code(0);
+    }
+    let told = &alerts.bodies()[1];
+    for part in ["The project is frozen: disk_full", "is left on the disk of", "backstop unfreeze --why TEXT"]
+    {
+        assert!(told["text"].as_str().unwrap().contains(part), "{part}: {told}");
+    }
+    assert_eq!(told["outcome"], "frozen");
+    gone(&project);
 }
