@@ -19,7 +19,7 @@ pub fn line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a line that [`line`] wrote. Nothing, where it did not.
+/// The words of a line that [`line()`] wrote. Nothing, where it did not.
 pub fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
