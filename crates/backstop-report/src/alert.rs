@@ -18,6 +18,8 @@ pub struct Alert {
     pub outcome: &'static str,
     /// What failed: a command, a plan, a task.
     pub operation: SafeText,
+    /// The part of it that failed: a phase.
+    pub part: Option<SafeText>,
     /// The project's folder.
     pub project: SafeText,
     /// The line that says why.
@@ -39,12 +41,13 @@ impl Alert {
     pub fn new(reason: Reason, at: Timestamp) -> Self {
         let (operation, project) = (SafeText::default(), SafeText::default());
         let severity = backstop_core::Fault::new(reason).ending_severity();
-        let (cause, run, next, frozen) = (None, None, None, None);
+        let (part, cause, run, next, frozen) = (None, None, None, None, None);
         Self {
             severity,
             reason,
             outcome: "failed",
             operation,
+            part,
             project,
             cause,
             attempts: 1,
@@ -71,6 +74,9 @@ pub fn alert(given: &Alert) -> Notice {
         Field::new("", "Attempts", given.attempts.to_string()),
         Field::new("at", "At", given.at.to_string()),
     ];
+    if let Some(part) = &given.part {
+        about.insert(1, Field::new("phase", "Phase", Words::outside(part)));
+    }
     if let Some(why) = &given.frozen {
         about.insert(0, Field::new("frozen", "Nothing new begins", Words::outside(why)));
     }

@@ -28,7 +28,8 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
         _ => None,
     });
     let (operation, is_inner) = started.unwrap_or_else(|| (SafeText::new(ending.surface.clone()), false));
-    let fault = last_fault(events, reason);
+    let (fault, part) = last_fault(events, reason).unzip();
+    let part = part.cloned();
     if is_inner && fault.is_none_or(|fault| fault.severity != Severity::Critical) {
         return None;
     }
@@ -37,6 +38,7 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
     let given = Alert {
         severity: fault.map_or_else(|| Fault::new(reason).ending_severity(), Fault::ending_severity),
         outcome,
+        part: part.filter(|part| *part != operation),
         operation,
         project: project.clone(),
         cause: fault.and_then(|fault| fault.cause.clone()),
@@ -49,11 +51,11 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
     Some(Message::new(&alert(&given), About::of(&given)))
 }
 
-/// The fault that it ended with: the last of this reason, or of what became this reason once retries did not help.
-fn last_fault(events: &[Event], reason: Reason) -> Option<&Fault> {
+/// The fault that it ended with, and what failed of it: the last of this reason, or of what became this reason once retries did not help.
+fn last_fault(events: &[Event], reason: Reason) -> Option<(&Fault, &SafeText)> {
     let is = |fault: &Fault| fault.reason == reason || fault.reason.when_exhausted() == Some(reason);
     events.iter().rev().find_map(|event| match &event.kind {
-        EventKind::ErrorClassified { fault, .. } if is(fault) => Some(&**fault),
+        EventKind::ErrorClassified { fault, operation, .. } if is(fault) => Some((&**fault, operation)),
         _ => None,
     })
 }

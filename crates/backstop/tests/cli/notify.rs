@@ -473,7 +473,9 @@ fn a_plan_that_halts_is_told() {
     until("it is told", || !hook.requests().is_empty());
     let body = &hook.bodies()[0];
     assert_eq!(body["reason"], "auth_error", "{stderr}");
-    assert!(body["text"].as_str().unwrap().contains("Next: `backstop run plan.md"), "{body}");
+    for part in ["Next: `backstop run plan.md", "Phase: 1\n"] {
+        assert!(body["text"].as_str().unwrap().contains(part), "{part}: {body}");
+    }
     assert_eq!(project.kinds().last().unwrap(), "notified");
     gone(&project);
 }
