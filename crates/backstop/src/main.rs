@@ -37,7 +37,7 @@ mod stats;
 mod terminal;
 
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::{Cli, Command, NotifyAction};
 use error::{CliError, DONE, USAGE};
 use std::process::ExitCode;
 
@@ -114,22 +114,19 @@ fn run(cli: Cli) -> Result<u8, CliError> {
 
 /// Whether a person has typed this who may be told what else there is to do. Runs offer it themselves.
 fn offers(cli: &Cli) -> bool {
-    use Command::{Diagnose, Doctor, Drift, Events, Explain, Guard, Plan, Runs, Stats, Unfreeze};
-    matches!(
-        cli.command,
+    use Command::{
+        Budget, Clean, Config, Diagnose, Doctor, Drift, Events, Explain, Guard, Notify, Plan, Runs, Stats,
+        Trust, Unfreeze,
+    };
+    match &cli.command {
+        // The detached sender has nobody to tell.
+        Some(Notify(args)) => !matches!(args.action, NotifyAction::Send { .. }),
         Some(
-            Diagnose(_)
-                | Doctor(_)
-                | Drift(_)
-                | Events(_)
-                | Explain(_)
-                | Guard(_)
-                | Plan(_)
-                | Runs(_)
-                | Stats(_)
-                | Unfreeze(_)
-        )
-    )
+            Budget(_) | Clean(_) | Config(_) | Diagnose(_) | Doctor(_) | Drift(_) | Events(_) | Explain(_),
+        ) => true,
+        Some(Guard(_) | Plan(_) | Runs(_) | Stats(_) | Trust(_) | Unfreeze(_)) => true,
+        _ => false,
+    }
 }
 
 fn arguments() -> Vec<String> {
