@@ -524,6 +524,13 @@ kind_names! {
     Deferred = "deferred",
 }
 
+impl EventKind {
+    /// A run has ended that made no attempt of its own.
+    pub fn ended(outcome: Outcome, reason: Option<Reason>) -> Self {
+        Self::RunEnded { outcome, reason, attempts: 0, duration_ms: 0, exit: None, next: None }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

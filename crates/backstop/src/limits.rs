@@ -87,14 +87,7 @@ pub(crate) fn record_override(
             what: SafeText::new(what),
             rationale: SafeText::new(why.unwrap_or("none given")),
         },
-        EventKind::RunEnded {
-            outcome: Outcome::Done,
-            reason: None,
-            attempts: 0,
-            duration_ms: 0,
-            exit: None,
-            next: None,
-        },
+        EventKind::ended(Outcome::Done, None),
     ];
     journal.begin(header, events)?;
     Ok(())

@@ -94,14 +94,7 @@ fn events(before: &TaskState) -> Vec<EventKind> {
         error_type: None,
         context: None,
     });
-    all.push(EventKind::RunEnded {
-        outcome: Outcome::Done,
-        reason: None,
-        attempts: 0,
-        duration_ms: 0,
-        exit: None,
-        next: None,
-    });
+    all.push(EventKind::ended(Outcome::Done, None));
     all
 }
 

@@ -1,6 +1,6 @@
 //! When the store cannot be used: the command goes on, one warning says so, and what was recorded stays readable.
 
-use crate::harness::{Folder, Project, Run};
+use crate::harness::{Folder, Project, Run, in_a_room};
 use std::path::Path;
 use std::process::Command;
 
@@ -125,17 +125,11 @@ fn a_full_disk_is_one_warning_and_the_command_is_not_left_alone() {
         bin = env!("CARGO_BIN_EXE_backstop"),
     );
     std::fs::write(folder.path().join("backstop.toml"), "[profile.command]\nbase = \"10ms\"\n").unwrap();
-    let room = |user: bool| {
+    in_a_room(&script, || {
         let mut command = Command::new("unshare");
+        command.current_dir(folder.path());
         command
-            .arg(if user { "-Urm" } else { "-m" })
-            .args(["sh", "-c", &script])
-            .current_dir(folder.path())
-            .env_remove("CI");
-        command.output()
-    };
-    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    });
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
     assert_eq!(read("code"), "1\n");
     assert_eq!(read("out").matches("fine\n").count(), 4, "it is retried all the same: {}", read("out"));

@@ -1,7 +1,7 @@
 //! What follows a fault: diagnostics, a project that is frozen, work that is offered again.
 
 use crate::docs::fits;
-use crate::harness::{Folder, Project, schema};
+use crate::harness::{Folder, Project, in_a_room, schema};
 use crate::plan_text::{PlanText, has, reasons, run, state};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -74,13 +74,11 @@ fn a_disk_that_is_really_full_is_confirmed_by_the_probe() {
         state = state.display(),
         bin = env!("CARGO_BIN_EXE_backstop"),
     );
-    let room = |user: bool| {
+    in_a_room(&script, || {
         let mut command = Command::new("unshare");
-        command.arg(if user { "-Urm" } else { "-m" }).args(["sh", "-c", &script]).current_dir(folder.path());
-        command.env_remove("CI").output()
-    };
-    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        command.current_dir(folder.path());
+        command
+    });
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
     let parsed = |name: &str| serde_json::from_str::<Value>(&read(name)).unwrap();
     assert_eq!(
@@ -111,13 +109,11 @@ fn a_disk_that_the_store_is_on_as_well_freezes_all_the_same() {
         disk = disk.display(),
         bin = env!("CARGO_BIN_EXE_backstop"),
     );
-    let room = |user: bool| {
+    in_a_room(&script, || {
         let mut command = Command::new("unshare");
-        command.arg(if user { "-Urm" } else { "-m" }).args(["sh", "-c", &script]).current_dir(folder.path());
-        command.env_remove("CI").output()
-    };
-    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        command.current_dir(folder.path());
+        command
+    });
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
     assert_eq!(read("frozen"), "125\n", "{}", read("err"));
     has(&read("err"), &["this project is frozen (disk_full)"]);
@@ -148,13 +144,11 @@ fn a_full_disk_on_which_nothing_can_be_recorded_freezes_all_the_same() {
         disk = disk.display(),
         bin = env!("CARGO_BIN_EXE_backstop"),
     );
-    let room = |user: bool| {
+    let output = in_a_room(&script, || {
         let mut command = Command::new("unshare");
-        command.arg(if user { "-Urm" } else { "-m" }).args(["sh", "-c", &script]).current_dir(folder.path());
-        command.env_remove("CI").env("TOOL", tool.to_string()).output()
-    };
-    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        command.current_dir(folder.path()).env("TOOL", tool.to_string());
+        command
+    });
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
     for what in ["exec", "task", "agent"] {
         assert_eq!(read(what), "125\n", "{what}: {}", String::from_utf8_lossy(&output.stderr));

@@ -324,3 +324,18 @@ pub(crate) fn schema(name: &str) -> serde_json::Value {
     let file = root().join(format!("docs/schemas/{name}.schema.json"));
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
+
+/// Runs a script that may mount, in a room of its own: as root there, or else as who we are. `unshare` makes the command.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub(crate) fn in_a_room(script: &str, unshare: impl Fn() -> Command) -> Output {
+    let mut said = String::new();
+    for flag in ["-Urm", "-m"] {
+        let output = unshare().args([flag, "sh", "-c", script]).env_remove("CI").output().unwrap();
+        if output.status.success() {
+            return output;
+        }
+        said = String::from_utf8_lossy(&output.stderr).into_owned();
+    }
+    panic!("{said}");
+}

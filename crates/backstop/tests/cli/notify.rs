@@ -1,7 +1,7 @@
 //! Notifications, against servers on this machine that play Slack, GitHub and a webhook.
 
 use crate::docs::fits;
-use crate::harness::{Project, is_alive, outside_code, schema, until};
+use crate::harness::{Project, in_a_room, is_alive, outside_code, schema, until};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -627,14 +627,11 @@ fn what_is_critical_is_told_even_where_there_is_no_room_to_queue_it() {
         state = state.display(),
         bin = env!("CARGO_BIN_EXE_backstop"),
     );
-    let room = |user: bool| {
-        let flag = if user { "-Urm" } else { "-m" };
-        let mut command = project.program("unshare", &[flag, "sh", "-c", &script]);
+    in_a_room(&script, || {
+        let mut command = project.program("unshare", &[]);
         command.env("HOME", project.beside("home")).env("XDG_CONFIG_HOME", project.beside("home/.config"));
-        command.env_remove("CI").output()
-    };
-    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        command
+    });
     until("it is told", || alerts.requests().len() == 1);
     let told = &alerts.bodies()[0];
     assert_eq!((&told["severity"], &told["reason"]), (&"critical".into(), &"disk_full".into()), "{told}");

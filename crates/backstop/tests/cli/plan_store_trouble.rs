@@ -1,9 +1,8 @@
 //! Plans when nothing can be recorded: what is not on record does not begin, and nothing is lost.
 #![cfg(target_os = "linux")]
 
-use crate::harness::Project;
+use crate::harness::{Project, in_a_room};
 use crate::plan_text::PlanText;
-use std::process::Command;
 
 #[test]
 fn a_store_that_fills_up_stops_the_plan_and_room_lets_it_go_on() {
@@ -25,13 +24,7 @@ fn a_store_that_fills_up_stops_the_plan_and_room_lets_it_go_on() {
         state = state.display(),
         bin = env!("CARGO_BIN_EXE_backstop"),
     );
-    let room = |user: bool| -> std::io::Result<std::process::Output> {
-        let mut command: Command =
-            project.program("unshare", &[if user { "-Urm" } else { "-m" }, "sh", "-c", &script]);
-        command.env_remove("CI").output()
-    };
-    let output = room(true).ok().filter(|o| o.status.success()).unwrap_or_else(|| room(false).unwrap());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    in_a_room(&script, || project.program("unshare", &[]));
     let read = |name: &str| std::fs::read_to_string(project.beside(name)).unwrap_or_default();
     assert_eq!(read("code1"), "1\n", "{}", read("err1"));
     assert!(read("err1").contains("hint: "), "{}", read("err1"));
