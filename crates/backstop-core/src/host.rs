@@ -46,6 +46,15 @@ pub struct HostState {
     pub short_of: Vec<Shortage>,
 }
 
+/// How much of a machine has to be free. What is not set depends on the machine's size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostLimits {
+    /// On every disk that matters, in bytes. Not set: 100 MB, or a twentieth of a smaller disk.
+    pub disk_free_min: Option<u64>,
+    /// In memory, in bytes. Not set: as for disks.
+    pub memory_free_min: Option<u64>,
+}
+
 /// What somebody who looks at the host adds to a fault.
 pub type Witness = dyn Fn(&mut Fault) + Send + Sync;
 

@@ -23,6 +23,7 @@ pub mod breaker;
 mod class;
 mod counts;
 mod decision;
+mod digest;
 pub mod duration;
 mod event;
 mod fault;
@@ -51,6 +52,7 @@ pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use class::{Class, Retry, Severity};
 pub use counts::{Counts, Share};
 pub use decision::{Action, Decision};
+pub use digest::{Sha256, hex};
 pub use event::{
     Delivery, EVENT_SCHEMA, Event, EventKind, ExecutionContext, Outcome, PhaseRecord, PlanRecord, Record,
     RecordError,
@@ -58,7 +60,7 @@ pub use event::{
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hash::fnv1a;
 pub use hint::{Hints, Window};
-pub use host::{HostState, Resource, Shortage, Witness};
+pub use host::{HostLimits, HostState, Resource, Shortage, Witness};
 pub use id::{EventId, IdError, Name, RunId};
 pub use machine::{Experience, Failure, Machine, Stage, TRIES_TO_LEARN, Verdict};
 pub use policy::{ATTEMPTS_MAX, Allowance, Cell, Exhausted, How, On, Policy, World};

@@ -6,7 +6,7 @@ use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::{freeze, host, notify};
 use backstop_core::{Event, EventKind, Fault, Reason, RunId, SafeText};
-use backstop_hook::notify::{About, Message, ended};
+use backstop_notify::{About, Message, ended};
 use backstop_report::{Alert, alert};
 use backstop_store::RunJournal;
 

@@ -1,9 +1,10 @@
 //! What every command that acts needs: folders, configuration, secrets, the store. Read once, from the process.
 
 use crate::cli::LogFormat;
-use crate::config::{self, Config, Given, Surroundings};
 use crate::error::CliError;
-use crate::{environment, terminal};
+use crate::terminal;
+use backstop_config::environment;
+use backstop_config::{self as config, Config, Given, Surroundings};
 use backstop_core::{Redactor, RunId, Timestamp};
 use backstop_exec::tree::Process;
 use backstop_store::{Host, Journal, Retention, StateFolder, StoreError, UserStore};

@@ -1,10 +1,10 @@
 //! `backstop doctor`: what on this machine would keep Backstop from doing its work.
 
 use crate::cli::Doctor;
-use crate::config;
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE, FAILED};
 use crate::{freeze, host, terminal};
+use backstop_config as config;
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, to_json};
 use backstop_store::{HookStore, Outbox, UserStore};

@@ -1,7 +1,7 @@
 //! The one place that maps errors to words and exit codes.
 
-use crate::config::ConfigError;
 use backstop_classify::{ClassifierError, ExampleFailure, PackError};
+use backstop_config::ConfigError;
 use backstop_core::duration::QuantityError;
 use backstop_core::{RunId, SafeText};
 use backstop_plan::document::PlanError;
@@ -116,7 +116,7 @@ pub(crate) enum CliError {
     )]
     NoGate { phase: String, given: String },
     #[error("{0}")]
-    Install(Box<backstop_hook::install::InstallError>),
+    Install(Box<backstop_install::InstallError>),
     #[error("{0}")]
     Git(Box<backstop_work::git::GitError>),
     #[error("a `git {what}` is under way here")]
@@ -208,7 +208,7 @@ impl CliError {
     pub(crate) fn code(&self) -> u8 {
         match self {
             CliError::Install(error) => match **error {
-                backstop_hook::install::InstallError::NothingFound => USAGE,
+                backstop_install::InstallError::NothingFound => USAGE,
                 _ => FAILED,
             },
             CliError::Frozen(_) => DEFERRED,
@@ -499,8 +499,8 @@ impl From<ConfigError> for CliError {
     }
 }
 
-impl From<backstop_hook::install::InstallError> for CliError {
-    fn from(error: backstop_hook::install::InstallError) -> Self {
+impl From<backstop_install::InstallError> for CliError {
+    fn from(error: backstop_install::InstallError) -> Self {
         Self::Install(Box::new(error))
     }
 }

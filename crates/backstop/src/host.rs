@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use backstop_core::{Fault, HostState, Shortage};
-use backstop_hook::diagnostics;
+use backstop_runtime::machine_state as diagnostics;
 use std::path::PathBuf;
 
 /// The folders whose disks matter: the project's, this one, the one for temporary files, and the store's.

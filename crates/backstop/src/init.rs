@@ -2,9 +2,10 @@
 
 use crate::cli::Init;
 use crate::error::CliError;
-use crate::{config, context, plan, terminal};
+use crate::{context, plan, terminal};
+use backstop_config as config;
 use backstop_core::SafeText;
-use backstop_hook::install::{Action, Agent, Change, Folders, InstallError, Records, Scope, Target};
+use backstop_install::{Action, Agent, Change, Folders, InstallError, Records, Scope, Target};
 use backstop_report::{JSON_SCHEMA, to_json};
 use backstop_store::StateFolder;
 use serde_json::json;

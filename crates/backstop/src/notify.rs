@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{CliError, DONE};
 use crate::terminal;
 use backstop_core::{EventKind, Severity};
-use backstop_hook::notify::{self, Kind, Message, Sink};
+use backstop_notify::{self as notify, Kind, Message, Sink};
 use backstop_store::{Outbox, StateFolder, StoreError};
 
 pub(crate) fn run(args: &Notify) -> Result<u8, CliError> {
@@ -37,7 +37,7 @@ pub(crate) fn see_to_the_rest(context: &Context) {
 
 /// The sinks that can be used; of the others it is said what is wrong with them.
 fn usable(context: &Context) -> Vec<Sink> {
-    let sinks = context.config.sinks().into_iter().filter_map(|(_, sink)| match sink {
+    let sinks = backstop_notify::sinks(&context.config).into_iter().filter_map(|(_, sink)| match sink {
         Ok(sink) => Some(sink),
         Err(error) => {
             terminal::warn(&error.to_string(), Some(&error.hint()));

@@ -6,7 +6,7 @@
 mod http;
 mod trace;
 
-use crate::config::{Config, Endpoint};
+use backstop_config::{Config, Endpoint};
 use backstop_core::Event;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;

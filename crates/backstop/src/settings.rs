@@ -1,10 +1,11 @@
 //! `backstop config`, `backstop trust` and `backstop clean`.
 
 use crate::cli::{Clean, Config, ConfigAction, Trust};
-use crate::config::{self, Given};
 use crate::context::{self, Context};
 use crate::error::CliError;
-use crate::{environment, terminal};
+use crate::terminal;
+use backstop_config::environment;
+use backstop_config::{self as config, Given};
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, to_json};
 use serde_json::json;
@@ -25,7 +26,12 @@ pub(crate) fn config(args: &Config) -> Result<(), CliError> {
         ConfigAction::Env => terminal::print(&environment::markdown()),
         ConfigAction::Check { json } => match Context::new(&[], None) {
             Ok(context) if json => print(config::check_json(Ok(&context.config))),
-            Ok(context) => terminal::print(&config::check(&context.config)),
+            Ok(context) => {
+                let sinks = backstop_notify::sinks(&context.config).into_iter();
+                let wrong = sinks.filter_map(|(_, sink)| sink.err());
+                let wrong: Vec<String> = wrong.map(|error| format!("{error}; {}", error.hint())).collect();
+                terminal::print(&config::check(&context.config, &wrong))
+            }
             Err(CliError::Config(error)) if json => {
                 print(config::check_json(Err(&error)))?;
                 Err(CliError::Config(error))

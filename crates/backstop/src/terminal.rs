@@ -129,8 +129,8 @@ pub(crate) fn warn(what: &str, hint: Option<&str>) {
 }
 
 /// Warns where a project's configuration is not trusted and has something that needs it.
-pub(crate) fn warn_inert(config: &crate::config::Config) {
-    if let Some((what, hint)) = crate::config::untrusted(config) {
+pub(crate) fn warn_inert(config: &backstop_config::Config) {
+    if let Some((what, hint)) = backstop_config::untrusted(config) {
         warn(&what, Some(&hint));
     }
 }

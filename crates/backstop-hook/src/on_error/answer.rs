@@ -2,8 +2,8 @@
 
 use super::decide::{UNFROZEN, is_dangerous};
 use super::{Report, meant};
-use crate::notify::{About, Message};
 use backstop_core::{Action, Fault, Outcome, Reason, RunId, SafeText, Severity, Timestamp, Verdict};
+use backstop_notify::{About, Message};
 use backstop_report::{Alert, JSON_SCHEMA, TaskError, TaskTurn, alert, task_error};
 use serde_json::{Value, json};
 

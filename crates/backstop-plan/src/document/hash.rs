@@ -3,7 +3,7 @@
 
 use super::outline::Outline;
 use super::table::{Column, Row};
-use sha2::{Digest, Sha256};
+use backstop_core::Sha256;
 
 /// Each part with its length, so that no two lists of parts are the same bytes.
 fn part(hasher: &mut Sha256, text: &str) {
@@ -11,15 +11,11 @@ fn part(hasher: &mut Sha256, text: &str) {
     hasher.update(text);
 }
 
-fn hex(hasher: Sha256) -> String {
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Of a text.
 pub(crate) fn text(text: &str) -> String {
     let mut hasher = Sha256::new();
     part(&mut hasher, text);
-    hex(hasher)
+    hasher.hex()
 }
 
 fn row(hasher: &mut Sha256, outline: &Outline<'_>, row: &Row) {
@@ -38,7 +34,7 @@ pub(crate) fn table(outline: &Outline<'_>) -> String {
     for each in &outline.table.rows {
         row(&mut hasher, outline, each);
     }
-    hex(hasher)
+    hasher.hex()
 }
 
 /// Of a phase: its row and its section.
@@ -73,5 +69,5 @@ pub(crate) fn phase(outline: &Outline<'_>, phase: usize) -> String {
             part(&mut hasher, text);
         }
     }
-    hex(hasher)
+    hasher.hex()
 }

@@ -7,10 +7,9 @@ use super::log::now;
 use super::trouble::{commit_fault, git_fault};
 use crate::host::{AttemptJob, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 use crate::record::RunRecord;
-use backstop_core::{Fault, Reason, SafeText};
+use backstop_core::{Fault, Reason, SafeText, Sha256};
 use backstop_report::plan::WorkAt;
 use backstop_work::git::{CommitTrouble, GitError, Repo, ScriptEntry};
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -193,7 +192,7 @@ fn look(path: &Path) -> Option<Vec<u8>> {
         return Some(format!("{} {:?}", found.len(), found.modified().ok()).into_bytes());
     }
     let content = std::fs::read(path).ok()?;
-    Some(Sha256::digest(&content).to_vec())
+    Some(Sha256::of(&content).bytes().to_vec())
 }
 
 impl Workshop for InPlace<'_> {

@@ -20,6 +20,9 @@ pub(crate) use plan::{Plan, PlanAction, PlanAttempt, PlanChange, PlanRetry, Plan
 pub(crate) use settings::{Config, ConfigAction, Doctor, Trust};
 pub(crate) use stats::{By, Drift, Stats};
 
+pub(crate) use backstop_config::LogFormat;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -28,21 +31,24 @@ use std::path::PathBuf;
 #[command(name = "backstop", version, max_term_width = 100)]
 pub(crate) struct Cli {
     /// How events are printed: for people, as JSON lines, or as EMIT lines
-    #[arg(long, global = true, value_name = "FORMAT")]
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = log_formats())]
     pub(crate) log_format: Option<LogFormat>,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
-/// How events are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// Lines for people
-    Human,
-    /// One JSON object a line
-    Json,
-    /// `EMIT: TOOL_FAILURE tool=… error=…`
-    Emit,
+/// Reads `--log-format`.
+fn log_formats() -> impl TypedValueParser<Value = LogFormat> {
+    PossibleValuesParser::new([
+        PossibleValue::new("human").help("Lines for people"),
+        PossibleValue::new("json").help("One JSON object a line"),
+        PossibleValue::new("emit").help("`EMIT: TOOL_FAILURE tool=… error=…`"),
+    ])
+    .map(|word| match word.as_str() {
+        "json" => LogFormat::Json,
+        "emit" => LogFormat::Emit,
+        _ => LogFormat::Human,
+    })
 }
 
 /// The commands.

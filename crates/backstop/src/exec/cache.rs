@@ -1,10 +1,9 @@
 //! Results that can be used again: keyed by all that was declared to matter.
 
 use crate::cli::Exec;
-use crate::config::hex;
 use crate::error::CliError;
 use crate::glob;
-use sha2::{Digest, Sha256};
+use backstop_core::Sha256;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -38,7 +37,7 @@ pub(super) fn key(args: &Exec, argv: &[OsString], folder: &Path) -> Result<Strin
             add("content", content(&folder.join(&file))?.as_bytes());
         }
     }
-    Ok(hex(hasher))
+    Ok(hasher.hex())
 }
 
 fn content(file: &Path) -> Result<String, CliError> {
@@ -52,5 +51,5 @@ fn content(file: &Path) -> Result<String, CliError> {
             read => hasher.update(&buffer[..read]),
         }
     }
-    Ok(hex(hasher))
+    Ok(hasher.hex())
 }

@@ -11,15 +11,15 @@ mod signals;
 mod stdin;
 
 use crate::cli::{Exec, LogFormat};
-use crate::config::Given;
 use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::{aftermath, classify, deferred, freeze, host, terminal};
+use backstop_config::Given;
 use backstop_core::{Action, EventKind, Fault, Outcome, Record, RunId, SafeText, Timestamp, shell};
 use backstop_engine::{Cancel, Engine, Finished};
 use backstop_exec::{Limits, Spec, Stop};
-use backstop_hook::diagnostics;
 use backstop_report::duration;
+use backstop_runtime::machine_state as diagnostics;
 use backstop_store::Per;
 use ending::Ended;
 use gate::Gate;

@@ -1,10 +1,10 @@
 //! What a person overrides: `--on REASON=ACTION` and `--confirm RUN`. Both are recorded.
 
 use crate::cli::Exec;
-use crate::config::Given;
 use crate::context::Context;
 use crate::deferred;
 use crate::error::CliError;
+use backstop_config::Given;
 use backstop_core::{Reason, RunId};
 use backstop_store::Deferred;
 use std::ffi::OsString;

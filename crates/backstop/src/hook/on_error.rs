@@ -7,9 +7,9 @@ use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::{classify, freeze, host, terminal};
 use backstop_core::{Action, Decision, EventKind, Fault, Outcome, RunId, SafeText, Severity, Verdict};
-use backstop_hook::diagnostics;
 use backstop_hook::on_error::{Answer, Case, Refusal, Report, WINDOW, decide};
 use backstop_report::to_json;
+use backstop_runtime::machine_state as diagnostics;
 use backstop_store::{DeferredWork, RunJournal, TaskRecord, TaskStatus};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::send::{detached, runtime, with_secret};
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE};
 use backstop_engine::Engine;
-use backstop_hook::notify::{Kind, Message, Resolved, Times, deliver};
+use backstop_notify::{Kind, Message, Resolved, Times, deliver};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub(super) fn run() -> Result<u8, CliError> {
     let engine = Engine::new(context.config.policy("request")?);
     let now = context::now();
     let times = Times { count: 1, first: now, last: now, mixed: false, names: Vec::new() };
-    let sinks = context.config.sinks().into_iter().filter_map(|(_, sink)| sink.ok());
+    let sinks = backstop_notify::sinks(&context.config).into_iter().filter_map(|(_, sink)| sink.ok());
     let taking = sinks.filter(|sink| sink.kind != Kind::Terminal && sink.route.takes(&message.about));
     let runtime = runtime()?;
     for sink in taking {

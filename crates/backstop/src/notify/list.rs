@@ -4,7 +4,7 @@ use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::terminal;
 use backstop_core::{Reason, SafeText};
-use backstop_hook::notify::Message;
+use backstop_notify::Message;
 use backstop_report::{JSON_SCHEMA, duration, table, to_json};
 use backstop_store::{Note, NoteState, Outbox};
 use serde_json::{Value, json};
@@ -27,9 +27,7 @@ pub(super) fn run(json: bool) -> Result<(), CliError> {
 }
 
 fn value(context: &Context, notes: &[Note]) -> Value {
-    let sinks: Vec<Value> = context
-        .config
-        .sinks()
+    let sinks: Vec<Value> = backstop_notify::sinks(&context.config)
         .into_iter()
         .map(|(name, sink)| match sink {
             Ok(sink) => json!({
@@ -57,7 +55,7 @@ fn value(context: &Context, notes: &[Note]) -> Value {
 }
 
 fn text(context: &Context, notes: &[Note]) -> String {
-    let sinks = context.config.sinks();
+    let sinks = backstop_notify::sinks(&context.config);
     let mut out = String::new();
     if sinks.is_empty() {
         out.push_str("no sink is configured here: see `backstop config keys`, below `notify`\n");

@@ -6,7 +6,7 @@
 use crate::context::{self, Context};
 use crate::error::{CliError, DONE};
 use backstop_core::{Name, Policy, SafeText};
-use backstop_hook::notify::{Credential, Resolved, Sender, Sink};
+use backstop_notify::{Credential, Resolved, Sender, Sink};
 use backstop_store::{Held, Hold, Note, Outbox, StateFolder, StoreError};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -83,7 +83,7 @@ fn resolve(note: &Note) -> Resolved {
         Ok(context) => context,
         Err(error) => return gone(error.to_string()),
     };
-    let found = context.config.sinks().into_iter().find(|(known, _)| known == name.as_str());
+    let found = backstop_notify::sinks(&context.config).into_iter().find(|(known, _)| known == name.as_str());
     match found {
         Some((_, Ok(sink))) => with_secret(sink),
         Some((_, Err(error))) => gone(error.to_string()),

@@ -6,7 +6,7 @@ use crate::error::{CliError, DONE, FAILED};
 use crate::terminal;
 use backstop_core::{SafeText, Severity};
 use backstop_engine::Engine;
-use backstop_hook::notify::{About, Kind, Message, Outcome, Resolved, Sink, Times, deliver};
+use backstop_notify::{About, Kind, Message, Outcome, Resolved, Sink, Times, deliver};
 use backstop_report::{JSON_SCHEMA, notify_test, to_json};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ struct Tried {
 pub(super) fn run(only: Option<&str>, json: bool) -> Result<u8, CliError> {
     let context = Context::new(&[], None)?;
     terminal::warn_inert(&context.config);
-    let all = context.config.sinks();
+    let all = backstop_notify::sinks(&context.config);
     let known: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
     let wanted = |name: &str| only.is_none_or(|only| only == name);
     let chosen: Vec<_> = all.into_iter().filter(|(name, _)| wanted(name)).collect();

@@ -1,7 +1,7 @@
 //! A request to a collector: connecting, writing and reading are each bounded by a second.
 
-use crate::config::Endpoint;
-use backstop_hook::notify::http::{Limits, Post, post as send};
+use backstop_config::Endpoint;
+use backstop_notify::http::{Limits, Post, post as send};
 use std::io::Result;
 use std::time::Duration;
 

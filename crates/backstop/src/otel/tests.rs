@@ -1,7 +1,7 @@
 //! Traces, and sending them to a collector that is there, is not, lies or sleeps.
 
 use super::*;
-use crate::config::{Given, Surroundings, load};
+use backstop_config::{Given, Surroundings, load};
 use backstop_core::{
     Decision, EVENT_SCHEMA, EventId, EventKind, Evidence, Fault, Outcome, Reason, RunId, Timestamp,
 };

@@ -2,11 +2,9 @@
 //!
 //! Ids are derived from the run's id and its beginning, so that the same run is the same trace however often it is sent.
 
-use backstop_core::{Action, Event, EventKind, Fault, Outcome, Timestamp};
+use backstop_core::{Action, Event, EventKind, Fault, Outcome, Sha256, Timestamp};
 use backstop_store::operation_label;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// How many attempts and how many events of a span are sent.
@@ -231,9 +229,5 @@ fn nanos(at: Timestamp) -> String {
 }
 
 fn hex(of: &str, bytes: usize) -> String {
-    let mut out = String::new();
-    for byte in Sha256::digest(of.as_bytes()).iter().take(bytes) {
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
+    backstop_core::hex(&Sha256::of(of).bytes()[..bytes])
 }

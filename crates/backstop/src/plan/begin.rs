@@ -5,7 +5,8 @@ use super::read::{self, Found};
 use super::{asks, person};
 use crate::context::{self, Context};
 use crate::error::CliError;
-use crate::{cli, config, leftovers, terminal};
+use crate::{cli, leftovers, terminal};
+use backstop_config as config;
 use backstop_core::{Event, EventKind, Name, Outcome, RunId, SafeText};
 use backstop_plan::opening::{self, Resumed};
 use backstop_plan::record::{PhaseProgress, RunRecord, Status};
@@ -31,7 +32,7 @@ pub(super) struct Begun {
 pub(super) fn begin(
     args: &cli::Run,
     context: &Context,
-    settings: &config::Plan,
+    settings: &config::PlanSettings,
     found: &Found,
     views: &ViewFolder,
     max_attempts: u32,

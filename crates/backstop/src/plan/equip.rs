@@ -1,7 +1,7 @@
 //! What each phase needs: an agent or a command, gates, limits.
 
-use crate::config::{self, Config};
 use crate::error::CliError;
+use backstop_config::{self as config, Config};
 use backstop_exec::Limits;
 use backstop_plan::document::{GateSetting, Limit, Phase, Plan};
 use backstop_plan::site::{Equipment, Worker};
@@ -16,7 +16,7 @@ const NEVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// What phases are equipped from.
 pub(super) struct Outfit {
-    settings: config::Plan,
+    settings: config::PlanSettings,
     agents: Vec<Agent>,
     gates: Gates,
     grace: Duration,

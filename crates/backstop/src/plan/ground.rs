@@ -3,9 +3,9 @@
 use super::asks;
 use super::read::Found;
 use crate::cli;
-use crate::config;
 use crate::context::Context;
 use crate::error::CliError;
+use backstop_config as config;
 use backstop_core::SafeText;
 use backstop_plan::opening::Mode;
 use backstop_plan::record::{PhaseProgress, RunRecord, Status};
@@ -67,7 +67,7 @@ impl Site {
 pub(super) fn look(
     args: &cli::Run,
     context: &Context,
-    settings: &config::Plan,
+    settings: &config::PlanSettings,
     found: &Found,
     before: Option<&RunRecord>,
 ) -> Result<Site, CliError> {
@@ -170,7 +170,7 @@ fn plans_here(context: &Context) -> Vec<PathBuf> {
 /// How finished phases are committed: as was typed, else as the run began, else as somebody says.
 fn commit(
     args: &cli::Run,
-    settings: &config::Plan,
+    settings: &config::PlanSettings,
     is_git: bool,
     before: Option<&RunRecord>,
 ) -> Result<Commit, CliError> {

@@ -13,10 +13,10 @@ mod watch;
 pub(crate) use admin::run as plan;
 
 use crate::cli::{self, LogFormat};
-use crate::config::Given;
 use crate::context::{self, Context};
 use crate::error::{CliError, DEFERRED, DONE, HALTED, INTERRUPTED};
 use crate::{aftermath, classify, deferred, freeze, host, terminal};
+use backstop_config::Given;
 use backstop_core::{End, Graph, Parallel, RetryWhen, Rules, SafeText, Schedule, shell};
 use backstop_plan::host::{Host, Parts, Workshop};
 use backstop_plan::opening::Person;

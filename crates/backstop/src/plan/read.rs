@@ -1,9 +1,8 @@
 //! The plan's file: what was typed becomes a plan, or one clear error.
 
 use crate::error::CliError;
-use backstop_core::{Name, SafeText};
+use backstop_core::{Name, SafeText, Sha256};
 use backstop_plan::document::{PLAN_BYTES_MAX, Plan, parse};
-use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -78,7 +77,7 @@ fn tail(path: &str) -> String {
 }
 
 fn digest(path: &str) -> String {
-    Sha256::digest(path.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::of(path).hex()
 }
 
 /// The name of the lock of a plan.

@@ -4,10 +4,10 @@ use super::ground::Site;
 use super::read::{self, Found};
 use super::watch::Show;
 use crate::cli;
-use crate::config;
 use crate::context::Context;
 use crate::error::{CliError, DONE};
 use crate::{freeze, terminal};
+use backstop_config as config;
 use backstop_core::{End, Policy, SafeText};
 use backstop_plan::document::Plan;
 use backstop_plan::host::Ending;
@@ -113,7 +113,7 @@ pub(super) fn dry_run(
     args: &cli::Run,
     found: &Found,
     equipment: &[Equipment],
-    settings: &config::Plan,
+    settings: &config::PlanSettings,
     policy: &Policy,
     site: &Site,
     notes: &[String],

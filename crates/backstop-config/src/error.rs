@@ -1,0 +1,185 @@
+//! What is wrong with a config, and where.
+
+use super::find::FileName;
+use super::layers::Origin;
+use backstop_core::SafeText;
+use serde_json::{Value, json};
+
+/// The most problems that are told at once.
+const PROBLEMS_MAX: usize = 20;
+/// How much of a message is kept.
+const MESSAGE_CHARS_MAX: usize = 600;
+
+/// Where a problem is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// At a line and column of a file, both counted from 1.
+    At { file: FileName, line: usize, column: usize },
+    /// A file as a whole.
+    File(FileName),
+    /// An environment variable.
+    Environment(String),
+    /// A flag.
+    Flag(String),
+    /// Nowhere in particular.
+    Nowhere,
+}
+
+impl From<&Origin> for Place {
+    fn from(origin: &Origin) -> Self {
+        match origin {
+            Origin::Default => Place::Nowhere,
+            Origin::File { file, line, column } => {
+                Place::At { file: file.clone(), line: *line, column: *column }
+            }
+            Origin::Environment { name } => Place::Environment(name.clone()),
+            Origin::Flag { name } => Place::Flag(name.clone()),
+        }
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::At { file, line, column } => write!(f, "{}:{line}:{column}", file.shown),
+            Place::File(file) => f.write_str(&file.shown),
+            Place::Environment(name) | Place::Flag(name) => f.write_str(name),
+            Place::Nowhere => Ok(()),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub place: Place,
+    /// What was found and what is meant, on one line.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem. What a file says may be part of the message: it is escaped here.
+    pub fn new(place: Place, message: &str, hint: Option<&str>) -> Self {
+        let line = |text: &str| SafeText::new(text).line(MESSAGE_CHARS_MAX);
+        Self { place, message: line(message), hint: hint.map(line) }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.place {
+            Place::Nowhere => f.write_str(&self.message),
+            place => write!(f, "{place}: {}", self.message),
+        }
+    }
+}
+
+/// Everything that is wrong with a config, up to a bound. Its `Display` has a line for each problem, and every line end
+/// is ours: what files say is on one line and escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    problems: Vec<Problem>,
+    left_out: usize,
+}
+
+impl ConfigError {
+    /// Of problems, if there are any.
+    pub fn of(mut problems: Vec<Problem>) -> Option<ConfigError> {
+        let left_out = problems.len().saturating_sub(PROBLEMS_MAX);
+        problems.truncate(PROBLEMS_MAX);
+        (!problems.is_empty()).then_some(ConfigError { problems, left_out })
+    }
+
+    /// Of one problem.
+    pub fn one(problem: Problem) -> ConfigError {
+        ConfigError { problems: vec![problem], left_out: 0 }
+    }
+
+    /// The problems, in the order of layers and lines.
+    #[cfg(test)]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// What to do. Where there are several problems, each hint says what it is for.
+    pub fn hints(&self) -> Vec<String> {
+        let several = self.problems.len() > 1;
+        let hints = self.problems.iter().filter_map(|problem| {
+            let hint = problem.hint.as_ref()?;
+            Some(if several && problem.place != Place::Nowhere {
+                format!("{}: {hint}", problem.place)
+            } else {
+                hint.clone()
+            })
+        });
+        hints.collect()
+    }
+
+    /// For other programs.
+    pub fn json(&self) -> Value {
+        let problems: Vec<Value> = self
+            .problems
+            .iter()
+            .map(|problem| {
+                let mut row = json!({ "message": problem.message, "hint": problem.hint });
+                match &problem.place {
+                    Place::At { file, line, column } => {
+                        row["file"] = json!(file.path.to_string_lossy());
+                        row["line"] = json!(line);
+                        row["column"] = json!(column);
+                    }
+                    Place::File(file) => row["file"] = json!(file.path.to_string_lossy()),
+                    Place::Environment(name) => row["environment"] = json!(name),
+                    Place::Flag(name) => row["flag"] = json!(name),
+                    Place::Nowhere => {}
+                }
+                row
+            })
+            .collect();
+        json!({ "problems": problems, "left_out": self.left_out })
+    }
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, problem) in self.problems.iter().enumerate() {
+            let end = if at == 0 { "" } else { "\n" };
+            write!(f, "{end}{problem}")?;
+        }
+        match self.left_out {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_problems_are_bounded_and_what_files_say_is_escaped() {
+        let problem = |n: usize| {
+            let file = FileName { path: "backstop.toml".into(), shown: "backstop.toml".to_owned() };
+            let place = Place::At { file, line: n, column: 1 };
+            Problem::new(place, "unknown key `a\x1b[31m\nb`", Some("did you mean `c`?"))
+        };
+        let error = ConfigError::of((1..=25).map(problem).collect()).unwrap();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("backstop.toml:1:1: unknown key `a\\e[31m b`\nbackstop.toml:2:1: "),
+            "{text}"
+        );
+        assert!(text.ends_with("\nand 5 more"));
+        assert_eq!(text.lines().count(), 21);
+        assert_eq!(error.hints()[1], "backstop.toml:2:1: did you mean `c`?");
+        assert_eq!(ConfigError::one(problem(1)).hints(), ["did you mean `c`?"]);
+        assert_eq!(error.json()["left_out"], 5);
+        assert_eq!(ConfigError::of(Vec::new()), None);
+    }
+}

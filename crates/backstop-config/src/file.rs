@@ -1,0 +1,328 @@
+//! Reads one config file: text in, checked entries and all problems out, each with its line and column.
+//!
+//! It must not decide which entry counts: that is what layers are for.
+
+use super::error::{Place, Problem};
+use super::find::FileName;
+use super::keys::{self, Found, Key};
+use super::value::{self, Written, described};
+use backstop_core::SafeText;
+use toml::de::{DeTable, DeValue};
+
+/// The largest config file, in bytes.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
+/// How much of a name is shown.
+const NAME_CHARS_MAX: usize = 64;
+/// How many problems of one file are looked for.
+const PROBLEMS_MAX: usize = 100;
+
+/// One value of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The key's full name.
+    pub name: String,
+    /// Its definition.
+    pub key: &'static Key,
+    /// Its value.
+    pub written: Written,
+    /// The line of the key, counted from 1.
+    pub line: usize,
+    /// The column of the key, counted from 1.
+    pub column: usize,
+}
+
+/// Reads the bytes of a file: they must be UTF-8.
+pub(crate) fn text<'b>(file: &FileName, bytes: &'b [u8]) -> Result<&'b str, Problem> {
+    let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => {
+            // What is before the first bad byte is good.
+            let good = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+            let lines = Lines::new(good.strip_prefix('\u{feff}').unwrap_or(good));
+            let message = if utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 here" };
+            Err(Problem::new(lines.place(file, usize::MAX), message, Some("save it as UTF-8")))
+        }
+    }
+}
+
+/// Reads the text of a file.
+pub(crate) fn read(file: &FileName, source: &str) -> (Vec<Entry>, Vec<Problem>) {
+    let (table, errors) = DeTable::parse_recoverable(source);
+    let lines = Lines::new(source);
+    let mut reader = Reader { file, lines, entries: Vec::new(), problems: Vec::new() };
+    if errors.is_empty() {
+        reader.table(&[], table.get_ref());
+    } else {
+        // What a broken file leaves of its keys is not worth a word.
+        for error in errors.iter().take(PROBLEMS_MAX) {
+            reader.syntax(source, error);
+        }
+    }
+    let Reader { mut entries, mut problems, .. } = reader;
+    entries.sort_by_key(|entry| (entry.line, entry.column));
+    problems.sort_by_key(|(at, _)| *at);
+    (entries, problems.into_iter().map(|(_, problem)| problem).collect())
+}
+
+/// Where the lines of a text begin.
+struct Lines<'s> {
+    source: &'s str,
+    starts: Vec<usize>,
+}
+
+impl<'s> Lines<'s> {
+    fn new(source: &'s str) -> Self {
+        let starts = std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Self { source, starts }
+    }
+
+    /// Line and column of a byte, counted from 1; the column in characters, as editors count.
+    fn position(&self, at: usize) -> (usize, usize) {
+        let at = self.source.floor_char_boundary(at);
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = line.checked_sub(1).and_then(|index| self.starts.get(index)).copied().unwrap_or(0);
+        (line, self.source[start..at].chars().count() + 1)
+    }
+
+    fn place(&self, file: &FileName, at: usize) -> Place {
+        let (line, column) = self.position(at);
+        Place::At { file: file.clone(), line, column }
+    }
+}
+
+struct Reader<'a> {
+    file: &'a FileName,
+    lines: Lines<'a>,
+    entries: Vec<Entry>,
+    /// With the byte that each is at.
+    problems: Vec<(usize, Problem)>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, at: usize, message: &str, hint: Option<&str>) {
+        if self.problems.len() < PROBLEMS_MAX {
+            let problem = Problem::new(self.lines.place(self.file, at), message, hint);
+            self.problems.push((at, problem));
+        }
+    }
+
+    fn syntax(&mut self, source: &str, error: &toml::de::Error) {
+        let span = error.span().unwrap_or_default();
+        let found = source.get(span.clone()).unwrap_or_default().trim();
+        let unquoted = error.message().starts_with("string values must be quoted") && !found.is_empty();
+        let found = SafeText::new(found).line(NAME_CHARS_MAX);
+        match error.message() {
+            _ if unquoted => {
+                let hint = format!("text is written in quotes: \"{found}\"");
+                self.problem(span.start, &format!("`{found}` is no value"), Some(&hint));
+            }
+            "duplicate key" => {
+                self.problem(span.start, &format!("`{found}` is set twice"), Some("remove one of the two"));
+            }
+            message => self.problem(span.start, &format!("not TOML: {message}"), None),
+        }
+    }
+
+    fn table(&mut self, section: &[&str], table: &DeTable<'_>) {
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            let mut path = section.to_vec();
+            path.push(name);
+            let at = key.span().start;
+            match (keys::find(&path), value.get_ref()) {
+                (Found::Unknown, _) => {
+                    let name = SafeText::new(name).line(NAME_CHARS_MAX);
+                    let (message, hint) = keys::unknown(section, &name);
+                    self.problem(at, &message, Some(&hint));
+                }
+                (Found::Section, DeValue::Table(inner)) => self.table(&path, inner),
+                (Found::Section, other) => {
+                    let name = path.join(".");
+                    let message =
+                        format!("`{name}` is a section with keys in it: found {}", described(other));
+                    let other_way = format!("write `[{name}]`, and the keys below it");
+                    self.problem(value.span().start, &message, Some(&other_way));
+                }
+                (Found::Key(key), found) => {
+                    let name = path.join(".");
+                    match value::from_toml(key, &name, found) {
+                        Ok(written) => {
+                            let (line, column) = self.lines.position(at);
+                            self.entries.push(Entry { name, key, written, line, column });
+                        }
+                        Err(wrong) => {
+                            let at = wrong.at.unwrap_or(value.span().start);
+                            self.problem(at, &wrong.message, wrong.hint.as_deref());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn name() -> FileName {
+        FileName { path: "backstop.toml".into(), shown: "backstop.toml".to_owned() }
+    }
+
+    fn told(source: &str) -> Vec<String> {
+        let (_, problems) = read(&name(), source);
+        problems
+            .iter()
+            .map(|p| p.hint.as_ref().map_or_else(|| p.to_string(), |hint| format!("{p} | {hint}")))
+            .collect()
+    }
+
+    #[test]
+    fn every_way_to_write_a_key() {
+        let source = "exec.grace = \"1s\"\n[profile.tool]\nattempts = 5\ndelays = [\"0\", '1s', 0]\n\
+            [profile]\ntask = { base = \"1s\", on.timeout = \"halt\" }\n[redact]\nenv = [\"A\", \"B\", \"A\"]\n";
+        let (entries, problems) = read(&name(), source);
+        assert_eq!(problems, []);
+        let shown: Vec<String> = entries
+            .iter()
+            .map(|e| format!("{}:{} {} = {}", e.line, e.column, e.name, e.written.text))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "1:6 exec.grace = 1s",
+                "3:1 profile.tool.attempts = 5",
+                "4:1 profile.tool.delays = [\"0\", \"1s\", \"0\"]",
+                "6:10 profile.task.base = 1s",
+                "6:26 profile.task.on.timeout = halt",
+                "8:1 redact.env = [\"A\", \"B\"]",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_typing_mistake_is_an_error_at_every_depth() {
+        let source = "timeout = \"1s\"\n[exce]\ntimeout = \"1s\"\n[exec]\ntimout = \"1s\"\n[profile.comand]\nattempts = 2\n\
+            [profile.tool]\natempts = 2\n[profile.tool.on]\nrate_limit = \"halt\"\n";
+        assert_eq!(
+            told(source),
+            [
+                "backstop.toml:1:1: unknown key `timeout` | did you mean `exec.timeout`?",
+                "backstop.toml:2:2: unknown key `exce` | did you mean `exec`?",
+                "backstop.toml:5:1: unknown key `exec.timout` | did you mean `exec.timeout`?",
+                "backstop.toml:6:10: unknown profile `comand` | did you mean `profile.command`?",
+                "backstop.toml:9:1: unknown key `profile.tool.atempts` | did you mean `profile.tool.attempts`?",
+                "backstop.toml:11:1: unknown reason `rate_limit` | did you mean `profile.tool.on.rate_limited`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn wrong_types_and_values_say_what_was_found_and_what_is_meant() {
+        let source = "[exec]\ntimeout = 30\nidle = \"10\"\ndeadline = false\ngrace = 2024-01-01\nstdin_max = 8\n\
+            profile = \"comand\"\n[log]\nformat = [\"json\"]\n[rules]\npacks = \"a.toml\"\n[redact]\nenv = [\"A\", 5]\n\
+            [retry_budget]\nreserve = \"5\"\nshare_percent = 0xff\nwindow = {}\n[store]\nkeep = \"5ä\"\n";
+        assert_eq!(
+            told(source),
+            [
+                "backstop.toml:2:11: `exec.timeout` is a duration such as \"30s\", or \"none\": found the number 30 | write it with a unit: \"30s\" or \"30m\"",
+                "backstop.toml:3:8: `exec.idle`: `10` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d; did you mean `10s`?",
+                "backstop.toml:4:12: `exec.deadline` is a duration such as \"30s\", or \"none\": found `false` | write \"none\"",
+                "backstop.toml:5:9: `exec.grace` is a duration such as \"30s\": found a date",
+                "backstop.toml:6:13: `exec.stdin_max` is a size such as \"8MB\": found the number 8 | write it with a unit: \"8KB\" or \"8MB\"",
+                "backstop.toml:7:11: `exec.profile` is one of command, tool, request, task, phase, state: found `comand` | did you mean `command`?",
+                "backstop.toml:9:10: `log.format` is one of human, json, emit: found a list",
+                "backstop.toml:11:9: `rules.packs` is a list of paths: found the text \"a.toml\" | write it as a list, in brackets",
+                "backstop.toml:13:13: `redact.env` is a list of names of environment variables: found the number 5 in it",
+                "backstop.toml:15:11: `retry_budget.reserve` is a number from 0 to 1000000: found the text \"5\" | write it without quotes: 5",
+                "backstop.toml:16:17: `retry_budget.share_percent` is a number from 0 to 100: found `255`",
+                "backstop.toml:17:10: `retry_budget.window` is a duration such as \"30s\": found a table",
+                "backstop.toml:19:8: `store.keep`: `5ä` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d",
+            ]
+        );
+    }
+
+    #[test]
+    fn syntax_errors_are_all_told() {
+        assert_eq!(
+            told("[exec]\ntimeout = 30s\ngrace = \"1s\"\ngrace = \"2s\"\nidle = \n"),
+            [
+                "backstop.toml:2:11: `30s` is no value | text is written in quotes: \"30s\"",
+                "backstop.toml:4:1: `grace` is set twice | remove one of the two",
+                "backstop.toml:5:8: not TOML: string values must be quoted, expected literal string",
+            ]
+        );
+        assert_eq!(
+            told("exec = 5"),
+            [
+                "backstop.toml:1:8: `exec` is a section with keys in it: found the number 5 | write `[exec]`, and the keys below it"
+            ]
+        );
+        assert!(told("[[exec]]")[0].contains("`exec` is a section with keys in it: found a list"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text() {
+        let told = |bytes: &[u8]| text(&name(), bytes).map(str::to_owned).map_err(|p| p.to_string());
+        assert_eq!(told(b"\xef\xbb\xbfa = 1"), Ok("a = 1".to_owned()));
+        assert_eq!(
+            told(b"a = 1\nb = \"\xff\""),
+            Err("backstop.toml:2:6: the file is not UTF-8 here".to_owned())
+        );
+        assert_eq!(told(b"\xff\xfea\0"), Err("backstop.toml:1:1: the file is UTF-16, not UTF-8".to_owned()));
+    }
+
+    #[test]
+    fn deep_nesting_is_survived() {
+        for deep in [
+            format!("a = {}", "[".repeat(100_000)),
+            format!("a = {}", "{a=".repeat(100_000)),
+            format!("[{}]", vec!["a"; 200_000].join(".")),
+            format!("{} = 1", vec!["exec"; 100_000].join(".")),
+            format!("profile.{} = 1", "{a = ".repeat(50)),
+        ] {
+            assert!(!told(&deep).is_empty());
+        }
+    }
+
+    #[test]
+    fn long_names_and_controls_stay_on_one_short_line() {
+        for line in told(&format!("\"{}\\u001b[31m\\n\" = 1\n\"\\u001b\\n\" = 2", "x".repeat(10_000))) {
+            assert!(line.len() < 500 && !line.contains(['\x1b', '\n']), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(source in any::<String>()) {
+            let _ = read(&name(), &source);
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes in any::<Vec<u8>>()) {
+            if let Ok(text) = text(&name(), &bytes) {
+                let _ = read(&name(), text);
+            }
+        }
+
+        #[test]
+        fn anything_that_looks_like_a_config_is_survived(
+            lines in proptest::collection::vec(
+                ("(\\[\\[?)?(exec|profile|profile\\.tool|profile\\.task\\.on|redact|rules|[a-z.]{0,6})(\\]\\]?)?",
+                 "(\\.?(timeout|attempts|delays|env|jitter|timeout|on\\.crash))? ?=? ?",
+                 "(\"[^\"\\n]{0,8}\"|[0-9.+-]{0,6}|\\[(\"[a-z0-9%]{0,4}\",?){0,3}\\]|\\{[a-z =]{0,5}\\}|true)"),
+                0..8)
+        ) {
+            let source: String = lines.iter().map(|(a, b, c)| format!("{a}{b}{c}\n")).collect();
+            let (entries, problems) = read(&name(), &source);
+            for problem in &problems {
+                prop_assert!(!problem.to_string().contains('\n'));
+            }
+            for entry in &entries {
+                prop_assert!(entry.line >= 1 && entry.line <= lines.len());
+            }
+        }
+    }
+}

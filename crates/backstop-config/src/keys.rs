@@ -1,0 +1,539 @@
+//! The keys that a config may set: one list, from which files are checked, values are read and the reference is made.
+//!
+//! It must not read anything: what a value means is in `value`, where values come from is in `layers`.
+
+use backstop_core::nearest::nearest;
+use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Name, PROFILES, Reason, TAXONOMY};
+use std::time::Duration;
+
+/// Stands for the name of a profile in the name of a key.
+const PROFILE: &str = "<profile>";
+/// Stands for the code of a reason in the name of a key.
+const REASON: &str = "<reason>";
+/// Stands for the name of a gate in the name of a key.
+const GATE: &str = "<gate>";
+/// Stands for the name of an agent in the name of a key.
+const AGENT: &str = "<agent>";
+/// Stands for the name of a sink in the name of a key.
+const SINK: &str = "<sink>";
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
+const YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
+const KB: u64 = 1 << 10;
+const MB: u64 = 1 << 20;
+const GB: u64 = 1 << 30;
+const PB: u64 = 1 << 50;
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A duration; where `none` is set, `none` is one too.
+    Duration {
+        /// Whether `none` may be written.
+        none: bool,
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// A list of durations.
+    Durations,
+    /// A whole number.
+    Count {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// A size in bytes.
+    Size {
+        /// The smallest, in bytes.
+        min: u64,
+        /// The largest, in bytes.
+        max: u64,
+    },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A path, or `none`.
+    Path,
+    /// A list of paths.
+    Paths,
+    /// The words of a command: a program and its arguments.
+    Words,
+    /// A list of reasons.
+    Reasons,
+    /// The address of a collector, or `none`.
+    Endpoint,
+    /// The address of a sink: http or https.
+    Address,
+    /// One line of text.
+    Line,
+    /// A list of names of environment variables. Those of all layers count together.
+    Names,
+    /// By how much waits are moved.
+    Jitter,
+    /// What is done about a reason.
+    Action,
+}
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Its name; `<profile>` and `<reason>` stand for any profile and any reason.
+    pub name: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// What holds if nobody sets it, as one would write it.
+    pub default: &'static str,
+    /// What it is for, in one line.
+    pub doc: &'static str,
+    /// Whether a project's file may set it only when trusted.
+    pub trust: bool,
+}
+
+const LIMIT: Kind = Kind::Duration { none: true, min: MILLISECOND, max: YEAR };
+const PAUSE: Kind = Kind::Duration { none: false, min: Duration::ZERO, max: HOUR };
+const DELAY: Kind = Kind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX };
+const OF_THE_PROFILE: &str = "as the profile";
+
+const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { name, kind, default, doc, trust: false }
+}
+
+const fn trusted(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { name, kind, default, doc, trust: true }
+}
+
+/// The words of a switch; in a file they stand without quotes, too.
+pub(crate) const YES_OR_NO: &[&str] = &["true", "false"];
+
+/// Every key, in the order in which it is shown.
+pub const KEYS: &[Key] = &[
+    key("exec.profile", Kind::OneOf(PROFILES), "command", "the profile that decides about retries"),
+    key("exec.timeout", LIMIT, "none", "how long one attempt may take"),
+    key("exec.idle", LIMIT, "none", "how long an attempt may be silent"),
+    key("exec.deadline", LIMIT, "none", "how long all attempts and the waits between them may take together"),
+    key("exec.grace", PAUSE, "5s", "how long a command has to end after TERM, before KILL"),
+    key(
+        "exec.stdin_max",
+        Kind::Size { min: 0, max: GB },
+        "8MB",
+        "how much piped input is kept, so that a retry can have it again",
+    ),
+    key(
+        "exec.output_max",
+        Kind::Size { min: 4 * KB, max: GB },
+        "4MB",
+        "how much of each stream is kept for classifying",
+    ),
+    key("exec.drain", PAUSE, "1s", "how long to wait for a pipe that a leftover process holds open"),
+    trusted(
+        "plan.agent",
+        Kind::Line,
+        "none",
+        "the agent that works on phases which name neither one nor a command",
+    ),
+    key("plan.model", Kind::Line, "none", "the model that agents are told to use"),
+    key(
+        "plan.commit",
+        Kind::OneOf(&["ask", "auto", "message-only", "single", "none"]),
+        "ask",
+        "how finished phases are committed",
+    ),
+    key(
+        "plan.isolation",
+        Kind::OneOf(&["auto", "none"]),
+        "auto",
+        "where phases run: in worktrees of their own wherever there is git, or in the folder itself",
+    ),
+    key("plan.jobs", Kind::Count { min: 1, max: 64 }, "4", "how many phases run at once"),
+    key(
+        "plan.parallel",
+        Kind::OneOf(&["declared", "auto"]),
+        "declared",
+        "which phases may run at once: those that the plan declares, or all that wait for nothing",
+    ),
+    key(
+        "plan.retry",
+        Kind::OneOf(&["after-siblings", "immediate"]),
+        "after-siblings",
+        "when a phase that failed is tried again",
+    ),
+    key("plan.timeout", LIMIT, "1h", "how long one attempt of a phase may take"),
+    key(
+        "plan.idle",
+        LIMIT,
+        "15m",
+        "how long an agent may be silent; a command has a limit only where its phase sets one",
+    ),
+    key("plan.halt_timeout", LIMIT, "10m", "how long running phases have to end once a run halts"),
+    trusted(
+        "plan.gates",
+        Kind::OneOf(&["none", "auto"]),
+        "none",
+        "whether the gates that the project's files suggest are run",
+    ),
+    key("plan.gate_timeout", LIMIT, "10m", "how long one gate may take"),
+    key(
+        "plan.flaky",
+        Kind::Count { min: 0, max: 10 },
+        "0",
+        "how often failed tests are run again, unchanged",
+    ),
+    key(
+        "isolation.link",
+        Kind::Paths,
+        "[]",
+        "what a worktree gets as a link: paths below the repository's root",
+    ),
+    key("isolation.copy", Kind::Paths, "[]", "what a worktree gets as a copy, such as `.env`"),
+    trusted("gates.<gate>.check", Kind::Words, "as detected", "the command of a gate, word by word"),
+    trusted(
+        "gates.<gate>.fix",
+        Kind::Words,
+        "as detected",
+        "the command that puts right what the gate finds",
+    ),
+    trusted(
+        "agent.<agent>.command",
+        Kind::Words,
+        "none",
+        "an agent of your own, word by word; `{prompt_file}`, `{result_file}` and `{model}` are filled in",
+    ),
+    trusted(
+        "agent.<agent>.prompt",
+        Kind::OneOf(&["stdin", "file"]),
+        "stdin",
+        "how that agent gets its prompt",
+    ),
+    trusted("notify.<sink>.type", Kind::OneOf(crate::sinks::SINK_KINDS), "none", "where a sink leads to"),
+    trusted(
+        "notify.<sink>.url",
+        Kind::Address,
+        "none",
+        "the address of a webhook, of Slack's incoming webhook, or of the issue or pull request to comment on",
+    ),
+    trusted(
+        "notify.<sink>.command",
+        Kind::Words,
+        "none",
+        "the command that gets the message on its standard input, word by word",
+    ),
+    trusted(
+        "notify.<sink>.token_env",
+        Kind::Line,
+        "none",
+        "the variable that holds the token; for Slack, the whole address where `url` is not set",
+    ),
+    trusted(
+        "notify.<sink>.severity",
+        Kind::OneOf(&["low", "medium", "high", "critical"]),
+        "high",
+        "only what is at least so bad",
+    ),
+    trusted("notify.<sink>.reason", Kind::Reasons, "all", "only these reasons"),
+    trusted("notify.<sink>.project", Kind::Paths, "all", "only projects in these folders"),
+    key(
+        "host.disk_free_min",
+        Kind::Size { min: 0, max: PB },
+        "100MB",
+        "a disk with less free space than this is short; a twentieth of one that is small, where nobody sets it",
+    ),
+    key(
+        "host.memory_free_min",
+        Kind::Size { min: 0, max: PB },
+        "100MB",
+        "a host with less free memory than this is short; a twentieth of one that is small, where nobody sets it",
+    ),
+    key(
+        "freeze.reasons",
+        Kind::Reasons,
+        "[]",
+        "faults that freeze the project when they end something, besides a host that is short of disk or memory",
+    ),
+    key("log.format", Kind::OneOf(&["human", "json", "emit"]), "human", "how events are printed"),
+    key(
+        "store.keep",
+        Kind::Duration { none: false, min: HOUR, max: YEAR },
+        "30d",
+        "how long the journal of an ended run is kept",
+    ),
+    key(
+        "store.max",
+        Kind::Size { min: MB, max: 1024 * GB },
+        "1GB",
+        "how large a project's store may grow before the oldest ended runs are removed",
+    ),
+    trusted(
+        "rules.packs",
+        Kind::Paths,
+        "[]",
+        "rule packs of your own; a path is relative to the file that names it",
+    ),
+    trusted(
+        "events.tail_to",
+        Kind::Path,
+        "none",
+        "every classified error is appended to this file, as a line of JSON",
+    ),
+    trusted(
+        "otel.endpoint",
+        Kind::Endpoint,
+        "none",
+        "where each run of `exec` is sent as an OpenTelemetry trace, such as `http://127.0.0.1:4318`",
+    ),
+    key("otel.service", Kind::Line, "backstop", "the name of the service that traces are sent under"),
+    key(
+        "redact.env",
+        Kind::Names,
+        "[]",
+        "environment variables whose values are masked in all that is kept or shown; those of all layers count",
+    ),
+    key(
+        "retry_budget.reserve",
+        Kind::Count { min: 0, max: 1_000_000 },
+        "30",
+        "so many retries within the window are always allowed",
+    ),
+    key(
+        "retry_budget.share_percent",
+        Kind::Count { min: 0, max: 100 },
+        "50",
+        "beyond the reserve, so much of all attempts may be retries",
+    ),
+    key(
+        "retry_budget.window",
+        Kind::Duration { none: false, min: Duration::from_secs(1), max: DELAY_MAX },
+        "60s",
+        "how far back attempts are counted",
+    ),
+    key(
+        "profile.<profile>.attempts",
+        Kind::Count { min: 1, max: ATTEMPTS_MAX as u64 },
+        OF_THE_PROFILE,
+        "attempts in all, wherever the profile has more than one; 1 turns retries off",
+    ),
+    key(
+        "profile.<profile>.delays",
+        Kind::Durations,
+        OF_THE_PROFILE,
+        "the waits between attempts, in order; the last repeats",
+    ),
+    key(
+        "profile.<profile>.base",
+        DELAY,
+        OF_THE_PROFILE,
+        "the wait that doubles with every failed attempt; `task` begins with twice as much",
+    ),
+    key("profile.<profile>.cap", DELAY, OF_THE_PROFILE, "what a doubled wait never exceeds, before jitter"),
+    key(
+        "profile.<profile>.jitter",
+        Kind::Jitter,
+        OF_THE_PROFILE,
+        "by how much each wait is moved: `20%` both ways, `+10%` only longer, `0` not at all",
+    ),
+    key(
+        "profile.<profile>.wait_max",
+        DELAY,
+        OF_THE_PROFILE,
+        "the longest wait that a server may ask for; what asks for more is put aside",
+    ),
+    key(
+        "profile.<profile>.learn",
+        Kind::OneOf(YES_OR_NO),
+        "false",
+        "whether what a retry has never cured in 5 tries is not tried again",
+    ),
+    trusted(
+        "profile.<profile>.on.<reason>",
+        Kind::Action,
+        OF_THE_PROFILE,
+        "what is done about this reason: `retry`, `retry:5` (attempts in all), `surface`, `halt`, `defer`, `confirm`",
+    ),
+];
+
+impl Key {
+    /// Whether its name stands for many.
+    pub fn is_pattern(&self) -> bool {
+        self.name.contains('<')
+    }
+
+    /// Whether its value is a list.
+    pub fn is_list(&self) -> bool {
+        matches!(self.kind, Kind::Durations | Kind::Paths | Kind::Names | Kind::Words | Kind::Reasons)
+    }
+
+    /// The environment variable that sets it; lists and patterns have none.
+    pub fn variable(&self) -> Option<String> {
+        (!self.is_pattern() && !self.is_list()).then(|| self.variable_name())
+    }
+
+    /// The name that a variable for it has, or would have.
+    pub fn variable_name(&self) -> String {
+        format!("BACKSTOP_{}", self.name.replace('.', "_").to_ascii_uppercase())
+    }
+
+    fn segments(&self) -> impl Iterator<Item = &'static str> {
+        self.name.split('.')
+    }
+}
+
+/// What a path of names leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A key.
+    Key(&'static Key),
+    /// A table with keys in it.
+    Section,
+    /// Nothing.
+    Unknown,
+}
+
+fn fits(pattern: &str, segment: &str) -> bool {
+    match pattern {
+        PROFILE => PROFILES.contains(&segment),
+        REASON => Reason::from_code(segment).is_some(),
+        GATE | AGENT | SINK => segment.parse::<Name>().is_ok(),
+        name => name == segment,
+    }
+}
+
+fn begins_with(key: &Key, path: &[&str]) -> bool {
+    let mut segments = key.segments();
+    path.iter().all(|segment| segments.next().is_some_and(|pattern| fits(pattern, segment)))
+}
+
+/// What this path of names leads to.
+pub(crate) fn find(path: &[&str]) -> Found {
+    let mut below = KEYS.iter().filter(|key| begins_with(key, path)).peekable();
+    match below.peek() {
+        None => Found::Unknown,
+        Some(first) if first.segments().count() == path.len() => Found::Key(first),
+        Some(_) => Found::Section,
+    }
+}
+
+/// The key with this name, written with dots.
+pub(crate) fn named(name: &str) -> Option<&'static Key> {
+    match find(&name.split('.').collect::<Vec<_>>()) {
+        Found::Key(key) => Some(key),
+        Found::Section | Found::Unknown => None,
+    }
+}
+
+/// The names that may stand below a section, placeholders as they are, each once.
+fn patterns_below(section: &[&str]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for key in KEYS.iter().filter(|key| begins_with(key, section)) {
+        if let Some(name) = key.segments().nth(section.len())
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// What to say of a name that is not known in its section: what it is, and what was probably meant.
+pub(crate) fn unknown(section: &[&str], given: &str) -> (String, String) {
+    let below = patterns_below(section);
+    let within = |name: &str| section.iter().copied().chain([name]).collect::<Vec<_>>().join(".");
+    match below.as_slice() {
+        [PROFILE] => {
+            let near = nearest(given, PROFILES.iter().copied());
+            let all = || format!("profiles are {}", PROFILES.join(", "));
+            let hint = near.map_or_else(all, |name| format!("did you mean `{}`?", within(name)));
+            (format!("unknown profile `{given}`"), hint)
+        }
+        [REASON] => {
+            let near = nearest(given, TAXONOMY.iter().map(|row| row.code));
+            let all = || "`backstop reasons` lists them all".to_owned();
+            let hint = near.map_or_else(all, |name| format!("did you mean `{}`?", within(name)));
+            (format!("unknown reason `{given}`"), hint)
+        }
+        names => {
+            let hint = if named(given).is_some() {
+                format!("write it without quotes: {given} = …")
+            } else if let Some(near) = nearest(given, names.iter().copied()) {
+                format!("did you mean `{}`?", within(near))
+            } else if let Some(near) = elsewhere(&within(given), given) {
+                format!("did you mean `{near}`?")
+            } else if section.is_empty() {
+                format!("the sections are {}", names.join(", "))
+            } else {
+                format!("the keys of `{}` are {}", section.join("."), names.join(", "))
+            };
+            (format!("unknown key `{}`", within(given)), hint)
+        }
+    }
+}
+
+/// A key that is named so, in another section.
+fn elsewhere(whole: &str, last: &str) -> Option<&'static str> {
+    let plain = || KEYS.iter().filter(|key| !key.is_pattern());
+    let leaf = |key: &Key| key.segments().last().unwrap_or_default();
+    nearest(whole, plain().map(|key| key.name)).or_else(|| {
+        let near = nearest(last, plain().map(leaf))?;
+        plain().find(|key| leaf(key) == near).map(|key| key.name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_no_key_is_a_section() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert!(
+                !key.doc.is_empty() && !key.doc.contains('\n') && !key.doc.ends_with('.'),
+                "{}",
+                key.name
+            );
+            for other in &KEYS[at + 1..] {
+                assert_ne!(key.name, other.name);
+                assert!(!other.name.starts_with(&format!("{}.", key.name)), "{}", key.name);
+                assert_ne!(key.variable_name(), other.variable_name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_leads_to_a_key_a_section_or_nothing() {
+        assert_eq!(named("exec.timeout").unwrap().name, "exec.timeout");
+        assert_eq!(named("profile.tool.on.rate_limited").unwrap().kind, Kind::Action);
+        assert_eq!(find(&["exec"]), Found::Section);
+        assert_eq!(find(&["profile", "tool"]), Found::Section);
+        assert_eq!(find(&["profile", "tool", "on"]), Found::Section);
+        for nothing in
+            ["timeout", "exec.timout", "profile.comand", "profile.tool.on.nope", "exec.timeout.x", ""]
+        {
+            assert_eq!(find(&nothing.split('.').collect::<Vec<_>>()), Found::Unknown, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn variables_are_for_what_is_one_value() {
+        assert_eq!(named("exec.timeout").unwrap().variable().as_deref(), Some("BACKSTOP_EXEC_TIMEOUT"));
+        assert_eq!(named("rules.packs").unwrap().variable(), None);
+        assert_eq!(named("profile.tool.attempts").unwrap().variable(), None);
+    }
+
+    #[test]
+    fn a_wrong_name_gets_the_nearest_right_one() {
+        let hint = |section: &[&str], given: &str| unknown(section, given).1;
+        assert_eq!(hint(&["exec"], "timout"), "did you mean `exec.timeout`?");
+        assert_eq!(hint(&[], "exce"), "did you mean `exec`?");
+        assert_eq!(hint(&[], "timeout"), "did you mean `exec.timeout`?");
+        assert_eq!(hint(&["store"], "grace"), "did you mean `exec.grace`?");
+        assert_eq!(hint(&["profile"], "comand"), "did you mean `profile.command`?");
+        assert_eq!(
+            hint(&["profile", "tool", "on"], "rate_limit"),
+            "did you mean `profile.tool.on.rate_limited`?"
+        );
+        assert_eq!(hint(&[], "exec.timeout"), "write it without quotes: exec.timeout = …");
+        assert_eq!(hint(&["log"], "zzzzzz"), "the keys of `log` are format");
+        assert!(hint(&[], "zzzzzz").starts_with("the sections are exec, plan, isolation"));
+    }
+}

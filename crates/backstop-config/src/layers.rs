@@ -1,0 +1,573 @@
+//! Where values come from, lowest to highest: built-in defaults, the user's file, the project's file, the environment,
+//! flags. Every value knows its origin, and what a higher layer hides is remembered.
+//!
+//! It must not ask the process for anything: folders and variables are arguments, so that all of it can be tested.
+
+use super::Config;
+use super::error::{ConfigError, Place, Problem};
+use super::file;
+use super::find::{FileName, Surroundings, bytes, project_file, user_file_path};
+use super::keys::{self, KEYS, Key};
+use super::profile;
+use super::trust;
+use super::value::{self, Value, Written, list_text};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// One value that a flag gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The flag as it was typed, such as `--timeout`.
+    pub flag: String,
+    /// The key that it sets, such as `exec.timeout`.
+    pub key: String,
+    /// The value. Of a list this is one entry, and the flag may be given several times.
+    pub value: String,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// It is built in.
+    Default,
+    /// A file says so; line and column are counted from 1.
+    File {
+        /// The file.
+        file: FileName,
+        /// The line, counted from 1.
+        line: usize,
+        /// The column, counted from 1.
+        column: usize,
+    },
+    /// An environment variable says so.
+    Environment {
+        /// The variable.
+        name: String,
+    },
+    /// A flag says so.
+    Flag {
+        /// The flag, with its dashes.
+        name: String,
+    },
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { file, line, .. } => write!(f, "{}:{line}", file.shown),
+            Origin::Environment { name } => write!(f, "${name}"),
+            Origin::Flag { name } => f.write_str(name),
+        }
+    }
+}
+
+/// The layers, lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// Built in.
+    Default,
+    /// The user's file.
+    User,
+    /// The project's file.
+    Project,
+    /// The environment.
+    Environment,
+    /// Flags.
+    Flag,
+}
+
+impl Layer {
+    /// All, lowest first.
+    pub const ALL: [Layer; 5] =
+        [Layer::Default, Layer::User, Layer::Project, Layer::Environment, Layer::Flag];
+}
+
+/// One value of one layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The value and its text.
+    pub written: Written,
+    /// Which layer.
+    pub layer: Layer,
+    /// Where exactly.
+    pub origin: Origin,
+}
+
+/// A value that does not count, because the project's file is not trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inert {
+    /// The key's name.
+    pub key: String,
+    /// The file.
+    pub file: FileName,
+    /// The line, counted from 1.
+    pub line: usize,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRead {
+    /// Which.
+    pub file: FileName,
+    /// As which layer.
+    pub layer: Layer,
+    /// How many values it sets, those that do not count included.
+    pub values: usize,
+}
+
+/// Reads all layers. `is_trusted` is asked with the canonical path and the hash of the project's file, and only where it
+/// sets something that needs trust.
+pub fn load(
+    around: &Surroundings<'_>,
+    flags: &[Given],
+    is_trusted: &dyn Fn(&Path, &str) -> bool,
+) -> Result<Config, ConfigError> {
+    let mut stack = Stack::default();
+    stack.user_file(around);
+    stack.project_file(around, is_trusted);
+    stack.environment(around);
+    stack.flags(flags);
+    let config = Config {
+        settings: stack.settings,
+        inert: stack.inert,
+        notes: stack.notes,
+        files: stack.files,
+        cwd: around.cwd.clone(),
+        home: around.home.clone(),
+    };
+    let mut problems = stack.problems;
+    problems.extend(profile::problems(&config));
+    ConfigError::of(problems).map_or(Ok(config), Err)
+}
+
+#[derive(Default)]
+struct Stack {
+    /// By the key's name, lowest layer first.
+    settings: BTreeMap<String, Vec<Setting>>,
+    problems: Vec<Problem>,
+    inert: Vec<Inert>,
+    notes: Vec<String>,
+    files: Vec<FileRead>,
+}
+
+impl Stack {
+    fn set(&mut self, name: &str, written: Written, layer: Layer, origin: Origin) {
+        let settings = self.settings.entry(name.to_owned()).or_default();
+        // Within a layer, a list adds up and anything else is replaced.
+        if let Some(last) = settings.last_mut().filter(|last| last.layer == layer) {
+            *last = Setting { written: joined(&last.written, written), layer, origin };
+        } else {
+            settings.push(Setting { written, layer, origin });
+        }
+    }
+
+    fn wrong(&mut self, place: Place, wrong: &value::Wrong) {
+        self.problems.push(Problem::new(place, &wrong.message, wrong.hint.as_deref()));
+    }
+
+    fn user_file(&mut self, around: &Surroundings<'_>) {
+        let Some(path) = user_file_path(around) else { return };
+        let file = FileName::new(path, &around.cwd);
+        match bytes(&file, &file.path) {
+            Ok(Some((bytes, writable))) => self.file(&file, &bytes, writable, Layer::User, &|| true),
+            Ok(None) => {}
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn project_file(&mut self, around: &Surroundings<'_>, is_trusted: &dyn Fn(&Path, &str) -> bool) {
+        match project_file(around) {
+            Ok(Some(project)) => {
+                let trusted =
+                    || is_trusted(&project.canonical, &trust::hash(&project.canonical, &project.bytes));
+                self.file(&project.file, &project.bytes, project.writable_by_all, Layer::Project, &trusted);
+            }
+            Ok(None) => {}
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn file(
+        &mut self,
+        file: &FileName,
+        bytes: &[u8],
+        writable: bool,
+        layer: Layer,
+        trusted: &dyn Fn() -> bool,
+    ) {
+        if writable {
+            self.notes.push(format!("{} can be written by everybody: `chmod o-w` it", file.shown));
+        }
+        let text = match file::text(file, bytes) {
+            Ok(text) => text,
+            Err(problem) => return self.problems.push(problem),
+        };
+        let (entries, problems) = file::read(file, text);
+        self.problems.extend(problems);
+        self.files.push(FileRead { file: file.clone(), layer, values: entries.len() });
+        let trusted = !entries.iter().any(|entry| entry.key.trust) || trusted();
+        for entry in entries {
+            if entry.key.trust && !trusted {
+                self.inert.push(Inert { key: entry.name, file: file.clone(), line: entry.line });
+            } else {
+                let origin = Origin::File { file: file.clone(), line: entry.line, column: entry.column };
+                self.set(&entry.name, entry.written, layer, origin);
+            }
+        }
+    }
+
+    fn environment(&mut self, around: &Surroundings<'_>) {
+        for key in KEYS.iter().filter(|key| !key.is_pattern()) {
+            let name = key.variable_name();
+            let Some(given) = (around.env)(&name).filter(|given| !given.is_empty()) else { continue };
+            if key.variable().is_none() {
+                let message = format!("`{}` is a list, which a variable cannot set", key.name);
+                let hint = format!("unset it, and set `{}` in a config file", key.name);
+                self.problems.push(Problem::new(Place::Environment(name), &message, Some(&hint)));
+                continue;
+            }
+            match value::from_text(key, key.name, &given) {
+                Ok(written) => self.set(key.name, written, Layer::Environment, Origin::Environment { name }),
+                Err(wrong) => self.wrong(Place::Environment(name), &wrong),
+            }
+        }
+    }
+
+    fn flags(&mut self, flags: &[Given]) {
+        for Given { flag, key: name, value } in flags {
+            let Some(key) = keys::named(name) else {
+                self.unknown_flag(flag, name);
+                continue;
+            };
+            match value::from_text(key, name, value) {
+                Ok(written) => self.set(name, written, Layer::Flag, Origin::Flag { name: flag.clone() }),
+                Err(wrong) => self.wrong(Place::Flag(flag.clone()), &wrong),
+            }
+        }
+    }
+
+    /// Of a flag that takes a key from the command line, such as a reason.
+    fn unknown_flag(&mut self, flag: &str, name: &str) {
+        let path: Vec<&str> = name.split('.').collect();
+        let known = (0..path.len()).rev().find(|length| keys::find(&path[..*length]) == keys::Found::Section);
+        let known = known.unwrap_or(0);
+        let given = path.get(known).copied().unwrap_or_default();
+        let (message, hint) = keys::unknown(&path[..known], given);
+        self.problems.push(Problem::new(Place::Flag(flag.to_owned()), &message, Some(&hint)));
+    }
+}
+
+fn joined(before: &Written, after: Written) -> Written {
+    match (&before.value, &after.value) {
+        (Value::Texts(first), Value::Texts(second)) => texts(first.iter().chain(second)),
+        (Value::Durations(first), Value::Durations(second)) => {
+            let list = first.iter().chain(second).copied().collect();
+            let text =
+                format!("{}, {}", before.text.trim_end_matches(']'), after.text.trim_start_matches('['));
+            Written { value: Value::Durations(list), text }
+        }
+        _ => after,
+    }
+}
+
+/// A list of texts, each once.
+pub(crate) fn texts<'t>(all: impl Iterator<Item = &'t String>) -> Written {
+    let mut list: Vec<String> = Vec::new();
+    for text in all {
+        if !list.contains(text) {
+            list.push(text.clone());
+        }
+    }
+    let text = list_text(&list.iter().map(String::as_str).collect::<Vec<_>>());
+    Written { value: Value::Texts(list), text }
+}
+
+/// The keys that are not patterns, in the order in which they are shown.
+pub(crate) fn plain_keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| !key.is_pattern())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::FILE_BYTES_MAX;
+    use super::super::scratch::Scratch;
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const ALWAYS: &dyn Fn(&Path, &str) -> bool = &|_, _| true;
+    const NEVER: &dyn Fn(&Path, &str) -> bool = &|_, _| false;
+
+    fn flag(flag: &str, key: &str, value: &str) -> Given {
+        Given { flag: flag.to_owned(), key: key.to_owned(), value: value.to_owned() }
+    }
+
+    fn told(result: Result<Config, ConfigError>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    /// A value and its origin, as `config show --origin` prints them.
+    fn shown(config: &Config, key: &str) -> String {
+        let setting = config.settings().into_iter().find(|s| s.key == key).unwrap();
+        format!("{} {}", setting.text, setting.origin)
+    }
+
+    #[test]
+    fn each_layer_beats_those_below_and_is_named() {
+        let scratch = Scratch::new();
+        scratch.folder("work/.git");
+        let env = |name: &str| (name == "BACKSTOP_EXEC_TIMEOUT").then(|| "4s".to_owned());
+        let mut around = scratch.around("work");
+        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "none default");
+        scratch.write(".config/backstop/config.toml", "[exec]\ntimeout = \"2s\"\ngrace = \"7s\"\n");
+        let user = scratch.home.join(".config/backstop/config.toml");
+        let config = load(&around, &[], NEVER).unwrap();
+        assert_eq!(shown(&config, "exec.timeout"), format!("2s {}:2", user.display()));
+        scratch.write("work/backstop.toml", "\nexec.timeout = \"3s\"\n");
+        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "3s backstop.toml:2");
+        around.env = &env;
+        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "4s $BACKSTOP_EXEC_TIMEOUT");
+        let flags = [flag("--timeout", "exec.timeout", "5s")];
+        let config = load(&around, &flags, NEVER).unwrap();
+        assert_eq!(shown(&config, "exec.timeout"), "5s --timeout");
+        assert_eq!(shown(&config, "exec.grace"), format!("7s {}:3", user.display()));
+        assert_eq!(config.exec().timeout, Some(std::time::Duration::from_secs(5)));
+        assert_eq!(config.origin("exec.drain"), Some(&Origin::Default));
+        assert_eq!(config.origin("exec.nothing"), None);
+    }
+
+    #[test]
+    fn a_higher_layer_can_say_none() {
+        let scratch = Scratch::new();
+        scratch.write(".config/backstop/config.toml", "exec.timeout = \"2s\"\n");
+        scratch.write("work/backstop.toml", "exec.timeout = \"none\"\n");
+        assert_eq!(load(&scratch.around("work"), &[], NEVER).unwrap().exec().timeout, None);
+    }
+
+    #[test]
+    fn the_users_folder_can_be_elsewhere_but_not_relative() {
+        let scratch = Scratch::new();
+        scratch.write("elsewhere/backstop/config.toml", "exec.timeout = \"2s\"\n");
+        scratch.write(".config/backstop/config.toml", "exec.timeout = \"3s\"\n");
+        let mut around = scratch.around("");
+        around.xdg_config_home = Some(scratch.home.join("elsewhere"));
+        assert!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout").starts_with("2s"));
+        around.xdg_config_home = Some("elsewhere".into());
+        assert!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout").starts_with("3s"));
+        around.xdg_config_home = None;
+        around.home = None;
+        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "none default");
+    }
+
+    #[test]
+    fn the_project_is_looked_for_up_to_the_repository_and_not_beyond() {
+        let scratch = Scratch::new();
+        scratch.write("backstop.toml", "exec.timeout = \"1s\"\n");
+        scratch.write("work/backstop.toml", "exec.timeout = \"2s\"\n");
+        scratch.folder("work/repo/src/deep");
+        let found = |cwd: &str| shown(&load(&scratch.around(cwd), &[], NEVER).unwrap(), "exec.timeout");
+        // Without a repository, only the folder itself.
+        assert_eq!(found("work/repo/src"), "none default");
+        assert_eq!(found("work"), "2s backstop.toml:1");
+        // With one, up to its root, be `.git` a folder or a worktree's file.
+        scratch.write("work/repo/.git", "gitdir: elsewhere\n");
+        assert_eq!(found("work/repo/src/deep"), "none default");
+        scratch.write("work/repo/backstop.toml", "exec.timeout = \"3s\"\n");
+        let path = scratch.home.join("work/repo/backstop.toml");
+        assert_eq!(found("work/repo/src/deep"), format!("3s {}:1", path.display()));
+        // The nearest one counts.
+        scratch.write("work/repo/src/backstop.toml", "exec.timeout = \"4s\"\n");
+        assert_eq!(found("work/repo/src"), "4s backstop.toml:1");
+    }
+
+    #[test]
+    fn a_repository_above_the_home_folder_does_not_count() {
+        let scratch = Scratch::new();
+        scratch.folder(".git");
+        scratch.write("backstop.toml", "exec.timeout = \"1s\"\n");
+        scratch.folder("home/me/work");
+        let mut around = scratch.around("home/me/work");
+        around.home = Some(scratch.home.join("home/me"));
+        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "none default");
+        around.home = None;
+        assert!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout").starts_with("1s"));
+    }
+
+    #[test]
+    fn what_needs_trust_is_inert_without_it() {
+        let scratch = Scratch::new();
+        scratch.write(".config/backstop/config.toml", "rules.packs = [\"mine.toml\"]\n");
+        scratch.write(
+            "backstop.toml",
+            "exec.grace = \"1s\"\n[rules]\npacks = [\"theirs.toml\"]\n[events]\ntail_to = \"log\"\n",
+        );
+        let config = load(&scratch.around(""), &[], NEVER).unwrap();
+        let inert: Vec<_> =
+            config.inert().iter().map(|i| (i.key.as_str(), i.file.shown.as_str(), i.line)).collect();
+        assert_eq!(inert, [("rules.packs", "backstop.toml", 3), ("events.tail_to", "backstop.toml", 5)]);
+        assert_eq!(config.packs(), [scratch.home.join(".config/backstop/mine.toml")]);
+        assert_eq!(config.tail_to(), None);
+        assert_eq!(config.exec().grace.as_secs(), 1);
+
+        let canonical = scratch.home.join("backstop.toml");
+        let hash = trust::hash(&canonical, &std::fs::read(&canonical).unwrap());
+        let exactly = |path: &Path, asked: &str| path == canonical && asked == hash;
+        let config = load(&scratch.around(""), &[], &exactly).unwrap();
+        assert_eq!(config.inert(), []);
+        assert_eq!(config.packs(), [scratch.home.join("theirs.toml")]);
+        assert_eq!(config.tail_to(), Some(scratch.home.join("log")));
+        // Changed, it is to be trusted anew.
+        scratch.write("backstop.toml", "[rules]\npacks = [\"other.toml\"]\n");
+        assert_eq!(load(&scratch.around(""), &[], &exactly).unwrap().inert().len(), 1);
+    }
+
+    #[test]
+    fn trust_is_asked_only_where_it_is_needed() {
+        let scratch = Scratch::new();
+        scratch.write("backstop.toml", "exec.grace = \"1s\"\n");
+        let asked = std::cell::Cell::new(0);
+        let count = |_: &Path, _: &str| {
+            asked.set(asked.get() + 1);
+            false
+        };
+        load(&scratch.around(""), &[], &count).unwrap();
+        assert_eq!(asked.get(), 0);
+    }
+
+    #[test]
+    fn names_to_mask_add_up_over_the_layers() {
+        let scratch = Scratch::new();
+        scratch.write(".config/backstop/config.toml", "redact.env = [\"MINE\", \"BOTH\"]\n");
+        scratch.write("backstop.toml", "redact.env = [\"BOTH\", \"THEIRS\"]\n");
+        let flags = [flag("--redact", "redact.env", "ONE"), flag("--redact", "redact.env", "TWO")];
+        let config = load(&scratch.around(""), &flags, NEVER).unwrap();
+        assert_eq!(config.redact_env(), ["MINE", "BOTH", "THEIRS", "ONE", "TWO"]);
+        assert!(
+            shown(&config, "redact.env").starts_with("[\"MINE\", \"BOTH\", \"THEIRS\", \"ONE\", \"TWO\"]")
+        );
+    }
+
+    #[test]
+    fn flags_of_a_list_add_up_and_beat_files() {
+        let scratch = Scratch::new();
+        scratch.write("backstop.toml", "rules.packs = [\"file.toml\"]\n");
+        let flags = [flag("--rules", "rules.packs", "a.toml"), flag("--rules", "rules.packs", "~/b.toml")];
+        let config = load(&scratch.around(""), &flags, ALWAYS).unwrap();
+        assert_eq!(config.packs(), [scratch.home.join("a.toml"), scratch.home.join("b.toml")]);
+        let flags =
+            [flag("--delay", "profile.tool.delays", "1s"), flag("--delay", "profile.tool.delays", "2s")];
+        let config = load(&scratch.around(""), &flags, ALWAYS).unwrap();
+        assert_eq!(shown(&config, "profile.tool.delays"), "[\"1s\", \"2s\"] --delay");
+    }
+
+    #[test]
+    fn a_link_out_of_the_project_is_not_read() {
+        let scratch = Scratch::new();
+        scratch.write("outside.toml", "exec.timeout = \"1s\"\n");
+        scratch.folder("work/.git");
+        let link = |to: &str| {
+            let at = scratch.home.join("work/backstop.toml");
+            let _ = std::fs::remove_file(&at);
+            std::os::unix::fs::symlink(to, &at).unwrap();
+        };
+        link("../outside.toml");
+        let error = told(load(&scratch.around("work"), &[], ALWAYS));
+        assert_eq!(error, "backstop.toml: a link that leads out of the project; it is not read");
+        link("nowhere.toml");
+        assert_eq!(
+            told(load(&scratch.around("work"), &[], ALWAYS)),
+            "backstop.toml: a link that leads nowhere"
+        );
+        scratch.write("work/inside.toml", "exec.timeout = \"1s\"\n");
+        link("inside.toml");
+        assert!(
+            shown(&load(&scratch.around("work"), &[], ALWAYS).unwrap(), "exec.timeout").starts_with("1s")
+        );
+    }
+
+    #[test]
+    fn a_folder_with_a_strange_name_stays_on_one_line() {
+        let scratch = Scratch::new();
+        scratch.folder("a\x1b[31m\nb/.git");
+        scratch.write("a\x1b[31m\nb/backstop.toml", "x = 1\n");
+        scratch.folder("a\x1b[31m\nb/src");
+        let error = told(load(&scratch.around("a\x1b[31m\nb/src"), &[], ALWAYS));
+        assert!(error.ends_with("a\\e[31m b/backstop.toml:1:1: unknown key `x`"), "{error}");
+        assert!(!error.contains(['\x1b', '\n']));
+    }
+
+    #[test]
+    fn a_folder_reached_by_a_link_is_inside() {
+        let scratch = Scratch::new();
+        scratch.write("work/backstop.toml", "exec.timeout = \"1s\"\n");
+        std::os::unix::fs::symlink("work", scratch.home.join("alias")).unwrap();
+        assert!(
+            shown(&load(&scratch.around("alias"), &[], ALWAYS).unwrap(), "exec.timeout").starts_with("1s")
+        );
+    }
+
+    #[test]
+    fn files_that_are_none_too_large_or_no_text() {
+        let scratch = Scratch::new();
+        scratch.folder("backstop.toml");
+        assert_eq!(told(load(&scratch.around(""), &[], ALWAYS)), "backstop.toml: not a file");
+        std::fs::remove_dir(scratch.home.join("backstop.toml")).unwrap();
+        scratch.write("backstop.toml", vec![b'#'; FILE_BYTES_MAX as usize + 1]);
+        let error = told(load(&scratch.around(""), &[], ALWAYS));
+        assert_eq!(error, "backstop.toml: larger than 1048576 bytes, which no config is");
+        scratch.write("backstop.toml", b"\xff");
+        let error = told(load(&scratch.around(""), &[], ALWAYS));
+        assert_eq!(error, "backstop.toml:1:1: the file is not UTF-8 here");
+        scratch.write("backstop.toml", b"\xef\xbb\xbfexec.timeout = \"1s\"\r\n");
+        assert_eq!(
+            shown(&load(&scratch.around(""), &[], ALWAYS).unwrap(), "exec.timeout"),
+            "1s backstop.toml:1"
+        );
+        scratch.write("backstop.toml", b"");
+        assert!(load(&scratch.around(""), &[], ALWAYS).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_everybody_may_write_is_noted() {
+        let scratch = Scratch::new();
+        scratch.write("backstop.toml", "");
+        let path = scratch.home.join("backstop.toml");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o646)).unwrap();
+        let config = load(&scratch.around(""), &[], ALWAYS).unwrap();
+        assert_eq!(config.notes(), ["backstop.toml can be written by everybody: `chmod o-w` it"]);
+    }
+
+    #[test]
+    fn problems_of_all_layers_are_told_together() {
+        let scratch = Scratch::new();
+        scratch.write(".config/backstop/config.toml", "exec.timeout = \"x\"\n");
+        scratch.write("work/backstop.toml", "a = 1\n[exec]\nidle = 3\n");
+        let env = |name: &str| match name {
+            "BACKSTOP_EXEC_GRACE" => Some("soon".to_owned()),
+            "BACKSTOP_RULES_PACKS" => Some("a.toml".to_owned()),
+            "BACKSTOP_EXEC_DRAIN" => Some(String::new()),
+            _ => None,
+        };
+        let mut around = scratch.around("work");
+        around.env = &env;
+        let flags = [
+            flag("--on", "profile.command.on.timout", "halt"),
+            flag("--attempts", "profile.command.attempts", "0"),
+        ];
+        let error = load(&around, &flags, ALWAYS).unwrap_err();
+        let lines: Vec<String> = error.problems().iter().map(ToString::to_string).collect();
+        assert!(lines[0].ends_with("config.toml:1:16: `exec.timeout`: `x` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d"), "{}", lines[0]);
+        assert_eq!(
+            lines[1..],
+            [
+                "backstop.toml:1:1: unknown key `a`",
+                "backstop.toml:3:8: `exec.idle` is a duration such as \"30s\", or \"none\": found the number 3",
+                "BACKSTOP_EXEC_GRACE: `exec.grace`: `soon` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d",
+                "BACKSTOP_RULES_PACKS: `rules.packs` is a list, which a variable cannot set",
+                "--on: unknown reason `timout`",
+                "--attempts: `profile.command.attempts` is a number from 1 to 100: found `0`",
+            ]
+        );
+        assert!(error.hints().contains(&"--on: did you mean `profile.command.on.timeout`?".to_owned()));
+    }
+}

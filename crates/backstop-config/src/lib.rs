@@ -1,0 +1,425 @@
+//! The config: what was typed, written in files and set in the environment, as one set of checked values that know
+//! where they come from.
+//!
+//! It must not act on any of them, and it must not ask the process for anything: folders, variables, flags and what is
+//! trusted are arguments. An unknown key is an error, because a mistake in `timout` must not mean "no timeout".
+
+mod address;
+mod endpoint;
+pub mod environment;
+mod error;
+mod file;
+mod find;
+mod keys;
+mod layers;
+mod profile;
+mod reference;
+#[cfg(test)]
+mod scratch;
+mod show;
+mod sinks;
+mod trust;
+mod value;
+
+pub use address::{Address, AddressError};
+pub use endpoint::Endpoint;
+pub use error::ConfigError;
+pub use find::{Surroundings, repository_root};
+pub use keys::{KEYS, Key, Kind};
+pub use layers::{FileRead, Given, Inert, Origin, load};
+pub use reference::markdown;
+pub use show::{check, check_json, show, show_json, untrusted};
+pub use sinks::{SINK_KINDS, SinkSettings};
+pub use trust::{Candidate, candidate};
+
+use backstop_core::{HostLimits, Policy, Reason, RetryBudget};
+use layers::{Setting, plain_keys, texts};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use value::{Value, Written};
+
+/// All values, each with its origin.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What was set, by the key's name, lowest layer first. Defaults are not in it.
+    settings: BTreeMap<String, Vec<Setting>>,
+    inert: Vec<Inert>,
+    notes: Vec<String>,
+    files: Vec<FileRead>,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+}
+
+/// How `exec` runs a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecSettings {
+    /// The profile that decides about retries.
+    pub profile: String,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// How long an attempt may be silent.
+    pub idle: Option<Duration>,
+    /// How long all of it may take.
+    pub deadline: Option<Duration>,
+    /// Between TERM and KILL.
+    pub grace: Duration,
+    /// How much piped input is kept for a retry, in bytes.
+    pub stdin_bytes_max: u64,
+    /// How much of each stream is kept for classifying, in bytes.
+    pub output_bytes_max: u64,
+    /// How long to wait for a pipe that a leftover process holds open.
+    pub drain: Duration,
+}
+
+/// How events are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Human,
+    /// The journal's events as JSON lines.
+    Json,
+    /// Lines of `EMIT: ...`.
+    Emit,
+}
+
+/// How plans are run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanSettings {
+    /// The agent that works on phases which name none, where there is one.
+    pub agent: Option<String>,
+    /// The model that agents are told to use; nothing: their own choice.
+    pub model: Option<String>,
+    /// Nothing where it is to be asked for.
+    pub commit: Option<String>,
+    /// `auto` or `none`: worktrees, or the folder itself.
+    pub isolation: String,
+    /// How many phases run side by side.
+    pub jobs: usize,
+    /// `declared` or `auto`: which phases may run side by side.
+    pub parallel: String,
+    /// `after-siblings` or `immediate`.
+    pub retry: String,
+    /// How long one attempt of a phase may take.
+    pub timeout: Option<Duration>,
+    /// How long an agent may be silent.
+    pub idle: Option<Duration>,
+    /// How long running phases may still take once the run halts.
+    pub halt_timeout: Option<Duration>,
+    /// `auto` or `none`: whether detected gates are run.
+    pub gates: String,
+    /// How long one gate may take.
+    pub gate_timeout: Option<Duration>,
+    /// How often a failed test is run again to see whether it is flaky.
+    pub flaky: u32,
+    /// Ignored paths that worktrees get as links.
+    pub link: Vec<String>,
+    /// Ignored paths that worktrees get as copies.
+    pub copy: Vec<String>,
+}
+
+/// How long and how much the store keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// How long the journal of an ended run is kept.
+    pub keep: Duration,
+    /// How large it may grow, in bytes.
+    pub bytes_max: u64,
+}
+
+/// One value as it is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// The key's name.
+    pub key: String,
+    /// The value as it was written. It is text from outside: escape it for where it goes.
+    pub text: String,
+    /// The value for other programs: a number, a list, nothing, or its text.
+    pub json: serde_json::Value,
+    /// Where it comes from; of what adds up, the highest layer that added.
+    pub origin: Origin,
+}
+
+impl Config {
+    /// What was set for this key, if it was: the highest layer's.
+    fn set(&self, key: &str) -> Option<&Setting> {
+        self.settings.get(key)?.last()
+    }
+
+    /// What was set for keys that begin so.
+    fn set_below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Setting)> {
+        let from = self.settings.range(prefix.to_owned()..);
+        let below = from.take_while(move |(key, _)| key.starts_with(prefix));
+        below.filter_map(|(key, settings)| Some((key.as_str(), settings.last()?)))
+    }
+
+    /// The value that counts, and its text.
+    fn written(&self, key: &Key) -> Written {
+        let Some(settings) = self.settings.get(key.name) else { return value::default(key) };
+        if key.kind == Kind::Names {
+            return texts(settings.iter().flat_map(|setting| match &setting.written.value {
+                Value::Texts(list) => list.as_slice(),
+                _ => &[],
+            }));
+        }
+        settings.last().map_or_else(|| value::default(key), |setting| setting.written.clone())
+    }
+
+    fn value(&self, name: &str) -> Value {
+        let key = keys::named(name);
+        debug_assert!(key.is_some_and(|key| !key.is_pattern()), "{name} is no key");
+        key.map_or(Value::None, |key| self.written(key).value)
+    }
+
+    fn duration(&self, key: &str) -> Option<Duration> {
+        match self.value(key) {
+            Value::Duration(duration) => Some(duration),
+            _ => None,
+        }
+    }
+
+    fn size(&self, key: &str) -> u64 {
+        match self.value(key) {
+            Value::Size(bytes) => bytes,
+            _ => 0,
+        }
+    }
+
+    fn count(&self, key: &str) -> u64 {
+        match self.value(key) {
+            Value::Count(count) => count,
+            _ => 0,
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        match self.value(key) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn list(&self, key: &str) -> Vec<String> {
+        match self.value(key) {
+            Value::Texts(list) => list,
+            _ => Vec::new(),
+        }
+    }
+
+    /// A path as it is meant: relative to the file that names it, else to the current folder; `~/` is the home folder.
+    fn resolved(&self, key: &str, path: &str) -> PathBuf {
+        if let (Some(rest), Some(home)) = (path.strip_prefix("~/"), &self.home) {
+            return home.join(rest);
+        }
+        let folder = match self.set(key).map(|setting| &setting.origin) {
+            Some(Origin::File { file, .. }) => file.path.parent().unwrap_or(&self.cwd),
+            _ => &self.cwd,
+        };
+        folder.join(Path::new(path))
+    }
+
+    /// How `exec` runs a command.
+    pub fn exec(&self) -> ExecSettings {
+        ExecSettings {
+            profile: self.text("exec.profile").unwrap_or_else(|| "command".to_owned()),
+            timeout: self.duration("exec.timeout"),
+            idle: self.duration("exec.idle"),
+            deadline: self.duration("exec.deadline"),
+            grace: self.duration("exec.grace").unwrap_or_default(),
+            stdin_bytes_max: self.size("exec.stdin_max"),
+            output_bytes_max: self.size("exec.output_max"),
+            drain: self.duration("exec.drain").unwrap_or_default(),
+        }
+    }
+
+    /// How plans are run.
+    pub fn plan(&self) -> PlanSettings {
+        let named = |key: &str| self.text(key).filter(|text| text != "none");
+        let word = |key: &str| self.text(key).unwrap_or_default();
+        PlanSettings {
+            agent: named("plan.agent"),
+            model: named("plan.model"),
+            commit: self.text("plan.commit").filter(|text| text != "ask"),
+            isolation: word("plan.isolation"),
+            jobs: usize::try_from(self.count("plan.jobs")).unwrap_or(1),
+            parallel: word("plan.parallel"),
+            retry: word("plan.retry"),
+            timeout: self.duration("plan.timeout"),
+            idle: self.duration("plan.idle"),
+            halt_timeout: self.duration("plan.halt_timeout"),
+            gates: word("plan.gates"),
+            gate_timeout: self.duration("plan.gate_timeout"),
+            flaky: u32::try_from(self.count("plan.flaky")).unwrap_or(0),
+            link: self.list("isolation.link"),
+            copy: self.list("isolation.copy"),
+        }
+    }
+
+    /// How an agent of the configuration gets its prompt.
+    pub fn agent_prompt(&self, agent: &str) -> Option<String> {
+        match &self.set(&format!("agent.{agent}.prompt"))?.written.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The words of commands below a section, by name: `gates.lint.check`.
+    pub fn commands(&self, section: &str, field: &str) -> BTreeMap<String, Vec<String>> {
+        let prefix = format!("{section}.");
+        let named = self.set_below(&prefix).filter_map(|(key, setting)| {
+            let (name, last) = key.strip_prefix(&prefix)?.rsplit_once('.')?;
+            match &setting.written.value {
+                Value::Texts(words) if last == field => Some((name.to_owned(), words.clone())),
+                Value::Text(word) if last == field => Some((name.to_owned(), vec![word.clone()])),
+                _ => None,
+            }
+        });
+        named.collect()
+    }
+
+    /// How much of the host has to be free: what nobody has set is for the host's size to say.
+    pub fn host_limits(&self) -> HostLimits {
+        let said = |key: &str| self.set(key).map(|_| self.size(key));
+        HostLimits {
+            disk_free_min: said("host.disk_free_min"),
+            memory_free_min: said("host.memory_free_min"),
+        }
+    }
+
+    /// The reasons that freeze a project.
+    pub fn freeze_reasons(&self) -> Vec<Reason> {
+        self.list("freeze.reasons").iter().filter_map(|word| Reason::from_code(word)).collect()
+    }
+
+    /// How long and how much the store keeps.
+    pub fn store(&self) -> StoreSettings {
+        StoreSettings {
+            keep: self.duration("store.keep").unwrap_or_default(),
+            bytes_max: self.size("store.max"),
+        }
+    }
+
+    /// How events are printed.
+    pub fn log_format(&self) -> LogFormat {
+        match self.text("log.format").as_deref() {
+            Some("json") => LogFormat::Json,
+            Some("emit") => LogFormat::Emit,
+            _ => LogFormat::Human,
+        }
+    }
+
+    /// Rule packs of the user's own.
+    pub fn packs(&self) -> Vec<PathBuf> {
+        self.list("rules.packs").iter().map(|path| self.resolved("rules.packs", path)).collect()
+    }
+
+    /// The file that classified errors are appended to.
+    pub fn tail_to(&self) -> Option<PathBuf> {
+        self.text("events.tail_to").map(|path| self.resolved("events.tail_to", &path))
+    }
+
+    /// Where traces are sent, if anywhere, and under which name of a service.
+    pub fn otel(&self) -> Option<(Endpoint, String)> {
+        let endpoint = Endpoint::parse(&self.text("otel.endpoint")?).ok()?;
+        Some((endpoint, self.text("otel.service").unwrap_or_else(|| "backstop".to_owned())))
+    }
+
+    /// Names of environment variables whose values are masked, of all layers.
+    pub fn redact_env(&self) -> Vec<String> {
+        self.list("redact.env")
+    }
+
+    /// How much of the recent traffic may be retries.
+    pub fn retry_budget(&self) -> RetryBudget {
+        RetryBudget {
+            window: self.duration("retry_budget.window").unwrap_or_default(),
+            reserve: self.count("retry_budget.reserve"),
+            share_percent: self.count("retry_budget.share_percent"),
+        }
+    }
+
+    /// The profile with this name, as the config changes it.
+    pub fn policy(&self, name: &str) -> Result<Policy, ConfigError> {
+        profile::policy(self, name).map_err(ConfigError::one)
+    }
+
+    /// Where the value of a key comes from; nothing for what is no key.
+    #[cfg(test)]
+    pub fn origin(&self, key: &str) -> Option<&Origin> {
+        keys::named(key)?;
+        Some(self.set(key).map_or(&Origin::Default, |setting| &setting.origin))
+    }
+
+    /// Every value in the order of the reference, then what was set for profiles.
+    pub fn settings(&self) -> Vec<Shown> {
+        let row = |key: &str, written: Written| Shown {
+            key: key.to_owned(),
+            json: json(&written),
+            text: written.text,
+            origin: self.set(key).map_or(Origin::Default, |setting| setting.origin.clone()),
+        };
+        let plain = plain_keys().map(|key| row(key.name, self.written(key)));
+        let below = |prefix| {
+            self.set_below(prefix).map(|(key, setting)| row(key, sinks::shown(key, &setting.written)))
+        };
+        plain.chain(["gates.", "agent.", "notify.", "profile."].into_iter().flat_map(below)).collect()
+    }
+
+    /// What does not count because the project's file is not trusted.
+    pub fn inert(&self) -> &[Inert] {
+        &self.inert
+    }
+
+    /// What a person should know, though it is no error.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The files that were read, lowest layer first.
+    pub fn files(&self) -> &[FileRead] {
+        &self.files
+    }
+}
+
+fn json(written: &Written) -> serde_json::Value {
+    match &written.value {
+        Value::None => serde_json::Value::Null,
+        Value::Count(count) => (*count).into(),
+        Value::Texts(list) => list.clone().into(),
+        Value::Durations(list) => list.iter().map(|wait| format!("{}ms", wait.as_millis())).collect(),
+        _ => written.text.clone().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scratch::Scratch;
+    use super::*;
+
+    #[test]
+    fn what_holds_if_nobody_sets_anything() {
+        let scratch = Scratch::new();
+        let config = load(&scratch.around(""), &[], &|_, _| false).unwrap();
+        assert_eq!(
+            config.exec(),
+            ExecSettings {
+                profile: "command".to_owned(),
+                timeout: None,
+                idle: None,
+                deadline: None,
+                grace: Duration::from_secs(5),
+                stdin_bytes_max: 8 << 20,
+                output_bytes_max: 4 << 20,
+                drain: Duration::from_secs(1),
+            }
+        );
+        assert_eq!(
+            config.store(),
+            StoreSettings { keep: Duration::from_secs(30 * 86_400), bytes_max: 1 << 30 }
+        );
+        assert_eq!(config.log_format(), LogFormat::Human);
+        assert_eq!(config.retry_budget(), RetryBudget::default());
+        assert!(config.packs().is_empty() && config.redact_env().is_empty() && config.tail_to().is_none());
+        assert!(config.files().is_empty() && config.inert().is_empty() && config.notes().is_empty());
+    }
+}

@@ -1,0 +1,134 @@
+//! The reference of the config, made from the list of keys.
+
+use super::find::{PROJECT_FILE, USER_FILE};
+use super::keys::{KEYS, Key, Kind};
+use backstop_core::PROFILES;
+
+/// A file that shows every kind of value, and holds as it is.
+const EXAMPLE: &str = r#"[exec]
+timeout = "10m"        # one attempt
+deadline = "30m"       # all attempts and waits together
+idle = "2m"            # nothing printed for so long
+
+[profile.command]
+attempts = 5
+base = "500ms"         # then 1s, 2s, 4s …
+cap = "30s"
+jitter = "20%"
+
+[profile.command.on]
+test_failure = "retry:2"
+rate_limited = "defer"
+auth_error = "halt"
+
+[profile.tool]
+delays = ["0", "1s", "5s"]
+
+[redact]
+env = ["ACME_SESSION"]
+
+[rules]
+packs = ["ci/rules.toml"]    # counts once the file is trusted
+"#;
+
+/// The reference page.
+pub fn markdown() -> String {
+    let mut out = format!(
+        "# Config\n\n\
+         What Backstop does by default can be changed, lowest to highest, in `{USER_FILE}` (or below\n\
+         `$XDG_CONFIG_HOME`), in the project's `{PROJECT_FILE}`, in the environment and by flags. The project's file is the nearest one\n\
+         between the current folder and the root of the repository; without a repository, the current folder's own.\n\n\
+         `backstop config show --origin` says which value counts and which file, variable or flag set it.\n\
+         `backstop config check` reads the files and says what is wrong with them. An unknown key is an error, so that a typing\n\
+         mistake never passes for a setting.\n\n\
+         ```toml\n{EXAMPLE}```\n\n\
+         ## Keys\n\n\
+         | key | value | default | variable | meaning |\n|---|---|---|---|---|\n"
+    );
+    for key in KEYS.iter().filter(|key| !key.is_pattern()) {
+        let variable = key.variable().map(|name| format!("`{name}`")).unwrap_or_default();
+        let (name, value, default) = (key.name, noun(key), key.default);
+        out.push_str(&format!("| `{name}` | {value} | `{default}` | {variable} | {} |\n", meaning(key)));
+    }
+    let profiles: Vec<String> = PROFILES.iter().map(|name| format!("`{name}`")).collect();
+    out.push_str(&format!(
+        "\n## Profiles\n\n\
+         `<profile>` is one of {}; `<reason>` is one of `backstop reasons`. What is not\n\
+         set stays as the profile has it. A higher layer beats a lower one, also where it speaks of all reasons and the lower\n\
+         one of a single one; within a layer, the single reason beats the rest.\n\n\
+         | key | value | meaning |\n|---|---|---|\n",
+        profiles.join(", ")
+    ));
+    for key in KEYS.iter().filter(|key| key.is_pattern()) {
+        out.push_str(&format!("| `{}` | {} | {} |\n", key.name, noun(key), meaning(key)));
+    }
+    out.push_str(
+        "\n## Trust\n\n\
+         A project comes from somebody else. What its file could use to run something, or to write somewhere, does not count until you\n\
+         have read the file and typed `backstop trust`. Trust is given to the file's place and content: after a change it has\n\
+         to be given anew. A file that is a link out of the project is not read at all.\n\n\
+         Needs trust in a project's file: ",
+    );
+    let trusted: Vec<String> =
+        KEYS.iter().filter(|key| key.trust).map(|key| format!("`{}`", key.name)).collect();
+    out.push_str(&format!("{}.\n", trusted.join(", ")));
+    out
+}
+
+fn meaning(key: &Key) -> String {
+    if key.trust { format!("{}; needs trust", key.doc) } else { key.doc.to_owned() }
+}
+
+/// What its value is, in a cell of the table.
+fn noun(key: &Key) -> String {
+    match key.kind {
+        Kind::Duration { none: true, .. } => "duration, or `none`".to_owned(),
+        Kind::Duration { .. } => "duration".to_owned(),
+        Kind::Durations => "list of durations".to_owned(),
+        Kind::Count { min, max } => format!("{min} to {max}"),
+        Kind::Size { .. } => "size".to_owned(),
+        Kind::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Kind::Path => "path, or `none`".to_owned(),
+        Kind::Paths => "list of paths".to_owned(),
+        Kind::Words => "list of words".to_owned(),
+        Kind::Reasons => "list of reasons".to_owned(),
+        Kind::Endpoint => "http address, or `none`".to_owned(),
+        Kind::Address => "http or https address".to_owned(),
+        Kind::Line => "text".to_owned(),
+        Kind::Names => "list of names".to_owned(),
+        Kind::Jitter => "jitter".to_owned(),
+        Kind::Action => "action".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layers::load;
+    use super::super::scratch::Scratch;
+    use super::*;
+
+    #[test]
+    fn every_key_is_in_the_reference() {
+        let page = markdown();
+        for key in KEYS {
+            assert!(page.contains(&format!("| `{}` | ", key.name)), "{}", key.name);
+        }
+        for key in KEYS.iter().filter(|key| key.trust) {
+            let line =
+                page.lines().find(|line| line.starts_with("Needs trust in a project's file:")).unwrap();
+            assert!(line.contains(&format!("`{}`", key.name)), "{line}");
+        }
+        for row in page.lines().filter(|line| line.starts_with("| `")) {
+            assert!(matches!(row.matches(" | ").count(), 2 | 4), "{row}");
+        }
+    }
+
+    #[test]
+    fn the_example_holds_as_it_is() {
+        let scratch = Scratch::new();
+        scratch.write("backstop.toml", EXAMPLE);
+        let config = load(&scratch.around(""), &[], &|_, _| true).unwrap();
+        assert_eq!(config.packs(), [scratch.home.join("ci/rules.toml")]);
+        assert_eq!(config.policy("command").unwrap().backoff.ceiling().as_secs(), 36);
+    }
+}

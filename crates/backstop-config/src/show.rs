@@ -1,0 +1,241 @@
+//! What `config show`, `config check` and the warning about an untrusted file say.
+
+use super::error::ConfigError;
+use super::find::FileName;
+use super::layers::{Layer, Origin};
+use super::{Config, Shown};
+use backstop_core::SafeText;
+use backstop_report::{JSON_SCHEMA, table};
+use serde_json::{Value, json};
+
+/// How much of a value is shown in a table.
+const VALUE_CHARS_MAX: usize = 200;
+
+fn safe(text: &str) -> String {
+    SafeText::new(text).line(VALUE_CHARS_MAX)
+}
+
+/// Every value, for people; with `origin`, where each comes from.
+pub fn show(config: &Config, origin: bool) -> String {
+    let header: &[&str] = if origin { &["key", "value", "origin"] } else { &["key", "value"] };
+    let rows: Vec<Vec<String>> = config
+        .settings()
+        .iter()
+        .map(|Shown { key, text, origin: from, .. }| {
+            let mut row = vec![key.clone(), safe(text)];
+            if origin {
+                row.push(safe(&from.to_string()));
+            }
+            row
+        })
+        .collect();
+    table(header, &rows)
+}
+
+/// Every value with its origin, for other programs.
+pub fn show_json(config: &Config) -> Value {
+    let settings: Vec<Value> = config
+        .settings()
+        .into_iter()
+        .map(|Shown { key, json, origin, .. }| json!({ "key": key, "value": json, "origin": origin_json(&origin) }))
+        .collect();
+    json!({
+        "schema": JSON_SCHEMA,
+        "settings": settings,
+        "inert": inert_json(config),
+        "notes": config.notes(),
+        "files": files_json(config),
+    })
+}
+
+/// What `config check` says of a config without errors: which files were read, and what to know about them. `sinks` is
+/// what is wrong with sinks, a line each.
+pub fn check(config: &Config, sinks: &[String]) -> String {
+    let mut out = String::new();
+    for read in config.files() {
+        let values = if read.values == 1 { "1 value".to_owned() } else { format!("{} values", read.values) };
+        out.push_str(&format!("{}: {values}, no errors\n", safe(&read.file.shown)));
+    }
+    if config.files().is_empty() {
+        out.push_str("no config files: everything is as built in\n");
+    }
+    let words =
+        config.notes().iter().cloned().chain(untrusted(config).map(|(what, hint)| format!("{what}; {hint}")));
+    for note in words.chain(sinks.iter().cloned()) {
+        out.push_str(&format!("note: {}\n", SafeText::new(note).line(1000)));
+    }
+    out
+}
+
+/// What `config check` says, for other programs: also where there are errors.
+pub fn check_json(result: Result<&Config, &ConfigError>) -> Value {
+    let mut out = json!({ "schema": JSON_SCHEMA, "valid": result.is_ok(), "problems": [], "left_out": 0 });
+    match result {
+        Ok(config) => {
+            out["files"] = files_json(config);
+            out["inert"] = inert_json(config);
+            out["notes"] = json!(config.notes());
+        }
+        Err(error) => {
+            let told = error.json();
+            out["problems"] = told["problems"].clone();
+            out["left_out"] = told["left_out"].clone();
+        }
+    }
+    out
+}
+
+/// The one warning about a project's file that is not trusted, and what to type; nothing where nothing is inert.
+pub fn untrusted(config: &Config) -> Option<(String, String)> {
+    let first = config.inert().first()?;
+    let keys: Vec<String> =
+        config.inert().iter().map(|inert| format!("`{}` (line {})", inert.key, inert.line)).collect();
+    let file = safe(&first.file.shown);
+    Some((
+        format!("{file} is not trusted: it sets {}, which does not count", keys.join(", ")),
+        format!("read {file}, then `backstop trust`"),
+    ))
+}
+
+fn path_json(file: &FileName) -> Value {
+    json!(file.path.to_string_lossy())
+}
+
+fn origin_json(origin: &Origin) -> Value {
+    match origin {
+        Origin::Default => json!({ "kind": "default" }),
+        Origin::File { file, line, column } => {
+            json!({ "kind": "file", "file": path_json(file), "line": line, "column": column })
+        }
+        Origin::Environment { name } => json!({ "kind": "environment", "name": name }),
+        Origin::Flag { name } => json!({ "kind": "flag", "name": name }),
+    }
+}
+
+fn inert_json(config: &Config) -> Value {
+    let rows = config.inert().iter();
+    rows.map(|inert| json!({ "key": inert.key, "file": path_json(&inert.file), "line": inert.line }))
+        .collect()
+}
+
+fn files_json(config: &Config) -> Value {
+    let rows = config.files().iter().map(|read| {
+        let layer = if read.layer == Layer::User { "user" } else { "project" };
+        json!({ "file": path_json(&read.file), "layer": layer, "values": read.values })
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layers::load;
+    use super::super::scratch::Scratch;
+    use super::*;
+
+    fn example() -> (Scratch, Config) {
+        let scratch = Scratch::new();
+        scratch.write(
+            "backstop.toml",
+            "[exec]\ntimeout = \"10m\"\n[rules]\npacks = [\"a.toml\"]\n[redact]\nenv = [\"API_KEY\"]\n\
+             [profile.command]\nattempts = 3\n",
+        );
+        let config = load(&scratch.around(""), &[], &|_, _| false).unwrap();
+        (scratch, config)
+    }
+
+    #[test]
+    fn a_table_for_people() {
+        let (_scratch, config) = example();
+        insta::assert_snapshot!(show(&config, true), @r#"
+        key                         value           origin
+        exec.profile                command         default
+        exec.timeout                10m             backstop.toml:2
+        exec.idle                   none            default
+        exec.deadline               none            default
+        exec.grace                  5s              default
+        exec.stdin_max              8MB             default
+        exec.output_max             4MB             default
+        exec.drain                  1s              default
+        plan.agent                  none            default
+        plan.model                  none            default
+        plan.commit                 ask             default
+        plan.isolation              auto            default
+        plan.jobs                   4               default
+        plan.parallel               declared        default
+        plan.retry                  after-siblings  default
+        plan.timeout                1h              default
+        plan.idle                   15m             default
+        plan.halt_timeout           10m             default
+        plan.gates                  none            default
+        plan.gate_timeout           10m             default
+        plan.flaky                  0               default
+        isolation.link              []              default
+        isolation.copy              []              default
+        host.disk_free_min          100MB           default
+        host.memory_free_min        100MB           default
+        freeze.reasons              []              default
+        log.format                  human           default
+        store.keep                  30d             default
+        store.max                   1GB             default
+        rules.packs                 []              default
+        events.tail_to              none            default
+        otel.endpoint               none            default
+        otel.service                backstop        default
+        redact.env                  ["API_KEY"]     backstop.toml:6
+        retry_budget.reserve        30              default
+        retry_budget.share_percent  50              default
+        retry_budget.window         60s             default
+        profile.command.attempts    3               backstop.toml:8
+        "#);
+        assert!(!show(&config, false).contains("origin"));
+    }
+
+    #[test]
+    fn json_for_programs() {
+        let (scratch, config) = example();
+        let out = show_json(&config);
+        let find =
+            |key: &str| out["settings"].as_array().unwrap().iter().find(|s| s["key"] == key).unwrap().clone();
+        assert_eq!(find("exec.timeout")["value"], "10m");
+        assert_eq!(find("exec.timeout")["origin"]["line"], 2);
+        assert_eq!(
+            find("exec.timeout")["origin"]["file"],
+            scratch.home.join("backstop.toml").to_str().unwrap()
+        );
+        assert_eq!(find("exec.idle")["value"], Value::Null);
+        assert_eq!(find("profile.command.attempts")["value"], 3);
+        assert_eq!(find("redact.env")["value"], json!(["API_KEY"]));
+        assert_eq!(out["inert"][0]["key"], "rules.packs");
+        assert_eq!(out["files"][0]["layer"], "project");
+    }
+
+    #[test]
+    fn a_check_says_what_was_read_and_what_does_not_count() {
+        let (scratch, config) = example();
+        assert_eq!(
+            check(&config, &[]),
+            "backstop.toml: 4 values, no errors\n\
+             note: backstop.toml is not trusted: it sets `rules.packs` (line 4), which does not count; read backstop.toml, \
+             then `backstop trust`\n"
+        );
+        assert_eq!(check_json(Ok(&config))["valid"], true);
+        scratch.write("backstop.toml", "[exec]\ntimout = \"1s\"\n");
+        let error = load(&scratch.around(""), &[], &|_, _| false).unwrap_err();
+        let out = check_json(Err(&error));
+        assert_eq!(out["valid"], false);
+        assert_eq!(out["problems"][0]["line"], 2);
+        assert_eq!(out["problems"][0]["hint"], "did you mean `exec.timeout`?");
+        scratch.write("backstop.toml", "");
+        std::fs::remove_file(scratch.home.join("backstop.toml")).unwrap();
+        let config = load(&scratch.around(""), &[], &|_, _| false).unwrap();
+        assert_eq!(check(&config, &[]), "no config files: everything is as built in\n");
+    }
+
+    #[test]
+    fn values_cannot_act_on_a_terminal() {
+        let scratch = Scratch::new();
+        scratch.write(".config/backstop/config.toml", "events.tail_to = \"a\\u001b[31m\\nb\"\n");
+        let config = load(&scratch.around("work"), &[], &|_, _| false).unwrap();
+        assert!(show(&config, true).contains("a\\e[31m b"));
+    }
+}

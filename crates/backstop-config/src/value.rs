@@ -1,0 +1,502 @@
+//! What a value means: text or TOML in, a checked value out, or what is wrong with it.
+//!
+//! It must not know where a value came from: whoever asked adds that.
+
+use super::endpoint::Endpoint;
+use super::keys::{Key, Kind, YES_OR_NO};
+use backstop_core::duration::{parse, parse_size, shown};
+use backstop_core::nearest::nearest;
+use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Jitter, Reason, SafeText, TAXONOMY};
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// The most entries in a list.
+const LIST_MAX: usize = 100;
+/// The longest text, in bytes.
+const TEXT_BYTES_MAX: usize = 4096;
+/// How much of a found value is shown.
+const FOUND_CHARS_MAX: usize = 60;
+/// What says that there is to be none.
+const NONE: &str = "none";
+
+/// A checked value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// None, said so.
+    None,
+    /// A duration.
+    Duration(Duration),
+    /// Durations, in order.
+    Durations(Vec<Duration>),
+    /// A number.
+    Count(u64),
+    /// Bytes.
+    Size(u64),
+    /// A word or a path.
+    Text(String),
+    /// Names or paths.
+    Texts(Vec<String>),
+    /// By how much waits are moved.
+    Jitter(Jitter),
+    /// What is done about a reason.
+    Action(Action),
+}
+
+/// What a config says about a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Again, with so many attempts in all, or as many as the profile has.
+    Retry(Option<u32>),
+    /// Give it to the caller.
+    Surface,
+    /// Stop the run.
+    Halt,
+    /// Put it aside.
+    Defer,
+    /// Ask first.
+    Confirm,
+}
+
+/// The words for actions.
+const ACTIONS: &[(&str, Action)] = &[
+    ("retry", Action::Retry(None)),
+    ("surface", Action::Surface),
+    ("halt", Action::Halt),
+    ("defer", Action::Defer),
+    ("confirm", Action::Confirm),
+];
+
+/// A value with the text that says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// The value.
+    pub value: Value,
+    /// As it was written; a list as one would write it in a file.
+    pub text: String,
+}
+
+/// What is wrong with a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// What was found and what is meant.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+    /// Where in the file, where it is known better than by the value's own place.
+    pub at: Option<usize>,
+}
+
+impl Wrong {
+    fn new(message: String) -> Self {
+        Self { message, hint: None, at: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+fn found(text: &str) -> String {
+    SafeText::new(text).line(FOUND_CHARS_MAX)
+}
+
+impl Kind {
+    /// What a value of this kind is, as part of a sentence.
+    pub fn noun(&self) -> String {
+        match self {
+            Kind::Duration { none: true, .. } => "a duration such as \"30s\", or \"none\"".to_owned(),
+            Kind::Duration { .. } => "a duration such as \"30s\"".to_owned(),
+            Kind::Durations => "a list of durations such as [\"1s\", \"5s\"]".to_owned(),
+            Kind::Count { min, max } => format!("a number from {min} to {max}"),
+            Kind::Size { .. } => "a size such as \"8MB\"".to_owned(),
+            Kind::OneOf(words) => format!("one of {}", words.join(", ")),
+            Kind::Path => "a path, or \"none\"".to_owned(),
+            Kind::Paths => "a list of paths".to_owned(),
+            Kind::Words => "a list of words such as [\"npm\", \"test\"]".to_owned(),
+            Kind::Reasons => "a list of reasons such as [\"disk_full\"]".to_owned(),
+            Kind::Endpoint => "an address such as \"http://127.0.0.1:4318\", or \"none\"".to_owned(),
+            Kind::Address => "an address such as \"https://hooks.example.com/alerts\"".to_owned(),
+            Kind::Line => "one line of text".to_owned(),
+            Kind::Names => "a list of names of environment variables".to_owned(),
+            Kind::Jitter => "a jitter such as \"20%\", \"+10%\" or \"0\"".to_owned(),
+            Kind::Action => "one of retry, retry:N, surface, halt, defer, confirm".to_owned(),
+        }
+    }
+
+    /// Reads text: from a file, the environment or a flag. Of a list, this is one entry.
+    fn read(&self, given: &str) -> Result<Value, Wrong> {
+        let text = given.trim();
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(Wrong::new(format!(
+                "a value has at most {TEXT_BYTES_MAX} bytes, this one has {}",
+                text.len()
+            )));
+        }
+        match self {
+            Kind::Duration { none: true, .. } | Kind::Path | Kind::Endpoint if text == NONE => {
+                Ok(Value::None)
+            }
+            Kind::Duration { none, min, max } => duration(text, *none, *min, *max).map(Value::Duration),
+            Kind::Durations => duration(text, false, Duration::ZERO, DELAY_MAX).map(Value::Duration),
+            Kind::Count { min, max } => match text.parse::<u64>() {
+                Ok(number) if (*min..=*max).contains(&number) => Ok(Value::Count(number)),
+                _ => Err(Wrong::new(format!("found `{}`", found(text)))),
+            },
+            Kind::Size { min, max } => {
+                let bytes = parse_size(text).map_err(|error| Wrong::new(error.to_string()))?;
+                if (*min..=*max).contains(&bytes) {
+                    return Ok(Value::Size(bytes));
+                }
+                let range = format!("from {} to {}", size_shown(*min), size_shown(*max));
+                Err(Wrong::new(format!("`{}` is not {range}", found(text))))
+            }
+            Kind::OneOf(words) => word(text, words).map(|word| Value::Text(word.to_owned())),
+            Kind::Path | Kind::Paths if text.is_empty() || text.contains('\0') => {
+                Err(Wrong::new(format!("`{}` is no path", found(text))))
+            }
+            Kind::Path | Kind::Paths => Ok(Value::Text(text.to_owned())),
+            Kind::Endpoint => match Endpoint::parse(text) {
+                Ok(_) => Ok(Value::Text(text.to_owned())),
+                Err(wrong) => {
+                    Err(Wrong::new(format!("`{}` {}", found(text), wrong.what())).hint(wrong.hint()))
+                }
+            },
+            Kind::Address => match crate::Address::parse(text) {
+                Ok(_) => Ok(Value::Text(text.to_owned())),
+                // What is in it may be a secret, and is not shown.
+                Err(wrong) => Err(Wrong::new(format!("what is there {wrong}")).hint(wrong.hint())),
+            },
+            Kind::Words if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
+            Kind::Words => Ok(Value::Text(given.to_owned())),
+            Kind::Reasons => match text.parse::<Reason>() {
+                Ok(_) => Ok(Value::Text(text.to_owned())),
+                Err(_) => {
+                    let codes = TAXONOMY.iter().map(|row| row.code);
+                    let hint = nearest(text, codes).map(|near| format!("did you mean `{near}`?"));
+                    let hint = hint.unwrap_or_else(|| "`backstop reasons` lists them all".to_owned());
+                    Err(Wrong::new(format!("there is no reason `{}`", found(text))).hint(hint))
+                }
+            },
+            Kind::Line if text.is_empty() || text.chars().any(char::is_control) => {
+                Err(Wrong::new(format!("found `{}`", found(text))))
+            }
+            Kind::Line => Ok(Value::Text(text.to_owned())),
+            Kind::Names => {
+                let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+                if text.is_empty() || text.as_bytes()[0].is_ascii_digit() || !text.bytes().all(allowed) {
+                    return Err(Wrong::new(format!(
+                        "`{}` is no name of an environment variable",
+                        found(text)
+                    ))
+                    .hint("give the name, such as \"API_KEY\": not `$API_KEY`, and not its value"));
+                }
+                Ok(Value::Text(text.to_owned()))
+            }
+            Kind::Jitter => jitter(text).map(Value::Jitter).ok_or_else(|| {
+                Wrong::new(format!("`{}` is no jitter", found(text))).hint(
+                    "write \"20%\" for both ways, \"+10%\" for only longer, \"0\" for none; at most 100%",
+                )
+            }),
+            Kind::Action => action(text).map(Value::Action),
+        }
+    }
+}
+
+fn duration(text: &str, none: bool, min: Duration, max: Duration) -> Result<Duration, Wrong> {
+    let duration = parse(text).map_err(|error| Wrong::new(error.to_string()))?;
+    if (min..=max).contains(&duration) {
+        return Ok(duration);
+    }
+    if none && duration.is_zero() {
+        return Err(
+            Wrong::new(format!("`{}` is no time at all", found(text))).hint("for no limit, write \"none\"")
+        );
+    }
+    Err(Wrong::new(format!("`{}` is not from {} to {}", found(text), shown(min), shown(max))))
+}
+
+fn word<'w>(text: &str, words: &[&'w str]) -> Result<&'w str, Wrong> {
+    words.iter().find(|word| **word == text).copied().ok_or_else(|| {
+        let wrong = Wrong::new(format!("found `{}`", found(text)));
+        match nearest(text, words.iter().copied()) {
+            Some(near) => wrong.hint(format!("did you mean `{near}`?")),
+            None => wrong,
+        }
+    })
+}
+
+fn jitter(text: &str) -> Option<Jitter> {
+    if text == "0" {
+        return Some(Jitter::None);
+    }
+    let (additive, number) = match text.strip_prefix('+') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let digits = number.strip_suffix('%')?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let percent: u8 = digits.parse().ok().filter(|percent| *percent <= 100)?;
+    Some(match (percent, additive) {
+        (0, _) => Jitter::None,
+        (_, true) => Jitter::Additive(percent),
+        (_, false) => Jitter::Symmetric(percent),
+    })
+}
+
+fn action(text: &str) -> Result<Action, Wrong> {
+    if let Some(times) = text.strip_prefix("retry:") {
+        return match times.trim().parse::<u32>() {
+            Ok(1) => Err(Wrong::new("`retry:1` is one attempt and no retry".to_owned())
+                .hint("for no retry, write \"surface\"; `retry:2` is one retry")),
+            Ok(times) if (2..=ATTEMPTS_MAX).contains(&times) => Ok(Action::Retry(Some(times))),
+            _ => Err(Wrong::new(format!(
+                "`{}` has no number of attempts from 2 to {ATTEMPTS_MAX}",
+                found(text)
+            ))),
+        };
+    }
+    let words: Vec<&str> = ACTIONS.iter().map(|(word, _)| *word).collect();
+    let chosen = word(text, &words)?;
+    // The word is one of the list's own.
+    Ok(ACTIONS.iter().find(|(word, _)| *word == chosen).map_or(Action::Surface, |(_, action)| *action))
+}
+
+fn size_shown(bytes: u64) -> String {
+    match bytes {
+        0 => "0".to_owned(),
+        b if b >= 1 << 30 => format!("{}GB", b >> 30),
+        b if b >= 1 << 20 => format!("{}MB", b >> 20),
+        b => format!("{}KB", b >> 10),
+    }
+}
+
+/// Names the key and what it is, where the message does not say it yet.
+fn named(key: &str, kind: &Kind, mut wrong: Wrong) -> Wrong {
+    wrong.message = match wrong.message.strip_prefix("found ") {
+        Some(what) => format!("`{key}` is {}: found {what}", kind.noun()),
+        None => format!("`{key}`: {}", wrong.message),
+    };
+    wrong
+}
+
+/// Reads the text of a variable, a flag or a default. `name` is the key's full name.
+pub(crate) fn from_text(key: &Key, name: &str, given: &str) -> Result<Written, Wrong> {
+    let value = key.kind.read(given).map_err(|wrong| named(name, &key.kind, wrong))?;
+    if !key.is_list() {
+        return Ok(Written { value, text: given.trim().to_owned() });
+    }
+    Ok(match value {
+        Value::Duration(one) => {
+            Written { value: Value::Durations(vec![one]), text: list_text(&[given.trim()]) }
+        }
+        Value::Text(one) => Written { text: list_text(&[&one]), value: Value::Texts(vec![one]) },
+        other => Written { value: other, text: given.trim().to_owned() },
+    })
+}
+
+/// What holds if nobody sets it. A pattern has no value of its own.
+pub(crate) fn default(key: &Key) -> Written {
+    let written = if key.is_list() { None } else { from_text(key, key.name, key.default).ok() };
+    written.unwrap_or_else(|| Written {
+        value: if key.is_list() { Value::Texts(Vec::new()) } else { Value::None },
+        text: key.default.to_owned(),
+    })
+}
+
+/// Reads a value of a file. `name` is the key's full name.
+pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Written, Wrong> {
+    let wrong = |wrong| named(name, &key.kind, wrong);
+    if key.is_list() {
+        return match value {
+            DeValue::Array(entries) => list(key, name, entries.as_ref()),
+            DeValue::String(text) => Err(wrong(
+                Wrong::new(format!("found the text \"{}\"", found(text)))
+                    .hint("write it as a list, in brackets"),
+            )),
+            other => Err(wrong(Wrong::new(format!("found {}", described(other))))),
+        };
+    }
+    if let (Kind::Count { .. }, DeValue::Integer(number)) = (&key.kind, value) {
+        let read = i128::from_str_radix(number.as_str(), number.radix()).map(|n| n.to_string());
+        let text = read.unwrap_or_else(|_| number.to_string());
+        return from_text(key, name, &text);
+    }
+    match (&key.kind, value) {
+        (Kind::Count { .. }, DeValue::String(text)) if text.trim().parse::<u64>().is_ok() => Err(wrong(
+            Wrong::new(format!("found the text \"{}\"", found(text)))
+                .hint(format!("write it without quotes: {}", found(text))),
+        )),
+        (Kind::Count { .. }, other) => Err(wrong(Wrong::new(format!("found {}", described(other))))),
+        (Kind::OneOf(words), DeValue::Boolean(switch)) if *words == YES_OR_NO => {
+            from_text(key, name, if *switch { "true" } else { "false" })
+        }
+        (_, DeValue::String(text)) => from_text(key, name, text),
+        // Nothing of anything needs no unit.
+        (Kind::Duration { .. } | Kind::Size { .. } | Kind::Jitter, DeValue::Integer(n))
+            if n.as_str() == "0" =>
+        {
+            from_text(key, name, "0")
+        }
+        (kind, other) => {
+            let mut error = Wrong::new(format!("found {}", described(other)));
+            let number = match other {
+                DeValue::Integer(n) => Some(found(n.as_str())),
+                DeValue::Float(n) => Some(found(n.as_str())),
+                _ => None,
+            };
+            error.hint = match (kind, number, other) {
+                (Kind::Duration { .. }, Some(n), _) => {
+                    Some(format!("write it with a unit: \"{n}s\" or \"{n}m\""))
+                }
+                (Kind::Size { .. }, Some(n), _) => {
+                    Some(format!("write it with a unit: \"{n}KB\" or \"{n}MB\""))
+                }
+                (Kind::Jitter, Some(n), _) => Some(format!("write it in percent: \"{n}%\"")),
+                (
+                    Kind::Duration { none: true, .. } | Kind::Path | Kind::Endpoint,
+                    _,
+                    DeValue::Boolean(false),
+                ) => Some("write \"none\"".to_owned()),
+                _ => None,
+            };
+            Err(wrong(error))
+        }
+    }
+}
+
+fn list(key: &Key, name: &str, entries: &[Spanned<DeValue<'_>>]) -> Result<Written, Wrong> {
+    if entries.len() > LIST_MAX {
+        let message = format!("`{name}` has {} entries, more than {LIST_MAX}", entries.len());
+        return Err(Wrong::new(message));
+    }
+    let mut texts: Vec<String> = Vec::with_capacity(entries.len());
+    let mut durations = Vec::new();
+    for entry in entries {
+        let at = |wrong: Wrong| Wrong { at: Some(entry.span().start), ..named(name, &key.kind, wrong) };
+        let text = match entry.get_ref() {
+            // The words of a command are taken as they are.
+            DeValue::String(text) if key.kind == Kind::Words => &**text,
+            DeValue::String(text) => text.trim(),
+            DeValue::Integer(n) if key.kind == Kind::Durations && n.as_str() == "0" => "0",
+            other => return Err(at(Wrong::new(format!("found {} in it", described(other))))),
+        };
+        match key.kind.read(text).map_err(at)? {
+            Value::Duration(one) => durations.push(one),
+            _ if key.kind != Kind::Words && texts.iter().any(|known| known == text) => continue,
+            _ => {}
+        }
+        texts.push(text.to_owned());
+    }
+    let text = list_text(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let value = if key.kind == Kind::Durations { Value::Durations(durations) } else { Value::Texts(texts) };
+    Ok(Written { value, text })
+}
+
+/// A list as one would write it in a file.
+pub(crate) fn list_text(entries: &[&str]) -> String {
+    let quoted: Vec<String> = entries.iter().map(|entry| format!("{entry:?}")).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+/// What a TOML value is, as part of a sentence.
+pub(crate) fn described(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("the text \"{}\"", found(text)),
+        DeValue::Integer(number) => format!("the number {}", found(number.as_str())),
+        DeValue::Float(number) => format!("the number {}", found(number.as_str())),
+        DeValue::Boolean(truth) => format!("`{truth}`"),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::{self, KEYS};
+    use super::*;
+
+    fn text(key: &str, given: &str) -> Result<Value, Wrong> {
+        from_text(keys::named(key).unwrap(), key, given).map(|written| written.value)
+    }
+
+    #[test]
+    fn every_default_is_a_value_of_its_key() {
+        for key in KEYS.iter().filter(|key| !key.is_pattern()) {
+            if key.is_list() {
+                assert_eq!(key.default, "[]");
+            } else {
+                let written = from_text(key, key.name, key.default);
+                assert!(written.is_ok(), "{}: {written:?}", key.name);
+                assert_eq!(default(key), written.unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn what_people_write() {
+        assert_eq!(text("exec.timeout", " 30s ").unwrap(), Value::Duration(Duration::from_secs(30)));
+        assert_eq!(text("exec.timeout", "none").unwrap(), Value::None);
+        assert_eq!(text("exec.grace", "0").unwrap(), Value::Duration(Duration::ZERO));
+        assert_eq!(text("exec.stdin_max", "1MB").unwrap(), Value::Size(1 << 20));
+        assert_eq!(text("redact.env", "API_KEY").unwrap(), Value::Texts(vec!["API_KEY".to_owned()]));
+        for (given, want) in [
+            ("20%", Jitter::Symmetric(20)),
+            ("+10%", Jitter::Additive(10)),
+            ("0", Jitter::None),
+            ("0%", Jitter::None),
+            ("100%", Jitter::Symmetric(100)),
+        ] {
+            assert_eq!(text("profile.tool.jitter", given).unwrap(), Value::Jitter(want), "{given}");
+        }
+        for (given, want) in [
+            ("retry", Action::Retry(None)),
+            ("retry:5", Action::Retry(Some(5))),
+            ("surface", Action::Surface),
+            ("halt", Action::Halt),
+            ("defer", Action::Defer),
+            ("confirm", Action::Confirm),
+        ] {
+            assert_eq!(text("profile.tool.on.timeout", given).unwrap(), Value::Action(want), "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_and_what_is_said() {
+        for (key, given, want) in [
+            ("exec.timeout", "30", "did you mean `30s`?"),
+            ("exec.timeout", "0", "`0` is no time at all"),
+            ("exec.grace", "none", "`none` is no duration"),
+            ("exec.grace", "2h", "`2h` is not from 0 ms to 1h 00m"),
+            ("exec.output_max", "1b", "`1b` is not from 4KB to 1GB"),
+            ("exec.stdin_max", "8", "`8` is no size"),
+            (
+                "exec.profile",
+                "comand",
+                "`exec.profile` is one of command, tool, request, task, phase, state: found `comand`",
+            ),
+            ("retry_budget.share_percent", "101", "is a number from 0 to 100: found `101`"),
+            ("retry_budget.reserve", "-1", "found `-1`"),
+            ("profile.tool.attempts", "0", "is a number from 1 to 100: found `0`"),
+            ("profile.tool.jitter", "20", "`20` is no jitter"),
+            ("profile.tool.jitter", "+-5%", "is no jitter"),
+            ("profile.tool.jitter", "101%", "is no jitter"),
+            ("profile.tool.on.timeout", "retry:1", "no retry"),
+            ("profile.tool.on.timeout", "retry:101", "from 2 to 100"),
+            ("profile.tool.on.timeout", "retyr", "found `retyr`"),
+            ("profile.tool.delays", "25h", "is not from 0 ms to"),
+            ("redact.env", "$TOKEN", "no name of an environment variable"),
+            ("events.tail_to", "", "is no path"),
+        ] {
+            let wrong = text(key, given).unwrap_err();
+            assert!(wrong.message.contains(want), "{key} = {given}: {}", wrong.message);
+            assert!(wrong.message.contains(key), "{}", wrong.message);
+        }
+        assert_eq!(text("exec.profile", "comand").unwrap_err().hint.unwrap(), "did you mean `command`?");
+        assert!(text("events.tail_to", &"x".repeat(5000)).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! Which hooks an agent gets, and which of those in a file are ours.
+
+use super::agent::Agent;
+use super::json::{Node, Value};
+use super::layout::Piece;
+
+/// What every hook calls.
+pub const COMMAND: &str = "backstop hook agent";
+
+/// How long an agent waits for a hook that only has to classify and record, in seconds. It takes some milliseconds; the
+/// agents' own limit would let a machine in trouble hold them for ten minutes.
+const QUICK_SECONDS: u32 = 10;
+
+/// How long an agent waits at the end of a turn, where gates may run, in seconds.
+const GATES_SECONDS: u32 = 600;
+
+/// One hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hook {
+    /// The event.
+    pub(crate) event: &'static str,
+    /// For which tools.
+    matcher: Option<&'static str>,
+    seconds: u32,
+}
+
+const fn hook(event: &'static str, matcher: Option<&'static str>, seconds: u32) -> Hook {
+    Hook { event, matcher, seconds }
+}
+
+const CLAUDE: &[Hook] = &[
+    hook("PreToolUse", Some("Task|Agent|Bash"), QUICK_SECONDS),
+    hook("PostToolUseFailure", None, QUICK_SECONDS),
+    hook("Stop", None, GATES_SECONDS),
+    hook("StopFailure", None, QUICK_SECONDS),
+    hook("SessionEnd", None, QUICK_SECONDS),
+];
+
+/// Codex has no event for a tool that failed or a turn that broke: it is asked after every tool.
+const CODEX: &[Hook] = &[
+    hook("PreToolUse", Some("Bash"), QUICK_SECONDS),
+    hook("PostToolUse", None, QUICK_SECONDS),
+    hook("Stop", None, GATES_SECONDS),
+];
+
+/// The hooks of an agent that has them in a JSON file.
+pub(crate) fn hooks(agent: Agent) -> &'static [Hook] {
+    match agent {
+        Agent::Claude => CLAUDE,
+        Agent::Codex => CODEX,
+        Agent::Opencode => &[],
+    }
+}
+
+impl Hook {
+    /// The group that goes into the event's list.
+    pub(crate) fn group(&self) -> Piece {
+        let handler = Piece::Object(vec![
+            ("type", Piece::Text("command")),
+            ("command", Piece::Text(COMMAND)),
+            ("timeout", Piece::Number(self.seconds)),
+        ]);
+        let matcher = self.matcher.map(|matcher| ("matcher", Piece::Text(matcher)));
+        Piece::Object(matcher.into_iter().chain([("hooks", Piece::Array(vec![handler]))]).collect())
+    }
+}
+
+/// How a handler in a file stands to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Ours: it calls Backstop and nothing else.
+    Ours,
+    /// It calls Backstop, and somebody has added to it.
+    Changed,
+    /// Somebody else's.
+    Other,
+}
+
+/// Whose a handler is. The program may be given by its path.
+pub(crate) fn whose(handler: &Node) -> Whose {
+    let Value::Object(members) = &handler.value else { return Whose::Other };
+    let command = members.iter().rfind(|m| m.key == "command").map(|m| &m.node.value);
+    let Some(Value::Text(command)) = command else { return Whose::Other };
+    let mut words = command.split_whitespace();
+    let program = words.next().and_then(|program| program.rsplit('/').next());
+    if program != Some("backstop") || words.next() != Some("hook") || words.next() != Some("agent") {
+        return Whose::Other;
+    }
+    if words.next().is_none() { Whose::Ours } else { Whose::Changed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse;
+
+    #[test]
+    fn ours_is_told_from_others() {
+        let table = [
+            (r#"{"type":"command","command":"backstop hook agent"}"#, Whose::Ours),
+            (r#"{"command":" /usr/local/bin/backstop  hook agent ","timeout":3}"#, Whose::Ours),
+            (r#"{"command":"backstop hook agent"}"#, Whose::Ours),
+            (r#"{"command":"backstop hook agent | tee log"}"#, Whose::Changed),
+            (r#"{"command":"backstop hook agents"}"#, Whose::Other),
+            (r#"{"command":"mybackstop hook agent"}"#, Whose::Other),
+            (r#"{"command":"backstop hook on-error"}"#, Whose::Other),
+            (r#"{"command":""}"#, Whose::Other),
+            (r#"{"command":7}"#, Whose::Other),
+            (r#""backstop hook agent""#, Whose::Other),
+        ];
+        for (text, want) in table {
+            assert_eq!(whose(&parse(text).unwrap().unwrap()), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Reading JSON, with the place of everything.
+
+use super::{JsonError, Member, Node, Value};
+use crate::error::Fault;
+
+/// How deep objects and arrays may lie in each other.
+const DEPTH_MAX: usize = 100;
+
+/// The mark that some editors put before a text. It is passed over, and stays.
+pub(crate) const BOM: char = '\u{feff}';
+
+/// Reads a text. Nothing where there is only white space.
+pub(crate) fn parse(text: &str) -> Result<Option<Node>, JsonError> {
+    let start = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: start };
+    reader.skip();
+    if reader.at == text.len() {
+        return Ok(None);
+    }
+    let node = reader.value(0)?;
+    reader.skip();
+    if reader.at < text.len() {
+        return Err(reader.unexpected("the end of the file"));
+    }
+    Ok(Some(node))
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn fault(&self, fault: Fault) -> JsonError {
+        JsonError { at: self.at, fault }
+    }
+
+    /// What stands here is not what was expected; a comment is told apart.
+    fn unexpected(&self, expected: &'static str) -> JsonError {
+        let rest = &self.bytes[self.at.min(self.bytes.len())..];
+        self.fault(match rest {
+            [] => Fault::Ends { expected },
+            [b'/', b'/' | b'*', ..] | [b'#', ..] => Fault::Comment,
+            _ => Fault::Expected { expected },
+        })
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node, JsonError> {
+        let start = self.at;
+        let value = match self.peek() {
+            Some(b'{' | b'[') if depth >= DEPTH_MAX => return Err(self.fault(Fault::TooDeep)),
+            Some(b'{') => Value::Object(self.object(depth)?),
+            Some(b'[') => Value::Array(self.array(depth)?),
+            Some(b'"') => Value::Text(self.string("a value")?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ => self.word()?,
+        };
+        Ok(Node { start, end: self.at, value })
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Vec<Member>, JsonError> {
+        let mut members = Vec::new();
+        self.at += 1;
+        self.skip();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(members);
+        }
+        loop {
+            let start = self.at;
+            let key = self.string("a key in double quotes")?;
+            self.skip();
+            if self.peek() != Some(b':') {
+                return Err(self.unexpected("a colon"));
+            }
+            self.at += 1;
+            let colon = self.at;
+            self.skip();
+            let spaced = self.at > colon;
+            let node = self.value(depth + 1)?;
+            members.push(Member { key, start, spaced, node });
+            if self.is_last(b'}', "a comma or `}`")? {
+                return Ok(members);
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Vec<Node>, JsonError> {
+        let mut elements = Vec::new();
+        self.at += 1;
+        self.skip();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(elements);
+        }
+        loop {
+            elements.push(self.value(depth + 1)?);
+            if self.is_last(b']', "a comma or `]`")? {
+                return Ok(elements);
+            }
+        }
+    }
+
+    /// Passes over what stands behind a part: a comma and on, or the end.
+    fn is_last(&mut self, close: u8, expected: &'static str) -> Result<bool, JsonError> {
+        self.skip();
+        match self.peek() {
+            Some(byte) if byte == close => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(b',') => {
+                let comma = self.at;
+                self.at += 1;
+                self.skip();
+                if self.peek() == Some(close) {
+                    return Err(JsonError { at: comma, fault: Fault::TrailingComma });
+                }
+                Ok(false)
+            }
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    fn string(&mut self, expected: &'static str) -> Result<String, JsonError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected(expected));
+        }
+        let start = self.at;
+        self.at += 1;
+        loop {
+            match self.peek() {
+                None => return Err(self.fault(Fault::Ends { expected: "the end of a string" })),
+                Some(b'"') => break self.at += 1,
+                Some(b'\\') => self.at += 2,
+                Some(0..=0x1f) => return Err(self.fault(Fault::Control)),
+                Some(_) => self.at += 1,
+            }
+        }
+        // Escapes have meanings that are read elsewhere already.
+        let quoted = self.text.get(start..self.at).unwrap_or_default();
+        serde_json::from_str(quoted).map_err(|_| JsonError { at: start, fault: Fault::Escape })
+    }
+
+    fn number(&mut self) -> Result<Value, JsonError> {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')) {
+            self.at += 1;
+        }
+        match serde_json::from_str::<&serde_json::value::RawValue>(&self.text[start..self.at]) {
+            Ok(_) => Ok(Value::Scalar),
+            Err(_) => Err(JsonError { at: start, fault: Fault::Expected { expected: "a number" } }),
+        }
+    }
+
+    fn word(&mut self) -> Result<Value, JsonError> {
+        let rest = &self.bytes[self.at.min(self.bytes.len())..];
+        let word = ["true", "false", "null"].into_iter().find(|word| rest.starts_with(word.as_bytes()));
+        let Some(word) = word else { return Err(self.unexpected("a value")) };
+        self.at += word.len();
+        match self.peek() {
+            Some(b) if b.is_ascii_alphanumeric() || b == b'_' => Err(self.unexpected("a value")),
+            _ => Ok(Value::Scalar),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::place;
+    use proptest::prelude::*;
+
+    #[test]
+    fn faults_are_named_and_have_a_place() {
+        let table: &[(&str, Fault, (usize, usize))] = &[
+            ("{\n  // note\n}", Fault::Comment, (2, 3)),
+            ("/* note */ {}", Fault::Comment, (1, 1)),
+            ("{\"a\": 1 /* x */}", Fault::Comment, (1, 9)),
+            ("{\"a\": 1,\n}", Fault::TrailingComma, (1, 8)),
+            ("[1,]", Fault::TrailingComma, (1, 3)),
+            ("{'a': 1}", Fault::Expected { expected: "a key in double quotes" }, (1, 2)),
+            ("{a: 1}", Fault::Expected { expected: "a key in double quotes" }, (1, 2)),
+            ("{\"é\" 1}", Fault::Expected { expected: "a colon" }, (1, 6)),
+            ("{\"a\": 1", Fault::Ends { expected: "a comma or `}`" }, (1, 8)),
+            ("{\"a", Fault::Ends { expected: "the end of a string" }, (1, 4)),
+            ("{\"a\\", Fault::Ends { expected: "the end of a string" }, (1, 5)),
+            ("{} {}", Fault::Expected { expected: "the end of the file" }, (1, 4)),
+            ("[01]", Fault::Expected { expected: "a number" }, (1, 2)),
+            ("[truex]", Fault::Expected { expected: "a value" }, (1, 6)),
+            ("[\"\\x\"]", Fault::Escape, (1, 2)),
+            ("[\"a\tb\"]", Fault::Control, (1, 4)),
+        ];
+        for (text, fault, at) in table {
+            let error = parse(text).unwrap_err();
+            assert_eq!((&error.fault, place(text, error.at)), (fault, *at), "{text}");
+        }
+        assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().fault, Fault::TooDeep);
+        assert_eq!(parse(" \r\n").unwrap(), None);
+        assert!(parse("\u{feff}{}").unwrap().is_some());
+    }
+
+    proptest! {
+        /// Another reader accepts the same texts.
+        #[test]
+        fn it_accepts_what_json_is(text in r#"([\[\]{},:" \n/a1\-.eE\\]|true|null|"a"|\[\]|\{\}|"a": ?1){0,12}"#) {
+            let other = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
+            let ours = matches!(parse(&text), Ok(Some(_)));
+            prop_assert_eq!(ours, other, "{:?}", text);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What init did, remembered in the state folder, so that it can be undone to the byte.
+//!
+//! Losing a record costs exactness and nothing else: hooks are recognised by what they call. A record holds nothing of
+//! anybody's settings but white space.
+
+use super::patch::Patch;
+use backstop_core::Sha256;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The version of the format. A record of another one counts as lost.
+const SCHEMA: u32 = 1;
+
+/// How long a record may be. One of ours has some kilobytes.
+const RECORD_BYTES_MAX: u64 = 1 << 20;
+
+/// What init did to one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    schema: u32,
+    /// The file.
+    file: PathBuf,
+    /// Whether init made it.
+    pub(crate) made_file: bool,
+    /// Folders that init made, outermost first.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Objects and lists in the file that init made.
+    pub(crate) made: BTreeSet<String>,
+    /// How to undo it, as long as nobody changes the file.
+    pub(crate) undo: Option<Undo>,
+}
+
+/// How to get the bytes from before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Undo {
+    /// The hash of the file as init left it.
+    pub(crate) hash: String,
+    /// What to change back.
+    pub(crate) patches: Vec<Patch>,
+}
+
+impl Record {
+    /// A record of a file.
+    pub(crate) fn new(file: &Path, made_file: bool, folders: Vec<PathBuf>) -> Self {
+        let made = BTreeSet::new();
+        Self { schema: SCHEMA, file: key(file), made_file, folders, made, undo: None }
+    }
+}
+
+/// The hash of a text.
+pub(crate) fn hash(text: &str) -> String {
+    Sha256::of(text).hex()
+}
+
+/// The one name of a file, whether it and its folder are there yet or not.
+fn key(file: &Path) -> PathBuf {
+    let parent = file.parent().unwrap_or(Path::new("/"));
+    for folder in parent.ancestors() {
+        if let (Ok(real), Ok(rest)) = (folder.canonicalize(), file.strip_prefix(folder)) {
+            return real.join(rest);
+        }
+    }
+    file.to_owned()
+}
+
+/// All records of a user.
+#[derive(Debug, Clone)]
+pub struct Records {
+    folder: Option<PathBuf>,
+}
+
+impl Records {
+    /// In this folder, which need not be there yet; without one, nothing is remembered.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder }
+    }
+
+    fn file(&self, of: &Path) -> Option<PathBuf> {
+        let name = hash(&key(of).to_string_lossy());
+        Some(self.folder.as_ref()?.join(format!("{}.json", &name[..32])))
+    }
+
+    /// What is remembered of a file. What cannot be read counts as lost.
+    pub(crate) fn load(&self, of: &Path) -> Option<Record> {
+        let mut text = String::new();
+        let file = std::fs::File::open(self.file(of)?).ok()?;
+        file.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
+        let record: Record = serde_json::from_str(&text).ok()?;
+        (record.schema == SCHEMA && record.file == key(of)).then_some(record)
+    }
+
+    /// Remembers something, or nothing any more. Gives whether it could.
+    pub(crate) fn save(&self, of: &Path, record: Option<&Record>) -> bool {
+        let Some(file) = self.file(of) else { return record.is_none() };
+        let Some(record) = record else {
+            let gone = std::fs::remove_file(&file);
+            // The folder goes with the last of them.
+            let _ = file.parent().map(std::fs::remove_dir);
+            return gone.is_ok() || file.symlink_metadata().is_err();
+        };
+        let made = file.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
+        let text = serde_json::to_string(record).ok();
+        made && text.is_some_and(|text| backstop_store::write_atomic(&file, text.as_bytes()).is_ok())
+    }
+}

@@ -1,0 +1,211 @@
+//! One message to one sink, through the engine: attempts, waits, and an end that says what happened.
+
+use super::http::{Answer, Limits, Post};
+use super::{Kind, Message, Sink, Times, curl, http, program, rendered};
+use backstop_config::Address;
+use backstop_core::{Action, Class, Dispatch, Fault, Reason, SafeText, Signal, Surface, Timestamp};
+use backstop_engine::{Attempt, Engine, Failed};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a request may take.
+const REQUEST: Limits = Limits { step: Duration::from_secs(5), total: Duration::from_secs(10) };
+/// How long a program may take.
+const PROGRAM_MAX: Duration = Duration::from_secs(30);
+/// How long an attempt may take in all, finding the address of a name included.
+const ATTEMPT_MAX: Duration = Duration::from_secs(60);
+/// How much of an answer is told.
+const SAID_CHARS_MAX: usize = 200;
+
+/// A secret that a sink needs: a token, or an address.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential(String);
+
+impl Credential {
+    /// From the value of a variable.
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Credential(…)")
+    }
+}
+
+/// What came of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was taken.
+    Sent {
+        /// What was answered.
+        said: SafeText,
+        /// How many attempts it took.
+        attempts: u32,
+    },
+    /// Not now.
+    Later {
+        /// What is in the way.
+        why: SafeText,
+        /// How long the other side asks to wait, where it does.
+        wait: Option<Duration>,
+        /// How many attempts were made.
+        attempts: u32,
+    },
+    /// It was refused.
+    Refused {
+        /// Why.
+        why: SafeText,
+        /// How many attempts were made.
+        attempts: u32,
+    },
+}
+
+/// Delivers a message. What a wait cures is tried again as the engine's policy says; nobody knows how often the other side
+/// has seen a message that was lost on the way, so that it arrives at least once.
+pub async fn deliver(
+    engine: &Engine,
+    sink: &Sink,
+    credential: Option<&Credential>,
+    message: &Message,
+    times: &Times,
+) -> Outcome {
+    let work = Arc::new((sink.clone(), credential.cloned(), message.clone(), times.clone()));
+    let finished = engine
+        .run(sink.name.as_str(), |_: Attempt| {
+            let work = Arc::clone(&work);
+            async move {
+                let (sink, credential, message, times) = (*work).clone();
+                let attempt = move || attempt_once(&sink, credential.as_ref(), &message, &times);
+                match tokio::time::timeout(ATTEMPT_MAX, tokio::task::spawn_blocking(attempt)).await {
+                    Ok(Ok(result)) => result,
+                    Ok(Err(_)) => Err(Failed::from(Fault::new(Reason::Crash))),
+                    Err(_) => Err(Failed::classified(Fault::new(Reason::Timeout), Dispatch::Lost)),
+                }
+            }
+        })
+        .await;
+    let attempts = finished.attempts;
+    match finished.result {
+        Ok(said) => Outcome::Sent { said, attempts },
+        Err(ending) => {
+            let why = told(&ending.fault);
+            let last = finished.faults.last().unwrap_or(&ending.fault);
+            let wait = last.facts.retry_after_seconds.and_then(|wait| Duration::try_from_secs_f64(wait).ok());
+            let passes = matches!(last.class, Class::Transient | Class::System) && last.retryable;
+            if passes || matches!(ending.decision.action, Action::Defer { .. }) {
+                Outcome::Later { why, wait, attempts }
+            } else {
+                Outcome::Refused { why, attempts }
+            }
+        }
+    }
+}
+
+/// What is told of a delivery that failed: the answer's status, what it is, and what was said.
+fn told(fault: &Fault) -> SafeText {
+    let status = fault.evidence.iter().find_map(|evidence| evidence.text.raw().strip_prefix("status "));
+    let mut parts: Vec<String> = status.map(|status| format!("answered {status}")).into_iter().collect();
+    parts.push(fault.reason.to_string());
+    // Where in an answer it was found is of no interest here.
+    let bare = |text: String| {
+        let bare = ["body: ", "message: "].iter().find_map(|place| text.strip_prefix(place));
+        bare.map_or_else(|| text.clone(), str::to_owned)
+    };
+    parts.extend(fault.cause.as_ref().map(|cause| bare(cause.line(SAID_CHARS_MAX))));
+    SafeText::new(parts.join(": "))
+}
+
+/// One try, which blocks. What was answered.
+pub fn attempt_once(
+    sink: &Sink,
+    credential: Option<&Credential>,
+    message: &Message,
+    times: &Times,
+) -> Result<SafeText, Failed> {
+    let body = rendered(sink, message, times);
+    let bearer = |credential: &Credential| ("authorization".to_owned(), format!("Bearer {}", credential.0));
+    match &sink.kind {
+        // Whoever has the terminal tells it.
+        Kind::Terminal => Ok(SafeText::new("told")),
+        Kind::Webhook { address, .. } => {
+            let headers: Vec<_> = credential.map(bearer).into_iter().collect();
+            request(address, &headers, &body)
+        }
+        Kind::Slack { address, .. } => match (address, credential) {
+            (Some(address), _) => request(address, &[], &body),
+            (None, Some(Credential(text))) => {
+                let address = Address::parse(text.trim())
+                    .map_err(|error| invalid(format!("what the variable holds {error}; {}", error.hint())))?;
+                request(&address, &[], &body)
+            }
+            (None, None) => Err(invalid("there is no address".to_owned())),
+        },
+        Kind::GitHub { address, .. } => {
+            let usual = [("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")];
+            let mut headers: Vec<_> = usual.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
+            headers.extend(credential.map(bearer));
+            request(address, &headers, &body)
+        }
+        Kind::Command { argv } => command(argv, message, &body),
+    }
+}
+
+fn invalid(why: String) -> Failed {
+    let mut fault = Fault::new(Reason::InvalidUsage);
+    fault.cause = Some(SafeText::new(why));
+    Failed::classified(fault, Dispatch::NotDispatched)
+}
+
+fn request(address: &Address, headers: &[(String, String)], body: &str) -> Result<SafeText, Failed> {
+    let answer = if address.https {
+        curl::post(address, headers, body, REQUEST)?
+    } else {
+        let post = Post {
+            host: &address.host,
+            port: address.port,
+            authority: &address.authority(),
+            path: &address.path,
+            headers,
+            body: body.as_bytes(),
+        };
+        http::post(&post, REQUEST).map_err(Failed::from)?
+    };
+    match answer {
+        answer if answer.is_success() => {
+            Ok(SafeText::new(format!("answered {}", answer.status.unwrap_or_default())))
+        }
+        Answer { status: None, .. } => Err(invalid(format!("{} does not speak HTTP", address.place()))),
+        Answer { status, headers, body } => Err(Failed::from(Signal {
+            surface: Surface::Response,
+            dispatch: Dispatch::Answered,
+            // Only for dates in headers, and nothing of ours says those: seconds need no clock.
+            at: None::<Timestamp>,
+            status,
+            headers,
+            stdout: body,
+            ..Signal::default()
+        })),
+    }
+}
+
+/// A program gets the text on its standard input; its folder is the project's where that is still there.
+fn command(argv: &[String], message: &Message, text: &str) -> Result<SafeText, Failed> {
+    let folder = Some(PathBuf::from(message.about.project.raw())).filter(|folder| folder.is_dir());
+    let ran = program::run(argv, folder.as_deref(), text.as_bytes(), PROGRAM_MAX)?;
+    if ran.exit == Some(0) && !ran.timed_out {
+        return Ok(SafeText::new("exit 0"));
+    }
+    Err(Failed::from(Signal {
+        surface: Surface::Command,
+        dispatch: if ran.timed_out { Dispatch::Lost } else { Dispatch::Answered },
+        command: argv.first().cloned(),
+        exit: ran.exit,
+        timed_out: ran.timed_out,
+        stdout: ran.stdout,
+        stderr: ran.stderr,
+        ..Signal::default()
+    }))
+}

@@ -1,0 +1,154 @@
+//! A sink: where messages go, and which of them.
+
+use super::About;
+use backstop_config::Address;
+use backstop_core::{Name, Reason, Severity, fnv1a};
+use std::path::{Path, PathBuf};
+
+/// Where messages go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// To the terminal of whoever runs the command.
+    Terminal,
+    /// To an address, as JSON.
+    Webhook {
+        /// The address.
+        address: Address,
+        /// The variable that holds a token, where one is needed.
+        token_env: Option<String>,
+    },
+    /// To a channel of Slack's, by an incoming webhook.
+    Slack {
+        /// The address, where it is not in a variable.
+        address: Option<Address>,
+        /// The variable that holds the address.
+        address_env: Option<String>,
+    },
+    /// To an issue or a pull request, as a comment.
+    GitHub {
+        /// The comments, in GitHub's REST API.
+        address: Address,
+        /// The variable that holds the token.
+        token_env: String,
+    },
+    /// To a program, on its standard input.
+    Command {
+        /// The program and its arguments.
+        argv: Vec<String>,
+    },
+}
+
+impl Kind {
+    /// The name as a configuration writes it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Terminal => "terminal",
+            Kind::Webhook { .. } => "webhook",
+            Kind::Slack { .. } => "slack",
+            Kind::GitHub { .. } => "github",
+            Kind::Command { .. } => "command",
+        }
+    }
+}
+
+/// Which messages a sink takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// At least so bad.
+    pub severity: Severity,
+    /// Of these reasons; of all where there are none.
+    pub reasons: Vec<Reason>,
+    /// Of these folders and what is below them; of all where there are none.
+    pub projects: Vec<PathBuf>,
+}
+
+impl Route {
+    /// Whether it takes this one.
+    pub fn takes(&self, about: &About) -> bool {
+        let reason =
+            self.reasons.is_empty() || about.reason.is_some_and(|reason| self.reasons.contains(&reason));
+        let project = Path::new(about.project.raw());
+        let here = self.projects.is_empty() || self.projects.iter().any(|folder| project.starts_with(folder));
+        about.severity >= self.severity && reason && here
+    }
+}
+
+/// Where messages go, and which of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sink {
+    /// Its name in the configuration.
+    pub name: Name,
+    /// Where.
+    pub kind: Kind,
+    /// Which.
+    pub route: Route,
+}
+
+impl Sink {
+    /// What it is and leads to, in a form that is no secret: what has the same is limited together.
+    pub fn target(&self) -> String {
+        let place = match &self.kind {
+            Kind::Terminal => String::new(),
+            Kind::Webhook { address, .. } | Kind::GitHub { address, .. } => address.whole(),
+            Kind::Slack { address, address_env } => {
+                address.as_ref().map(Address::whole).or_else(|| address_env.clone()).unwrap_or_default()
+            }
+            Kind::Command { argv } => argv.join("\0"),
+        };
+        format!("{}-{:016x}", self.name, fnv1a(format!("{}\0{place}", self.kind.name()).as_bytes()))
+    }
+
+    /// Where it leads to, for people: a host without its path, which may be a secret; a program without its arguments.
+    pub fn place(&self) -> String {
+        match &self.kind {
+            Kind::Terminal => "the terminal".to_owned(),
+            Kind::Webhook { address, .. } | Kind::GitHub { address, .. } => address.place(),
+            Kind::Slack { address: Some(address), .. } => address.place(),
+            Kind::Slack { address_env, .. } => format!("${}", address_env.as_deref().unwrap_or_default()),
+            Kind::Command { argv } => argv.first().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The variable that holds a secret of it, where there is one.
+    pub fn secret_env(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Webhook { token_env, .. } => token_env.as_deref(),
+            Kind::Slack { address: None, address_env } => address_env.as_deref(),
+            Kind::GitHub { token_env, .. } => Some(token_env),
+            Kind::Slack { .. } | Kind::Terminal | Kind::Command { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::Timestamp;
+
+    #[test]
+    fn routes_are_by_severity_reason_and_project() {
+        let about = |severity, reason, project: &str| About {
+            severity,
+            reason: Some(reason),
+            outcome: "failed".into(),
+            operation: "npm ci".into(),
+            project: project.into(),
+            run: None,
+            at: Timestamp::from_millis(0),
+        };
+        let all = Route { severity: Severity::High, reasons: Vec::new(), projects: Vec::new() };
+        let some = Route { reasons: vec![Reason::DiskFull], ..all.clone() };
+        let here = Route { projects: vec!["/srv/shop".into()], ..all.clone() };
+        for (route, severity, reason, project, want) in [
+            (&all, Severity::High, Reason::Crash, "/x", true),
+            (&all, Severity::Critical, Reason::Crash, "/x", true),
+            (&all, Severity::Medium, Reason::Crash, "/x", false),
+            (&some, Severity::High, Reason::DiskFull, "/x", true),
+            (&some, Severity::High, Reason::Crash, "/x", false),
+            (&here, Severity::High, Reason::Crash, "/srv/shop/web", true),
+            (&here, Severity::High, Reason::Crash, "/srv/shopping", false),
+        ] {
+            assert_eq!(route.takes(&about(severity, reason, project)), want, "{route:?} {reason} {project}");
+        }
+    }
+}

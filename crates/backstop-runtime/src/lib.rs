@@ -1,0 +1,2 @@
+//! One run on any surface.
+pub mod machine_state;
