@@ -83,6 +83,17 @@ pub enum LogFormat {
     Emit,
 }
 
+impl LogFormat {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogFormat::Human => "human",
+            LogFormat::Json => "json",
+            LogFormat::Emit => "emit",
+        }
+    }
+}
+
 /// How plans are run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanSettings {

@@ -287,6 +287,24 @@ pub enum EventKind {
         /// Which budget.
         budget: Name,
     },
+    /// A breaker opened: nobody tries for a while.
+    #[serde(rename = "breaker.opened")]
+    BreakerOpened {
+        /// Whose breaker.
+        provider: Name,
+        /// For which operation.
+        operation: SafeText,
+        /// Failures in a row.
+        failures: u32,
+    },
+    /// A breaker closed: it works again.
+    #[serde(rename = "breaker.closed")]
+    BreakerClosed {
+        /// Whose breaker.
+        provider: Name,
+        /// For which operation.
+        operation: SafeText,
+    },
     /// A gate ended.
     #[serde(rename = "gate.finished")]
     GateFinished {
@@ -513,6 +531,8 @@ kind_names! {
     BudgetConsumed = "budget.consumed",
     BudgetRefunded = "budget.refunded",
     BudgetExhausted = "budget.exhausted",
+    BreakerOpened = "breaker.opened",
+    BreakerClosed = "breaker.closed",
     GateFinished = "gate.finished",
     IntegrationStarted = "integration.started",
     IntegrationFinished = "integration.finished",

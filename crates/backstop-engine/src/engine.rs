@@ -1,9 +1,9 @@
 //! The loop.
 
-use crate::Cancel;
 use crate::operation::{Attempt, Failed, Operation, Seen};
 use crate::random::Random;
 use crate::recent::RecentAttempts;
+use crate::{Admission, Cancel};
 use backstop_classify::Classifier;
 use backstop_core::{
     Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Outcome, Policy, Reason, Recent, Record,
@@ -31,6 +31,7 @@ pub struct Engine {
     confirm_with: String,
     disabled: bool,
     witness: Option<Arc<Witness>>,
+    admission: Option<Arc<dyn Admission>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -63,6 +64,8 @@ pub struct Finished<T> {
     pub elapsed: Duration,
     /// Events of the success that are not recorded yet: they go with whatever is recorded next.
     pub unrecorded: Vec<EventKind>,
+    /// Whether the last attempt was not admitted, so that nothing was started.
+    pub refused: bool,
 }
 
 impl Engine {
@@ -82,6 +85,7 @@ impl Engine {
             confirm_with: String::new(),
             disabled: false,
             witness: None,
+            admission: None,
         }
     }
 
@@ -122,6 +126,12 @@ impl Engine {
         self
     }
 
+    /// With somebody who is asked before each attempt and told after it.
+    pub fn admitted_by(mut self, admission: Arc<dyn Admission>) -> Self {
+        self.admission = Some(admission);
+        self
+    }
+
     /// With every recovery turned off.
     pub fn disabled(mut self, disabled: bool) -> Self {
         self.disabled = disabled;
@@ -148,28 +158,37 @@ impl Engine {
         let mut faults = Vec::new();
         let mut strategy: Option<&'static str> = None;
         let mut keep_percent = None;
-        let finish = |result, attempts, faults, unrecorded| Finished {
+        let mut refused = false;
+        let finish = |result, attempts, faults, unrecorded, refused| Finished {
             result,
             attempts,
             faults,
             elapsed: began.elapsed(),
             unrecorded,
+            refused,
         };
         loop {
             if self.cancel.is_cancelled() {
-                return finish(Err(interrupted()), machine.attempt(), faults, Vec::new());
+                return finish(Err(interrupted()), machine.attempt(), faults, Vec::new(), refused);
             }
             let number = machine.begin();
             self.recent.add(Instant::now(), number > 1);
             let started = EventKind::AttemptStarted { operation: name.clone(), attempt: number };
             if let Err(error) = self.record.record(vec![started]) {
-                return finish(Err(unrecordable(&error)), number - 1, faults, Vec::new());
+                return finish(Err(unrecordable(&error)), number - 1, faults, Vec::new(), refused);
             }
             let left = self.deadline.map(|deadline| deadline.saturating_sub(began.elapsed()));
             let from = Instant::now();
             let attempt = Attempt { number, left, cancel: self.cancel.clone(), keep_percent };
             let ends_itself = operation.ends_itself();
-            let result = if ends_itself {
+            let admitted = match &self.admission {
+                Some(admission) => admission.before(&attempt, &*self.record).await,
+                None => Ok(()),
+            };
+            refused = admitted.is_err();
+            let result = if let Err(failed) = admitted {
+                Err(failed)
+            } else if ends_itself {
                 operation.attempt(attempt).await
             } else {
                 tokio::select! {
@@ -203,7 +222,8 @@ impl Engine {
                     machine.succeeded();
                     let mut unrecorded = vec![finished(true, None)];
                     unrecorded.extend(recovery(true));
-                    return finish(Ok(value), number, faults, unrecorded);
+                    unrecorded.extend(self.admission.iter().flat_map(|admission| admission.succeeded()));
+                    return finish(Ok(value), number, faults, unrecorded, refused);
                 }
                 Err(failed) => failed,
             };
@@ -219,8 +239,15 @@ impl Engine {
             let recorded = self.record.record(events);
             faults.push(fault.clone());
             if let Err(error) = recorded {
-                return finish(Err(unrecordable(&error)), number, faults, Vec::new());
+                return finish(Err(unrecordable(&error)), number, faults, Vec::new(), refused);
             }
+            // Only now may anything else change: what failed is on record. A refusal teaches nothing new.
+            let mut follows = match &self.admission {
+                Some(admission) if !refused => admission.failed(&fault),
+                _ => Vec::new(),
+            };
+            let known = || self.admission.as_ref()?.experience(&fault);
+            let experience = failed.experience.or_else(known);
             let verdict = machine.failed(&Failure {
                 fault: &fault,
                 dispatch: failed.dispatch,
@@ -229,17 +256,17 @@ impl Engine {
                 recent: self.recent(),
                 retried_below: failed.retried_below,
                 unrepeatable: failed.unrepeatable.as_deref(),
-                experience: failed.experience,
+                experience,
                 worker_lost: false,
             });
-            let decided = EventKind::DecisionMade {
+            follows.push(EventKind::DecisionMade {
                 operation: None,
                 attempt: number,
                 decision: verdict.decision.clone(),
                 reclassified: verdict.reclassified,
-            };
-            if let Err(error) = self.record.record(vec![decided]) {
-                return finish(Err(unrecordable(&error)), number, faults, Vec::new());
+            });
+            if let Err(error) = self.record.record(follows) {
+                return finish(Err(unrecordable(&error)), number, faults, Vec::new(), refused);
             }
             strategy = Some(verdict.decision.action.name());
             let wait = match &verdict.decision.action {
@@ -255,12 +282,12 @@ impl Engine {
                     let mut fault = renamed(fault, verdict.reclassified);
                     fault.severity = fault.ending_severity();
                     let ending = Ending { outcome, fault, decision: verdict.decision };
-                    return finish(Err(ending), number, faults, Vec::new());
+                    return finish(Err(ending), number, faults, Vec::new(), refused);
                 }
             };
             if !self.wait(wait).await {
                 let ending = Ending { fault, ..interrupted() };
-                return finish(Err(ending), number, faults, Vec::new());
+                return finish(Err(ending), number, faults, Vec::new(), refused);
             }
         }
     }

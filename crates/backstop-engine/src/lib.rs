@@ -24,6 +24,7 @@
 //! It must not know what an operation does, choose a policy or print. Every failure is recorded before anything is done
 //! about it, and every wait ends when it is [`Cancel`]led. Time is tokio's, so a test can hold or turn it.
 
+mod admission;
 mod batch;
 mod cancel;
 mod engine;
@@ -31,6 +32,7 @@ mod operation;
 mod random;
 mod recent;
 
+pub use admission::{Admission, Asked};
 pub use cancel::Cancel;
 pub use engine::{Ending, Engine, Finished};
 pub use operation::{Attempt, Failed, Operation};

@@ -11,5 +11,9 @@ pub mod agent;
 mod hint;
 mod input;
 pub mod on_error;
+mod record;
+mod surroundings;
+pub mod tasks;
 
 pub use input::{INPUT_BYTES_MAX, InputError, parse};
+pub use surroundings::{HookError, Surroundings};

@@ -2,7 +2,7 @@
 //!
 //! - [`document`]: Markdown in, a plan out, and the marks in the Markdown.
 //! - [`record`]: what the events of a run add up to.
-//! - [`opening`]: how a run begins or goes on.
+//! - [`start`]: starting or resuming a plan; [`opening`]: what is recorded then.
 //! - [`host`]: the loop that carries a plan out, recorded first; the scheduler in `backstop-core` decides.
 //! - [`site`]: where phases run: worktrees of their own, or the folder itself.
 //! - [`tell`]: a run in the words of the reports.
@@ -16,5 +16,6 @@ pub mod host;
 pub mod opening;
 pub mod record;
 pub mod site;
+pub mod start;
 pub mod tell;
 pub mod view;

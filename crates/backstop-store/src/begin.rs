@@ -4,7 +4,7 @@ use crate::fold::fold;
 use crate::row::{insert_events, insert_run};
 use crate::summary::RunSummary;
 use crate::{Host, Journal, RunJournal, RunState, StoreError};
-use backstop_core::{EventKind, RunId, SafeText};
+use backstop_core::{Event, EventKind, RunId, SafeText};
 
 /// The fewest and the most digits of a run's id.
 const DIGITS: std::ops::RangeInclusive<u32> = 4..=16;
@@ -40,6 +40,15 @@ impl Journal {
     /// Begins a run: picks an id that is free in this project, and records the run with its first events in one
     /// transaction.
     pub fn begin(&self, header: RunHeader, first: Vec<EventKind>) -> Result<RunJournal, StoreError> {
+        Ok(self.begin_with_events(header, first)?.0)
+    }
+
+    /// As [`Journal::begin`]; the first events come back as they were stored.
+    pub fn begin_with_events(
+        &self,
+        header: RunHeader,
+        first: Vec<EventKind>,
+    ) -> Result<(RunJournal, Vec<Event>), StoreError> {
         let at = self.now();
         let masked = self.mask(first)?;
         let mut run = RunSummary {
@@ -66,19 +75,19 @@ impl Journal {
         for event in &masked {
             fold(&mut run, &event.kind, at);
         }
-        let row = self.write(false, |tx| {
+        let (row, events) = self.write(false, |tx| {
             for id in ids(header.random) {
                 run.id = id;
                 if let Some(row) = insert_run(tx, &run)? {
-                    insert_events(tx, &row, 0, masked, at)?;
-                    return Ok(row);
+                    let events = insert_events(tx, &row, 0, masked, at)?;
+                    return Ok((row, events));
                 }
             }
             let what = format!("a run beside {}", run.id);
             let why = "no id is free: is the random number always the same?".to_owned();
             Err(StoreError::Unrecordable { what, file: self.file().to_owned(), why }.into())
         })?;
-        Ok(RunJournal::new(self.clone(), row))
+        Ok((RunJournal::new(self.clone(), row), events))
     }
 }
 

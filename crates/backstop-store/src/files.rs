@@ -1,4 +1,4 @@
-//! The one way to write a file whole.
+//! The one way to write a file whole, and the one way to append to one that others read.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -14,6 +14,11 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> std::io::Result<()> {
 /// As [`write_atomic`], for what can be made again: it is not waited for the disk.
 pub fn write_view(path: &Path, content: &[u8]) -> std::io::Result<()> {
     write(path, content, false)
+}
+
+/// Appends whole lines to a file that others read meanwhile; it is made where it is missing.
+pub fn append_file(path: &Path, lines: &[u8]) -> std::io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(lines)
 }
 
 fn write(path: &Path, content: &[u8], durable: bool) -> std::io::Result<()> {

@@ -65,6 +65,7 @@ mod run;
 mod schema;
 mod shared;
 mod stats;
+mod successes;
 mod summary;
 mod user;
 
@@ -73,7 +74,7 @@ pub use db::{CommitHook, CommitPoint};
 pub use deferred::{Deferred, DeferredId, DeferredIdError, DeferredWork};
 pub use drift::{Drift, SPIKE_PAST_MIN, SPIKE_UNKNOWN_MIN, UnknownGroup};
 pub use error::StoreError;
-pub use files::{write_atomic, write_view};
+pub use files::{append_file, write_atomic, write_view};
 pub use fold::RunState;
 pub use folder::{Clock, StateFolder};
 pub use freeze::Freeze;

@@ -30,6 +30,8 @@ pub(crate) fn mask_event(redactor: &Redactor, kind: EventKind) -> serde_json::Re
             | EventKind::BudgetConsumed { .. }
             | EventKind::BudgetRefunded { .. }
             | EventKind::BudgetExhausted { .. }
+            | EventKind::BreakerOpened { .. }
+            | EventKind::BreakerClosed { .. }
     );
     let mut changed = false;
     if let (true, Some(fields)) = (names, value.as_object_mut()) {

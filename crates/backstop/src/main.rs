@@ -1,41 +1,18 @@
-//! The command line of Backstop: arguments, wiring, exit codes, terminal. No logic of its own.
+//! The command line of Backstop: arguments, prompts, the live view, exit codes. No logic of its own.
 #![allow(clippy::disallowed_methods)] // This crate is the one that touches the process and its environment.
 
-mod aftermath;
-mod batch;
-mod budget;
-mod classify;
 mod cli;
-mod context;
-mod deferred;
-mod demo;
-mod diagnose;
-mod doctor;
-mod drift;
+mod commands;
 mod error;
-mod events;
-mod exec;
-mod freeze;
-
-mod glob;
-mod guard;
-mod hook;
-mod host;
-mod init;
-mod leftovers;
-mod limits;
-mod notify;
-mod otel;
-mod plan;
-mod reference;
-mod rules;
-mod runs;
-mod settings;
-mod stats;
+mod process;
+mod prompt;
 mod terminal;
 
-use clap::Parser;
-use cli::{Cli, Command, NotifyAction};
+use cli::{Cli, Command};
+use commands::{
+    budget, classify, clean, config, deferred, demo, diagnose, doctor, drift, events, exec, explain, guard,
+    hook, init, notify, plan, reference, rules, run, runs, stats, trust, unfreeze,
+};
 use error::{CliError, DONE, USAGE};
 use std::process::ExitCode;
 
@@ -51,7 +28,7 @@ fn survive_file_size_limits() {
 
 fn main() -> ExitCode {
     survive_file_size_limits();
-    let cli = match Cli::usual_hook().map_or_else(Cli::try_parse, Ok) {
+    let cli = match Cli::usual_hook().map_or_else(Cli::read, Ok) {
         Ok(cli) => cli,
         Err(error) => {
             if error.use_stderr() && hook::is_agents(&arguments()) {
@@ -62,7 +39,7 @@ fn main() -> ExitCode {
     };
     let is_exec = matches!(cli.command, Some(Command::Exec(_)));
     let offers = offers(&cli);
-    match run(cli) {
+    match carry_out(cli) {
         Ok(code) => {
             if offers {
                 deferred::offer_from_store();
@@ -71,23 +48,23 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             terminal::tell(&error);
-            ExitCode::from(if is_exec { exec::NOT_STARTED } else { CliError::code(&error) })
+            ExitCode::from(if is_exec { exec::NOT_STARTED } else { error.code() })
         }
     }
 }
 
-fn run(cli: Cli) -> Result<u8, CliError> {
+fn carry_out(cli: Cli) -> Result<u8, CliError> {
     let format = cli.log_format;
     let done = |()| DONE;
     match cli.command {
         None => terminal::print(THREE_THINGS_TO_TRY).map(done),
-        Some(Command::Run(args)) => plan::run(&args, format),
-        Some(Command::Plan(args)) => plan::plan(&args, format),
+        Some(Command::Run(args)) => run::run(&args, format),
+        Some(Command::Plan(args)) => plan::run(&args, format),
         Some(Command::Exec(args)) => exec::run(&args, format),
         Some(Command::Hook(args)) => hook::run(&args, format),
         Some(Command::Classify(args)) => classify::run(&args).map(done),
         Some(Command::Reasons(args)) => reference::reasons(&args).map(done),
-        Some(Command::Explain(args)) => runs::explain(&args, format).map(done),
+        Some(Command::Explain(args)) => explain::run(&args, format).map(done),
         Some(Command::Runs(args)) => runs::list(&args, format).map(done),
         Some(Command::Events(args)) => events::run(&args, format).map(done),
         Some(Command::Stats(args)) => stats::run(&args, format).map(done),
@@ -96,12 +73,12 @@ fn run(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Guard(args)) => guard::run(&args),
         Some(Command::Budget(args)) => budget::run(&args).map(done),
         Some(Command::Diagnose(args)) => diagnose::run(&args, format).map(done),
-        Some(Command::Unfreeze(args)) => freeze::unfreeze(&args).map(done),
+        Some(Command::Unfreeze(args)) => unfreeze::run(&args).map(done),
         Some(Command::Init(args)) => init::run(&args).map(done),
         Some(Command::Notify(args)) => notify::run(&args),
-        Some(Command::Config(args)) => settings::config(&args).map(done),
-        Some(Command::Trust(args)) => settings::trust(&args).map(done),
-        Some(Command::Clean(args)) => settings::clean(&args).map(done),
+        Some(Command::Config(args)) => config::run(&args).map(done),
+        Some(Command::Trust(args)) => trust::run(&args).map(done),
+        Some(Command::Clean(args)) => clean::run(&args).map(done),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Rules(args)) => rules::run(&args).map(done),
         Some(Command::Demo(args)) => demo::run(&args).map(done),
@@ -118,7 +95,7 @@ fn offers(cli: &Cli) -> bool {
     };
     match &cli.command {
         // The detached sender has nobody to tell.
-        Some(Notify(args)) => !matches!(args.action, NotifyAction::Send { .. }),
+        Some(Notify(args)) => !args.is_sender(),
         Some(
             Budget(_) | Clean(_) | Config(_) | Diagnose(_) | Doctor(_) | Drift(_) | Events(_) | Explain(_),
         ) => true,
@@ -145,7 +122,7 @@ const THREE_THINGS_TO_TRY: &str = "\
 Backstop stands behind everything an AI agent does that can fail.
 
 Three things to try:
-  backstop demo                                                  watch a command fail and recover
+  backstop demo                                                  watch a plan fail, recover and finish
   backstop exec --timeout 10m -- npm ci                          any command, made dependable
   npm test > out.log 2>&1; backstop classify --exit $? out.log   what failed, why, and what to do
 

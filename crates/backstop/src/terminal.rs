@@ -1,11 +1,15 @@
 //! The terminal: what may be shown on it, and writing to it.
 
 use crate::error::{CliError, FAILED};
+use crate::process;
 use backstop_core::{Redactor, SafeText};
 use backstop_report::Style;
+use backstop_runtime::Output;
+use backstop_runtime::project::secrets_in;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// How much of an error message is shown.
 const LINE_CHARS_MAX: usize = 2000;
@@ -37,23 +41,39 @@ pub(crate) fn stderr_style() -> Style {
     style(std::io::stderr().is_terminal())
 }
 
-/// A redactor that knows the secrets in the environment.
-pub(crate) fn redactor() -> Redactor {
-    redactor_knowing(&[])
+/// The redactor of everything that is shown: of the project, once it is open; before that, one that knows the secrets in the
+/// environment.
+pub(crate) fn redactor() -> Arc<Redactor> {
+    let known = REDACTOR.read().unwrap_or_else(PoisonError::into_inner).clone();
+    known.unwrap_or_else(|| {
+        let redactor = Arc::new(Redactor::new(secrets_in(&process::variables(), &[])));
+        redact_with(Arc::clone(&redactor));
+        redactor
+    })
 }
 
-/// A redactor that knows the secrets in the environment, and these variables whatever they are called.
-pub(crate) fn redactor_knowing(names: &[String]) -> Redactor {
-    const MARKS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PASSPHRASE"];
-    let secrets = std::env::vars_os().filter_map(|(name, value)| {
-        let name = name.to_str()?.to_ascii_uppercase();
-        let ends = ["_PASS", "_PAT", "_PWD", "_AUTH"].iter().any(|end| name.ends_with(end));
-        (ends || MARKS.iter().any(|mark| name.contains(mark))).then(|| value.into_string().ok()).flatten()
-    });
-    // The path of a file or a short word under such a name is a setting, not a secret.
-    let secrets =
-        secrets.filter(|v| v.len() >= 6 && !(v.starts_with('/') && std::path::Path::new(v).exists()));
-    Redactor::new(secrets.chain(names.iter().filter_map(|name| std::env::var(name).ok())))
+/// From now on, this redactor masks what is shown.
+pub(crate) fn redact_with(redactor: Arc<Redactor>) {
+    *REDACTOR.write().unwrap_or_else(PoisonError::into_inner) = Some(redactor);
+}
+
+static REDACTOR: RwLock<Option<Arc<Redactor>>> = RwLock::new(None);
+
+/// Standard error, as the runtime knows it.
+pub(crate) struct Terminal;
+
+impl Output for Terminal {
+    fn warn(&self, what: &str, hint: Option<&str>) {
+        warn(what, hint);
+    }
+
+    fn message(&self, text: &str) {
+        say(&format!("\n{text}"));
+    }
+
+    fn is_quiet(&self) -> bool {
+        is_quiet()
+    }
 }
 
 /// Writes data to standard output. A closed pipe is no error: the reader has seen enough.
@@ -61,7 +81,7 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     match backstop_exec::write_patiently(&mut out, text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(CliError::Output),
+        other => other.map_err(CliError::output),
     }
 }
 
@@ -135,11 +155,6 @@ pub(crate) fn warn_inert(config: &backstop_config::Config) {
     }
 }
 
-/// Appends whole lines to a file that others read meanwhile.
-pub(crate) fn append(file: &std::path::Path, lines: &str) -> std::io::Result<()> {
-    std::fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(lines.as_bytes())
-}
-
 /// Whether anybody still reads our standard output.
 pub(crate) fn is_read() -> bool {
     let out = rustix::stdio::stdout();
@@ -158,6 +173,10 @@ pub(crate) fn tell_waiting() {
 
 /// What clap has to say: help and version as they are, errors with what was typed escaped and redacted.
 pub(crate) fn tell_usage(error: &clap::Error, code: u8) -> ExitCode {
+    if error.use_stderr() {
+        // What was typed may hold a secret that only the project's settings name.
+        let _ = process::open(&[], None);
+    }
     if !error.use_stderr() {
         let text = error.render();
         let text = if stdout_style().colour { text.ansi().to_string() } else { text.to_string() };
@@ -175,15 +194,11 @@ pub(crate) fn tell(error: &CliError) {
     let redactor = redactor();
     let safe = |text: &str| SafeText::new(redactor.redact(text).into_owned());
     // Of several lines, each is ours; a line end inside one is somebody else's.
-    let message = match error {
-        CliError::Examples(_) | CliError::Config(_) | CliError::StateFiles { .. } => {
-            safe(&error.to_string()).terminal()
-        }
-        other => safe(&other.to_string()).line(LINE_CHARS_MAX),
-    };
+    let message = safe(&error.to_string());
+    let message = if error.is_multiline { message.terminal() } else { message.line(LINE_CHARS_MAX) };
     let mut text = format!("{} {message}\n", style.bad("error:"));
     for hint in error.hints() {
-        text.push_str(&format!("{} {}\n", style.strong("hint:"), safe(&hint).line(LINE_CHARS_MAX)));
+        text.push_str(&format!("{} {}\n", style.strong("hint:"), safe(hint).line(LINE_CHARS_MAX)));
     }
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

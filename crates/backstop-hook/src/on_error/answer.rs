@@ -1,10 +1,11 @@
 //! What goes out: the answer to a report.
 
-use super::decide::{UNFROZEN, is_dangerous};
+use super::decide::is_dangerous;
 use super::{Report, meant};
 use backstop_core::{Action, Fault, Outcome, Reason, RunId, SafeText, Severity, Timestamp, Verdict};
 use backstop_notify::{About, Message};
 use backstop_report::{Alert, JSON_SCHEMA, TaskError, TaskTurn, alert, task_error};
+use backstop_runtime::admission::UNTIL_UNFROZEN;
 use serde_json::{Value, json};
 
 /// The hook's name, as the seed has it.
@@ -85,7 +86,7 @@ impl Answer<'_> {
     /// What to do next: what the fault suggests, unless somebody has to let the project go on first.
     fn next(&self) -> SafeText {
         match self.action() {
-            Action::Defer { until } if until == UNFROZEN => {
+            Action::Defer { until } if until == UNTIL_UNFROZEN => {
                 SafeText::new("the project is frozen: put right why, then `backstop unfreeze --why TEXT`")
             }
             _ => self.fault.suggested_action.clone(),

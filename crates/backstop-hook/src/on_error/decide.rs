@@ -1,11 +1,10 @@
 //! What the policy says about a report.
 
 use backstop_core::{Action, Decision, Failure, Fault, Machine, Policy, Reason, Verdict};
+use backstop_runtime::admission::UNTIL_UNFROZEN;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a task of a frozen project waits for.
-pub const UNFROZEN: &str = "somebody lets the project go on";
 /// More earlier attempts than this change nothing.
 const EARLIER_MAX: u32 = backstop_core::ATTEMPTS_MAX;
 
@@ -41,7 +40,7 @@ pub fn decide(policy: Policy, case: &Case<'_>) -> Verdict {
     let mut verdict = machine.failed(&failure);
     if case.frozen && verdict.decision.action.goes_on() {
         let why = format!("{}; but the project is frozen, and nothing new begins", verdict.decision.why);
-        verdict.decision = Decision { action: Action::Defer { until: UNFROZEN.to_owned() }, why };
+        verdict.decision = Decision { action: Action::Defer { until: UNTIL_UNFROZEN.to_owned() }, why };
     }
     if verdict.decision.action == Action::Surface && case.has_partial && !is_dangerous(case.fault.reason) {
         let why = format!("{}; what there is of the result is used", verdict.decision.why);

@@ -2,19 +2,21 @@
 //!
 //! [`Report`] is what came in, checked field by field. [`classify`] says what it is; a name of the seeds as its type
 //! decides. [`decide`] lays it before the policy as the attempt that it is. [`Answer`] is what goes out, and the events that
-//! are recorded before it does.
+//! are recorded before it does. [`handle`] puts it together.
 
 mod answer;
 mod decide;
 mod events;
 mod fault;
+mod handle;
 mod meant;
 mod refusal;
 mod report;
 
 pub use answer::Answer;
-pub use decide::{Case, UNFROZEN, decide};
+pub use decide::{Case, decide};
 pub use fault::classify;
+pub use handle::handle;
 pub use meant::meant;
 pub use refusal::Refusal;
 pub use report::Report;

@@ -23,7 +23,7 @@ use crate::site::Conclusion;
 use crate::view::ViewFolder;
 use backstop_core::{Command, End, Event, EventKind, Fault, Happening, Reason, SafeText, Schedule};
 use backstop_exec::Stop;
-use backstop_store::RunJournal;
+use backstop_runtime::Recorder;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
@@ -45,8 +45,8 @@ pub struct Parts<'h> {
     pub plan: &'h Plan,
     /// Where its nodes stand.
     pub schedule: Schedule,
-    /// The pen of the run.
-    pub journal: &'h RunJournal,
+    /// The record of the run.
+    pub recorder: &'h Recorder,
     /// What was recorded so far.
     pub record: RunRecord,
     /// Where views are written.

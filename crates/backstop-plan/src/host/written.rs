@@ -10,7 +10,7 @@ impl Host<'_> {
             return Ok(());
         }
         let kinds = std::mem::take(&mut self.pending);
-        let events = self.parts.journal.append(kinds)?;
+        let events = self.parts.recorder.append(kinds)?;
         self.follow(&events);
         Ok(())
     }

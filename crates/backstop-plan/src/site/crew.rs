@@ -7,7 +7,8 @@ use crate::view::ViewFolder;
 use backstop_classify::Classifier;
 use backstop_core::{Fault, Reason, Redactor, SafeText, Timestamp};
 use backstop_exec::{Limits, Started, Stop};
-use backstop_store::{Child, RunJournal};
+use backstop_runtime::Recorder;
+use backstop_store::Child;
 use backstop_work::Log;
 use backstop_work::agent::{Agent, Attempt, Attempted, Work, attempt, prompt};
 use backstop_work::gate::Gate;
@@ -66,8 +67,8 @@ pub struct Crew<'c> {
     pub views: ViewFolder,
     /// A private folder for files of attempts, which goes when the run ends: file systems are slow where files come and go.
     pub scratch: PathBuf,
-    /// The pen of the run, for processes that a later Backstop may have to find.
-    pub journal: &'c RunJournal,
+    /// The record of the run, for processes that a later Backstop may have to find.
+    pub recorder: &'c Recorder,
     /// What everything below this run is marked with.
     pub mark: String,
     /// The time.
@@ -113,7 +114,7 @@ impl Crew<'_> {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let mut set = |name: &str, value: String| env.push((name.to_owned(), value));
-        set("BACKSTOP_RUN_ID", self.journal.id().to_string());
+        set("BACKSTOP_RUN_ID", self.recorder.run().to_string());
         set("BACKSTOP_RUN_MARK", self.mark.clone());
         set("BACKSTOP_PHASE", self.key(bench.node).to_owned());
         set("BACKSTOP_ATTEMPT", bench.attempt.to_string());
@@ -151,7 +152,7 @@ impl Crew<'_> {
 
     pub(super) fn started(&self, bench: &Bench<'_>, started: Started) {
         // Where this cannot be recorded, the next event meets the same trouble and the run ends.
-        let _ = self.journal.child_started(Child {
+        self.recorder.child_started(Child {
             operation: Some(SafeText::new(self.key(bench.node))),
             attempt: bench.attempt,
             pid: started.process.pid,

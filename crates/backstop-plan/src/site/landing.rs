@@ -190,7 +190,7 @@ fn script(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Result<Option
     let first = record.first_base.as_ref().and_then(|base| base.parse().ok());
     let mut before: Sha = first.unwrap_or_else(|| last.base.clone());
     // The tips in the order in which they were made: each is one phase's work, or what the user committed meanwhile.
-    for (at, tip) in integrated(crew, last, record) {
+    for (at, tip) in integrated(crew, record) {
         let Some(at) = at else {
             before = tip;
             continue;
@@ -215,8 +215,8 @@ pub(super) fn write_script(crew: &Crew<'_>, entries: &[ScriptEntry]) -> Option<S
     Some(SafeText::new(format!("sh {}", crew.views.commits_script().display())))
 }
 
-fn integrated(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Vec<(Option<usize>, Sha)> {
-    let events = crew.journal.journal().load(last.run).unwrap_or_default();
+fn integrated(crew: &Crew<'_>, record: &RunRecord) -> Vec<(Option<usize>, Sha)> {
+    let events = crew.recorder.events();
     let tips = events.iter().filter_map(|event| match &event.kind {
         EventKind::IntegrationFinished { operation, tip } => {
             let at = record.order.iter().position(|id| id == operation.raw());

@@ -77,6 +77,12 @@ pub(super) fn said(kind: &EventKind) -> String {
             format!("{budget}: {units} given back, {remaining} left")
         }
         EventKind::BudgetExhausted { budget } => format!("{budget}: nothing left"),
+        EventKind::BreakerOpened { provider, operation, failures } => {
+            format!("{provider}, {}: open after {failures} failures in a row", text(operation))
+        }
+        EventKind::BreakerClosed { provider, operation } => {
+            format!("{provider}, {}: closed, it works again", text(operation))
+        }
         EventKind::GateFinished { gate, passed, operation, .. } => {
             let of = operation.as_ref().map(|op| format!("{}: ", text(op))).unwrap_or_default();
             format!("{of}{} {}", own(gate), if *passed { "passed" } else { "failed" })

@@ -13,8 +13,9 @@ mod service;
 pub use probe::{Disk, Measured, Memory, measure};
 pub use service::{answers, service_address};
 
-use backstop_core::{HostLimits, HostState, Resource, Shortage};
-use std::path::Path;
+use crate::project::Project;
+use backstop_core::{Fault, HostLimits, HostState, Resource, Shortage};
+use std::path::{Path, PathBuf};
 
 const MB: u64 = 1 << 20;
 const GB: f64 = (1u64 << 30) as f64;
@@ -22,6 +23,26 @@ const GB: f64 = (1u64 << 30) as f64;
 /// What the host is like now. The folders are those whose disks matter.
 pub fn host_state(folders: &[&Path], limits: &HostLimits) -> HostState {
     state_of(&measure(folders), limits)
+}
+
+/// What the machine that a project is on is like now. The disks that matter: the project's, the current folder's, the one
+/// for temporary files, and the store's.
+pub fn look(project: &Project) -> HostState {
+    let process = &project.process;
+    let state = project.folder().ok().map(|folder| folder.root().to_owned());
+    let here = Some(process.cwd.clone()).filter(|here| *here != project.root);
+    let folders: Vec<PathBuf> =
+        [project.root.clone(), process.temp_dir.clone()].into_iter().chain(here).chain(state).collect();
+    let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+    host_state(&folders, &project.config.host_limits())
+}
+
+/// Adds to a fault what the machine is like now, and how much work is put aside. A shortage that confirms the fault makes
+/// it critical.
+pub fn observe(project: &Project, deferred: Option<u32>, fault: &mut Fault) {
+    let mut state = look(project);
+    state.queue_length = deferred.map(u64::from);
+    fault.seen_on(state);
 }
 
 /// Whether nothing of this is short now.

@@ -359,7 +359,7 @@ fn the_readme_shows_what_the_program_prints() {
     }
     assert!(readme.contains("docs/plan.svg"));
     let jest = Run::new(&["classify", "--exit", "1"])
-        .stdin(include_str!("../../src/demo/jest.log"))
+        .stdin(include_str!("../../src/commands/demo/jest.log"))
         .go()
         .code(0)
         .stdout();

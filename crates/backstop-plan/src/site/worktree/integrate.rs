@@ -204,7 +204,7 @@ impl Worktrees<'_> {
 
     /// The phases whose work came in between two tips, in words.
     pub(super) fn others(&self, base: &Sha, tip: &Sha) -> String {
-        let commits = self.crew.journal.journal().load(self.run).unwrap_or_default();
+        let commits = self.crew.recorder.events();
         let mut names = Vec::new();
         for event in &commits {
             if let backstop_core::EventKind::IntegrationFinished { operation, tip: at } = &event.kind {

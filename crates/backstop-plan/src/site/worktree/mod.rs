@@ -64,7 +64,7 @@ impl<'w> Worktrees<'w> {
     pub fn new(crew: &'w Crew<'w>, ground: Ground) -> Self {
         let Ground { repo, folder, commit, branch, base, exclude, link, copy } = ground;
         let landed = Mutex::new((base.clone(), None));
-        let run = crew.journal.id();
+        let run = crew.recorder.run();
         let slots = Mutex::default();
         Self { crew, repo, run, folder, commit, branch, base, exclude, link, copy, slots, landed }
     }

@@ -1,0 +1,221 @@
+//! What each phase needs: an agent or a command, gates, limits.
+
+use super::RunError;
+use crate::document::{GateSetting, Limit, Phase, Plan};
+use crate::site::{Equipment, Worker};
+use backstop_config::{Config, PlanSettings};
+use backstop_exec::Limits;
+use backstop_work::CommandLine;
+use backstop_work::agent::{Agent, BUILTINS, TemplateOptions, builtin, from_template};
+use backstop_work::gate::{Detected, Gate, Origin, detect};
+use std::path::Path;
+use std::time::Duration;
+
+/// As good as no limit.
+const NEVER: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Gives each phase what it needs: an agent or a command, gates, limits.
+#[derive(Debug)]
+pub struct Equipper {
+    settings: PlanSettings,
+    agents: Vec<Agent>,
+    gates: Gates,
+    grace: Duration,
+    kept_bytes_max: usize,
+    /// What a person should know about gates, where a phase leaves them to the project.
+    notes: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Gates {
+    /// From the configuration, by name.
+    config: Vec<Gate>,
+    /// From the project's files.
+    detected: Detected,
+    /// Whether the detected ones are run.
+    auto: bool,
+}
+
+impl Equipper {
+    /// Reads the configuration and looks at the project's files.
+    pub fn new(config: &Config, folder: &Path) -> Result<Self, RunError> {
+        let settings = config.plan();
+        let by_file = |name: &str| config.agent_prompt(name);
+        let agents = config
+            .commands("agent", "command")
+            .into_iter()
+            .map(|(name, argv)| {
+                let agent = from_template(&name, argv, TemplateOptions::default())?;
+                Ok(match by_file(&name).as_deref() {
+                    Some("file") => Agent { prompt: backstop_work::agent::PromptBy::File, ..agent },
+                    _ => agent,
+                })
+            })
+            .collect::<Result<Vec<Agent>, backstop_work::agent::AgentError>>()?;
+        let fixes = config.commands("gates", "fix");
+        let config_gates = config.commands("gates", "check").into_iter().map(|(name, argv)| {
+            let mut gate = Gate::new(name.clone(), CommandLine::Argv(argv), Origin::Config);
+            gate.fix = fixes.get(&name).cloned().map(CommandLine::Argv);
+            gate
+        });
+        let detected = detect(folder);
+        let gates = Gates { config: config_gates.collect(), detected, auto: settings.gates == "auto" };
+        let mut notes: Vec<String> = Vec::new();
+        if !gates.auto && gates.config.is_empty() && !gates.detected.gates.is_empty() {
+            let names: Vec<&str> = gates.detected.gates.iter().map(|gate| gate.name.as_str()).collect();
+            notes.push(format!(
+                "gates that this project suggests are not run: {}; --gates auto runs them",
+                names.join(", ")
+            ));
+        }
+        notes.extend(gates.detected.notes.iter().filter(|_| gates.auto).cloned());
+        let exec = config.exec();
+        Ok(Self {
+            settings,
+            agents,
+            gates,
+            grace: exec.grace,
+            kept_bytes_max: usize::try_from(exec.output_bytes_max).unwrap_or(usize::MAX),
+            notes,
+        })
+    }
+
+    /// What a person should know about the gates of this plan.
+    pub fn notes(&self, plan: &Plan) -> &[String] {
+        let left_open = plan.phases.iter().any(|phase| phase.settings.gates.is_none());
+        if left_open { &self.notes } else { &[] }
+    }
+
+    /// What every phase of a plan needs. Phases that nobody can work on are named, all of them.
+    pub fn equip(&self, plan: &Plan) -> Result<Vec<Equipment>, RunError> {
+        let mut idle = Vec::new();
+        let mut all = Vec::new();
+        for phase in &plan.phases {
+            match self.worker(phase)? {
+                Some(worker) => {
+                    let limits = self.limits(phase, &worker);
+                    all.push(Equipment { gates: self.gates(phase)?, limits, worker });
+                }
+                None => idle.push(phase.id.shown().to_owned()),
+            }
+        }
+        if !idle.is_empty() {
+            return Err(RunError::NoWorker { phases: idle });
+        }
+        let untold = plan.phases.iter().zip(&all).filter(|(phase, equipment)| {
+            matches!(equipment.worker, Worker::Agent { .. }) && phase.section.raw().trim().is_empty()
+        });
+        let untold: Vec<String> = untold.map(|(phase, _)| phase.id.shown().to_owned()).collect();
+        if untold.is_empty() { Ok(all) } else { Err(RunError::NoSection { phases: untold }) }
+    }
+
+    fn worker(&self, phase: &Phase) -> Result<Option<Worker>, RunError> {
+        if let Some(command) = &phase.settings.command {
+            return Ok(Some(Worker::Command(command.clone())));
+        }
+        let Some(name) = phase.settings.agent.as_ref().or(self.settings.agent.as_ref()) else {
+            return Ok(None);
+        };
+        let own = self.agents.iter().find(|agent| agent.name == *name).cloned();
+        let Some(agent) = own.or_else(|| builtin(name)) else {
+            let known = self.agents.iter().map(|agent| agent.name.clone());
+            let known = BUILTINS.iter().map(|agent| agent.name.to_owned()).chain(known).collect();
+            return Err(RunError::NoAgent { given: name.clone(), known });
+        };
+        let model = phase.settings.model.clone().or_else(|| self.settings.model.clone());
+        Ok(Some(Worker::Agent { agent, model }))
+    }
+
+    fn limits(&self, phase: &Phase, worker: &Worker) -> Limits {
+        let or = |given: Option<&Limit>, otherwise: Option<Duration>| match given {
+            Some(Limit::After(limit)) => Some(*limit),
+            Some(Limit::None) => None,
+            None => otherwise,
+        };
+        let idle = self.settings.idle.filter(|_| matches!(worker, Worker::Agent { .. }));
+        Limits {
+            wall: or(phase.settings.timeout.as_ref(), self.settings.timeout),
+            idle: or(phase.settings.idle.as_ref(), idle),
+            grace: self.grace,
+            kept_bytes_max: self.kept_bytes_max,
+            ..Limits::default()
+        }
+    }
+
+    /// The gates of a phase: what the plan says, else what the configuration says, else what was found, where that counts.
+    fn gates(&self, phase: &Phase) -> Result<Vec<Gate>, RunError> {
+        let flaky = phase.settings.flaky.unwrap_or(self.settings.flaky);
+        let mut gates = match &phase.settings.gates {
+            Some(settings) => {
+                let mut gates = Vec::new();
+                for setting in settings {
+                    gates.extend(self.named(phase, setting)?);
+                }
+                gates
+            }
+            None => self.usual(),
+        };
+        for gate in &mut gates {
+            gate.flaky = gate.flaky.max(flaky);
+        }
+        Ok(gates)
+    }
+
+    /// The configuration's gates, each in place of the detected one of its name.
+    fn usual(&self) -> Vec<Gate> {
+        let mut gates = self.gates.config.clone();
+        if self.gates.auto {
+            let others = self.gates.detected.gates.iter();
+            gates.extend(
+                others.filter(|gate| !self.gates.config.iter().any(|own| gate.is_called(&own.name))).cloned(),
+            );
+        }
+        gates
+    }
+
+    fn named(&self, phase: &Phase, setting: &GateSetting) -> Result<Vec<Gate>, RunError> {
+        if let Some(check) = &setting.check {
+            let mut gate = Gate::new(setting.name.to_string(), check.clone(), Origin::Plan);
+            gate.fix = setting.fix.clone();
+            gate.timeout = match &setting.timeout {
+                Some(Limit::After(limit)) => Some(*limit),
+                // A clock that never comes to an end: nothing would mean the usual one.
+                Some(Limit::None) => Some(NEVER),
+                None => None,
+            };
+            return Ok(vec![gate]);
+        }
+        // Naming a plan on the command line trusts what it names: a gate's name will do.
+        let all = self.gates.config.iter().chain(&self.gates.detected.gates);
+        let mut found: Vec<Gate> = Vec::new();
+        for gate in all.filter(|gate| gate.is_called(setting.name.as_str())) {
+            if !found.iter().any(|known| known.name == gate.name || known.origin == Origin::Config) {
+                found.push(gate.clone());
+            }
+        }
+        if found.is_empty() {
+            return Err(RunError::NoGate {
+                phase: phase.id.shown().to_owned(),
+                given: setting.name.to_string(),
+            });
+        }
+        Ok(found)
+    }
+}
+
+/// The programs that are not there, with the phases that need them: known before anything is begun.
+pub fn missing_programs(
+    plan: &Plan,
+    equipment: &[Equipment],
+    is_there: &dyn Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    let mut missing: Vec<(String, String)> = Vec::new();
+    for (phase, equipment) in plan.phases.iter().zip(equipment) {
+        let Worker::Agent { agent, .. } = &equipment.worker else { continue };
+        let Some(program) = agent.argv.first() else { continue };
+        if !is_there(program) && !missing.iter().any(|(known, _)| known == program) {
+            missing.push((program.clone(), phase.id.shown().to_owned()));
+        }
+    }
+    missing
+}

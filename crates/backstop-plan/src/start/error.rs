@@ -1,0 +1,229 @@
+//! What keeps a plan from being run, and what to type next.
+
+use crate::document::{PLAN_BYTES_MAX, PlanError};
+use crate::view::EditError;
+use backstop_core::SafeText;
+use backstop_core::nearest::nearest;
+use backstop_runtime::ProjectError;
+use backstop_store::{Holder, StoreError};
+use backstop_work::agent::AgentError;
+use backstop_work::git::GitError;
+use std::path::PathBuf;
+
+/// How many names a message lists.
+const NAMES_MAX: usize = 10;
+
+/// What keeps a plan from being run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs)] // The message of each says what it is; the fields are what it names.
+pub enum RunError {
+    #[error("{0}")]
+    Project(#[from] ProjectError),
+    #[error("cannot read {}: {error}", file.display())]
+    Read { file: PathBuf, error: std::io::Error },
+    #[error("cannot write {}: {error}", file.display())]
+    Write { file: PathBuf, error: std::io::Error },
+    #[error("{}:{error}", .file.line(400))]
+    Plan { file: SafeText, error: Box<PlanError> },
+    #[error("{} is a folder, not a plan", file.display())]
+    PlanIsFolder { file: PathBuf, nearest: Option<PathBuf> },
+    #[error("{} is no file that can be a plan", file.display())]
+    PlanIsNoFile { file: PathBuf },
+    #[error("{} has {bytes} bytes; a plan has at most {PLAN_BYTES_MAX}", file.display())]
+    PlanTooLarge { file: PathBuf, bytes: u64 },
+    #[error("the plan cannot be worked through: {0}")]
+    Graph(String),
+    #[error("{0}")]
+    Agent(Box<AgentError>),
+    #[error("there is no agent `{given}`")]
+    NoAgent { given: String, known: Vec<String> },
+    #[error("`{program}`, which phase {phase} needs, is not on the PATH")]
+    AgentMissing { program: String, phase: String },
+    #[error("nobody works on {}: neither an agent nor a command is named", some(phases))]
+    NoWorker { phases: Vec<String> },
+    #[error("phases {} have no section in the plan that an agent could be told", some(phases))]
+    NoSection { phases: Vec<String> },
+    #[error(
+        "phase {phase} names the gate `{given}`, which is neither detected here nor in the configuration"
+    )]
+    NoGate { phase: String, given: String },
+    #[error("{0}")]
+    Git(Box<GitError>),
+    #[error("a `git {what}` is under way here")]
+    Underway { what: &'static str },
+    #[error("tracked files have changes that are not committed: {}", some_files(files))]
+    Dirty { files: Vec<PathBuf> },
+    #[error("this repository has no commit yet, so there is nothing that worktrees can begin from")]
+    NoCommit,
+    #[error("how finished phases are committed is not said")]
+    NoCommitMode,
+    #[error("this run began with --commit {began}, not with --commit {given}")]
+    OtherCommit { began: &'static str, given: &'static str },
+    #[error("this run began with --isolation {began}, and where finished work lies depends on it")]
+    OtherIsolation { began: &'static str },
+    #[error("phase {} was cut off, nobody knows how far it got, and the plan says that it must not be repeated", phases.join(", "))]
+    MayHaveHappened { phases: Vec<String> },
+    #[error("--commit {given} needs a git repository, and here is none")]
+    NoGitForCommit { given: &'static str },
+    #[error(
+        "what you have committed meanwhile and what the run has finished do not go together: {}",
+        some_files(files)
+    )]
+    Diverged { tip: String, files: Vec<PathBuf> },
+    #[error("{plan} is being run {}", holder_shown(holder.as_ref()))]
+    HeldBy { holder: Option<Holder>, plan: String },
+    #[error("there is no run of {plan} to go on with")]
+    NothingToResume { plan: String },
+    #[error("a fresh start was not confirmed")]
+    NotConfirmed,
+    #[error("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    StateFiles { errors: Vec<EditError> },
+}
+
+/// Some of these names.
+fn some(names: &[String]) -> String {
+    names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ")
+}
+
+/// Some of these files.
+fn some_files(files: &[PathBuf]) -> String {
+    let mut names: Vec<String> = files.iter().take(5).map(|file| file.display().to_string()).collect();
+    if files.len() > names.len() {
+        names.push(format!("and {} more", files.len() - names.len()));
+    }
+    names.join(", ")
+}
+
+fn holder_shown(holder: Option<&Holder>) -> String {
+    match holder {
+        Some(holder) => {
+            let run = holder.run.map(|run| format!(" as {run}")).unwrap_or_default();
+            format!("by process {}{run}, since {}", holder.pid, holder.since)
+        }
+        None => "by another process".to_owned(),
+    }
+}
+
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> Self {
+        Self::Project(error.into())
+    }
+}
+
+impl From<GitError> for RunError {
+    fn from(error: GitError) -> Self {
+        Self::Git(Box::new(error))
+    }
+}
+
+impl From<AgentError> for RunError {
+    fn from(error: AgentError) -> Self {
+        Self::Agent(Box::new(error))
+    }
+}
+
+impl RunError {
+    /// Whether it is a mistake in what was typed or written, and not trouble of this machine.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Project(error) => error.is_usage(),
+            Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Git(_)
+            | Self::HeldBy { .. }
+            | Self::StateFiles { .. }
+            | Self::Diverged { .. }
+            | Self::AgentMissing { .. }
+            | Self::NotConfirmed
+            | Self::MayHaveHappened { .. } => false,
+            _ => true,
+        }
+    }
+
+    /// Whether each line of its message is ours.
+    pub fn is_multiline(&self) -> bool {
+        matches!(self, Self::StateFiles { .. } | Self::Project(ProjectError::Config(_)))
+    }
+
+    /// What to type next.
+    pub fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            Self::Project(error) => return error.hints(),
+            Self::Read { .. } => "check the path, and that it is a file that you may read".to_owned(),
+            Self::Write { .. } => "name a folder that you may write, or one that is not there yet".to_owned(),
+            Self::Plan { error, .. } => {
+                let also = error.also.iter().map(|(line, what)| format!("line {line}: {what}"));
+                return also.chain([error.hint()]).collect();
+            }
+            Self::PlanIsFolder { nearest: Some(near), .. } => format!("did you mean `{}`?", near.display()),
+            Self::PlanIsFolder { .. } | Self::PlanIsNoFile { .. } => {
+                "name a Markdown file; docs/plans.md says what a plan is".to_owned()
+            }
+            Self::PlanTooLarge { .. } => "split the plan into several".to_owned(),
+            Self::Graph(_) => "correct the column `Depends On`".to_owned(),
+            Self::Agent(error) => error.hint(),
+            Self::NoAgent { given, known } => match nearest(given, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("agents are {}; others are set with agent.NAME.command", known.join(", ")),
+            },
+            Self::AgentMissing { program, .. } => {
+                format!("install `{program}` or put it on the PATH, then check with `command -v {program}`")
+            }
+            Self::NoWorker { .. } => {
+                "name one with --agent claude, or give the phase a `command` in its backstop block".to_owned()
+            }
+            Self::NoSection { phases } => {
+                let first = phases.first().map_or("1", String::as_str);
+                format!(
+                    "write `### Phase {first}: NAME` with what is to be done, or give the phase a `command`"
+                )
+            }
+            Self::NoGate { given, .. } => {
+                format!(
+                    "write it out: gates = [{{ name = \"{given}\", check = \"...\" }}], or gates = [] for none"
+                )
+            }
+            Self::Git(error) => error.hint(),
+            Self::Underway { what } => format!("finish it, or end it with `git {what} --abort`"),
+            Self::Dirty { .. } => {
+                "commit or stash them; with --allow-dirty phases begin from the last commit, without them"
+                    .to_owned()
+            }
+            Self::NoCommit => {
+                "make one with `git commit --allow-empty -m start`, or use --isolation none".to_owned()
+            }
+            Self::NoCommitMode => {
+                "say --commit auto, --commit single, --commit message-only or --commit none".to_owned()
+            }
+            Self::OtherCommit { began, .. } => {
+                format!("go on with --commit {began}, or begin anew with --fresh")
+            }
+            Self::OtherIsolation { began } => {
+                format!("go on with --isolation {began}, or begin anew with --fresh")
+            }
+            Self::MayHaveHappened { phases } => {
+                let first = phases.first().map_or("1", String::as_str);
+                return vec![
+                    format!("look whether it has happened; if so: `backstop plan skip {first} --why done`"),
+                    format!("if not: `backstop plan retry {first} --why again`"),
+                ];
+            }
+            Self::NoGitForCommit { .. } => "say --commit none, or `git init` first".to_owned(),
+            Self::Diverged { tip, .. } => {
+                format!("bring them together with `git merge {tip}`, commit, then repeat the command")
+            }
+            Self::HeldBy { .. } => {
+                "watch it with `backstop plan status`, or wait until it has ended".to_owned()
+            }
+            Self::NothingToResume { .. } => "leave --resume out, and it begins".to_owned(),
+            Self::NotConfirmed => "say so with --yes; without --fresh the run goes on".to_owned(),
+            Self::StateFiles { .. } => {
+                return vec![
+                    "correct the file; or delete it, and the phase is run again".to_owned(),
+                    "or begin anew with --fresh; commits stay".to_owned(),
+                ];
+            }
+        };
+        vec![hint]
+    }
+}

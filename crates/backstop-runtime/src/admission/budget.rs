@@ -1,0 +1,88 @@
+//! Budgets: a unit for every attempt, spent before the work and given back where none was done.
+
+use super::{LOOP_AT, OperationAdmission, not_started};
+use crate::project::{Project, ProjectError};
+use backstop_core::{EventKind, Fault, Name, Reason, Record, RunId, SafeText};
+use backstop_engine::Failed;
+use backstop_store::{LimitStore, Per, Spending};
+
+/// What the scopes of a budget are made of.
+#[derive(Debug, Clone)]
+pub struct BudgetScope {
+    /// The outermost run: budgets per run are spent by everything below it.
+    pub run: RunId,
+    /// The task, where one is named; else the session.
+    pub task: Option<String>,
+}
+
+/// A budget by its name, and the scope in which it is spent now.
+pub(super) fn find(
+    store: &LimitStore,
+    name: &Name,
+    scope: &BudgetScope,
+    project: &Project,
+) -> Result<(Name, String), ProjectError> {
+    let Some(found) = store.budget(name)? else {
+        let known = store.budget_states()?.iter().map(|s| s.budget.name.to_string()).collect();
+        return Err(ProjectError::NoBudget { given: name.to_string(), known });
+    };
+    let scope = match found.per {
+        Per::Total => "all".to_owned(),
+        Per::Day => project.process.now().to_string().chars().take(10).collect(),
+        Per::Run => scope.run.to_string(),
+        Per::Task => scope.task.clone().unwrap_or_else(|| "none".to_owned()),
+    };
+    Ok((name.clone(), scope))
+}
+
+impl OperationAdmission {
+    /// One unit for every attempt, the first included. A loop is stopped where there is a budget.
+    pub fn spend(&self, record: &dyn Record) -> Result<(), Failed> {
+        let (Some(store), Some((name, scope))) = (self.bound(), &self.budget) else { return Ok(()) };
+        let note = |kind: EventKind| {
+            // Where it cannot be recorded, the next event meets the same trouble.
+            let _ = record.record(vec![kind]);
+        };
+        if let Ok(Some((signature, count))) = store.streak(&self.limits.place)
+            && count >= LOOP_AT
+        {
+            let cause =
+                format!("the same failure {count} times in a row, with no success between: {signature}");
+            let next = format!("change something, then `backstop budget reset {name}`");
+            note(EventKind::BudgetExhausted { budget: name.clone() });
+            return Err(exhausted(&cause, &next));
+        }
+        match store.spend(name, scope, 1) {
+            Ok(Spending::Spent { remaining }) => {
+                note(EventKind::BudgetConsumed { budget: name.clone(), units: 1, remaining });
+                Ok(())
+            }
+            Ok(Spending::Exhausted { .. }) => {
+                note(EventKind::BudgetExhausted { budget: name.clone() });
+                let next = format!(
+                    "`backstop budget status` shows it, `backstop budget reset {name}` gives it anew"
+                );
+                Err(exhausted(&format!("nothing is left of budget {name} ({scope})"), &next))
+            }
+            // A budget that cannot be asked does not stop the work.
+            Ok(Spending::Unknown) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Gives the unit back: nothing was done.
+    pub fn refund(&self, record: &dyn Record) {
+        if let (Some(store), Some((name, scope))) = (self.bound(), &self.budget)
+            && let Ok(remaining) = store.refund(name, scope, 1)
+        {
+            let refunded = EventKind::BudgetRefunded { budget: name.clone(), units: 1, remaining };
+            let _ = record.record(vec![refunded]);
+        }
+    }
+}
+
+fn exhausted(cause: &str, next: &str) -> Failed {
+    let mut fault = Fault::new(Reason::BudgetExhausted);
+    fault.cause = Some(SafeText::new(cause));
+    fault.suggested_action = SafeText::new(next);
+    not_started(fault)
+}

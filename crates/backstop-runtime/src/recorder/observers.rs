@@ -1,0 +1,50 @@
+//! Who is told what was recorded.
+
+use crate::process::Process;
+use backstop_core::Event;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// Somebody who is told what was recorded, after it was.
+pub trait Observer: Send + Sync {
+    /// These events are on record, or would be if they could.
+    fn recorded(&self, events: &[Event]);
+    /// Nothing more follows. `events` gives the whole run.
+    fn ended(&self, _events: &dyn Fn() -> Vec<Event>) {}
+}
+
+/// Appends classified errors to a file that others tail, as `events --jsonl` prints them.
+pub struct TailFile {
+    file: PathBuf,
+    process: Process,
+    /// The last trouble that was told.
+    told: Mutex<Option<String>>,
+}
+
+impl TailFile {
+    /// Appends to this file.
+    pub fn new(file: PathBuf, process: Process) -> Self {
+        Self { file, process, told: Mutex::default() }
+    }
+}
+
+impl Observer for TailFile {
+    fn recorded(&self, events: &[Event]) {
+        let lines: String = events
+            .iter()
+            .filter_map(backstop_report::event_gdd)
+            .map(|value| format!("{}\n", backstop_report::to_json(&value)))
+            .collect();
+        if lines.is_empty() {
+            return;
+        }
+        if let Err(error) = backstop_store::append_file(&self.file, lines.as_bytes()) {
+            let what = format!("cannot append to {}: {error}", self.file.display());
+            let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if told.as_ref() != Some(&what) {
+                self.process.warn(&what, None);
+                *told = Some(what);
+            }
+        }
+    }
+}

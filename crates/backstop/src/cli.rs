@@ -1,0 +1,177 @@
+//! What may be typed: the commands and what they have in common. The arguments of each stand beside its code.
+//!
+//! Completions, man pages and the reference are made from this.
+
+use crate::commands::{
+    budget::Budget, classify::Classify, clean::Clean, config::Config, deferred::Deferred, demo::Demo,
+    diagnose::Diagnose, doctor::Doctor, drift::Drift, events::Events, exec::Exec, explain::Explain,
+    guard::Guard, hook::Hook, init::Init, notify::Notify, plan::Plan, reference::Completions, reference::Man,
+    reference::Reasons, rules::Rules, run::Run, runs::Runs, stats::Stats, trust::Trust, unfreeze::Unfreeze,
+};
+use backstop_config::LogFormat;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+/// Stands behind everything an AI agent does that can fail: classify, decide, recover, record.
+#[derive(Debug, Parser)]
+#[command(name = "backstop", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// How events are printed: for people, as JSON lines, or as EMIT lines
+    #[arg(long, global = true, hide = true, value_name = "FORMAT", value_parser = log_formats())]
+    pub(crate) log_format: Option<LogFormat>,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Reads `--log-format`.
+fn log_formats() -> impl TypedValueParser<Value = LogFormat> {
+    PossibleValuesParser::new([
+        PossibleValue::new("human").help("Lines for people"),
+        PossibleValue::new("json").help("One JSON object a line"),
+        PossibleValue::new("emit").help("`EMIT: TOOL_FAILURE tool=… error=…`"),
+    ])
+    .map(|word| match word.as_str() {
+        "json" => LogFormat::Json,
+        "emit" => LogFormat::Emit,
+        _ => LogFormat::Human,
+    })
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a plan: phases in order, failures retried with context, finished work kept as commits
+    Run(Box<Run>),
+    /// Show the runs of plans; retry, reset or skip phases
+    Plan(Plan),
+    /// Run a command: failures classified, retried where that helps, recorded
+    Exec(Box<Exec>),
+    /// Answer a task or a coding agent that reports a failure
+    Hook(Hook),
+    /// Run work that was put aside: list, run, drop
+    Deferred(Deferred),
+    /// Watch a plan fail, recover and finish, offline
+    Demo(Demo),
+    /// Say what a failure is: reason, cause, whether a retry helps, what to do
+    Classify(Classify),
+    /// Explain a run, attempt by attempt, or a reason
+    Explain(Explain),
+    /// List the runs of this project
+    Runs(Runs),
+    /// List, follow and filter recorded events
+    Events(Events),
+    /// Show what failed, what retries cured, and where the time went
+    Stats(Stats),
+    /// Show failures that no rule knows yet
+    Drift(Drift),
+    /// Show the machine's state at the time of a failure
+    Diagnose(Diagnose),
+    /// List the reasons that a failure can have
+    Reasons(Reasons),
+    /// List, show and test the rules that recognise failures
+    Rules(Rules),
+    /// Rate limits shared by everything on this machine: learn, check, wait, show, clear
+    Guard(Guard),
+    /// Budgets: attempts that may be made in all, a day, a run or a task
+    Budget(Budget),
+    /// Let a frozen project go on
+    Unfreeze(Unfreeze),
+    /// Install hooks into agents' settings, or remove them
+    Init(Init),
+    /// Notifications: test the sinks, list messages
+    Notify(Notify),
+    /// Show and check the settings
+    Config(Config),
+    /// Trust this project's backstop.toml
+    Trust(Trust),
+    /// Remove old runs, or set a damaged store aside
+    Clean(Clean),
+    /// Check this machine: state folder, store, settings, supervision
+    Doctor(Doctor),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Write the man pages into a folder
+    Man(Man),
+}
+
+/// The commands as `--help` groups them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Run", &["run", "plan", "exec", "deferred", "hook", "demo"]),
+    ("Look", &["classify", "explain", "runs", "events", "stats", "drift", "diagnose", "reasons", "rules"]),
+    ("Limits", &["guard", "budget", "unfreeze"]),
+    ("Set up", &["init", "notify", "config", "trust", "clean", "doctor", "completions", "man"]),
+];
+
+/// The commands for which `--log-format` means something.
+const PRINTS_EVENTS: &[&str] = &["run", "exec", "events"];
+
+impl Cli {
+    /// Reads what was typed.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&command().try_get_matches()?)
+    }
+
+    /// Reads words as if they had been typed.
+    pub(crate) fn read_from<T: Into<std::ffi::OsString> + Clone>(
+        words: impl IntoIterator<Item = T>,
+    ) -> Option<Self> {
+        Self::from_arg_matches(&command().try_get_matches_from(words).ok()?).ok()
+    }
+}
+
+/// The command line as clap knows it, with its commands in groups.
+pub(crate) fn command() -> clap::Command {
+    let mut command = Cli::command();
+    let format: Option<Arg> = command.get_arguments().find(|arg| arg.get_id() == "log_format").cloned();
+    for name in PRINTS_EVENTS {
+        let format = format.clone().map(|arg| arg.hide(false).hide_short_help(true));
+        command = command.mut_subcommand(name, |command| command.args(format));
+    }
+    let groups = grouped(&command);
+    command.help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}{{after-help}}"))
+        .after_help("`backstop COMMAND -h` shows the daily flags of a command, `--help` all of them.\nWords: docs/glossary.md")
+}
+
+fn grouped(command: &clap::Command) -> String {
+    let mut out = String::new();
+    for (group, names) in GROUPS {
+        out.push_str(&format!("\n{group}:\n"));
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(|command| command.get_about());
+            out.push_str(&format!("  {name:<12} {}\n", about.map(ToString::to_string).unwrap_or_default()));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_with_one_line() {
+        let command = command();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        grouped.sort_unstable();
+        let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
+        for command in command.get_subcommands() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!((10..=88).contains(&about.len()), "{}: {about}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn a_format_may_stand_before_and_after_the_command() {
+        for line in ["backstop --log-format json exec -- true", "backstop exec --log-format json -- true"] {
+            let cli = Cli::read_from(line.split(' ')).unwrap();
+            assert_eq!(cli.log_format, Some(LogFormat::Json), "{line}");
+        }
+    }
+}

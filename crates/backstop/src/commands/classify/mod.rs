@@ -1,0 +1,161 @@
+//! `backstop classify`.
+
+mod batch;
+
+use crate::error::{CliError, usage};
+use crate::process::now;
+use crate::terminal;
+use backstop_classify::Classifier;
+use backstop_core::{Signal, Surface, signal_number};
+use backstop_runtime::project::classifier_with_packs;
+use clap::Args;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Say what a failure is.
+///
+/// Reads what a failed command wrote, or the body of a failed answer, from files or standard input. Several files are
+/// parts of one failure, in order. Exits 0 whatever the fault is.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  npm test > out.log 2>&1; backstop classify --exit $? out.log\n  \
+    curl -sS URL | backstop classify --status 429 --header 'retry-after: 30'\n  \
+    backstop classify --batch < failures.jsonl")]
+pub(crate) struct Classify {
+    /// Files to read; none, or `-`, is standard input
+    pub(crate) files: Vec<PathBuf>,
+    /// The exit code of the command; 0 is success, whatever the output says
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true, conflicts_with_all = ["signal", "status", "headers", "errno"])]
+    pub(crate) exit: Option<i64>,
+    /// The signal that ended the command, by number or name
+    #[arg(long, value_name = "SIGNAL")]
+    pub(crate) signal: Option<String>,
+    /// Our own clock ended the command
+    #[arg(long)]
+    pub(crate) timed_out: bool,
+    /// The command line, which tells the program
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// The HTTP status of the answer; the input is its body
+    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..600))]
+    pub(crate) status: Option<u16>,
+    /// A header of the answer, as `name: value`; may be given several times
+    #[arg(long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// The errno or error code of the client, such as ECONNRESET
+    #[arg(long, value_name = "ERRNO")]
+    pub(crate) errno: Option<String>,
+    /// Who answered, such as `openai`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// A rule pack of your own; may be given several times
+    #[arg(long = "rules", value_name = "FILE")]
+    pub(crate) packs: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read one JSON object a line, answer one a line
+    #[arg(long, conflicts_with_all = ["exit", "signal", "timed_out", "command", "status", "headers", "errno", "provider"])]
+    pub(crate) batch: bool,
+}
+
+pub(crate) fn run(args: &Classify) -> Result<(), CliError> {
+    let classifier = classifier(&args.packs)?;
+    if args.batch {
+        return batch::run(&classifier, open(&args.files)?);
+    }
+    let mut signal = signal(args)?;
+    let reader = open(&args.files)?;
+    let fault = if signal.surface == Surface::Response {
+        // An answer is read whole: it is small, and what is beyond this limit says nothing about why it failed.
+        read_bounded(reader, &mut signal.stdout).map_err(|error| read_error(&args.files, error))?;
+        classifier.classify(&signal)
+    } else {
+        classifier.classify_reader(&signal, reader).map_err(|error| read_error(&args.files, error))?
+    };
+    if args.json {
+        return terminal::print(&format!(
+            "{}\n",
+            backstop_report::to_json(&backstop_report::fault_json(fault.as_ref()))
+        ));
+    }
+    let style = terminal::stdout_style();
+    terminal::print(&match &fault {
+        Some(fault) => backstop_report::fault(fault, style),
+        None => backstop_report::success(style),
+    })
+}
+
+/// How much of an answer's body is read.
+const BODY_BYTES_MAX: u64 = 2 << 20;
+
+fn read_bounded(reader: impl Read, into: &mut Vec<u8>) -> std::io::Result<()> {
+    reader.take(BODY_BYTES_MAX).read_to_end(into).map(|_| ())
+}
+
+/// The classifier with the packs that were named.
+fn classifier(packs: &[PathBuf]) -> Result<Classifier, CliError> {
+    let classifier = if packs.is_empty() { Classifier::builtin() } else { classifier_with_packs(packs)?.0 };
+    Ok(classifier.redacting(terminal::redactor().as_ref().clone()))
+}
+
+fn signal(args: &Classify) -> Result<Signal, CliError> {
+    let answered = args.status.is_some() || !args.headers.is_empty() || args.errno.is_some();
+    Ok(Signal {
+        surface: if answered && args.exit.is_none() { Surface::Response } else { Surface::Command },
+        command: args.command.clone(),
+        exit: args.exit,
+        signal: args.signal.as_deref().map(signal_given).transpose()?,
+        timed_out: args.timed_out,
+        status: args.status,
+        headers: args.headers.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
+        errno: args.errno.clone(),
+        provider: args.provider.clone(),
+        at: Some(now()),
+        ..Signal::default()
+    })
+}
+
+fn header(text: &str) -> Result<(String, String), CliError> {
+    let error = || {
+        usage(format!("`{text}` is no header: write it as `name: value`"))
+            .hint("for example: `--header 'retry-after: 30'`")
+    };
+    let (name, value) = text.split_once(':').ok_or_else(error)?;
+    if name.trim().is_empty() || name.contains(char::is_whitespace) {
+        return Err(error());
+    }
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn signal_given(text: &str) -> Result<i64, CliError> {
+    signal_number(text).ok_or_else(|| {
+        usage(format!("`{text}` is no signal: use a number from 1 to 64, or a name such as SIGTERM"))
+            .hint("for example: `backstop classify --signal SIGSEGV out.log`")
+    })
+}
+
+/// The files one after the other, or standard input.
+fn open(files: &[PathBuf]) -> Result<Box<dyn Read + Send>, CliError> {
+    let mut all: Box<dyn Read + Send> = match files {
+        [] => {
+            terminal::tell_waiting();
+            return Ok(Box::new(std::io::stdin()));
+        }
+        _ => Box::new(std::io::empty()),
+    };
+    for file in files {
+        let next: Box<dyn Read + Send> = if file == Path::new("-") {
+            Box::new(std::io::stdin())
+        } else {
+            let opened = File::open(file).map_err(|error| CliError::read(file, error))?;
+            Box::new(opened)
+        };
+        all = if files.len() == 1 { next } else { Box::new(all.chain(next)) };
+    }
+    Ok(all)
+}
+
+fn read_error(files: &[PathBuf], error: std::io::Error) -> CliError {
+    CliError::read(files.first().cloned().unwrap_or_else(|| "standard input".into()), error)
+}

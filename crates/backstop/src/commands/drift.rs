@@ -1,0 +1,112 @@
+//! `backstop drift`: what no rule knows.
+
+use super::runs;
+use crate::error::{CliError, DONE, FAILED};
+use crate::process;
+use crate::terminal;
+use backstop_config::LogFormat;
+use backstop_core::SafeText;
+use backstop_report::{DriftReport, DriftRow, to_json};
+use backstop_store::UnknownGroup;
+use clap::Args;
+
+/// Say what `unknown` consists of: failures that no rule knows, alike ones together, with a rule to begin with.
+#[derive(Debug, Args)]
+pub(crate) struct Drift {
+    /// How far back, such as 30d, or since a time
+    #[arg(long, value_name = "WHEN", default_value = "30d")]
+    pub(crate) since: String,
+    /// How many groups are listed
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
+    pub(crate) limit: u32,
+    /// Exit 1 if the last day has many more than the days before
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Gives the exit code: with `--check`, a spike is a failure.
+pub(crate) fn run(args: &Drift, log_format: Option<LogFormat>) -> Result<u8, CliError> {
+    let since = runs::since(&args.since)?;
+    let project = process::open(&[], log_format)?;
+    let found = match project.existing_journal()? {
+        Some(journal) => journal.drift(since)?,
+        None => backstop_store::Drift::default(),
+    };
+    let shown = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let report = DriftReport {
+        since,
+        recent: found.recent,
+        before: found.before,
+        spike: found.is_spike(),
+        groups_left_out: found.groups.len().saturating_sub(shown) as u64,
+        groups: found.groups.into_iter().take(shown).map(row).collect(),
+        ungrouped: found.ungrouped,
+    };
+    terminal::print(&if args.json {
+        format!("{}\n", to_json(&backstop_report::drift_json(&report)))
+    } else {
+        backstop_report::drift(&report, terminal::stdout_style())
+    })?;
+    Ok(if args.check && report.spike { FAILED } else { DONE })
+}
+
+fn row(group: UnknownGroup) -> DriftRow {
+    DriftRow {
+        signature: SafeText::new(group.signature),
+        count: group.count,
+        first: group.first_at,
+        last: group.last_at,
+        example: group.example,
+        operation: group.operation,
+        run: group.run,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backstop_classify::{Classifier, check_examples, pack};
+    use backstop_core::signature;
+    use backstop_report::rule_stub;
+    use proptest::prelude::*;
+
+    /// Makes a rule of each message that one can be made of, and runs all their examples. Says how many rules there are.
+    fn rules_of<'e>(examples: impl IntoIterator<Item = &'e str>) -> Result<usize, String> {
+        let stub =
+            |(n, example): (usize, &str)| rule_stub(&format!("local.stub{n}"), &signature(example), example);
+        let source: String = examples.into_iter().enumerate().filter_map(stub).collect();
+        let rules = pack::parse("stub.toml", &source).map_err(|error| format!("{error}\n{source}"))?;
+        let count = rules.len();
+        let classifier = Classifier::with_packs(rules).map_err(|error| format!("{error}\n{source}"))?;
+        let failures = check_examples(&classifier, |rule| rule.id.starts_with("local.stub"));
+        if failures.is_empty() { Ok(count) } else { Err(format!("{failures:?}\n{source}")) }
+    }
+
+    #[test]
+    fn a_rule_can_be_made_of_most_messages() {
+        let examples = [
+            "worker-17 died after 320ms",
+            "Error: <n> is not \"defined\" in 'x' at /a/b.js:3",
+            "E_FLUX (7): capacitor [offline] {a|b} ^$ \\d+ *",
+            "na\u{ef}ve caf\u{e9} \u{fc}berlief: 7 St\u{fc}ck",
+            "two  spaces   between 7 words",
+        ];
+        assert_eq!(rules_of(examples), Ok(examples.len()));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+        #[test]
+        fn no_message_makes_a_rule_that_does_not_hold(
+            examples in prop::collection::vec(
+                "[ -~\u{e4}\u{df}\u{20ac}\u{202e}\u{1f600}]{0,60}|([a-z]{1,9}[ /0-9.:<>'-]{1,3}){0,40}",
+                1..40,
+            ),
+        ) {
+            let made = rules_of(examples.iter().map(|example| example.trim()));
+            prop_assert!(made.is_ok(), "{}", made.unwrap_err());
+        }
+    }
+}

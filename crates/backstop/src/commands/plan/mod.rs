@@ -1,0 +1,407 @@
+//! `backstop plan`: runs of plans, looked at and put right.
+
+use super::run::{self, Run};
+use super::runs::no_run;
+use crate::cli::{Cli, Command};
+use crate::error::{CliError, DONE, usage};
+use crate::{process, terminal};
+use backstop_config::LogFormat;
+use backstop_core::{EventKind, RunId, SafeText, shell};
+use backstop_plan::document::PhaseId;
+use backstop_plan::opening;
+use backstop_plan::record::{RunRecord, Status};
+use backstop_plan::start::{RunError, last_run, lock_name, path_in_project, person, view_name};
+use backstop_plan::tell::rows;
+use backstop_plan::view::ViewFolder;
+use backstop_report::plan::{PlanStatus as PlanState, Progress, RunState, plan_status, plan_status_json};
+use backstop_report::to_json;
+use backstop_runtime::{Opening, Project, Recorder};
+use backstop_store::{Held, Journal, RunFilter};
+use backstop_work::git::{Repo, Sha, attempt_ref};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Look at the runs of plans, and put them right.
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    #[command(subcommand)]
+    pub(crate) action: PlanAction,
+}
+
+/// What to do with a plan's run.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlanAction {
+    /// Show where each phase stands
+    Status(PlanStatus),
+    /// Show the log of a phase's attempt
+    Logs(PlanAttempt),
+    /// Show what a phase changed
+    Diff(PlanAttempt),
+    /// Try phases again, and go on with the run
+    Retry(PlanRetry),
+    /// Set phases back to pending, so that the next run does them again
+    Reset(PlanChange),
+    /// Pass phases over, so that those which wait for them can begin
+    Skip(PlanChange),
+}
+
+/// Which run.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// The plan; not needed where only one was run in this project
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) plan: Option<PathBuf>,
+    /// The run, such as r-7f3a; without it, the last one
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+/// Show where each phase stands.
+#[derive(Debug, Args)]
+pub(crate) struct PlanStatus {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// An attempt of a phase.
+#[derive(Debug, Args)]
+pub(crate) struct PlanAttempt {
+    /// The phase, such as 2A
+    pub(crate) phase: String,
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// The attempt, counted from 1; without it, the last one
+    #[arg(long, value_name = "N")]
+    pub(crate) attempt: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Set phases to something, and say why.
+#[derive(Debug, Args)]
+pub(crate) struct PlanChange {
+    /// The phases, such as 2A
+    #[arg(required = true)]
+    pub(crate) phases: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Why; it is recorded
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Try phases again, and go on with the run.
+#[derive(Debug, Args)]
+pub(crate) struct PlanRetry {
+    #[command(flatten)]
+    pub(crate) change: PlanChange,
+    /// Only set them back; run nothing
+    #[arg(long)]
+    pub(crate) no_run: bool,
+}
+
+/// How much of a log is shown.
+const LOG_BYTES_MAX: u64 = 64 << 20;
+
+/// A run of a plan.
+struct Found {
+    journal: Journal,
+    run: RunId,
+    record: RunRecord,
+    views: ViewFolder,
+}
+
+/// Carries out `backstop plan …`.
+pub(crate) fn run(args: &Plan, format: Option<LogFormat>) -> Result<u8, CliError> {
+    let project = process::open(&[], format)?;
+    match &args.action {
+        PlanAction::Status(args) => status(&project, args),
+        PlanAction::Logs(args) => logs(&project, args),
+        PlanAction::Diff(args) => diff(&project, args),
+        PlanAction::Reset(args) => change(&project, args, "reset").map(|_| DONE),
+        PlanAction::Skip(args) => change(&project, args, "skip").map(|_| DONE),
+        PlanAction::Retry(args) => retry(&project, args, format),
+    }
+}
+
+fn find(project: &Project, which: &Which) -> Result<Found, CliError> {
+    let journal = project.existing_journal()?.ok_or_else(no_plan_runs)?;
+    let run = match (&which.run, &which.plan) {
+        (Some(run), _) => run.parse()?,
+        (None, Some(plan)) => {
+            let file = plan.canonicalize().unwrap_or_else(|_| plan.clone());
+            let path = path_in_project(&file, &project.root);
+            last_run(journal, &path)?.ok_or_else(|| no_run_of(&path))?
+        }
+        (None, None) => {
+            let filter = RunFilter { surface: Some("run".to_owned()), limit: 1000, ..RunFilter::default() };
+            let runs = journal.runs(&filter)?;
+            let mut plans: Vec<SafeText> = runs.iter().filter_map(|run| run.operation.clone()).collect();
+            plans.sort();
+            plans.dedup();
+            if plans.len() > 1 {
+                return Err(which_plan(&plans));
+            }
+            runs.first().map(|run| run.id).ok_or_else(no_plan_runs)?
+        }
+    };
+    let record = RunRecord::of(&journal.load(run)?);
+    if record.order.is_empty() {
+        return Err(no_run(run));
+    }
+    let views = ViewFolder::new(&project.root, &view_name(record.path.raw()));
+    Ok(Found { journal: journal.clone(), run, record, views })
+}
+
+fn phase_of(record: &RunRecord, given: &str) -> Result<usize, CliError> {
+    let known = || record.order.iter().map(|id| record.phases[id].plan.shown.line(40)).collect::<Vec<_>>();
+    let id: PhaseId = given.parse().map_err(|_| no_phase(given, &known()))?;
+    let at = record.order.iter().position(|known| known == id.key().as_str());
+    at.ok_or_else(|| no_phase(given, &known()))
+}
+
+fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
+    let found = find(project, &args.which)?;
+    let record = &found.record;
+    let now = process::now();
+    let rows = rows(record, None, now);
+    let summary = found.journal.run(found.run)?.ok_or_else(|| no_run(found.run))?;
+    let is_over = record.ended.is_some() || record.halted.is_some();
+    let state = match (&record.halted, record.ended) {
+        (Some((reason, _)), _) => RunState::Halted { reason: *reason },
+        (None, Some(backstop_core::Outcome::Done))
+            if record.count(Status::Complete) == record.order.len() =>
+        {
+            RunState::Complete
+        }
+        (None, None) if process::is_alive(&summary.host) => RunState::Running { pid: summary.host.pid },
+        _ => RunState::Interrupted,
+    };
+    let until = if is_over { record.last_at.unwrap_or(now) } else { now };
+    let elapsed = record.active(until);
+    let changed = (0..record.order.len()).map(|at| record.phase(at)).filter(|phase| phase.changed_since());
+    let next = match &state {
+        RunState::Halted { .. } => record.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone())),
+        RunState::Interrupted => Some(SafeText::new(next_command(record))),
+        _ => None,
+    };
+    let given = PlanState {
+        plan: record.path.clone(),
+        run: found.run,
+        state,
+        progress: Progress::of(&rows, elapsed, None),
+        rows,
+        changed: changed.map(|phase| phase.plan.shown.clone()).collect(),
+        next,
+    };
+    if args.json {
+        terminal::print(&format!("{}\n", to_json(&plan_status_json(&given))))?;
+    } else {
+        terminal::print(&plan_status(&given, terminal::stdout_width(), terminal::stdout_style()))?;
+    }
+    Ok(DONE)
+}
+
+fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
+    let found = find(project, &args.which)?;
+    let at = phase_of(&found.record, &args.phase)?;
+    let phase = found.record.phase(at);
+    let attempt = args.attempt.unwrap_or(phase.total);
+    let file = found.views.attempt_log(&phase.plan.id, attempt);
+    if phase.total == 0 {
+        return Err(usage(format!("phase {} has not run yet", args.phase))
+            .hint("`backstop plan status` shows where it stands"));
+    }
+    if attempt == 0 || attempt > phase.total {
+        let (phase, total) = (&args.phase, phase.total);
+        return Err(usage(format!("phase {phase} has no attempt {attempt}; it has had {total}"))
+            .hint("leave --attempt out for the last one"));
+    }
+    let mut text = Vec::new();
+    let read = std::fs::File::open(&file).and_then(|file| {
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, LOG_BYTES_MAX), &mut text)
+    });
+    read.map_err(|error| CliError::read(&file, error))?;
+    let text = SafeText::from_bytes(&text);
+    if args.json {
+        let value = json!({
+            "schema": 1, "run": found.run, "phase_id": phase.plan.id, "attempt": attempt,
+            "file": file.display().to_string(), "text": text.terminal(),
+        });
+        terminal::print(&format!("{}\n", to_json(&value)))?;
+    } else {
+        terminal::print(&text.terminal())?;
+    }
+    Ok(DONE)
+}
+
+fn diff(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
+    let found = find(project, &args.which)?;
+    let at = phase_of(&found.record, &args.phase)?;
+    let phase = found.record.phase(at);
+    let attempt = args.attempt.unwrap_or(phase.total);
+    let repo = Repo::find(&project.root).map_err(RunError::from)?.ok_or_else(|| no_diff(&args.phase))?;
+    let id = phase.plan.id.parse()?;
+    let name = attempt_ref(found.run, &id, attempt);
+    let saved = repo.read_ref(&name).map_err(RunError::from)?.ok_or_else(|| no_diff(&args.phase))?;
+    let base = base_of(&found, &phase.plan.id, attempt).ok_or_else(|| no_diff(&args.phase))?;
+    if args.json {
+        let changed = repo.changed_paths(&base, &saved).map_err(RunError::from)?;
+        let paths: Vec<_> = changed
+            .iter()
+            .map(|changed| json!({ "path": changed.path.to_string_lossy(), "how": changed.how.name() }))
+            .collect();
+        let value = json!({
+            "schema": 1, "run": found.run, "phase_id": phase.plan.id, "attempt": attempt,
+            "reference": name, "base": base.to_string(), "commit": saved.to_string(), "paths": paths,
+        });
+        terminal::print(&format!("{}\n", to_json(&value)))?;
+    } else {
+        let text = repo.diff(&base, &saved).map_err(RunError::from)?;
+        terminal::print(&SafeText::from_bytes(&text).terminal())?;
+    }
+    Ok(DONE)
+}
+
+/// The command that goes on with a run.
+fn next_command(record: &RunRecord) -> String {
+    match record.plan.resume.as_str() {
+        "" => format!("backstop run {}", record.path.line(400)),
+        known => known.to_owned(),
+    }
+}
+
+/// The commit that an attempt began from.
+fn base_of(found: &Found, id: &str, attempt: u32) -> Option<Sha> {
+    found.journal.load(found.run).ok()?.iter().find_map(|event| match &event.kind {
+        EventKind::AttemptFinished { operation, attempt: n, delivery: Some(delivery), .. }
+            if operation.raw() == id && *n == attempt =>
+        {
+            delivery.base.as_ref()?.parse().ok()
+        }
+        _ => None,
+    })
+}
+
+/// Sets phases back, or passes them over. Gives the plan's path.
+fn change(project: &Project, args: &PlanChange, word: &str) -> Result<PathBuf, CliError> {
+    let skip = word == "skip";
+    let found = find(project, &args.which)?;
+    let lock = lock_name(found.record.path.raw());
+    let hold = match project.folder()?.hold(&project.root, &lock, process::id())? {
+        Held::Ours(hold) => hold,
+        Held::By(holder) => {
+            let plan = found.record.path.raw().to_owned();
+            return Err(RunError::HeldBy { holder, plan }.into());
+        }
+    };
+    let phases: Vec<usize> =
+        args.phases.iter().map(|given| phase_of(&found.record, given)).collect::<Result<_, _>>()?;
+    if let Some(at) = phases.iter().find(|at| skip && found.record.phase(**at).status == Status::Complete) {
+        let phase = found.record.phase(*at).plan.shown.line(40);
+        return Err(usage(format!("phase {phase} is complete; there is nothing to pass over"))
+            .hint(format!("`backstop plan reset {phase}` sets it back")));
+    }
+    let kinds = opening::set(&found.record, &phases, word, &person(project, args.why.as_deref()));
+    Recorder::resume(project, found.run, Opening::new("run"))?.append(kinds)?;
+    let record = RunRecord::of(&found.journal.load(found.run)?);
+    let _ = found.views.make().and_then(|()| found.views.write_phases(&record, &phases));
+    let file = project.root.join(record.path.raw());
+    if let Err(error) = backstop_plan::host::mark(&file, &record, &phases) {
+        terminal::warn(&format!("the plan's marks cannot be written: {error}"), None);
+    }
+    drop(hold);
+    let names: Vec<String> = phases.iter().map(|at| record.phase(*at).plan.shown.line(40)).collect();
+    let next = next_command(&record);
+    if args.json {
+        let states: Vec<_> = phases
+            .iter()
+            .map(|at| json!({ "phase_id": record.phase(*at).plan.id, "status": record.phase(*at).status.name(), "skipped": record.phase(*at).skipped }))
+            .collect();
+        terminal::print(&format!(
+            "{}\n",
+            to_json(&json!({ "schema": 1, "run": found.run, "phases": states, "next": next }))
+        ))?;
+    } else {
+        let what = if skip { "passed over" } else { "pending again" };
+        terminal::say(&format!("{}: {what}; go on with `{next}`\n", names.join(", ")));
+        let waits = |at: &usize| {
+            let id = &record.phase(*at).plan.id;
+            let complete = record.order.iter().filter_map(|other| record.phases.get(other));
+            complete.filter(|p| p.status == Status::Complete && p.plan.depends_on.contains(id)).count()
+        };
+        let later: usize = if skip { 0 } else { phases.iter().map(waits).sum() };
+        if later > 0 {
+            terminal::warn(
+                &format!(
+                    "finished phases that wait for what is done again ({later}) are not done again themselves"
+                ),
+                Some("`backstop plan reset` sets them back, too"),
+            );
+        }
+    }
+    Ok(project.root.join(record.path.raw()))
+}
+
+fn retry(project: &Project, args: &PlanRetry, format: Option<LogFormat>) -> Result<u8, CliError> {
+    let found = find(project, &args.change.which)?;
+    let resume = Some(next_command(&found.record));
+    let plan = change(project, &args.change, "retry")?;
+    if args.no_run {
+        return Ok(DONE);
+    }
+    let words = resume.and_then(|line| shell::words(&line)).unwrap_or_default();
+    let run = run_again(&words, &plan, args.change.why.as_deref(), args.change.json)
+        .ok_or_else(|| RunError::NothingToResume { plan: plan.display().to_string() })?;
+    run::run(&run, format)
+}
+
+/// What would be typed to go on with a run, from the words that were recorded.
+fn run_again(words: &[String], plan: &Path, why: Option<&str>, json: bool) -> Option<Run> {
+    let usual = [OsString::from("backstop"), "run".into(), plan.into()];
+    let mut line: Vec<OsString> = match words {
+        [program, run, ..] if program == "backstop" && run == "run" => words.iter().map(Into::into).collect(),
+        _ => usual.into(),
+    };
+    line.extend(why.into_iter().flat_map(|why| ["--why".into(), why.into()]));
+    if json {
+        line.push("--json".into());
+    }
+    match Cli::read_from(line)?.command {
+        Some(Command::Run(run)) => Some(*run),
+        _ => None,
+    }
+}
+
+fn no_plan_runs() -> CliError {
+    usage("no plan was run in this project").hint("`backstop run PLAN.md` runs one")
+}
+
+fn no_run_of(plan: &str) -> CliError {
+    usage(format!("{plan} was never run in this project")).hint(format!("`backstop run {plan}` runs it"))
+}
+
+fn which_plan(plans: &[SafeText]) -> CliError {
+    let names: Vec<String> = plans.iter().take(10).map(|plan| plan.line(60)).collect();
+    usage(format!("several plans were run in this project: {}", names.join(", ")))
+        .hint("say which with --plan PLAN.md or --run RUN")
+}
+
+fn no_phase(given: &str, known: &[String]) -> CliError {
+    let known: Vec<String> = known.iter().take(20).cloned().collect();
+    usage(format!("there is no phase `{given}` in this run")).hint(format!("phases are {}", known.join(", ")))
+}
+
+fn no_diff(phase: &str) -> CliError {
+    usage(format!("what phase {phase} changed was not saved: it ran outside a worktree, or not at all"))
+        .hint("look at the tree itself with `git status` and `git diff`")
+}

@@ -1,0 +1,383 @@
+//! `backstop run`: a plan, from what was typed to how it ended.
+
+mod shared;
+mod signals;
+mod summary;
+mod watch;
+
+use super::deferred;
+use crate::error::{CliError, DEFERRED, DONE, ErrorKind, HALTED, INTERRUPTED, failed};
+use crate::prompt::TerminalPrompts;
+use crate::{process, terminal};
+use backstop_config::{Given, LogFormat};
+use backstop_core::{End, Graph, Parallel, RetryWhen, Rules, SafeText, Schedule, shell};
+use backstop_plan::host::{Host, HostError, Parts, Workshop};
+use backstop_plan::record::Status;
+use backstop_plan::site::{Crew, InPlace, Worktrees};
+use backstop_plan::start::{
+    Begun, Equipper, PlanFile, RunError, RunRequest, Workspace, begin, folder_name, missing_programs,
+    preflight, view_name,
+};
+use backstop_plan::view::ViewFolder;
+use backstop_runtime::{aftermath, machine_state};
+use clap::{Args, ValueEnum};
+use shared::Guards;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+use watch::{Show, Viewer};
+
+/// Run a plan: its phases in order, each tried again once with what went wrong, finished ones kept as commits.
+///
+/// A plan that halted, or was cut off, goes on where it stopped. Exits 0 when every phase is complete, 3 when it halted and
+/// can be gone on with, 130 when it was interrupted, 2 for a plan that cannot be read.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  backstop run docs/feature-plan.md --agent claude --commit auto\n  \
+    backstop run plan.md --dry-run\n  \
+    backstop run plan.md --commit auto --fresh --why 'the plan was rewritten'")]
+pub(crate) struct Run {
+    /// The plan, a Markdown file
+    pub(crate) plan: PathBuf,
+    /// Who works on phases that name neither an agent nor a command: claude, codex, opencode, or one of the configuration
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// The model that agents are told to use
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// How finished phases are committed
+    #[arg(long, value_name = "MODE")]
+    pub(crate) commit: Option<CommitMode>,
+    /// How many phases run at once
+    #[arg(long, short = 'j', value_name = "N")]
+    pub(crate) jobs: Option<String>,
+    /// Which phases may run at once
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) parallel: Option<ParallelMode>,
+    /// When a phase that failed is tried again
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) retry: Option<RetryMode>,
+    /// Where phases run: in worktrees of their own, or in the folder itself, one at a time
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) isolation: Option<IsolationMode>,
+    /// Whether the gates that the project's files suggest are run
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) gates: Option<GatesMode>,
+    /// How long one attempt of a phase may take, such as 30m, or none
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<String>,
+    /// How long an agent may be silent, or none
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) idle: Option<String>,
+    /// How long running phases have to end once the run halts, or none
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) halt_timeout: Option<String>,
+    /// Go on with the last run of this plan; the default where there is one
+    #[arg(long, conflicts_with = "fresh")]
+    pub(crate) resume: bool,
+    /// Begin anew: the old state is moved aside, commits stay
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Run finished phases again whose text in the plan has changed
+    #[arg(long, conflicts_with = "fresh")]
+    pub(crate) rerun_changed: bool,
+    /// Run although tracked files have changes that are not committed
+    #[arg(long)]
+    pub(crate) allow_dirty: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Ask nothing: the answer is yes
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+    /// Why something is overridden; it is recorded
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: Option<String>,
+    /// Print every event as a line of JSON while it goes on, and the ending last
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say nothing but how it ended
+    #[arg(long, short = 'q')]
+    pub(crate) quiet: bool,
+}
+
+/// How finished phases are committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CommitMode {
+    /// One commit a phase, on your branch as soon as it is finished
+    Auto,
+    /// No commits: the work lies in your tree, and commits.sh has one command a phase
+    MessageOnly,
+    /// One commit at the end
+    Single,
+    /// No commits: the work lies in your tree
+    None,
+}
+
+/// Which phases may run at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ParallelMode {
+    /// Those that the plan declares
+    Declared,
+    /// All that wait for nothing
+    Auto,
+}
+
+/// When a phase is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RetryMode {
+    /// When those that were running have ended
+    AfterSiblings,
+    /// At once
+    Immediate,
+}
+
+/// Where phases run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IsolationMode {
+    /// In worktrees wherever there is git
+    Auto,
+    /// In the folder itself
+    None,
+}
+
+/// Whether detected gates are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GatesMode {
+    /// Those that the project's files suggest
+    Auto,
+    /// None but what the plan and the configuration name
+    None,
+}
+
+/// Runs a plan.
+pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError> {
+    let project = process::open(&flags(args), format)?;
+    let found = PlanFile::read(&args.plan, &project.root)?;
+    let settings = project.config.plan();
+    terminal::warn_inert(&project.config);
+    for (what, hint) in process::unknown_variables() {
+        terminal::warn(&what, Some(&hint));
+    }
+    let equipper = Equipper::new(&project.config, &project.root)?;
+    let equipment = equipper.equip(&found.plan)?;
+    let views = ViewFolder::new(&project.root, &view_name(&found.path));
+    let again = again(args, &found.path);
+    let request = request(args, &again);
+    if args.dry_run {
+        let workspace = preflight(&request, &project, &TerminalPrompts, &settings, &found, None)?;
+        let policy = project.config.policy("phase")?;
+        return summary::dry_run(
+            args,
+            &found,
+            &equipment,
+            &settings,
+            &policy,
+            &workspace,
+            equipper.notes(&found.plan),
+            &again,
+        );
+    }
+    project.refuse_if_frozen()?;
+    if args.quiet {
+        terminal::be_quiet();
+    }
+    let missing = missing_programs(&found.plan, &equipment, &process::is_on_the_path);
+    if let Some((program, phase)) = missing.into_iter().next() {
+        return Err(RunError::AgentMissing { program, phase }.into());
+    }
+    let classifier = project.classifier(&[])?;
+    let policy = Arc::new(project.config.policy("phase")?);
+    let attempts = policy.usual_attempts();
+    let begun = begin(&request, &project, &TerminalPrompts, &settings, &found, &views, attempts)?;
+    let Begun { recorder, record, workspace, notes, hold, opened } = begun;
+    let run = recorder.run();
+    let show = show(args, project.config.log_format());
+    if let Show::Events(format) = show {
+        watch::print_events(&opened, format);
+    }
+    if matches!(show, Show::Live | Show::Lines) {
+        for warning in &found.plan.warnings {
+            terminal::warn(&format!("{}:{}: {}", found.path, warning.line, warning.text), None);
+        }
+        for note in equipper.notes(&found.plan).iter().chain(&notes) {
+            terminal::say(&format!("note: {}\n", SafeText::new(note.clone()).line(400)));
+        }
+    }
+
+    let graph = Graph::new(found.plan.phases.iter().map(|phase| phase.depends_on.clone()).collect())
+        .map_err(|error| RunError::Graph(error.to_string()))?;
+    let beside: Vec<Vec<usize>> = found.plan.phases.iter().map(|phase| phase.parallel_with.clone()).collect();
+    let in_place = matches!(workspace, Workspace::InPlace(_));
+    let jobs = if in_place { 1 } else { settings.jobs };
+    let rules = Rules {
+        jobs,
+        parallel: if settings.parallel == "auto" { Parallel::Auto } else { Parallel::Declared },
+        retry: if settings.retry == "immediate" { RetryWhen::Immediate } else { RetryWhen::AfterSiblings },
+    };
+    let complete: Vec<bool> =
+        (0..record.order.len()).map(|at| record.phase(at).status == Status::Complete).collect();
+    // In a worktree nothing is harmed by doing it again; in the folder itself the plan has to say so.
+    let repeatable = |at: usize| found.plan.phases[at].settings.repeatable.unwrap_or(!in_place);
+    let schedule =
+        Schedule::new(Arc::new(graph.with_beside(&beside)), rules, &policy, &complete, &repeatable)
+            .disabled(project.process.disabled);
+
+    let scratch = project.folder()?.work_folder(&project.root, &folder_name(run, "scratch"))?;
+    let guards = Guards(&project);
+    let crew = Crew {
+        plan: &found.plan,
+        plan_path: SafeText::new(found.file.to_string_lossy()),
+        equipment,
+        gate_timeout: settings.gate_timeout,
+        classifier: &classifier,
+        redactor: Arc::clone(&project.redactor),
+        views: views.clone(),
+        scratch: scratch.clone(),
+        recorder: &recorder,
+        mark: project.process.mark(run),
+        now: &process::now,
+        shared: &guards,
+        one_at_a_time: jobs == 1,
+    };
+    let began = Instant::now();
+    let mut viewer = Viewer::new(show, &found.plan, jobs, Arc::clone(&project.redactor));
+    let run_host = |workshop: &dyn Workshop, viewer: &mut Viewer<'_>| {
+        let parts = Parts {
+            plan: &found.plan,
+            schedule,
+            recorder: &recorder,
+            record,
+            views: views.clone(),
+            plan_file: found.file.clone(),
+            workshop,
+            halt_timeout: settings.halt_timeout,
+            resume: again.clone(),
+            clock: &move || began.elapsed(),
+            witness: &|fault| machine_state::observe(&project, recorder.deferred_count(), fault),
+            frozen: &|| project.frozen().map(|freeze| freeze.reason),
+            random: &|| project.process.random_unit(),
+            opened,
+        };
+        let ended = Host::new(parts, viewer).run(signals::listen()?).map_err(CliError::from);
+        ended.inspect_err(|error| aftermath::broke_off(&project, &found.path, run, &error.to_string()))
+    };
+    let ending = match workspace {
+        Workspace::Worktrees(ground) => {
+            let site = Worktrees::new(&crew, *ground);
+            let ending = run_host(&site, &mut viewer)?;
+            if ending.end == End::Complete && ending.unconcluded.is_none() {
+                site.clear_away();
+            }
+            ending
+        }
+        Workspace::InPlace(place) => {
+            let site = InPlace {
+                crew: &crew,
+                folder: place.folder,
+                repo: place.repo,
+                commit: place.commit,
+                exclude: place.exclude,
+                before: place.before,
+            };
+            run_host(&site, &mut viewer)?
+        }
+    };
+    viewer.finish();
+    let _ = std::fs::remove_dir_all(&scratch);
+    drop(hold);
+    let is_done = ending.end == End::Complete && ending.unconcluded.is_none();
+    aftermath::run_ended(&project, &recorder, is_done);
+    summary::tell(args, &project, &views, &ending, &again, began.elapsed(), show)?;
+    if matches!(show, Show::Live | Show::Lines) {
+        deferred::offer(&project, &recorder.deferred(), None);
+    }
+    Ok(match (&ending.end, &ending.unconcluded) {
+        (End::Complete, None) => DONE,
+        // Not by anybody's hand: what runs was let end, and nothing more was begun.
+        (End::Stopped, _) if ending.frozen.is_some() => DEFERRED,
+        (End::Stopped, _) => INTERRUPTED,
+        _ => HALTED,
+    })
+}
+
+fn request(args: &Run, again: &str) -> RunRequest {
+    RunRequest {
+        resume: args.resume,
+        fresh: args.fresh,
+        rerun_changed: args.rerun_changed,
+        allow_dirty: args.allow_dirty,
+        dry_run: args.dry_run,
+        yes: args.yes,
+        why: args.why.clone(),
+        resume_command: again.to_owned(),
+    }
+}
+
+fn show(args: &Run, format: LogFormat) -> Show {
+    match format {
+        _ if args.json => Show::Events(LogFormat::Json),
+        _ if args.quiet => Show::Quiet,
+        LogFormat::Json | LogFormat::Emit => Show::Events(format),
+        LogFormat::Human if terminal::is_watched() => Show::Live,
+        LogFormat::Human => Show::Lines,
+    }
+}
+
+fn flags(args: &Run) -> Vec<Given> {
+    fn word<T: ValueEnum>(value: Option<T>) -> Option<String> {
+        value.and_then(|value| value.to_possible_value()).map(|value| value.get_name().to_owned())
+    }
+    let given = [
+        ("--agent", "plan.agent", args.agent.clone()),
+        ("--model", "plan.model", args.model.clone()),
+        ("--commit", "plan.commit", word(args.commit)),
+        ("--jobs", "plan.jobs", args.jobs.clone()),
+        ("--parallel", "plan.parallel", word(args.parallel)),
+        ("--retry", "plan.retry", word(args.retry)),
+        ("--isolation", "plan.isolation", word(args.isolation)),
+        ("--gates", "plan.gates", word(args.gates)),
+        ("--timeout", "plan.timeout", args.timeout.clone()),
+        ("--idle", "plan.idle", args.idle.clone()),
+        ("--halt-timeout", "plan.halt_timeout", args.halt_timeout.clone()),
+    ];
+    let given = given.into_iter().filter_map(|(flag, key, value)| {
+        Some(Given { flag: flag.to_owned(), key: key.to_owned(), value: value? })
+    });
+    given.collect()
+}
+
+/// The command that goes on with a run: what was typed, without what is for one time only.
+fn again(args: &Run, path: &str) -> String {
+    let plan = args.plan.to_string_lossy();
+    let plan = if plan.is_empty() { path.to_owned() } else { plan.into_owned() };
+    let mut words = vec!["backstop".to_owned(), "run".to_owned(), plan];
+    for Given { flag, value, .. } in flags(args) {
+        words.push(flag);
+        words.push(value);
+    }
+    if args.allow_dirty {
+        words.push("--allow-dirty".to_owned());
+    }
+    shell::line(&words)
+}
+
+impl From<RunError> for CliError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Project(error) => error.into(),
+            other => {
+                let mut this = failed(&other).hints_from(other.hints());
+                if other.is_usage() {
+                    this.kind = ErrorKind::Usage;
+                }
+                if other.is_multiline() { this.multiline() } else { this }
+            }
+        }
+    }
+}
+
+impl From<HostError> for CliError {
+    fn from(error: HostError) -> Self {
+        failed(&error).hint(error.hint())
+    }
+}

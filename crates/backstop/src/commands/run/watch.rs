@@ -1,0 +1,205 @@
+//! What a person sees while a plan is run: a view that is drawn anew on a terminal, lines elsewhere, events as JSON.
+
+use crate::{process, terminal};
+use backstop_config::LogFormat;
+use backstop_core::{Event, EventKind, Redactor, Schedule};
+use backstop_plan::document::Plan;
+use backstop_plan::host::{Ask, Note, Watch};
+use backstop_plan::record::RunRecord;
+use backstop_plan::tell::{Live, change, left, rows};
+use backstop_report::Style;
+use backstop_report::plan::{ChangeKind, Progress, live_view, plain_line};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the view is drawn while nothing happens.
+const DRAW_EVERY: Duration = Duration::from_millis(500);
+/// The shortest time between two drawings.
+const DRAW_MIN: Duration = Duration::from_millis(60);
+
+/// How the run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Show {
+    /// Drawn anew.
+    Live,
+    /// A line for each change.
+    Lines,
+    /// Events, in one of the formats of the log.
+    Events(LogFormat),
+    /// Nothing.
+    Quiet,
+}
+
+/// Whoever watches from a terminal, a pipe or a program.
+pub(super) struct Viewer<'v> {
+    pub(super) show: Show,
+    pub(super) style: Style,
+    pub(super) plan: &'v Plan,
+    pub(super) jobs: usize,
+    pub(super) levels: Vec<usize>,
+    pub(super) redactor: Arc<Redactor>,
+    pub(super) began: Instant,
+    notes: BTreeMap<usize, Note>,
+    drawn: usize,
+    drawn_at: Option<Instant>,
+    warned: Vec<String>,
+}
+
+impl<'v> Viewer<'v> {
+    pub(super) fn new(show: Show, plan: &'v Plan, jobs: usize, redactor: Arc<Redactor>) -> Self {
+        Self {
+            show,
+            style: terminal::stderr_style(),
+            plan,
+            jobs,
+            levels: levels_of(plan),
+            redactor,
+            began: Instant::now(),
+            notes: BTreeMap::new(),
+            drawn: 0,
+            drawn_at: None,
+            warned: Vec::new(),
+        }
+    }
+
+    fn draw(&mut self, record: &RunRecord, schedule: &Schedule, forced: bool) {
+        if self.show != Show::Live || (!forced && self.drawn_at.is_some_and(|at| at.elapsed() < DRAW_MIN)) {
+            return;
+        }
+        let now = process::now();
+        let live = Live { schedule, notes: &self.notes, clock: self.began.elapsed() };
+        let rows = rows(record, Some(&live), now);
+        let planned = |at: usize| self.plan.phases.get(at).and_then(|phase| phase.estimated);
+        let left = left(record, &self.levels, &planned, self.jobs, now).filter(|left| !left.is_zero());
+        let (width, height) = terminal::size();
+        let bar = Progress::of(&rows, self.began.elapsed(), left);
+        let lines = live_view(&rows, bar, width, height.saturating_sub(1), self.style);
+        let mut text = self.wiped();
+        for line in &lines {
+            text.push_str(&self.redactor.redact(line));
+            text.push('\n');
+        }
+        self.drawn = lines.len();
+        self.drawn_at = Some(Instant::now());
+        terminal::say(&text);
+    }
+
+    /// What takes the last drawing away.
+    fn wiped(&self) -> String {
+        if self.drawn == 0 { String::new() } else { format!("\x1b[{}A\r\x1b[J", self.drawn) }
+    }
+
+    /// A line that stays.
+    fn say(&mut self, line: &str) {
+        let text = format!("{}{}\n", self.wiped(), self.redactor.redact(line));
+        self.drawn = 0;
+        terminal::say(&text);
+    }
+
+    /// The last drawing, which stays.
+    pub(super) fn finish(&mut self) {
+        self.drawn = 0;
+        let _ = std::io::stderr().flush();
+    }
+}
+
+/// The level of each phase.
+fn levels_of(plan: &Plan) -> Vec<usize> {
+    let mut levels = vec![0; plan.phases.len()];
+    for (level, phases) in plan.levels().into_iter().enumerate() {
+        phases.into_iter().for_each(|at| levels[at] = level);
+    }
+    levels
+}
+
+/// Prints events in one of the formats of the log.
+pub(super) fn print_events(events: &[Event], format: LogFormat) {
+    for event in events {
+        let line = match format {
+            LogFormat::Emit => backstop_report::event_emit(event),
+            _ => Some(backstop_report::to_json(event)),
+        };
+        if let Some(line) = line {
+            let _ = terminal::print(&format!("{line}\n"));
+        }
+    }
+}
+
+impl Watch for Viewer<'_> {
+    fn interval(&self) -> Option<Duration> {
+        (self.show == Show::Live).then_some(DRAW_EVERY)
+    }
+
+    fn tick(&mut self, record: &RunRecord, schedule: &Schedule) {
+        self.draw(record, schedule, false);
+    }
+
+    fn recorded(&mut self, events: &[Event], record: &RunRecord, schedule: &Schedule) {
+        match self.show {
+            Show::Quiet => {}
+            Show::Live => {
+                for event in events {
+                    if let EventKind::AttemptStarted { operation, .. } = &event.kind
+                        && let Some(at) = record.order.iter().position(|id| id == operation.raw())
+                    {
+                        self.notes.remove(&at);
+                    }
+                }
+                let last = |event: &Event| {
+                    matches!(event.kind, EventKind::RunEnded { .. } | EventKind::RunHalted { .. })
+                };
+                self.draw(record, schedule, events.iter().any(last));
+            }
+            Show::Events(format) => print_events(events, format),
+            Show::Lines => {
+                for event in events {
+                    let Some(change) = change(event, record, schedule) else { continue };
+                    // A gate that passes is in the log of the attempt.
+                    if !matches!(change.kind, ChangeKind::GatePassed { .. }) {
+                        let line = plain_line(&change, self.style);
+                        self.say(line.trim_end());
+                    }
+                }
+            }
+        }
+    }
+
+    fn noted(&mut self, node: usize, note: &Note) {
+        if let Note::Said(text) = note {
+            if self.show != Show::Quiet && !matches!(self.show, Show::Events(_)) {
+                let line = format!("note: {}", text.line(300));
+                self.say(&line);
+            }
+            return;
+        }
+        self.notes.insert(node, note.clone());
+    }
+
+    fn asked(&mut self, ask: Ask, running: usize) {
+        if matches!(self.show, Show::Events(_)) {
+            return;
+        }
+        let what = match (ask, running) {
+            (_, 0) => "stopping".to_owned(),
+            (Ask::Stop, 1) => "stopping: 1 phase may end what it does; Ctrl-C again ends it now".to_owned(),
+            (Ask::Stop, n) => {
+                format!("stopping: {n} phases may end what they do; Ctrl-C again ends them now")
+            }
+            (Ask::End | Ask::Kill, _) => "ending what runs".to_owned(),
+        };
+        self.say(&what);
+    }
+
+    fn trouble(&mut self, what: &str) {
+        if self.warned.iter().any(|known| known == what) {
+            return;
+        }
+        self.warned.push(what.to_owned());
+        let wiped = self.wiped();
+        self.drawn = 0;
+        terminal::say(&wiped);
+        terminal::warn(what, None);
+    }
+}

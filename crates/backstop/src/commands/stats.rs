@@ -1,0 +1,121 @@
+//! `backstop stats`: where the time went.
+
+use super::runs;
+use crate::error::CliError;
+use crate::{process, terminal};
+use backstop_config::LogFormat;
+use backstop_core::SafeText;
+use backstop_report::{SignatureRow, StatsBy, StatsReport, to_json};
+use backstop_runtime::Project;
+use backstop_store::{Experience, StatsFilter};
+use clap::{Args, ValueEnum};
+
+/// Say where the time went in this project: what failed, what a retry cured, how long was waited.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  backstop stats --since 7d\n  backstop stats --by operation\n  backstop stats --prometheus > backstop.prom"
+)]
+pub(crate) struct Stats {
+    /// Only this last while, such as 7d, or since a time, such as 2026-01-05T10:00:00Z
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// A table by this
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<By>,
+    /// Only runs whose command contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) operation: Option<String>,
+    /// Print JSON, with all tables
+    #[arg(long, conflicts_with_all = ["by", "prometheus"])]
+    pub(crate) json: bool,
+    /// Print counters in the text format of Prometheus, of all that is recorded
+    #[arg(long, conflicts_with_all = ["by", "since"])]
+    pub(crate) prometheus: bool,
+}
+
+/// What a table is made by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// What failed
+    Reason,
+    /// Who or what has to change
+    Class,
+    /// The program and its first word
+    Operation,
+    /// The day, in UTC
+    Day,
+}
+
+/// Surfaces that record what a person overrides, and no work.
+const NO_WORK: [&str; 2] = ["guard", "budget"];
+/// How many signatures are shown.
+const SIGNATURES_MAX: u32 = 10;
+
+pub(crate) fn run(args: &Stats, log_format: Option<LogFormat>) -> Result<(), CliError> {
+    let since = args.since.as_deref().map(runs::since).transpose()?;
+    let project = process::open(&[], log_format)?;
+    let filter = StatsFilter {
+        since,
+        operation_contains: args.operation.clone(),
+        surfaces_left_out: NO_WORK.map(str::to_owned).to_vec(),
+    };
+    let found = match project.existing_journal()? {
+        Some(journal) => journal.stats(&filter)?,
+        None => backstop_store::Stats::default(),
+    };
+    let report = StatsReport {
+        since,
+        runs: found.runs,
+        runs_open: found.runs_open,
+        total: found.total,
+        reasons: found.reasons,
+        operations: found.operations,
+        operations_left_out: found.operations_left_out,
+        days: found.days,
+        signatures: signatures(&project),
+    };
+    let style = terminal::stdout_style();
+    terminal::print(&if args.json {
+        format!("{}\n", to_json(&backstop_report::stats_json(&report)))
+    } else if args.prometheus {
+        backstop_report::stats_prometheus(&report)
+    } else {
+        match args.by {
+            Some(by) => backstop_report::stats_by(&report, chosen(by), style),
+            None => backstop_report::stats(&report, style),
+        }
+    })
+}
+
+fn chosen(by: By) -> StatsBy {
+    match by {
+        By::Reason => StatsBy::Reason,
+        By::Class => StatsBy::Class,
+        By::Operation => StatsBy::Operation,
+        By::Day => StatsBy::Day,
+    }
+}
+
+/// What was learned of the most frequent signatures. Where that cannot be read, the journal still can.
+fn signatures(project: &Project) -> Vec<SignatureRow> {
+    let known = || -> Result<Vec<Experience>, CliError> {
+        Ok(match project.existing_limits()? {
+            Some(store) => store.experiences(SIGNATURES_MAX)?,
+            None => Vec::new(),
+        })
+    };
+    let rows = known().unwrap_or_else(|error| {
+        terminal::warn(&error.to_string(), error.first_hint());
+        Vec::new()
+    });
+    rows.into_iter()
+        .map(|row| SignatureRow {
+            signature: SafeText::new(row.signature),
+            reason: row.reason,
+            seen: row.seen,
+            retried: row.retried,
+            cured: row.cured,
+            last: row.last_at,
+        })
+        .collect()
+}

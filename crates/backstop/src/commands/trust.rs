@@ -1,0 +1,88 @@
+//! `backstop trust`: what a project's configuration runs and reads may take effect.
+
+use crate::error::{CliError, usage};
+use crate::{process, terminal};
+use backstop_core::SafeText;
+use backstop_report::{JSON_SCHEMA, to_json};
+use clap::Args;
+use serde_json::json;
+
+/// Trust this project's `backstop.toml` as it is now. It has to be trusted again when it changes.
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// Show what would be trusted, and what is
+    #[arg(long, conflicts_with = "revoke")]
+    pub(crate) show: bool,
+    /// Trust it no longer
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
+    let around = process::surroundings()?;
+    let project = process::open(&[], None)?;
+    let candidate = backstop_config::candidate(&around)?;
+    let user = project.user_store()?;
+    let Some(candidate) = candidate else {
+        if args.show {
+            return show_trusted(&user.trusted()?, args.json);
+        }
+        return Err(usage(
+            "there is nothing to trust: no backstop.toml between here and the repository's root",
+        )
+        .hint("docs/config.md says what it may hold"));
+    };
+    let file = SafeText::new(candidate.file.shown.clone()).line(200);
+    let trusted = user.is_trusted(&candidate.canonical, &candidate.hash)?;
+    let state = |word: &str| {
+        let sets: Vec<_> = candidate
+            .sets
+            .iter()
+            .map(|(key, value, line)| json!({ "key": key, "value": value, "line": line }))
+            .collect();
+        json!({ "schema": JSON_SCHEMA, "file": candidate.canonical.display().to_string(), "hash": candidate.hash, "state": word, "sets": sets })
+    };
+    let words = |head: String| {
+        let mut text = head;
+        for (key, value, line) in &candidate.sets {
+            let value = SafeText::new(project.redactor.redact(value).into_owned()).line(120);
+            text.push_str(&format!("  line {line}: {key} = {value}\n"));
+        }
+        text
+    };
+    let (word, text) = if args.show {
+        let what = if trusted { "trusted" } else { "not trusted" };
+        let none = if candidate.sets.is_empty() { "; nothing in it needs trust" } else { "" };
+        (what, words(format!("{file} is {what}{none}\n")))
+    } else if args.revoke {
+        let was = user.revoke(&candidate.canonical)?;
+        let text =
+            if was { format!("{file} is trusted no longer\n") } else { format!("{file} was not trusted\n") };
+        ("not trusted", text)
+    } else {
+        user.trust(&candidate.canonical, &candidate.hash)?;
+        ("trusted", words(format!("{file} is trusted as it is now\n")))
+    };
+    if args.json {
+        return terminal::print(&format!("{}\n", to_json(&state(word))));
+    }
+    terminal::print(&text)
+}
+
+fn show_trusted(trusted: &[backstop_store::Trusted], json: bool) -> Result<(), CliError> {
+    let paths: Vec<String> = trusted.iter().map(|t| t.path.display().to_string()).collect();
+    if json {
+        return terminal::print(&format!(
+            "{}\n",
+            to_json(&json!({ "schema": JSON_SCHEMA, "trusted": paths }))
+        ));
+    }
+    let mut text = "there is no backstop.toml here\n".to_owned();
+    for path in paths {
+        text.push_str(&format!("trusted: {}\n", SafeText::new(path).line(400)));
+    }
+    terminal::print(&text)
+}

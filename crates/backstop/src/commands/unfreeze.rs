@@ -1,0 +1,59 @@
+//! `backstop unfreeze`: a frozen project may go on.
+
+use crate::error::{CliError, usage};
+use crate::{process, terminal};
+use backstop_report::{JSON_SCHEMA, to_json};
+use backstop_runtime::aftermath::record_override;
+use backstop_runtime::machine_state;
+use clap::Args;
+use serde_json::json;
+
+/// Let a frozen project go on: from then on new work may begin.
+#[derive(Debug, Args)]
+pub(crate) struct Unfreeze {
+    /// Why: it is recorded
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) why: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `backstop unfreeze`.
+pub(crate) fn run(args: &Unfreeze) -> Result<(), CliError> {
+    if args.why.trim().is_empty() {
+        return Err(usage("a project that is frozen is let go on for a reason, and none is given")
+            .hint("say what was put right: `backstop unfreeze --why 'made room on /'`"));
+    }
+    let project = process::open(&[], None)?;
+    let was = project.frozen();
+    if let Some(freeze) = &was {
+        // Recorded before it takes effect. A disk that is still full must not keep it frozen.
+        let what = format!("unfreeze: {} ({})", freeze.why.line(200), freeze.reason);
+        if let Err(error) = record_override(&project, "unfreeze", &what, Some(&args.why)) {
+            let error = CliError::from(error);
+            terminal::warn(&format!("this is not recorded: {error}"), error.first_hint());
+        }
+        project.folder()?.unfreeze(&project.root)?;
+    }
+    if args.json {
+        let value = json!({
+            "schema": JSON_SCHEMA, "was_frozen": was.is_some(), "reason": was.as_ref().map(|freeze| freeze.reason),
+            "frozen_at": was.as_ref().map(|freeze| freeze.at), "run": was.as_ref().and_then(|freeze| freeze.run),
+        });
+        return terminal::print(&format!("{}\n", to_json(&value)));
+    }
+    let text = match &was {
+        Some(freeze) => {
+            format!("new work may begin again; it was frozen since {} ({})\n", freeze.at, freeze.reason)
+        }
+        None => "this project is not frozen\n".to_owned(),
+    };
+    terminal::print(&text)?;
+    let short = machine_state::look(&project).short_of;
+    if let (Some(_), Some(short)) = (&was, short.first()) {
+        let hint = "it will be frozen again when something fails of it";
+        terminal::warn(&format!("the host is still short: {}", short.says.line(200)), Some(hint));
+    }
+    Ok(())
+}

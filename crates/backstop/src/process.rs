@@ -1,0 +1,225 @@
+//! The one place that reads the environment, the clock and random numbers, and opens projects.
+
+use crate::error::{CliError, failed};
+use crate::terminal::{self, Terminal};
+use backstop_config::{Given, LogFormat, Surroundings, environment};
+use backstop_core::{RunId, SafeText, Timestamp};
+use backstop_runtime::{Place, Process, Project, ProjectError, process, project};
+use backstop_store::{Host, StateFolder};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// The project around the current folder, under these flags.
+pub(crate) fn open(flags: &[Given], log_format: Option<LogFormat>) -> Result<Project, CliError> {
+    let format = log_format.map(|format| Given {
+        flag: "--log-format".to_owned(),
+        key: "log.format".to_owned(),
+        value: format.name().to_owned(),
+    });
+    let flags: Vec<Given> = flags.iter().cloned().chain(format).collect();
+    Ok(open_in(surroundings()?, &flags)?)
+}
+
+/// The project around a folder, without any flags.
+pub(crate) fn open_at(folder: &Path) -> Result<Project, ProjectError> {
+    open_in(surroundings_of(folder.to_owned()), &[])
+}
+
+fn open_in(surroundings: Surroundings<'static>, flags: &[Given]) -> Result<Project, ProjectError> {
+    let process = this(surroundings.cwd.clone());
+    let project = Project::open(&place(surroundings), flags, process)?;
+    terminal::redact_with(Arc::clone(&project.redactor));
+    Ok(project)
+}
+
+/// The folder of the project that we are in, where nothing of its configuration is needed.
+pub(crate) fn root() -> Result<PathBuf, CliError> {
+    Ok(project::root_of(&place(surroundings()?)))
+}
+
+fn place(surroundings: Surroundings<'static>) -> Place<'static> {
+    let state_root = state_root(surroundings.home.as_deref());
+    Place { surroundings, state_root, variables: variables() }
+}
+
+/// Every variable that is text.
+pub(crate) fn variables() -> Vec<(String, String)> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
+/// Where we are: folders and variables.
+pub(crate) fn surroundings() -> Result<Surroundings<'static>, CliError> {
+    let cwd = std::env::current_dir().map_err(|error| {
+        failed(format!("cannot tell the current folder: {error}")).hint("change into a folder that is there")
+    })?;
+    Ok(surroundings_of(cwd))
+}
+
+fn surroundings_of(cwd: PathBuf) -> Surroundings<'static> {
+    Surroundings {
+        cwd,
+        home: folder_variable("HOME"),
+        xdg_config_home: folder_variable("XDG_CONFIG_HOME"),
+        // What is no UTF-8 is read as far as it goes, and then refused: a bad timeout must not mean no timeout.
+        env: &|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
+    }
+}
+
+/// This process, as the runtime knows it.
+fn this(cwd: PathBuf) -> Process {
+    let text = |name: &str| std::env::var(name).ok().map(SafeText::new);
+    Process {
+        now,
+        random,
+        id: id(),
+        is_alive,
+        variable: |name| std::env::var(name).ok(),
+        caller: text("BACKSTOP_CALLER"),
+        session: text("BACKSTOP_SESSION"),
+        parent: from_outer("BACKSTOP_RUN_ID", |id| id.parse::<RunId>().ok()),
+        deadline: from_outer("BACKSTOP_DEADLINE", Timestamp::parse_rfc3339),
+        disabled: is_disabled(),
+        cwd,
+        temp_dir: std::env::temp_dir(),
+        program: std::env::current_exe().ok(),
+        commit_hook: crash_hook(),
+        output: Arc::new(Terminal),
+    }
+}
+
+/// Whether every recovery is turned off.
+pub(crate) fn is_disabled() -> bool {
+    std::env::var_os("BACKSTOP_DISABLE").is_some_and(|v| !v.is_empty() && v != "0")
+}
+
+/// What an outer Backstop says. What cannot be read is not passed over in silence.
+fn from_outer<T>(name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let text = std::env::var_os(name).filter(|v| !v.is_empty())?.to_string_lossy().into_owned();
+    let value = read(&text);
+    if value.is_none() {
+        terminal::warn(&format!("{name} is set to `{text}`, which cannot be read; it does not count"), None);
+    }
+    value
+}
+
+/// Variables that look like ours and are not: a mistake in one must not pass unseen. What it is, and what was meant.
+pub(crate) fn unknown_variables() -> Vec<(String, String)> {
+    let names: Vec<String> = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|n| n.starts_with("BACKSTOP_"))
+        .collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let warning = |(name, near): (String, Option<String>)| {
+        let hint = near.map_or_else(
+            || "`backstop config env` lists them all".to_owned(),
+            |near| format!("did you mean {near}?"),
+        );
+        (format!("{name} is no variable of Backstop's and does nothing"), hint)
+    };
+    environment::strangers(names.iter().map(String::as_str)).into_iter().map(warning).collect()
+}
+
+fn folder_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+/// Where the state folder is, whether it is there or not.
+pub(crate) fn state_root(home: Option<&Path>) -> Option<PathBuf> {
+    folder_variable("BACKSTOP_STATE_DIR")
+        .or_else(|| folder_variable("XDG_STATE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("backstop")))
+        .or_else(|| home.map(|home| home.join(".local/state/backstop")))
+}
+
+/// The state folder, where nothing of the configuration is needed; nothing where it cannot be used.
+pub(crate) fn user_folder() -> Option<StateFolder> {
+    let root = state_root(folder_variable("HOME").as_deref())?;
+    StateFolder::open(&root, Arc::new(now), terminal::redactor()).ok()
+}
+
+/// The time, from the one place that reads the clock on the wall.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(millis.saturating_add(clock_jump()))
+}
+
+/// In debug builds, the clock on the wall can be told to jump after the n-th look at it: `3:-864000000` is ten days back.
+#[cfg(debug_assertions)]
+fn clock_jump() -> i64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static LOOKS: AtomicU64 = AtomicU64::new(0);
+    let Ok(jump) = std::env::var("BACKSTOP_CLOCK_JUMP") else { return 0 };
+    let Some((after, by)) = jump.split_once(':') else { return 0 };
+    let jumped = LOOKS.fetch_add(1, Ordering::Relaxed) >= after.parse().unwrap_or(0);
+    if jumped { by.parse().unwrap_or(0) } else { 0 }
+}
+
+#[cfg(not(debug_assertions))]
+fn clock_jump() -> i64 {
+    0
+}
+
+/// A number that nobody else has: what run ids are made of.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// This process, as the store knows it.
+pub(crate) fn id() -> Host {
+    process::current()
+}
+
+/// Whether a process that wrote a run is still there.
+pub(crate) fn is_alive(host: &Host) -> bool {
+    process::is_alive(host)
+}
+
+/// Whether a program is found on the PATH.
+pub(crate) fn is_on_the_path(program: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let runs = |path: &Path| {
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return runs(Path::new(program));
+    }
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| runs(&folder.join(program))))
+}
+
+/// In debug builds, the process can be told to die at the n-th commit, before or after it: for tests that show that nothing
+/// acknowledged is lost.
+#[cfg(debug_assertions)]
+fn crash_hook() -> Option<backstop_store::CommitHook> {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    // One for the whole process, however many projects are opened in it.
+    static HOOK: OnceLock<Option<backstop_store::CommitHook>> = OnceLock::new();
+    let make = || -> Option<backstop_store::CommitHook> {
+        let at: u64 = std::env::var("BACKSTOP_CRASH_AT").ok()?.parse().ok()?;
+        let seen = AtomicU64::new(0);
+        Some(Arc::new(move |_| {
+            if seen.fetch_add(1, Ordering::SeqCst) + 1 == at {
+                // As hard as it gets: nothing is flushed, nobody is told.
+                let _ =
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+                loop {
+                    std::thread::park();
+                }
+            }
+        }))
+    };
+    HOOK.get_or_init(make).clone()
+}
+
+#[cfg(not(debug_assertions))]
+fn crash_hook() -> Option<backstop_store::CommitHook> {
+    None
+}
