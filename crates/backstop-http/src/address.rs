@@ -1,7 +1,7 @@
 //! A checked `http` or `https` address.
 //!
-//! Parsing is stricter than browsers are: ASCII only, no user or password, no fragment. It must not look
-//! a name up or connect: that is the client's part.
+//! Parsing is stricter than browsers are: ASCII only, no user or password, no fragment. It must not
+//! look a name up or connect: that is the client's part.
 
 use url::Url;
 
@@ -10,16 +10,16 @@ const ADDRESS_BYTES_MAX: usize = 2000;
 /// The longest host name.
 const HOST_BYTES_MAX: usize = 253;
 
-/// An `http` or `https` address. Its path and query may be secrets (a webhook's often are), so there is
-/// no `Display`: [`place`](Self::place) is for people, [`whole`](Self::whole) for sending.
+/// An `http` or `https` address. Its path and query may be secrets (a webhook's often are), so
+/// there is no `Display`: [`place`](Self::place) is for people, [`whole`](Self::whole) for sending.
 #[derive(Clone)]
 pub struct Address {
     url: Url,
     port_given: bool,
 }
 
-/// What is wrong with an address. The text continues a sentence that names the address: "`x` is no http
-/// or https address".
+/// What is wrong with an address. The text continues a sentence that names the address: "`x` is no
+/// http or https address".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It does not begin with `http://` or `https://`.
@@ -70,8 +70,8 @@ impl Address {
         if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
             return Err(AddressError::Scheme);
         }
-        // The parser below would repair or drop these; nothing that was typed may change its meaning, and
-        // nothing may end a line of a request.
+        // The parser below would repair or drop these; nothing that was typed may change its
+        // meaning, and nothing may end a line of a request.
         if !rest.bytes().all(|b| b.is_ascii_graphic() && !b"#\\\"<>".contains(&b)) {
             return Err(AddressError::Character);
         }
@@ -96,14 +96,14 @@ impl Address {
         self.url.port_or_known_default().unwrap_or_default()
     }
 
-    /// Whether a port was written. Protocols with a usual port of their own ask for this, and set it with
-    /// [`with_port`](Self::with_port).
+    /// Whether a port was written. Protocols with a usual port of their own ask for this, and set
+    /// it with [`with_port`](Self::with_port).
     pub fn has_port(&self) -> bool {
         self.port_given
     }
 
-    /// The host as a `Host` header has it: an IPv6 address in brackets, the port where it is not the
-    /// scheme's usual one.
+    /// The host as a `Host` header has it: an IPv6 address in brackets, the port where it is not
+    /// the scheme's usual one.
     pub fn authority(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         match self.url.port() {
@@ -132,7 +132,8 @@ impl Address {
         self.url.as_str()
     }
 
-    /// Scheme, host and port, for people: `https://hooks.slack.com`. No path, which may be a secret.
+    /// Scheme, host and port, for people: `https://hooks.slack.com`. No path, which may be a
+    /// secret.
     pub fn place(&self) -> String {
         format!("{}://{}", self.url.scheme(), self.authority())
     }

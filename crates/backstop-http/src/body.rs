@@ -1,7 +1,7 @@
 //! Bodies: what a request sends, and the pieces that a response is read in.
 //!
-//! A body that is not sent to its end must never look complete to the server: a stream ends only when
-//! its sender says so.
+//! A body that is not sent to its end must never look complete to the server: a stream ends only
+//! when its sender says so.
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use std::pin::Pin;
@@ -77,8 +77,8 @@ impl RequestBody {
         Self(Source::Bytes(Bytes::new()))
     }
 
-    /// A body that is sent while it is written. Where its length is known, the request announces it, and
-    /// exactly so many bytes have to be sent.
+    /// A body that is sent while it is written. Where its length is known, the request announces
+    /// it, and exactly so many bytes have to be sent.
     pub fn stream(length: Option<u64>) -> (BodySender, Self) {
         let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
         (BodySender(sender), Self(Source::Stream { pieces, length }))

@@ -1,4 +1,5 @@
-//! The client: takes a connection or makes one, sends a request, waits for the head of its response.
+//! The client: takes a connection or makes one, sends a request, waits for the head of its
+//! response.
 
 use crate::body::{Outgoing, Upload};
 use crate::connect::connect;
@@ -60,8 +61,8 @@ impl ClientBuilder {
         self
     }
 
-    /// With this `user-agent` for requests that have none of their own; `backstop/VERSION` if nothing is
-    /// said.
+    /// With this `user-agent` for requests that have none of their own; `backstop/VERSION` if
+    /// nothing is said.
     pub fn user_agent(mut self, text: &str) -> Result<Self, HeaderError> {
         let name = || SafeText::new(USER_AGENT.as_str());
         self.user_agent = HeaderValue::from_str(text).map_err(|_| HeaderError::Value { name: name() })?;
@@ -102,8 +103,8 @@ impl Client {
         }
     }
 
-    /// Sends a request, once, and gives the response as soon as its head has arrived. Any status is a
-    /// response; an error means that there is none.
+    /// Sends a request, once, and gives the response as soon as its head has arrived. Any status is
+    /// a response; an error means that there is none.
     ///
     /// Dropping the future ends the request. Its body may then have been sent in part.
     pub async fn send(&self, request: Request) -> Result<Response, HttpError> {
@@ -140,8 +141,8 @@ impl Client {
                 let pool = shared.pool.clone();
                 Ok(Response::new(response, Origin { place, connection, upload, deadlines, pool }).await)
             }
-            // A connection that was kept can end in any words: some servers say goodbye with a whole
-            // response before they close.
+            // A connection that was kept can end in any words: some servers say goodbye with a
+            // whole response before they close.
             Err((HttpErrorKind::NotHttp { .. }, Dispatch::NotDispatched)) if reused => {
                 Err(not_sent(HttpErrorKind::Closed))
             }
@@ -153,8 +154,9 @@ impl Client {
     async fn kept_connection(&self, place: &str) -> Option<Connection> {
         loop {
             let kept = self.0.pool.take(place)?;
-            // Whoever did not let the runtime work since the last request has not noticed yet what has
-            // happened to the connection: the runtime looks after its sockets before it comes back here.
+            // Whoever did not let the runtime work since the last request has not noticed yet what
+            // has happened to the connection: the runtime looks after its sockets before it comes
+            // back here.
             tokio::task::yield_now().await;
             if kept.is_open() {
                 return Some(kept);
@@ -209,8 +211,8 @@ fn unsendable(part: &str) -> HttpErrorKind {
     HeaderError::Value { name: SafeText::new(part) }.into()
 }
 
-/// Sends a request over a connection and waits for the head of the response, or says what happened and how
-/// far it got.
+/// Sends a request over a connection and waits for the head of the response, or says what happened
+/// and how far it got.
 async fn exchange(
     connection: &mut Connection,
     request: hyper::Request<Outgoing>,
@@ -226,7 +228,8 @@ async fn exchange(
             Err(expired)
                 if expired.limit == Limit::Idle
                     && (upload.pieces() != pieces || upload.waits_for_sender()) => {}
-            // The connection may be writing at this moment, so that nobody can say that nothing was sent.
+            // The connection may be writing at this moment, so that nobody can say that nothing was
+            // sent.
             Err(expired) => return Err((expired.into(), Dispatch::Lost)),
         }
     };

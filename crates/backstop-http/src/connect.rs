@@ -35,9 +35,9 @@ pub(crate) async fn connect(
     connection.map_err(|error| http_kind(&error))
 }
 
-/// Tries the addresses in order, each a moment after the one before it or as soon as that has failed. All
-/// other tries end with the first that succeeds. If none does, the error of the first one is given: the
-/// system's preference.
+/// Tries the addresses in order, each a moment after the one before it or as soon as that has
+/// failed. All other tries end with the first that succeeds. If none does, the error of the first
+/// one is given: the system's preference.
 async fn first_to_connect(addresses: Vec<SocketAddr>) -> Result<TcpStream, Error> {
     let mut tries = JoinSet::new();
     let mut first_error: Option<(usize, Error)> = None;

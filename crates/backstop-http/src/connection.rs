@@ -13,19 +13,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::AbortHandle;
 
-/// How large the head of a response may be. Also the most that is read ahead of whoever reads a body.
+/// How large the head of a response may be. Also the most that is read ahead of whoever reads a
+/// body.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// How many headers a response may have.
 pub(crate) const HEADERS_MAX: usize = 128;
-/// How large a head is read in HTTP/2 before the whole stream is ended. More than it may be, so that one
-/// that is a little too large can be called that.
+/// How large a head is read in HTTP/2 before the whole stream is ended. More than it may be, so
+/// that one that is a little too large can be called that.
 const HTTP2_HEAD_BYTES_MAX: u32 = 2 * HEAD_BYTES_MAX as u32;
 /// How much of a body HTTP/2 takes before it is read, for one response.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 /// And for all responses on one connection.
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
-/// How long an HTTP/1 connection has to get ready for the next request after a response has ended. It
-/// needs no network for that.
+/// How long an HTTP/1 connection has to get ready for the next request after a response has ended.
+/// It needs no network for that.
 const READY_MAX: Duration = Duration::from_millis(100);
 
 /// A connection that a request can be sent over.
@@ -45,7 +46,8 @@ pub(crate) struct Http1 {
     task: AbortHandle,
 }
 
-/// An HTTP/2 connection. It is closed when the last clone of this and the last response on it are gone.
+/// An HTTP/2 connection. It is closed when the last clone of this and the last response on it are
+/// gone.
 #[derive(Debug, Clone)]
 pub(crate) struct Http2 {
     sender: http2::SendRequest<Outgoing>,
@@ -213,7 +215,8 @@ mod tests {
         hyper::Request::new(RequestBody::from(b"body".to_vec()).into_outgoing().0)
     }
 
-    /// The peer is gone, and the connection has not noticed: the request is handed over, and comes back.
+    /// The peer is gone, and the connection has not noticed: the request is handed over, and comes
+    /// back.
     #[tokio::test]
     async fn a_request_on_a_connection_that_has_died_is_unsent() {
         let (client, mut server) = tokio::io::duplex(1 << 16);

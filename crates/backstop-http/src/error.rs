@@ -8,7 +8,8 @@ use crate::limits::{Expired, Limit};
 use backstop_core::{Dispatch, SafeText, Signal, Surface};
 use std::time::Duration;
 
-/// A request that failed: what happened, where, and whether the request can have reached the server.
+/// A request that failed: what happened, where, and whether the request can have reached the
+/// server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {kind}")]
 pub struct HttpError {
@@ -174,9 +175,10 @@ impl HttpError {
         &self.place
     }
 
-    /// How far the request got. `NotDispatched` is certain: no byte of the request can have been read
-    /// by the server, or the server has said that it did not look at it. `Answered`: a response began,
-    /// and was refused here. `Lost`: anything else; nobody knows what the server did.
+    /// How far the request got. `NotDispatched` is certain: no byte of the request can have been
+    /// read by the server, or the server has said that it did not look at it. `Answered`: a
+    /// response began, and was refused here. `Lost`: anything else; nobody knows what the server
+    /// did.
     pub fn dispatch(&self) -> Dispatch {
         self.dispatch
     }

@@ -1,7 +1,7 @@
 //! The headers of a request or a response.
 //!
-//! Values are bytes, as HTTP has them. A value that is a secret is never shown by `Debug`, and HTTP/2
-//! keeps it out of its compression tables.
+//! Values are bytes, as HTTP has them. A value that is a secret is never shown by `Debug`, and
+//! HTTP/2 keeps it out of its compression tables.
 
 use backstop_core::SafeText;
 use hyper::HeaderMap;
@@ -142,7 +142,8 @@ impl Headers {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
     }
 
-    /// Names and values as text, for a [`Signal`](backstop_core::Signal). What is not UTF-8 is replaced.
+    /// Names and values as text, for a [`Signal`](backstop_core::Signal). What is not UTF-8 is
+    /// replaced.
     pub fn to_pairs(&self) -> Vec<(String, String)> {
         let pair = |(name, value): (&str, &[u8])| (name.to_owned(), String::from_utf8_lossy(value).into());
         self.iter().map(pair).collect()

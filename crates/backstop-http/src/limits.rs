@@ -7,15 +7,15 @@ use tokio::time::Instant;
 /// How long a request may take. All times are real time, measured by tokio's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest time until a new connection can be used: looking the name up, connecting, the TLS
-    /// handshake.
+    /// The longest time until a new connection can be used: looking the name up, connecting, the
+    /// TLS handshake.
     pub connect: Duration,
-    /// The longest wait for the server to take more of the request, to send the head of its response,
-    /// or to send the next piece of the body. The head has to arrive as a whole within this time once
-    /// the request is sent.
+    /// The longest wait for the server to take more of the request, to send the head of its
+    /// response, or to send the next piece of the body. The head has to arrive as a whole within
+    /// this time once the request is sent.
     pub idle: Duration,
-    /// The longest time for all of it, to the end of the response's body. `None` for streams that have
-    /// no natural end.
+    /// The longest time for all of it, to the end of the response's body. `None` for streams that
+    /// have no natural end.
     pub total: Option<Duration>,
 }
 

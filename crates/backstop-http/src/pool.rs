@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a connection is kept without being used. Many servers and middleboxes drop theirs after a
-/// minute.
+/// How long a connection is kept without being used. Many servers and middleboxes drop theirs after
+/// a minute.
 const IDLE_MAX: Duration = Duration::from_secs(50);
 /// How many connections are kept in all; the oldest go first.
 const CONNECTIONS_MAX: usize = 32;

@@ -28,8 +28,8 @@ impl Method {
     /// Removes something.
     pub const DELETE: Self = Self(hyper::Method::DELETE);
 
-    /// Reads a method, upper case as HTTP has it. `CONNECT` is refused: a client that opens tunnels is
-    /// another one.
+    /// Reads a method, upper case as HTTP has it. `CONNECT` is refused: a client that opens tunnels
+    /// is another one.
     pub fn parse(text: &str) -> Result<Self, MethodError> {
         let given = || MethodError { given: SafeText::new(text) };
         let method = hyper::Method::from_bytes(text.as_bytes()).map_err(|_| given())?;

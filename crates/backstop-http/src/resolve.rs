@@ -1,8 +1,9 @@
-//! Work that blocks without a limit (looking a name up, reading root certificates), on threads of our
-//! own.
+//! Work that blocks without a limit (looking a name up, reading root certificates), on threads of
+//! our own.
 //!
-//! A runtime waits for its own blocking threads before it ends, so that one hanging lookup would hold
-//! up the whole program; these threads are never waited for. How many there are at once is bounded.
+//! A runtime waits for its own blocking threads before it ends, so that one hanging lookup would
+//! hold up the whole program; these threads are never waited for. How many there are at once is
+//! bounded.
 
 use crate::HttpErrorKind;
 use backstop_core::SafeText;
@@ -49,8 +50,8 @@ impl Resolver {
     }
 }
 
-/// Runs `work` on a thread of its own and waits for its result. A caller that stops waiting leaves the
-/// thread to end by itself.
+/// Runs `work` on a thread of its own and waits for its result. A caller that stops waiting leaves
+/// the thread to end by itself.
 pub(crate) async fn on_a_thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -75,8 +76,8 @@ fn lookup_failed(error: &std::io::Error) -> HttpErrorKind {
     if temporary { HttpErrorKind::NameServer { detail } } else { HttpErrorKind::NameNotFound { detail } }
 }
 
-/// Alternates between the two families, beginning with the one that the system prefers, so that a broken
-/// one delays the other only once.
+/// Alternates between the two families, beginning with the one that the system prefers, so that a
+/// broken one delays the other only once.
 fn interleaved(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (preferred, other): (Vec<_>, Vec<_>) =

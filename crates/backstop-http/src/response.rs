@@ -75,8 +75,8 @@ impl Response {
         Ok(bytes)
     }
 
-    /// The beginning of the body, for an error message: at most `bytes_max` bytes. The rest is not read,
-    /// and a body that breaks off ends there.
+    /// The beginning of the body, for an error message: at most `bytes_max` bytes. The rest is not
+    /// read, and a body that breaks off ends there.
     pub async fn body_start(&mut self, bytes_max: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < bytes_max {
@@ -88,8 +88,8 @@ impl Response {
 }
 
 impl Response {
-    /// The evidence for the classifier, where the response is a failure: its status, its headers, and as
-    /// much of its body as was read.
+    /// The evidence for the classifier, where the response is a failure: its status, its headers,
+    /// and as much of its body as was read.
     pub fn signal(&self, body: Vec<u8>) -> Signal {
         Signal { headers: self.headers.to_pairs(), ..Signal::answered(self.status).text(body) }
     }

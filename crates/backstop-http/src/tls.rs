@@ -89,7 +89,8 @@ impl Tls {
     async fn config(&self) -> Result<Arc<ClientConfig>, HttpErrorKind> {
         let load = || async {
             let roots = self.roots.clone();
-            // Some hundred files, or a system service: too long for the thread that drives connections.
+            // Some hundred files, or a system service: too long for the thread that drives
+            // connections.
             let store = on_a_thread("http-roots", move || roots.load()).await??;
             let provider = Arc::new(ring::default_provider());
             let versions =

@@ -320,7 +320,8 @@ async fn a_kept_connection_that_the_server_closes_is_replaced() {
     }
 }
 
-/// What is said of requests on a connection that is going away is never "not sent" if a server saw them.
+/// What is said of requests on a connection that is going away is never "not sent" if a server saw
+/// them.
 #[tokio::test]
 async fn a_request_that_meets_a_goodbye_is_not_said_to_be_unsent_if_it_was_seen() {
     let (saw, mut seen) = tokio::sync::mpsc::unbounded_channel();

@@ -83,8 +83,8 @@ async fn a_kept_connection_that_died_never_gets_a_request() {
         });
         let client = patient_client();
         assert_eq!(fetch(&client, &server).await, b"ok");
-        // This thread drives the connection, and does not until the server has ended it: nobody on this
-        // side can have noticed when the next request is sent.
+        // This thread drives the connection, and does not until the server has ended it: nobody on
+        // this side can have noticed when the next request is sent.
         go.send(()).unwrap();
         ended.recv().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));

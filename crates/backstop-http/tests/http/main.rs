@@ -1,5 +1,5 @@
-//! The client against real peers on the loopback interface: servers that answer, hang, drip, flood, lie
-//! and hang up.
+//! The client against real peers on the loopback interface: servers that answer, hang, drip, flood,
+//! lie and hang up.
 #![allow(clippy::unwrap_used)] // A peer that cannot do its part ends the test.
 
 mod addresses;

@@ -14,7 +14,8 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 /// A response that is complete.
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// Long enough for whatever a busy machine does, so that only the limit under test can end a request.
+/// Long enough for whatever a busy machine does, so that only the limit under test can end a
+/// request.
 pub(crate) const PATIENT: Limits = Limits {
     connect: Duration::from_secs(60),
     idle: Duration::from_secs(60),

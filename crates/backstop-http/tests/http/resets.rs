@@ -45,8 +45,8 @@ async fn resets_in_the_body() {
     assert_eq!((error.kind(), error.dispatch()), (&HttpErrorKind::Reset, Dispatch::Lost));
 }
 
-/// Whether the reset is there before the request is written is a race, and either outcome is right: what
-/// must not be is that "not sent" is said of a request that the server has bytes of.
+/// Whether the reset is there before the request is written is a race, and either outcome is right:
+/// what must not be is that "not sent" is said of a request that the server has bytes of.
 #[tokio::test]
 async fn resets_before_the_request_is_read() {
     for read_first in [false, true] {
