@@ -1,0 +1,358 @@
+//! What went wrong with a request, typed to the leaf.
+//!
+//! Every error says how far the request got ([`HttpError::dispatch`]), names the server without the
+//! secret path, has a hint for people and turns into a [`Signal`] for the classifier.
+
+use crate::headers::HeaderError;
+use crate::limits::{Expired, Limit};
+use backstop_core::{Dispatch, SafeText, Signal, Surface};
+use std::time::Duration;
+
+/// A request that failed: what happened, where, and whether the request can have reached the
+/// server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {kind}")]
+pub struct HttpError {
+    place: String,
+    kind: HttpErrorKind,
+    dispatch: Dispatch,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HttpErrorKind {
+    /// The host name has no address.
+    #[error("the host name was not found ({detail})")]
+    NameNotFound {
+        /// The system's message.
+        detail: SafeText,
+    },
+    /// The host name could not be looked up now: the name server did not answer.
+    #[error("the host name could not be looked up ({detail})")]
+    NameServer {
+        /// The system's message.
+        detail: SafeText,
+    },
+    /// Nothing listens on that port.
+    #[error("connection refused")]
+    Refused,
+    /// There is no way to the host.
+    #[error("the host cannot be reached ({detail})")]
+    Unreachable {
+        /// The system's message.
+        detail: SafeText,
+    },
+    /// This machine could not open a connection: no file descriptors or memory left, not permitted.
+    #[error("cannot open a connection ({detail})")]
+    Local {
+        /// The system's message.
+        detail: SafeText,
+        /// The errno, e.g. `EMFILE`.
+        errno: Option<&'static str>,
+    },
+    /// The server's certificate was rejected.
+    #[error("the certificate was rejected: {0}")]
+    Certificate(CertificateProblem),
+    /// There are no root certificates to check a certificate against.
+    #[error("no root certificates were found on this machine ({detail})")]
+    NoRoots {
+        /// What was tried, where that is known.
+        detail: SafeText,
+    },
+    /// The server does not answer with TLS.
+    #[error("the server does not speak TLS on this port")]
+    NotTls,
+    /// The TLS handshake failed for another reason than the certificate.
+    #[error("the TLS handshake failed ({detail})")]
+    Tls {
+        /// What TLS says.
+        detail: SafeText,
+    },
+    /// The connection was reset.
+    #[error("the connection was reset")]
+    Reset,
+    /// The server closed the connection before its response began or its head was complete.
+    #[error("the server closed the connection without a response")]
+    Closed,
+    /// The connection ended in the middle of the response's body.
+    #[error("the response broke off after {received} bytes of its body")]
+    BodyCut {
+        /// How many bytes of the body had arrived.
+        received: u64,
+    },
+    /// A time limit of ours ended it.
+    #[error("{}", timeout_text(*limit, *after))]
+    Timeout {
+        /// Which limit.
+        limit: Limit,
+        /// How long it is.
+        after: Duration,
+    },
+    /// The response's head has too many bytes or too many headers.
+    #[error("the head of the response is larger than {} KiB or {headers_max} headers", bytes_max >> 10)]
+    HeadTooLarge {
+        /// How many bytes it may have.
+        bytes_max: usize,
+        /// How many headers it may have.
+        headers_max: usize,
+    },
+    /// The response's body is longer than the reader allows.
+    #[error("the body of the response is larger than {bytes_max} bytes")]
+    BodyTooLarge {
+        /// How many bytes it may have.
+        bytes_max: usize,
+    },
+    /// What came back is not HTTP.
+    #[error("the response is not valid HTTP ({detail})")]
+    NotHttp {
+        /// What is wrong with it.
+        detail: SafeText,
+    },
+    /// The server refused the request before it looked at it (HTTP/2 `REFUSED_STREAM`).
+    #[error("the server refused the request unread")]
+    StreamRefused,
+    /// The server ended the request or the whole HTTP/2 connection.
+    #[error("the server ended the HTTP/2 stream ({detail})")]
+    StreamEnded {
+        /// The reason as HTTP/2 names it.
+        detail: SafeText,
+    },
+    /// The sender of the request's body gave up, or sent another length than it had announced.
+    #[error("the request's body was not sent to its end")]
+    RequestBody,
+    /// A header of the request cannot be sent.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+}
+
+/// Why a server's certificate was rejected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateProblem {
+    /// Its time is over.
+    #[error("it has expired")]
+    Expired,
+    /// Its time has not begun.
+    #[error("it is not valid yet")]
+    NotYetValid,
+    /// It was not issued by anybody that is trusted here.
+    #[error("its issuer is not trusted")]
+    UnknownIssuer,
+    /// It is for another host.
+    #[error("it is for another host")]
+    WrongName,
+    /// Its issuer has not signed it.
+    #[error("its issuer has not signed it")]
+    BadSignature,
+    /// It was revoked.
+    #[error("it was revoked")]
+    Revoked,
+    /// It is wrong in another way.
+    #[error("{0}")]
+    Other(SafeText),
+}
+
+fn timeout_text(limit: Limit, after: Duration) -> String {
+    let after = backstop_core::duration::shown(after);
+    match limit {
+        Limit::Connect => format!("no connection within {after}"),
+        Limit::Idle => format!("the server did nothing for {after}"),
+        Limit::Total => format!("no complete response within {after}"),
+    }
+}
+
+impl HttpError {
+    pub(crate) fn new(place: String, kind: HttpErrorKind, dispatch: Dispatch) -> Self {
+        Self { place, kind, dispatch }
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> &HttpErrorKind {
+        &self.kind
+    }
+
+    /// Scheme, host and port of the server. No path, which may be a secret.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// How far the request got. `NotDispatched` is certain: no byte of the request can have been
+    /// read by the server, or the server has said that it did not look at it. `Answered`: a
+    /// response began, and was refused here. `Lost`: anything else; nobody knows what the server
+    /// did.
+    pub fn dispatch(&self) -> Dispatch {
+        self.dispatch
+    }
+
+    /// Whether a time limit of ours ended it, and which.
+    pub fn timeout(&self) -> Option<Limit> {
+        match &self.kind {
+            HttpErrorKind::Timeout { limit, .. } => Some(*limit),
+            _ => None,
+        }
+    }
+
+    /// What to do about it, with the command to type where there is one.
+    pub fn hint(&self) -> String {
+        let place = &self.place;
+        match &self.kind {
+            HttpErrorKind::NameNotFound { .. } => "check the spelling of the host".to_owned(),
+            HttpErrorKind::NameServer { .. } | HttpErrorKind::Unreachable { .. } => {
+                "check the network connection of this machine".to_owned()
+            }
+            HttpErrorKind::Refused => format!("check the port, and that the server runs: `curl -v {place}`"),
+            HttpErrorKind::Local { .. } => "check `ulimit -n` and the firewall of this machine".to_owned(),
+            HttpErrorKind::Certificate(CertificateProblem::UnknownIssuer) => {
+                "if the issuer is yours, add its root certificate to this machine's, or name the file in \
+                 SSL_CERT_FILE"
+                    .to_owned()
+            }
+            HttpErrorKind::Certificate(CertificateProblem::NotYetValid) => {
+                "check the clock of this machine: `date`".to_owned()
+            }
+            HttpErrorKind::Certificate(_) => {
+                format!("check the address, and look at the certificate: `curl -v {place}`")
+            }
+            HttpErrorKind::NoRoots { .. } => {
+                "install the package `ca-certificates`, or name a file of roots in SSL_CERT_FILE".to_owned()
+            }
+            HttpErrorKind::NotTls => {
+                "if the server speaks plain http, write http:// in the address".to_owned()
+            }
+            HttpErrorKind::Timeout { limit: Limit::Connect, .. } => {
+                format!("check host, port and firewall: `curl -v {place}`")
+            }
+            HttpErrorKind::NotHttp { .. } => {
+                format!("check the port, and whether the address is https: `curl -v {place}`")
+            }
+            HttpErrorKind::Header(error) => error.hint().to_owned(),
+            HttpErrorKind::HeadTooLarge { .. } | HttpErrorKind::BodyTooLarge { .. } => {
+                format!("check that the address is the one that is meant: `curl -v {place}`")
+            }
+            HttpErrorKind::RequestBody => "send the request again, with its whole body".to_owned(),
+            _ => "look at the server's log".to_owned(),
+        }
+    }
+
+    /// The errno, or what clients call it, as the classifier knows it.
+    pub fn errno(&self) -> Option<&'static str> {
+        Some(match &self.kind {
+            HttpErrorKind::NameNotFound { .. } => "ENOTFOUND",
+            HttpErrorKind::NameServer { .. } => "EAI_AGAIN",
+            HttpErrorKind::Refused => "ECONNREFUSED",
+            HttpErrorKind::Unreachable { .. } => "EHOSTUNREACH",
+            HttpErrorKind::Local { errno, .. } => return *errno,
+            HttpErrorKind::Certificate(problem) => match problem {
+                CertificateProblem::Expired => "CERT_HAS_EXPIRED",
+                CertificateProblem::NotYetValid => "CERT_NOT_YET_VALID",
+                CertificateProblem::UnknownIssuer => "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+                CertificateProblem::WrongName => "ERR_TLS_CERT_ALTNAME_INVALID",
+                CertificateProblem::Revoked => "CERT_REVOKED",
+                CertificateProblem::BadSignature | CertificateProblem::Other(_) => "CERT_UNTRUSTED",
+            },
+            HttpErrorKind::NoRoots { .. } => "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+            HttpErrorKind::NotTls => "ERR_SSL_WRONG_VERSION_NUMBER",
+            HttpErrorKind::Tls { .. } => "ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE",
+            HttpErrorKind::Reset | HttpErrorKind::Closed => "ECONNRESET",
+            HttpErrorKind::BodyCut { .. } => "ERR_STREAM_PREMATURE_CLOSE",
+            HttpErrorKind::Timeout { .. } => "ETIMEDOUT",
+            HttpErrorKind::NotHttp { .. } => "HPE_INVALID_CONSTANT",
+            HttpErrorKind::StreamRefused | HttpErrorKind::StreamEnded { .. } => "ERR_HTTP2_STREAM_ERROR",
+            HttpErrorKind::RequestBody => "ABORT_ERR",
+            HttpErrorKind::HeadTooLarge { .. }
+            | HttpErrorKind::BodyTooLarge { .. }
+            | HttpErrorKind::Header(_) => return None,
+        })
+    }
+}
+
+impl From<Expired> for HttpErrorKind {
+    fn from(expired: Expired) -> Self {
+        HttpErrorKind::Timeout { limit: expired.limit, after: expired.after }
+    }
+}
+
+/// The evidence for the classifier.
+impl From<&HttpError> for Signal {
+    fn from(error: &HttpError) -> Self {
+        Signal {
+            surface: Surface::Response,
+            dispatch: error.dispatch,
+            errno: error.errno().map(str::to_owned),
+            // A connection that cannot be made is the network's trouble, the other limits are ours.
+            timed_out: matches!(error.timeout(), Some(Limit::Idle | Limit::Total)),
+            stderr: error.to_string().into_bytes(),
+            ..Signal::default()
+        }
+    }
+}
+
+impl From<HttpError> for Signal {
+    fn from(error: HttpError) -> Self {
+        Signal::from(&error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_classify::Classifier;
+    use backstop_core::Reason;
+
+    fn text(text: &str) -> SafeText {
+        SafeText::new(text)
+    }
+
+    #[test]
+    fn the_classifier_knows_what_each_error_is() {
+        let classifier = Classifier::builtin();
+        let timeout = |limit| HttpErrorKind::Timeout { limit, after: Duration::from_secs(5) };
+        for (kind, dispatch, reason) in [
+            (
+                HttpErrorKind::NameNotFound { detail: text("Name or service not known") },
+                Dispatch::NotDispatched,
+                Reason::NetworkPermanent,
+            ),
+            (
+                HttpErrorKind::NameServer { detail: text("Temporary failure in name resolution") },
+                Dispatch::NotDispatched,
+                Reason::NetworkTransient,
+            ),
+            (HttpErrorKind::Refused, Dispatch::NotDispatched, Reason::NetworkTransient),
+            (
+                HttpErrorKind::Unreachable { detail: text("No route to host (os error 113)") },
+                Dispatch::NotDispatched,
+                Reason::NetworkTransient,
+            ),
+            (
+                HttpErrorKind::Certificate(CertificateProblem::Expired),
+                Dispatch::NotDispatched,
+                Reason::NetworkPermanent,
+            ),
+            (
+                HttpErrorKind::Certificate(CertificateProblem::WrongName),
+                Dispatch::NotDispatched,
+                Reason::NetworkPermanent,
+            ),
+            (HttpErrorKind::NotTls, Dispatch::NotDispatched, Reason::NetworkPermanent),
+            (HttpErrorKind::Reset, Dispatch::Lost, Reason::NetworkTransient),
+            (HttpErrorKind::Closed, Dispatch::Lost, Reason::NetworkTransient),
+            (HttpErrorKind::BodyCut { received: 7 }, Dispatch::Lost, Reason::NetworkTransient),
+            (HttpErrorKind::StreamRefused, Dispatch::NotDispatched, Reason::NetworkTransient),
+            (timeout(Limit::Connect), Dispatch::NotDispatched, Reason::NetworkTransient),
+            (timeout(Limit::Idle), Dispatch::Lost, Reason::NetworkTransient),
+            (timeout(Limit::Total), Dispatch::Lost, Reason::NetworkTransient),
+            (
+                HttpErrorKind::NotHttp { detail: text("invalid HTTP version parsed") },
+                Dispatch::Answered,
+                Reason::NetworkPermanent,
+            ),
+        ] {
+            let error = HttpError::new("https://h".to_owned(), kind, dispatch);
+            let signal = Signal::from(&error);
+            assert_eq!(signal.dispatch, dispatch);
+            let fault = classifier.classify(&signal).unwrap();
+            assert_eq!(fault.reason, reason, "{error}");
+            assert!(error.to_string().starts_with("https://h: ") && !error.hint().is_empty());
+        }
+    }
+}
