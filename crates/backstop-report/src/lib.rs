@@ -3,7 +3,7 @@
 //! It must not print, decide or look anything up: values in, text out. What it renders:
 //!
 //! - a [`Fault`], the taxonomy as a table, and the page of one [`Reason`];
-//! - a [`Notice`]: each text about a tool call or a phase that failed, for a terminal, for Markdown and as JSON, and the
+//! - a [`Notice`]: each text about a tool call that failed or a fresh start, for a terminal, for Markdown and as JSON, and the
 //!   [`failure_report`] for programs;
 //! - what a person is told who was not there ([`alert`]), also for Slack ([`Notice::slack`]);
 //! - guidance: what the one who tries again is told ([`retry_guidance`]), what a person does ([`user_actions`]);
@@ -24,7 +24,6 @@ mod hook;
 mod json;
 mod list;
 mod notice;
-mod phase;
 pub mod plan;
 mod reasons;
 mod run;
@@ -46,12 +45,7 @@ pub use hook::{
 };
 pub use json::{JSON_SCHEMA, to_json};
 pub use notice::Notice;
-pub use phase::{
-    Batch, BatchPhase, BatchState, CircularDependency, ConflictFile, DependencyMissing, FileConflict,
-    FreshStart, LineRange, Phase, PhaseError, PhaseRetry, PlanInvalid, batch_multiple_failures,
-    batch_partial_failure, batch_retry, circular_dependency, dependency_missing, file_conflict, fresh_start,
-    phase_error, phase_retry, plan_invalid,
-};
+pub use plan::{FreshStart, fresh_start};
 pub use reasons::{reason_page, reasons_json, reasons_markdown, reasons_table};
 pub use run::{
     AttemptStory, Ending, Entry, RunRow, RunStory, attempt_failed, done, duration, event_emit, event_gdd,

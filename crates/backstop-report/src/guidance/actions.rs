@@ -1,4 +1,4 @@
-//! How a failure shows, and what a person does when trying again did not help.
+//! What a person does when trying again did not help.
 
 use backstop_core::Reason;
 
@@ -44,34 +44,6 @@ pub fn user_actions(reason: Reason) -> &'static [&'static str] {
         ],
         _ => reason.info().next_steps,
     }
-}
-
-/// How a failure of a phase shows, where there is more to say than its possible causes.
-pub(crate) fn symptoms(reason: Reason) -> Option<&'static [&'static str]> {
-    Some(match reason {
-        Reason::TestFailure => {
-            &["The test command ended with a code other than 0", "At least one test failed"]
-        }
-        Reason::LintError => {
-            &["The linter ended with a code other than 0", "At least one of its rules is broken"]
-        }
-        Reason::TypecheckError => {
-            &["The type checker ended with a code other than 0", "Types do not fit, or are missing"]
-        }
-        Reason::FormatError => &[
-            "The formatter's check ended with a code other than 0",
-            "At least one file would be changed by it",
-        ],
-        Reason::Timeout => {
-            &["The agent gave no result within its time limit", "It may have hung on one of its tasks"]
-        }
-        Reason::VerificationMismatch => {
-            &["The agent reported success", "The gates, run afresh after it, did not pass"]
-        }
-        Reason::TaskIncomplete => &["The agent ended by itself", "Some of the phase's tasks are not done"],
-        Reason::ParseError => &["The agent ended by itself", "Its result is not in the agreed form"],
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

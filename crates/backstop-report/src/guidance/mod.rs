@@ -9,7 +9,6 @@ mod told;
 mod work;
 mod world;
 
-pub(crate) use actions::symptoms;
 pub use actions::user_actions;
 pub use retry::retry_guidance;
 

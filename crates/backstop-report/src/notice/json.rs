@@ -16,10 +16,6 @@ impl Notice {
             let (key, value) = match part {
                 Part::Reason | Part::Next | Part::Gap => continue,
                 Part::Field(field) => (field.key, field_json(field)),
-                Part::Group(key, _, fields) => {
-                    let fields = fields.iter().map(|field| (field.key.to_owned(), field_json(field)));
-                    (*key, Json::Object(fields.collect()))
-                }
                 Part::List(key, _, _, items) => {
                     (*key, items.iter().take(JSON_ITEMS_MAX).map(Words::json).collect())
                 }
@@ -43,7 +39,6 @@ impl Notice {
 fn field_json(field: &Field) -> Json {
     match &field.value {
         Value::Line(words) => json!(words.json()),
-        Value::Prose(text) => json!(text),
         Value::Message(text) => json!(json_text(text)),
         Value::Names(names) | Value::Bracketed(names) => names_json(names),
         Value::Params(given) if given.is_empty() => json!({}),

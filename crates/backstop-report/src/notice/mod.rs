@@ -35,8 +35,6 @@ pub struct Notice {
 pub(crate) enum Value {
     /// One line.
     Line(Words),
-    /// Sentences of our own, broken into lines on a terminal.
-    Prose(String),
     /// A message, with its line ends.
     Message(SafeText),
     /// Names with commas between.
@@ -62,8 +60,6 @@ pub(crate) enum Marker {
     Paren,
     /// `1. `
     Number,
-    /// `- `
-    Dash,
     /// Two spaces.
     Indent,
 }
@@ -74,8 +70,6 @@ enum Part {
     Reason,
     /// A label and its value.
     Field(Field),
-    /// A label, and fields below it.
-    Group(&'static str, &'static str, Vec<Field>),
     /// A label, and items below it.
     List(&'static str, &'static str, Marker, Vec<Words>),
     /// A line without a label.
@@ -127,13 +121,6 @@ impl Notice {
 
     pub(crate) fn value(mut self, key: &'static str, label: &'static str, value: Value) -> Self {
         self.parts.push(Part::Field(Field { key, label, value }));
-        self
-    }
-
-    pub(crate) fn group(mut self, key: &'static str, label: &'static str, fields: Vec<Field>) -> Self {
-        if !fields.is_empty() {
-            self.parts.push(Part::Group(key, label, fields));
-        }
         self
     }
 
@@ -196,14 +183,6 @@ impl Field {
     pub(crate) fn new(key: &'static str, label: &'static str, words: impl Into<Words>) -> Self {
         Self { key, label, value: Value::Line(words.into()) }
     }
-
-    pub(crate) fn names(key: &'static str, label: &'static str, names: &[SafeText]) -> Self {
-        Self { key, label, value: Value::Names(names.to_vec()) }
-    }
-
-    pub(crate) fn message(key: &'static str, label: &'static str, text: &SafeText) -> Self {
-        Self { key, label, value: Value::Message(text.clone()) }
-    }
 }
 
 /// `name=value`, for the first few.
@@ -231,9 +210,7 @@ impl Notice {
     pub(crate) fn keys(&self) -> Vec<&'static str> {
         let own = self.parts.iter().filter_map(|part| match part {
             Part::Field(field) => Some(field.key),
-            Part::Group(key, ..) | Part::List(key, ..) | Part::Line(key, _) | Part::Data(key, _) => {
-                Some(*key)
-            }
+            Part::List(key, ..) | Part::Line(key, _) | Part::Data(key, _) => Some(*key),
             Part::Reason | Part::Next | Part::Gap => None,
         });
         own.filter(|key| !key.is_empty())

@@ -23,11 +23,7 @@ impl Notice {
                         out.push_str(&format!("*Reason:* `{reason}` ({})\n", reason.class()));
                     }
                 }
-                Part::Field(field) => out.push_str(&field_line(field, "")),
-                Part::Group(_, label, fields) => {
-                    out.push_str(&format!("*{label}:*\n"));
-                    fields.iter().for_each(|field| out.push_str(&field_line(field, "    ")));
-                }
+                Part::Field(field) => out.push_str(&field_line(field)),
                 Part::List(_, label, marker, items) => out.push_str(&items_lines(label, *marker, items)),
                 Part::Line(_, words) => out.push_str(&format!("{}\n", worded(words))),
                 Part::Next => out.push_str(&format!("*Next:* {}\n", worded(&self.next))),
@@ -61,7 +57,7 @@ fn items_lines(label: &str, marker: Marker, items: &[Words]) -> String {
     for (n, item) in items.iter().take(ITEMS_MAX).enumerate() {
         let mark = match marker {
             Marker::Paren | Marker::Number => format!("{}. ", n + 1),
-            Marker::Dash | Marker::Indent => "• ".to_owned(),
+            Marker::Indent => "• ".to_owned(),
         };
         out.push_str(&format!("{mark}{}\n", worded(item)));
     }
@@ -71,23 +67,22 @@ fn items_lines(label: &str, marker: Marker, items: &[Words]) -> String {
     out
 }
 
-fn field_line(field: &Field, indent: &str) -> String {
+fn field_line(field: &Field) -> String {
     let text = match &field.value {
         Value::Line(words) => worded(words),
-        Value::Prose(text) => own(text),
-        Value::Message(text) => return message(field.label, text, indent),
+        Value::Message(text) => return message(field.label, text),
         Value::Names(names) => worded(&Words::names(names, NAMES_MAX)),
         Value::Bracketed(names) => worded(&Words::names(names, ITEMS_MAX)),
         Value::Params(given) => worded(&params(given)),
     };
-    format!("{indent}*{}:* {text}\n", field.label)
+    format!("*{}:* {text}\n", field.label)
 }
 
-fn message(label: &str, text: &SafeText, indent: &str) -> String {
+fn message(label: &str, text: &SafeText) -> String {
     let mut lines = list::lines(text, MESSAGE_CHARS_MAX);
     match lines.as_slice() {
-        [only] if only.is_empty() => return format!("{indent}*{label}:* (no message)\n"),
-        [only] => return format!("{indent}*{label}:* `{}`\n", code(only)),
+        [only] if only.is_empty() => return format!("*{label}:* (no message)\n"),
+        [only] => return format!("*{label}:* `{}`\n", code(only)),
         _ => {}
     }
     let rest = lines.len().saturating_sub(MESSAGE_LINES_MAX);
@@ -96,7 +91,7 @@ fn message(label: &str, text: &SafeText, indent: &str) -> String {
         lines.push(format!("and {rest} more lines"));
     }
     let lines: Vec<String> = lines.iter().map(|line| code(line)).collect();
-    format!("{indent}*{label}:*\n```\n{}\n```\n", lines.join("\n"))
+    format!("*{label}:*\n```\n{}\n```\n", lines.join("\n"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,15 @@
 //!   earlier run.
 //! - [`Change`] is one thing that happened to a phase, as a line for pipes and CI; [`LogEvent`] the same for the log file.
 //! - [`HaltSummary`], [`Completion`] and [`DryRun`] are the endings, as a text and as JSON.
+//! - [`FreshStart`] is the warning before an earlier run is put aside.
 //! - [`remaining`] says about how long it still takes.
+//!
+//! Three things differ from the autobuild seed, on purpose. An attempt that is retried without a
+//! person has one line and no banner, page or batch report: nobody has to act on it, and a banner
+//! would scroll the live view away; the retry guidance goes into the agent's prompt. What halts a
+//! run is told once, in the box, with its files, its ways out and the command that continues, and
+//! not a second time on a page for each error. A plan with a cycle or a syntax error never becomes
+//! a run: it is refused with its line and column before anything is started.
 
 mod boxed;
 mod change;
@@ -18,6 +26,7 @@ mod completion_json;
 mod detail;
 mod dry_run;
 mod dry_run_json;
+mod fresh_start;
 mod halt;
 mod halt_json;
 mod live;
@@ -36,6 +45,7 @@ pub use completion::{CompletePhase, Completion, Usage, WorkAt, completion_summar
 pub use completion_json::completion_json;
 pub use dry_run::{DryPhase, DryRun, dry_run};
 pub use dry_run_json::dry_run_json;
+pub use fresh_start::{FreshStart, fresh_start};
 pub use halt::{HaltSummary, halt_summary};
 pub use halt_json::halt_json;
 pub use live::{Progress, live_view};

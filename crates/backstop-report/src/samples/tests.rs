@@ -1,8 +1,8 @@
 //! The snapshots, and the property that DESIGN asks of every text.
 
 use super::alerts::alerts;
+use super::fresh_starts::fresh_starts;
 use super::hooks::{check_hooks, hook_texts};
-use super::phases::phases;
 use super::plans::halt;
 use super::tools::{seed_variants, tools, variants};
 use super::{Sample, Texts};
@@ -20,12 +20,15 @@ fn shown(notice: &Notice) -> String {
     )
 }
 
+/// One of each notice.
+fn notices(texts: &Texts) -> Vec<Sample> {
+    [tools(texts), fresh_starts(texts), alerts(texts)].into_iter().flatten().collect()
+}
+
 #[test]
 fn every_notice_in_every_rendering() {
     let texts = Texts::seed();
-    let mut phase_texts = texts.clone();
-    phase_texts.message = "3 tests failing in auth.test.ts".into();
-    for sample in tools(&texts).iter().chain(&phases(&phase_texts)).chain(&alerts(&texts)) {
+    for sample in notices(&texts) {
         insta::assert_snapshot!(sample.name, shown(&sample.notice));
     }
     for (name, notice) in seed_variants() {
@@ -148,9 +151,9 @@ prop_compose! {
         tool in nasty(), message in nasty(), name in nasty(), value in nasty(),
         id in nasty(), file in nasty(), test in nasty(), command in nasty(), other in nasty(),
     ) -> Texts {
-        let (check, plan, package) = (other.clone(), file.clone(), test.clone());
+        let (check, plan) = (other.clone(), file.clone());
         let (absent, problem) = (message.clone(), other);
-        Texts { tool, message, param: (name, value), id, file, test, command, check, plan, package, absent, problem }
+        Texts { tool, message, param: (name, value), id, file, test, command, check, plan, absent, problem }
     }
 }
 
@@ -158,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn each_names_class_cause_operation_parameters_and_a_next_step(texts in texts()) {
-        for sample in tools(&texts).iter().chain(&variants(&texts)).chain(&phases(&texts)).chain(&alerts(&texts)) {
+        for sample in notices(&texts).iter().chain(&variants(&texts)) {
             check(sample);
         }
         check_halt(&texts);
@@ -168,7 +171,7 @@ proptest! {
 
 #[test]
 fn no_key_is_used_twice() {
-    for sample in tools(&Texts::seed()).iter().chain(&phases(&Texts::seed())).chain(&alerts(&Texts::seed())) {
+    for sample in notices(&Texts::seed()) {
         let mut keys = sample.notice.keys();
         let all = keys.len();
         keys.sort_unstable();

@@ -91,7 +91,6 @@ fn all(text: &str) -> Texts {
         command: text.clone(),
         check: text.clone(),
         plan: text.clone(),
-        package: text.clone(),
         absent: text.clone(),
         problem: text,
     }
