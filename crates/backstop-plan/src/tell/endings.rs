@@ -170,11 +170,11 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
             steps.push(SafeText::new(format!("{action} ({})", files.join(", "))));
         }
     }
-    if let Some(first) = user_actions(reason).first() {
-        let said =
-            steps.iter().any(|step: &SafeText| step.raw().to_lowercase().contains(&first.to_lowercase()));
-        if !said {
-            steps.push(SafeText::new(*first));
+    for action in user_actions(reason) {
+        let listed =
+            steps.iter().any(|step: &SafeText| step.raw().to_lowercase().contains(&action.to_lowercase()));
+        if !listed {
+            steps.push(SafeText::new(*action));
         }
     }
     for phase in failed.iter().take(LOGS_MAX) {

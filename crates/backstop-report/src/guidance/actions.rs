@@ -6,7 +6,6 @@ use backstop_core::Reason;
 pub fn user_actions(reason: Reason) -> &'static [&'static str] {
     match reason {
         Reason::TestFailure => &[
-            "Read the failures yourself, the first assertion first",
             "Run the tests several times unchanged: some may be flaky",
             "Ask whether the tests still describe what the code should do",
         ],
@@ -42,6 +41,15 @@ pub fn user_actions(reason: Reason) -> &'static [&'static str] {
             "Look at the raw result in the log: it may have been cut short",
             "Check that the agent is told the form in which it has to answer",
         ],
+        Reason::FileConflict => &[
+            "Merge the changes by hand",
+            "To avoid it next time, make one phase depend on the other in the plan, or split the file",
+        ],
+        // What to install is the fault's own suggestion, and comes before this.
+        Reason::DependencyMissing => &["Check that the right environment is active"],
+        // The taxonomy ends these two with "then run it again": that command is shown after them.
+        Reason::ServiceDown => &["Start the service", "Check its address in the configuration"],
+        Reason::DiskFull => &["Free some space on the file system that is named"],
         _ => reason.info().next_steps,
     }
 }
