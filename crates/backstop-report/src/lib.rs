@@ -33,6 +33,7 @@ mod stats;
 mod style;
 mod table;
 mod tool;
+mod width;
 
 pub use alert::{Alert, Form, alert, name_list, notify_test};
 pub use diagnosis::{DiagnosedError, Diagnosis};

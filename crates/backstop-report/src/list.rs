@@ -21,7 +21,8 @@ pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The text cut to `chars_max` characters, the mark that says so included.
+/// The text cut to `chars_max` characters, the ellipsis included: a limit on its length, not on its
+/// columns.
 pub(crate) fn cut(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();

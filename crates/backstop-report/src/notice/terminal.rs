@@ -1,6 +1,7 @@
 //! A notice for a terminal: the seeds' labels, in their order.
 
 use super::{Field, ITEMS_MAX, Marker, NAMES_MAX, Notice, Part, Value, Words, params, reason_words};
+use crate::width::width;
 use crate::{Style, list};
 use backstop_core::SafeText;
 
@@ -15,7 +16,7 @@ impl Notice {
         let mut out = String::new();
         if self.heading {
             let title = style.marks(&self.title);
-            out.push_str(&format!("{}\n{}\n\n", style.strong(&title), "=".repeat(title.chars().count())));
+            out.push_str(&format!("{}\n{}\n\n", style.strong(&title), "=".repeat(width(&title))));
         }
         for part in &self.parts {
             self.part(part, style, &mut out);

@@ -3,8 +3,8 @@
 //! A row is cut or broken to fit. A command is neither: it stands out of the box, so that it can be copied.
 
 use super::spans::{Paint, Spans};
-use super::width::{self, ellipsis};
 use crate::Style;
+use crate::width::{self, ellipsis};
 
 /// The narrowest and the widest box.
 const BOX_COLUMNS_MIN: usize = 40;

@@ -2,9 +2,9 @@
 
 use super::row::Widths;
 use super::spans::{Paint, Spans};
-use super::width::wrap;
 use super::{NAME_CHARS_MAX, NAMES_MAX, command, ids, message, shown};
 use crate::list::{self, count};
+use crate::width::wrap;
 use crate::{Style, duration};
 use backstop_core::SafeText;
 use std::time::Duration;

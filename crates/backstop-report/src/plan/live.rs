@@ -2,8 +2,8 @@
 
 use super::row::{PhaseRow, PhaseState, Widths, line};
 use super::spans::{Paint, Spans};
-use super::width::ellipsis;
 use crate::list::count;
+use crate::width::ellipsis;
 use crate::{Style, duration};
 use std::time::Duration;
 

@@ -20,7 +20,6 @@
 
 mod boxed;
 mod change;
-mod columns;
 mod completion;
 mod completion_json;
 mod detail;
@@ -38,7 +37,6 @@ mod spans;
 mod status;
 #[cfg(test)]
 mod tests;
-mod width;
 
 pub use change::{Change, ChangeKind, Then, plain_line};
 pub use completion::{CompletePhase, Completion, Usage, WorkAt, completion_summary};

@@ -1,9 +1,9 @@
 //! One phase of a run, as a line.
 
 use super::spans::{Paint, Spans};
-use super::{ID_CHARS_MAX, NAME_CHARS_MAX, detail, shown, width};
+use super::{ID_CHARS_MAX, NAME_CHARS_MAX, detail, shown};
 use crate::notice::json_text;
-use crate::{Style, duration, json};
+use crate::{Style, duration, json, width};
 use backstop_core::{Reason, SafeText};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! A line before it is painted: what it says, and how each part is dressed. It is measured and cut without its colours.
 
-use super::width;
-use crate::Style;
+use crate::{Style, width};
 
 /// How a part of a line is dressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use super::live::Progress;
 use super::row::{PhaseRow, Widths, line};
 use super::spans::{Paint, Spans};
-use super::width::ellipsis;
 use super::{NAME_CHARS_MAX, command, ids, shown};
 use crate::json::ms;
 use crate::notice::json_text;
+use crate::width::ellipsis;
 use crate::{JSON_SCHEMA, Style, duration};
 use backstop_core::{Reason, RunId, SafeText};
 use serde_json::{Value, json};

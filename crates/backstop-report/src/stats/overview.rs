@@ -4,6 +4,7 @@ use super::{StatsReport, percent, took};
 use crate::Style;
 use crate::list::count;
 use crate::run::date;
+use crate::width::{pad, width};
 use backstop_core::Counts;
 use std::cmp::Reverse;
 
@@ -116,16 +117,13 @@ fn section(name: &str, rows: Vec<Vec<String>>, of: usize, more: &str) -> Vec<Str
         0 => format!("{name}:"),
         left => format!("{name} ({left} more: {more}):"),
     };
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    let widest = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0)
     };
-    let widths = [width(0), width(1)];
+    let widths = [widest(0), widest(1)];
     let line = |row: &Vec<String>| {
-        let pad = |column: usize| {
-            let cell = row.get(column).map_or("", String::as_str);
-            format!("{cell:<width$}", width = widths[column])
-        };
-        format!("  {}  {}  {}", pad(0), pad(1), row.get(2..).unwrap_or_default().join(", "))
+        let cell = |column: usize| pad(row.get(column).map_or("", String::as_str), widths[column]);
+        format!("  {}  {}  {}", cell(0), cell(1), row.get(2..).unwrap_or_default().join(", "))
     };
     std::iter::once(head).chain(rows.iter().map(line)).collect()
 }

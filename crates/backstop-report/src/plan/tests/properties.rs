@@ -26,7 +26,7 @@ fn fits(text: &str, width: usize, commands: &[String]) {
     assert!(!text.chars().any(acts), "{text:?}");
     for line in text.lines() {
         let held = commands.iter().any(|command| !command.is_empty() && line.contains(command));
-        assert!(held || width::width(line) <= width, "{width}: {line:?}\n{text}");
+        assert!(held || crate::width::width(line) <= width, "{width}: {line:?}\n{text}");
     }
 }
 
