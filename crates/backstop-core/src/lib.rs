@@ -49,7 +49,7 @@ mod time;
 
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use class::{Class, Retry, Severity};
-pub use counts::{Counts, Share};
+pub use counts::{Counts, Share, Stats};
 pub use decision::{Action, Decision};
 pub use event::{
     Delivery, EVENT_SCHEMA, Event, EventKind, ExecutionContext, Outcome, PhaseRecord, PlanRecord, Record,

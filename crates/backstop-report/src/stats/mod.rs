@@ -15,7 +15,7 @@ pub use rows::stats_by;
 pub use stats_json::stats_json;
 
 use crate::run::duration;
-use backstop_core::{Class, Counts, Outcome, Reason, SafeText, Timestamp};
+use backstop_core::{Reason, SafeText, Stats, Timestamp};
 use std::time::Duration;
 
 /// What tables are made by.
@@ -48,50 +48,15 @@ pub struct SignatureRow {
     pub last: Timestamp,
 }
 
-/// What a journal adds up to.
+/// The sums of a journal, and what is shown beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StatsReport {
     /// From when on it was counted, where not everything was.
     pub since: Option<Timestamp>,
-    /// How many runs ended like this.
-    pub runs: Vec<(Outcome, u64)>,
-    /// How many runs go on or are halted.
-    pub runs_open: u64,
-    /// All of it.
-    pub total: Counts,
-    /// By reason, most frequent first.
-    pub reasons: Vec<(Reason, Counts)>,
-    /// By program and first word, those with the most lost time first.
-    pub operations: Vec<(SafeText, Counts)>,
-    /// How many operations are not listed.
-    pub operations_left_out: u64,
-    /// By day in UTC, oldest first.
-    pub days: Vec<(Timestamp, Counts)>,
+    /// The sums.
+    pub stats: Stats,
     /// The most frequent signatures of all of the user's projects, most seen first.
     pub signatures: Vec<SignatureRow>,
-}
-
-impl StatsReport {
-    fn runs_in_all(&self) -> u64 {
-        self.runs.iter().map(|(_, count)| count).sum::<u64>() + self.runs_open
-    }
-
-    /// Whether nothing was counted.
-    pub fn is_empty(&self) -> bool {
-        self.runs_in_all() == 0 && self.total == Counts::default()
-    }
-
-    fn classes(&self) -> Vec<(Class, Counts)> {
-        let mut classes: Vec<(Class, Counts)> = Vec::new();
-        for (reason, tally) in &self.reasons {
-            match classes.iter_mut().find(|(class, _)| *class == reason.class()) {
-                Some((_, sum)) => sum.add(tally),
-                None => classes.push((reason.class(), *tally)),
-            }
-        }
-        classes.sort_by(|(a, x), (b, y)| y.errors.cmp(&x.errors).then(a.cmp(b)));
-        classes
-    }
 }
 
 /// `2025-10-09`.

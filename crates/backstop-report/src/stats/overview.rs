@@ -15,7 +15,7 @@ const NAME_CHARS_MAX: usize = 60;
 
 /// Where the time went, most important first.
 pub fn stats(report: &StatsReport, style: Style) -> String {
-    if report.is_empty() {
+    if report.stats.is_empty() {
         return match report.since {
             Some(since) => format!("nothing is recorded here since {}\n", date(since)),
             None => {
@@ -23,7 +23,7 @@ pub fn stats(report: &StatsReport, style: Style) -> String {
             }
         };
     }
-    let total = &report.total;
+    let total = &report.stats.total;
     let mut lines = vec![style.strong(&lost(total)), runs(report), tries(total, style)];
     lines.extend(by_reason(report));
     lines.extend(by_operation(report, style));
@@ -46,13 +46,14 @@ fn lost(total: &Counts) -> String {
 }
 
 fn runs(report: &StatsReport) -> String {
-    let mut parts: Vec<String> = report.runs.iter().map(|(outcome, n)| format!("{n} {outcome}")).collect();
-    if report.runs_open > 0 {
-        parts.push(format!("{} not ended", report.runs_open));
+    let mut parts: Vec<String> =
+        report.stats.runs.iter().map(|(outcome, n)| format!("{n} {outcome}")).collect();
+    if report.stats.runs_open > 0 {
+        parts.push(format!("{} not ended", report.stats.runs_open));
     }
     let since = report.since.map(|since| format!(" since {}", date(since))).unwrap_or_default();
     let list = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    format!("{}{since}{list}", count(report.runs_in_all(), "run", "runs"))
+    format!("{}{since}{list}", count(report.stats.all_runs(), "run", "runs"))
 }
 
 fn tries(total: &Counts, style: Style) -> String {
@@ -78,7 +79,7 @@ fn cured(cured: u64, retried: u64) -> String {
 }
 
 fn by_reason(report: &StatsReport) -> Vec<String> {
-    let mut reasons = report.reasons.clone();
+    let mut reasons = report.stats.reasons.clone();
     reasons.sort_by_key(|(_, tally)| Reverse((tally.lost_ms(), tally.errors)));
     let row = |name: String, tally: &Counts| {
         let mut line =
@@ -94,7 +95,7 @@ fn by_reason(report: &StatsReport) -> Vec<String> {
 
 fn by_operation(report: &StatsReport, style: Style) -> Vec<String> {
     let troubled: Vec<_> =
-        report.operations.iter().filter(|(_, t)| t.lost_ms() > 0 || t.failed() > 0).collect();
+        report.stats.operations.iter().filter(|(_, t)| t.lost_ms() > 0 || t.failed() > 0).collect();
     let row = |(name, tally): &&(backstop_core::SafeText, Counts)| {
         let failed = format!(
             "{} of {} failed ({})",

@@ -9,26 +9,28 @@ const NAME_CHARS_MAX: usize = 60;
 
 /// The sums as a table. What has no attempts of its own, reasons and classes, has its share of all errors instead.
 pub fn stats_by(report: &StatsReport, by: StatsBy, style: Style) -> String {
-    if report.is_empty() {
+    if report.stats.is_empty() {
         return stats(report, style);
     }
     let text = match by {
-        StatsBy::Reason => {
-            of_errors("REASON", report.reasons.iter().map(|(r, t)| (r.to_string(), t)), &report.total)
-        }
+        StatsBy::Reason => of_errors(
+            "REASON",
+            report.stats.reasons.iter().map(|(r, t)| (r.to_string(), t)),
+            &report.stats.total,
+        ),
         StatsBy::Class => {
-            let classes = report.classes();
-            of_errors("CLASS", classes.iter().map(|(c, t)| (c.to_string(), t)), &report.total)
+            let classes = report.stats.classes();
+            of_errors("CLASS", classes.iter().map(|(c, t)| (c.to_string(), t)), &report.stats.total)
         }
         StatsBy::Operation => {
             let name = |name: &backstop_core::SafeText| style.marks(&name.line(NAME_CHARS_MAX));
-            of_attempts("OPERATION", report.operations.iter().map(|(o, t)| (name(o), t)))
+            of_attempts("OPERATION", report.stats.operations.iter().map(|(o, t)| (name(o), t)))
         }
-        StatsBy::Day => of_attempts("DAY", report.days.iter().rev().map(|(d, t)| (day(*d), t))),
+        StatsBy::Day => of_attempts("DAY", report.stats.days.iter().rev().map(|(d, t)| (day(*d), t))),
     };
     let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
-    let more = match (by, report.operations_left_out) {
-        (StatsBy::Operation, 1..) => format!("and {} more\n", report.operations_left_out),
+    let more = match (by, report.stats.operations_left_out) {
+        (StatsBy::Operation, 1..) => format!("and {} more\n", report.stats.operations_left_out),
         _ => String::new(),
     };
     format!("{}\n{body}{more}", style.strong(head))
