@@ -5,10 +5,10 @@ use crate::host::{Ending, message};
 use crate::record::{PhaseProgress, RunRecord, Status};
 use crate::site::Conclusion;
 use crate::view::{ViewFolder, blockers};
-use backstop_core::{End, Reason, SafeText};
+use backstop_core::{End, Reason, SafeText, WorkAt};
 use backstop_report::plan::{
     BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
-    StateKept, WorkAt,
+    StateKept,
 };
 use backstop_report::user_actions;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use super::spans::Paint;
 use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, NAMES_MAX, command, message, shown};
 use crate::list::{self, count};
 use crate::{Style, duration};
-use backstop_core::{RunId, SafeText};
+use backstop_core::{RunId, SafeText, Usage, WorkAt};
 use std::time::Duration;
 
 /// How many lines a list of names may have.
@@ -35,43 +35,6 @@ pub struct CompletePhase {
     pub gates_skipped: Vec<SafeText>,
     /// Its commits: short sha and subject.
     pub commits: Vec<(SafeText, SafeText)>,
-}
-
-/// Where the work of a run is in the end.
-#[derive(Debug, Clone, PartialEq)]
-pub enum WorkAt {
-    /// On the user's branch.
-    Landed {
-        /// The branch.
-        branch: SafeText,
-        /// Its tip.
-        sha: SafeText,
-    },
-    /// On a ref, because the branch could not be moved.
-    Kept {
-        /// The ref.
-        reference: SafeText,
-        /// Why it is not on the branch.
-        why: SafeText,
-        /// The command that merges it.
-        command: SafeText,
-    },
-    /// In the user's files, not committed.
-    Uncommitted {
-        /// The command or the script that commits it, where there is one.
-        command: Option<SafeText>,
-    },
-}
-
-/// What agents say that they used.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Usage {
-    /// Tokens that went in.
-    pub input_tokens: u64,
-    /// Tokens that came out.
-    pub output_tokens: u64,
-    /// What it cost, where the agent says so.
-    pub cost_usd: Option<f64>,
 }
 
 /// A run that came to its end.

@@ -1,11 +1,11 @@
 //! A complete run, for other programs.
 
-use super::completion::{CompletePhase, Completion, Usage, WorkAt};
+use super::completion::{CompletePhase, Completion};
 use super::row::commit_json;
 use crate::JSON_SCHEMA;
 use crate::json::ms;
 use crate::notice::json_text;
-use backstop_core::SafeText;
+use backstop_core::{SafeText, Usage, WorkAt};
 use serde_json::{Value, json};
 
 /// The same as JSON, every phase included. Commands, paths and refs are as they came.

@@ -39,7 +39,7 @@ mod status;
 mod tests;
 
 pub use change::{Change, ChangeKind, Then, plain_line};
-pub use completion::{CompletePhase, Completion, Usage, WorkAt, completion_summary};
+pub use completion::{CompletePhase, Completion, completion_summary};
 pub use completion_json::completion_json;
 pub use dry_run::{DryPhase, DryRun, dry_run};
 pub use dry_run_json::dry_run_json;

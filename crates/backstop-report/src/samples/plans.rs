@@ -2,7 +2,7 @@
 
 use super::Texts;
 use crate::plan::*;
-use backstop_core::{Reason, RunId, SafeText};
+use backstop_core::{Reason, RunId, SafeText, Usage, WorkAt};
 use std::time::Duration;
 
 pub(super) fn secs(n: u64) -> Duration {

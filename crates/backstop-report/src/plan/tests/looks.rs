@@ -3,7 +3,7 @@
 use super::super::*;
 use super::{ASCII, seed};
 use crate::samples::{plan_events, plans};
-use backstop_core::{Reason, Timestamp};
+use backstop_core::{Reason, Timestamp, WorkAt};
 use std::time::Duration;
 
 const COLOUR: Style = Style { colour: true, unicode: true };
