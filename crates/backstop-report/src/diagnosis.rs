@@ -121,8 +121,8 @@ impl Diagnosis {
                 out.push_str("  nothing is known\n");
             }
         };
-        part("Error details", &last.details());
-        part("Execution context", &last.came());
+        part("Error details", &last.detail_rows());
+        part("Execution context", &last.context_rows());
         let then = last.fault.host.as_deref();
         part("System state then", &then.map(host_rows).unwrap_or_default());
         part("System state now", &host_rows(&self.now));
@@ -178,7 +178,7 @@ impl DiagnosedError {
         })
     }
 
-    fn details(&self) -> Vec<(&'static str, Option<String>)> {
+    fn detail_rows(&self) -> Vec<(&'static str, Option<String>)> {
         let (found, fault) = (self.exception(), &self.fault);
         let place = found.file.map(|file| {
             let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -195,7 +195,7 @@ impl DiagnosedError {
         ]
     }
 
-    fn came(&self) -> Vec<(&'static str, Option<String>)> {
+    fn context_rows(&self) -> Vec<(&'static str, Option<String>)> {
         let partial = self.context.partial_result.as_ref().map(|text| {
             let lines: Vec<String> = text
                 .raw()
@@ -234,7 +234,7 @@ fn host_rows(host: &HostState) -> Vec<(&'static str, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::tests::{acts, texts};
+    use crate::samples::tests::{is_unsafe, texts};
     use backstop_core::{EVENT_SCHEMA, EventId, Reason, Resource, Shortage};
     use proptest::prelude::*;
 
@@ -300,7 +300,7 @@ mod tests {
         #[test]
         fn no_text_from_outside_acts_on_a_terminal(texts in texts()) {
             let shown = diagnosis(&texts.command).text(Style::PLAIN);
-            prop_assert!(!shown.chars().any(acts), "{shown:?}");
+            prop_assert!(!shown.chars().any(is_unsafe), "{shown:?}");
         }
     }
 }

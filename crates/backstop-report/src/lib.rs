@@ -41,16 +41,16 @@ pub use drift::{DriftReport, DriftRow, drift, drift_json, rule_stub};
 pub use fault::{fault, fault_json, success, summary};
 pub use guidance::{GuidanceContext, retry_guidance, user_actions};
 pub use hook::{
-    AgentFailure, FailedGate, TaskCommand, TaskError, TaskTurn, agent_denied, agent_failure, agent_frozen,
-    agent_held, task_error,
+    AgentFailure, FailedGate, TaskCommand, TaskError, TaskFollowUp, agent_denied, agent_failure,
+    agent_frozen, agent_stop_blocked, task_error,
 };
 pub use json::{JSON_SCHEMA, to_json};
 pub use notice::Notice;
 pub use plan::{FreshStart, fresh_start};
 pub use reasons::{reason_page, reasons_json, reasons_markdown, reasons_table};
 pub use run::{
-    AttemptStory, Ending, Entry, RunRow, RunStory, attempt_failed, done, duration, event_emit, event_gdd,
-    event_line, gave_up, retrying, runs_table, story, story_command, story_json, story_markdown,
+    AttemptStory, RunRow, RunStory, StoryEnding, StoryEntry, attempt_failed, done, duration, event_emit,
+    event_gdd, event_line, gave_up, retrying, runs_table, story, story_command, story_json, story_markdown,
 };
 pub use stats::{SignatureRow, StatsBy, StatsReport, stats, stats_by, stats_json, stats_prometheus};
 pub use style::Style;

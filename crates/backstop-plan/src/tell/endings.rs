@@ -8,7 +8,7 @@ use crate::view::{ViewFolder, blockers};
 use backstop_core::{End, Reason, SafeText, WorkAt};
 use backstop_report::plan::{
     BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
-    StateKept,
+    PreservedState,
 };
 use backstop_report::user_actions;
 use std::time::Duration;
@@ -78,12 +78,12 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
             .filter(|phase| stopped || !unfinished(phase))
             .map(|phase| PendingPhase { id: phase.plan.shown.clone(), name: phase.plan.name.clone() })
             .collect(),
-        state: StateKept {
+        state: PreservedState {
             folder: SafeText::new((facts.shown)(facts.views.path())),
             files: record.order.len() as u64,
             logs: SafeText::new((facts.shown)(&facts.views.logs())),
             run,
-            kept: facts.kept.clone(),
+            kept_refs: facts.kept.clone(),
         },
         steps: facts.first.iter().cloned().chain(steps(ending, reason, &failed)).collect(),
         failed,

@@ -4,8 +4,8 @@
 //! outside has no place here, it is fenced by whoever writes the prompt.
 
 mod actions;
+mod phrases;
 mod retry;
-mod told;
 mod work;
 mod world;
 

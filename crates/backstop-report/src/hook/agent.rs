@@ -93,7 +93,7 @@ pub struct FailedGate {
 }
 
 /// Why an agent's turn is held: the gates that fail, and what to do about them.
-pub fn agent_held(failed: &[FailedGate]) -> String {
+pub fn agent_stop_blocked(failed: &[FailedGate]) -> String {
     let names: Vec<String> = failed.iter().take(GATES_MAX).map(|gate| name(&gate.gate)).collect();
     let count = if failed.len() == 1 { "1 gate fails" } else { "gates fail" };
     let mut out = format!(

@@ -6,5 +6,5 @@
 mod agent;
 mod task;
 
-pub use agent::{AgentFailure, FailedGate, agent_denied, agent_failure, agent_frozen, agent_held};
-pub use task::{TaskCommand, TaskError, TaskTurn, task_error};
+pub use agent::{AgentFailure, FailedGate, agent_denied, agent_failure, agent_frozen, agent_stop_blocked};
+pub use task::{TaskCommand, TaskError, TaskFollowUp, task_error};

@@ -25,9 +25,9 @@ pub struct TaskCommand {
 
 /// How a task goes on.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TaskTurn {
+pub enum TaskFollowUp {
     /// It is tried again by itself.
-    Again {
+    Retry {
         /// How long from now.
         after: Duration,
         /// As which attempt.
@@ -36,7 +36,7 @@ pub enum TaskTurn {
         of: u32,
     },
     /// It is put aside until this holds.
-    Aside {
+    Deferred {
         /// What it waits for.
         until: SafeText,
     },
@@ -58,7 +58,7 @@ pub struct TaskError {
     /// What to do next, in one line.
     pub next: SafeText,
     /// What was typed and what was meant, where that can be told.
-    pub meant: Option<(SafeText, SafeText)>,
+    pub did_you_mean: Option<(SafeText, SafeText)>,
     /// What may be typed.
     pub commands: Vec<TaskCommand>,
     /// Where help is found.
@@ -66,14 +66,14 @@ pub struct TaskError {
     /// Whether a part of the result is used.
     pub partial: bool,
     /// How it goes on.
-    pub turn: TaskTurn,
+    pub follow_up: TaskFollowUp,
 }
 
 /// The text for the person who asked, in Markdown: which of the three depends on who can do something about it.
 pub fn task_error(error: &TaskError) -> String {
-    match (&error.turn, error.reason.class()) {
-        (TaskTurn::Again { after, attempt, of }, _) => temporary(error, *after, *attempt, *of),
-        (TaskTurn::Over, backstop_core::Class::User) => user(error),
+    match (&error.follow_up, error.reason.class()) {
+        (TaskFollowUp::Retry { after, attempt, of }, _) => temporary(error, *after, *attempt, *of),
+        (TaskFollowUp::Over, backstop_core::Class::User) => user(error),
         _ => unable(error),
     }
 }
@@ -83,9 +83,9 @@ fn user(error: &TaskError) -> String {
         "## Error in Task Execution ❌\n\nI encountered an error while processing your request:\n\n",
     );
     out.push_str(&format!("**Error:** {}\n\n", sentence(error.reason.info().remedy)));
-    out.push_str(&format!("**Details:** {}", said(&error.message)));
-    if let Some((typed, meant)) = &error.meant {
-        out.push_str(&format!(" {} is not known. Did you mean {}?", name(typed), name(meant)));
+    out.push_str(&format!("**Details:** {}", message_span(&error.message)));
+    if let Some((typed, suggestion)) = &error.did_you_mean {
+        out.push_str(&format!(" {} is not known. Did you mean {}?", name_span(typed), name_span(suggestion)));
     }
     out.push_str(&format!("\n\n**Suggestion:** {}\n", next(error)));
     if !error.commands.is_empty() {
@@ -93,9 +93,9 @@ fn user(error: &TaskError) -> String {
         for command in error.commands.iter().take(COMMANDS_MAX) {
             let about = match command.about.raw().trim().is_empty() {
                 true => String::new(),
-                false => format!(": {}", name(&command.about)),
+                false => format!(": {}", name_span(&command.about)),
             };
-            out.push_str(&format!("- {}{about}\n", name(&command.name)));
+            out.push_str(&format!("- {}{about}\n", name_span(&command.name)));
         }
         let rest = more(error.commands.len(), COMMANDS_MAX);
         if !rest.is_empty() {
@@ -113,7 +113,7 @@ fn temporary(error: &TaskError, after: Duration, attempt: u32, of: u32) -> Strin
     format!(
         "## Temporary Issue ⚠️\n\nI encountered a temporary issue while processing your request. I'll automatically retry in a \
          moment.\n\n**Error:** {}\n**Retry:** Attempting again in {} (attempt {attempt}/{of})\n\nNo action needed from you.\n{}",
-        said(&error.message),
+        message_span(&error.message),
         wait(after),
         reference(error)
     )
@@ -122,9 +122,9 @@ fn temporary(error: &TaskError, after: Duration, attempt: u32, of: u32) -> Strin
 fn unable(error: &TaskError) -> String {
     let mut out =
         String::from("## Unable to Complete Task ❌\n\nI was unable to complete your request due to:\n\n");
-    out.push_str(&format!("**Error:** {}\n", said(&error.message)));
-    if let TaskTurn::Aside { until } = &error.turn {
-        out.push_str(&format!("\n**Put aside:** until {}\n", name(until)));
+    out.push_str(&format!("**Error:** {}\n", message_span(&error.message)));
+    if let TaskFollowUp::Deferred { until } = &error.follow_up {
+        out.push_str(&format!("\n**Put aside:** until {}\n", name_span(until)));
     }
     if error.partial {
         out.push_str("\n**Partial result:** what there is of it is handed over; the rest is missing\n");
@@ -148,11 +148,11 @@ fn unable(error: &TaskError) -> String {
 
 /// The last line: which task, at which step, and what it is in our words.
 fn reference(error: &TaskError) -> String {
-    let step = error.step.as_ref().map(|step| format!(", at {}", name(step))).unwrap_or_default();
+    let step = error.step.as_ref().map(|step| format!(", at {}", name_span(step))).unwrap_or_default();
     let reason = error.reason;
     format!(
         "\nTask ID: {}{step} (for reference); reason: `{reason}` ({})\n",
-        name(&error.task),
+        name_span(&error.task),
         reason.class()
     )
 }
@@ -169,17 +169,17 @@ fn wait(after: Duration) -> String {
 /// The next step: our own words as they are, those with names from outside as text.
 fn next(error: &TaskError) -> String {
     let first = error.reason.first_step();
-    if error.next.raw() == first { sentence(&first) } else { said(&error.next) }
+    if error.next.raw() == first { sentence(&first) } else { message_span(&error.next) }
 }
 
-fn said(text: &SafeText) -> String {
+fn message_span(text: &SafeText) -> String {
     match text.raw().trim().is_empty() {
         true => "(no message)".to_owned(),
         false => code_span(text, MESSAGE_CHARS_MAX),
     }
 }
 
-fn name(text: &SafeText) -> String {
+fn name_span(text: &SafeText) -> String {
     match text.raw().trim().is_empty() {
         true => "(nothing given)".to_owned(),
         false => code_span(text, NAME_CHARS_MAX),
@@ -195,6 +195,6 @@ fn link(url: &SafeText) -> String {
         Some(rest) if !rest.is_empty() && raw.len() <= URL_CHARS_MAX && raw.chars().all(plain) => {
             format!("[documentation]({raw})")
         }
-        _ => name(url),
+        _ => name_span(url),
     }
 }

@@ -11,7 +11,7 @@ mod words;
 
 use backstop_core::{Reason, SafeText};
 use serde_json::Value as Json;
-pub(crate) use slack::worded as slack_words;
+pub(crate) use slack::slack_words;
 pub(crate) use words::{NAME_CHARS_MAX, Words, code_span, json_text};
 
 /// How many items are listed below each other before "and n more".

@@ -25,8 +25,8 @@ impl Notice {
                 }
                 Part::Field(field) => out.push_str(&field_line(field)),
                 Part::List(_, label, marker, items) => out.push_str(&items_lines(label, *marker, items)),
-                Part::Line(_, words) => out.push_str(&format!("{}\n", worded(words))),
-                Part::Next => out.push_str(&format!("*Next:* {}\n", worded(&self.next))),
+                Part::Line(_, words) => out.push_str(&format!("{}\n", slack_words(words))),
+                Part::Next => out.push_str(&format!("*Next:* {}\n", slack_words(&self.next))),
                 Part::Gap | Part::Data(..) => {}
             }
         }
@@ -48,7 +48,7 @@ fn code(line: &str) -> String {
     own(&line.replace('`', TICK))
 }
 
-pub(crate) fn worded(words: &Words) -> String {
+pub(crate) fn slack_words(words: &Words) -> String {
     words.slack(own, span)
 }
 
@@ -59,7 +59,7 @@ fn items_lines(label: &str, marker: Marker, items: &[Words]) -> String {
             Marker::Paren | Marker::Number => format!("{}. ", n + 1),
             Marker::Indent => "• ".to_owned(),
         };
-        out.push_str(&format!("{mark}{}\n", worded(item)));
+        out.push_str(&format!("{mark}{}\n", slack_words(item)));
     }
     if items.len() > ITEMS_MAX {
         out.push_str(&format!("•{}\n", list::more(items.len(), ITEMS_MAX)));
@@ -69,11 +69,11 @@ fn items_lines(label: &str, marker: Marker, items: &[Words]) -> String {
 
 fn field_line(field: &Field) -> String {
     let text = match &field.value {
-        Value::Line(words) => worded(words),
+        Value::Line(words) => slack_words(words),
         Value::Message(text) => return message(field.label, text),
-        Value::Names(names) => worded(&Words::names(names, NAMES_MAX)),
-        Value::Bracketed(names) => worded(&Words::names(names, ITEMS_MAX)),
-        Value::Params(given) => worded(&params(given)),
+        Value::Names(names) => slack_words(&Words::names(names, NAMES_MAX)),
+        Value::Bracketed(names) => slack_words(&Words::names(names, ITEMS_MAX)),
+        Value::Params(given) => slack_words(&params(given)),
     };
     format!("*{}:* {text}\n", field.label)
 }

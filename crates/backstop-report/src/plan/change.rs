@@ -154,10 +154,10 @@ pub enum ChangeKind {
 /// One line for it: `2A Backend: attempt 1 failed: test_failure: 3 tests in auth.test.ts; retried after 2B`.
 pub fn plain_line(change: &Change, style: Style) -> String {
     let head = Spans::default().painted(Paint::Strong, title(&change.id, &change.name, style)).and(": ");
-    head.then(said(&change.kind, style)).show(style)
+    head.then(change_text(&change.kind, style)).show(style)
 }
 
-fn said(kind: &ChangeKind, style: Style) -> Spans {
+fn change_text(kind: &ChangeKind, style: Style) -> Spans {
     let name = |text: &SafeText| shown(text, NAME_CHARS_MAX, style);
     let because = |why: &SafeText| match why.raw().trim().is_empty() {
         true => String::new(),
@@ -168,7 +168,7 @@ fn said(kind: &ChangeKind, style: Style) -> Spans {
         ChangeKind::Started { attempt, of } => format!("attempt {attempt} of {of} started"),
         ChangeKind::AttemptFailed { attempt, reason, message, then } => {
             let failed = Spans::of(format!("attempt {attempt} failed: "));
-            return failed.then(failure(*reason, message, style)).and(follows(then, style));
+            return failed.then(failure(*reason, message, style)).and(follow_up_text(then, style));
         }
         ChangeKind::GateStarted { gate } => format!("gate {} started", name(gate)),
         ChangeKind::GatePassed { gate, elapsed } => {
@@ -211,7 +211,7 @@ fn said(kind: &ChangeKind, style: Style) -> Spans {
     })
 }
 
-fn follows(then: &Then, style: Style) -> String {
+fn follow_up_text(then: &Then, style: Style) -> String {
     match then {
         Then::RetriedNow => "; retried now".to_owned(),
         Then::RetriedAfter(phases) if phases.is_empty() => "; retried now".to_owned(),

@@ -1,7 +1,7 @@
 //! The box that ends a complete run: every phase, what it took, and where the work is.
 
 use super::boxed::Boxed;
-use super::outcome::{commit_lines, label};
+use super::ended_phases::{commit_lines, label};
 use super::spans::Paint;
 use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, NAMES_MAX, command, message, shown};
 use crate::list::{self, count};

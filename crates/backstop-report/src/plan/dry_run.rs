@@ -84,8 +84,8 @@ pub fn dry_run(given: &DryRun, width: usize, style: Style) -> String {
     }
     lines.extend(left_out(given.overlaps.len(), "overlaps"));
     for warning in given.warnings.iter().take(ITEMS_MAX) {
-        let said = message(warning, style);
-        lines.extend(wrap(&format!("warning: {said}"), width).into_iter().map(Spans::of));
+        let text = message(warning, style);
+        lines.extend(wrap(&format!("warning: {text}"), width).into_iter().map(Spans::of));
     }
     lines.extend(left_out(given.warnings.len(), "warnings"));
     let mut out: String =

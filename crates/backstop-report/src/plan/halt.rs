@@ -1,7 +1,7 @@
 //! The box that ends a halted run: what is done, what failed, what is blocked, what is kept, and how it goes on.
 
 use super::boxed::Boxed;
-use super::outcome::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, StateKept};
+use super::ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, PreservedState};
 use super::spans::Paint;
 use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, command, message, shown};
 use crate::Style;
@@ -34,7 +34,7 @@ pub struct HaltSummary {
     /// The phases that have not begun, and could.
     pub pending: Vec<PendingPhase>,
     /// What is kept.
-    pub state: StateKept,
+    pub state: PreservedState,
     /// What to do before the run is continued. Commands stand in backticks.
     pub steps: Vec<SafeText>,
     /// The command that continues the run.
@@ -59,7 +59,7 @@ pub fn halt_summary(given: &HaltSummary, width: usize, style: Style) -> String {
     page.entries(heading, &given.failed, FailedPhase::show);
     page.entries("BLOCKED PHASES", &given.blocked, BlockedPhase::show);
     page.entries("PENDING PHASES", &given.pending, PendingPhase::show);
-    page.entries("STATE PRESERVED", std::slice::from_ref(&given.state), StateKept::show);
+    page.entries("STATE PRESERVED", std::slice::from_ref(&given.state), PreservedState::show);
     resume(given, &mut page);
     page.finish()
 }

@@ -1,7 +1,7 @@
 //! A halted run, for other programs.
 
+use super::ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase};
 use super::halt::HaltSummary;
-use super::outcome::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase};
 use crate::JSON_SCHEMA;
 use crate::notice::json_text;
 use backstop_core::SafeText;

@@ -25,12 +25,12 @@ mod completion_json;
 mod detail;
 mod dry_run;
 mod dry_run_json;
+mod ended_phases;
 mod fresh_start;
 mod halt;
 mod halt_json;
 mod live;
 mod log;
-mod outcome;
 mod remaining;
 mod row;
 mod spans;
@@ -43,12 +43,12 @@ pub use completion::{CompletePhase, Completion, completion_summary};
 pub use completion_json::completion_json;
 pub use dry_run::{DryPhase, DryRun, dry_run};
 pub use dry_run_json::dry_run_json;
+pub use ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, PreservedState};
 pub use fresh_start::{FreshStart, fresh_start};
 pub use halt::{HaltSummary, halt_summary};
 pub use halt_json::halt_json;
 pub use live::{Progress, live_view};
 pub use log::{LogEvent, log_line};
-pub use outcome::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, StateKept};
 pub use remaining::{Ahead, Course, remaining};
 pub use row::{PhaseRow, PhaseState, Widths, phase_line};
 pub use status::{PlanStatus, RunState, plan_status, plan_status_json};
@@ -97,6 +97,6 @@ fn commit(sha: &SafeText, subject: &SafeText, style: Style) -> String {
 
 /// What was said, and that nothing was said where that is so.
 fn message(text: &SafeText, style: Style) -> String {
-    let said = shown(text, MESSAGE_CHARS_MAX, style);
-    if said.is_empty() { "(no message)".to_owned() } else { said }
+    let line = shown(text, MESSAGE_CHARS_MAX, style);
+    if line.is_empty() { "(no message)".to_owned() } else { line }
 }

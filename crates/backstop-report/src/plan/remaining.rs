@@ -34,7 +34,7 @@ pub struct Ahead {
 /// said, what the finished ones took on average; before any has finished, what the plan says as it stands. Levels follow each other; a level takes as long as its longest phase,
 /// or as its phases together divided by those that may run at once.
 pub fn remaining(phases: &[Ahead], jobs: usize) -> Option<Duration> {
-    let guess = Guess::new(phases);
+    let estimate = Estimate::new(phases);
     let (mut levels, mut open) = (std::collections::BTreeMap::<usize, (f64, f64)>::new(), false);
     for phase in phases {
         let so_far = match phase.course {
@@ -43,7 +43,7 @@ pub fn remaining(phases: &[Ahead], jobs: usize) -> Option<Duration> {
             Course::Done(_) | Course::Out => continue,
         };
         open = true;
-        let left = (guess.of(phase.planned)? - so_far.as_secs_f64()).max(0.0);
+        let left = (estimate.of(phase.planned)? - so_far.as_secs_f64()).max(0.0);
         let (longest, sum) = levels.entry(phase.level).or_default();
         *longest = longest.max(left);
         *sum += left;
@@ -58,7 +58,7 @@ pub fn remaining(phases: &[Ahead], jobs: usize) -> Option<Duration> {
 }
 
 /// What a phase is expected to take, in seconds.
-struct Guess {
+struct Estimate {
     /// How long the finished ones took, for each second that the plan gave them.
     pace: Option<f64>,
     /// What the finished ones took.
@@ -67,19 +67,19 @@ struct Guess {
     planned: Option<f64>,
 }
 
-impl Guess {
+impl Estimate {
     fn new(phases: &[Ahead]) -> Self {
-        let (mut took, mut kept, mut planned) = (Mean::default(), Mean::default(), Mean::default());
+        let (mut took, mut pace, mut planned) = (Mean::default(), Mean::default(), Mean::default());
         for phase in phases {
             let plan = phase.planned.map(|plan| plan.as_secs_f64());
             plan.iter().for_each(|plan| planned.add(*plan, 1.0));
             if let Course::Done(time) = phase.course {
                 took.add(time.as_secs_f64(), 1.0);
                 // The plan's long phases weigh more than its short ones.
-                plan.iter().for_each(|plan| kept.add(time.as_secs_f64(), *plan));
+                plan.iter().for_each(|plan| pace.add(time.as_secs_f64(), *plan));
             }
         }
-        Self { pace: kept.value(), took: took.value(), planned: planned.value() }
+        Self { pace: pace.value(), took: took.value(), planned: planned.value() }
     }
 
     /// A plan's hours may be meant for people: what was measured beats them, unless it says how they are meant.

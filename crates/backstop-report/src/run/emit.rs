@@ -1,6 +1,6 @@
 //! Events in the FTL seed's words: `EMIT: TOOL_FAILURE tool=… error=…`.
 
-use super::event::said;
+use super::event::event_text;
 use super::line::short_cause;
 use backstop_core::{Event, EventKind, Outcome, SafeText};
 
@@ -26,9 +26,9 @@ pub fn event_emit(event: &Event) -> Option<String> {
             format!("RECOVERY_ATTEMPT strategy={} success={success}", value(strategy))
         }
         EventKind::RunEnded { outcome: Outcome::Done, .. } => return None,
-        EventKind::RunEnded { .. } => quoted(&format!("Run ended: {}", said(&event.kind))),
-        EventKind::RunHalted { .. } => quoted(&format!("Run halted: {}", said(&event.kind))),
-        EventKind::Override { .. } => quoted(&format!("Override: {}", said(&event.kind))),
+        EventKind::RunEnded { .. } => quoted(&format!("Run ended: {}", event_text(&event.kind))),
+        EventKind::RunHalted { .. } => quoted(&format!("Run halted: {}", event_text(&event.kind))),
+        EventKind::Override { .. } => quoted(&format!("Override: {}", event_text(&event.kind))),
         _ => return None,
     };
     Some(format!("EMIT: {line}"))

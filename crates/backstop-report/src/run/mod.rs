@@ -6,12 +6,12 @@ mod emit;
 mod event;
 mod gdd;
 mod line;
+mod sentences;
 mod story;
 mod story_json;
 mod story_markdown;
 mod story_text;
 mod table;
-mod tell;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +21,7 @@ pub(crate) use emit::value_within;
 pub use event::event_line;
 pub use gdd::event_gdd;
 pub use line::{attempt_failed, done, gave_up, retrying, story_command};
-pub use story::{AttemptStory, Ending, Entry, RunStory};
+pub use story::{AttemptStory, RunStory, StoryEnding, StoryEntry};
 pub use story_json::story_json;
 pub use story_markdown::story_markdown;
 pub use story_text::story;
@@ -43,7 +43,7 @@ pub(crate) fn date(at: Timestamp) -> String {
 }
 
 /// What was decided, as part of a sentence.
-fn decided(decision: &Decision) -> Words {
+fn decision_words(decision: &Decision) -> Words {
     let outside = |text: &str| Words::outside(&SafeText::from(text));
     match &decision.action {
         Action::Retry { after, attempt, of } if after.is_zero() => {

@@ -117,12 +117,12 @@ pub(crate) fn halt(t: &Texts) -> HaltSummary {
         }],
         blocked: vec![BlockedPhase { id: "3".into(), name: "Integration".into(), by: vec![t.id.clone()] }],
         pending: vec![PendingPhase { id: "4".into(), name: t.file.clone() }],
-        state: StateKept {
+        state: PreservedState {
             folder: ".backstop/runs/feature-plan/".into(),
             files: 6,
             logs: ".backstop/runs/feature-plan/logs/".into(),
             run: run(),
-            kept: vec!["refs/backstop/r-7f3a/2a/2".into()],
+            kept_refs: vec!["refs/backstop/r-7f3a/2a/2".into()],
         },
         steps: vec![
             SafeText::new(format!("Fix the failing tests in {}", t.file.raw())),

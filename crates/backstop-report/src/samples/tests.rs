@@ -44,18 +44,18 @@ fn every_text_of_a_hook() {
 }
 
 /// Text without the differences that only layout makes.
-pub(super) fn flat(text: &str) -> String {
+pub(super) fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// How a text begins on a terminal and in a code span.
-pub(super) fn start(text: &SafeText) -> String {
+pub(super) fn beginning(text: &SafeText) -> String {
     let first = SafeText::from(text.raw().trim().split('\n').next().unwrap_or_default());
-    flat(first.line(12).trim_end_matches('…'))
+    one_spaced(first.line(12).trim_end_matches('…'))
 }
 
 /// Whether a terminal or a reader's eye would act on it.
-pub(crate) fn acts(c: char) -> bool {
+pub(crate) fn is_unsafe(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -64,10 +64,10 @@ fn check(sample: &Sample) {
     let Sample { name, notice, cause, operation, key } = sample;
     let renderings = [("terminal", notice.terminal(Style::PLAIN)), ("markdown", notice.markdown())];
     for (how, text) in &renderings {
-        assert!(!text.chars().any(acts), "{name}, {how}: {text:?}");
-        let text = flat(text);
+        assert!(!text.chars().any(is_unsafe), "{name}, {how}: {text:?}");
+        let text = one_spaced(text);
         for wanted in [cause, operation].into_iter().chain(key) {
-            assert!(text.contains(&start(wanted)), "{name}, {how}: no {wanted:?} in {text}");
+            assert!(text.contains(&beginning(wanted)), "{name}, {how}: no {wanted:?} in {text}");
         }
         if let Some(reason) = notice.reason() {
             assert!(
@@ -76,12 +76,18 @@ fn check(sample: &Sample) {
             );
         }
     }
-    let next = flat(&notice.next());
-    assert!(!next.is_empty() && flat(&renderings[0].1).contains(&next), "{name}: next is not shown: {next}");
-    let markdown = flat(&notice.next_markdown());
-    assert!(flat(&renderings[1].1).contains(&markdown), "{name}: next is not shown in Markdown: {markdown}");
+    let next = one_spaced(&notice.next());
+    assert!(
+        !next.is_empty() && one_spaced(&renderings[0].1).contains(&next),
+        "{name}: next is not shown: {next}"
+    );
+    let markdown = one_spaced(&notice.next_markdown());
+    assert!(
+        one_spaced(&renderings[1].1).contains(&markdown),
+        "{name}: next is not shown in Markdown: {markdown}"
+    );
     let printed = to_json(&notice.json());
-    assert!(!printed.chars().any(acts) && !printed.contains('\n'), "{name}: {printed:?}");
+    assert!(!printed.chars().any(is_unsafe) && !printed.contains('\n'), "{name}: {printed:?}");
     let back: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(back, notice.json(), "{name}");
     assert_eq!(back["reason"], serde_json::json!(notice.reason()), "{name}");
@@ -100,18 +106,21 @@ fn check(sample: &Sample) {
 fn check_halt(texts: &Texts) {
     let halt = halt(texts);
     let boxed = halt_summary(&halt, 80, Style::PLAIN);
-    assert!(!boxed.chars().any(acts), "halt: {boxed:?}");
+    assert!(!boxed.chars().any(is_unsafe), "halt: {boxed:?}");
     let inside = |line: &str| line.trim_start_matches('║').trim_end_matches('║').to_owned();
-    let text = flat(&boxed.lines().map(inside).collect::<Vec<_>>().join("\n"));
+    let text = one_spaced(&boxed.lines().map(inside).collect::<Vec<_>>().join("\n"));
     for wanted in [&texts.message, &texts.id, &texts.plan] {
-        assert!(text.contains(&start(wanted)), "halt: no {wanted:?} in {text}");
+        assert!(text.contains(&beginning(wanted)), "halt: no {wanted:?} in {text}");
     }
-    assert!(text.contains(&flat(&texts.command.line(usize::MAX))), "halt: the command is not whole: {text}");
+    assert!(
+        text.contains(&one_spaced(&texts.command.line(usize::MAX))),
+        "halt: the command is not whole: {text}"
+    );
     for reason in [halt.reason, halt.failed[0].error] {
         assert!(text.contains(&format!("{reason} ({})", reason.class())), "halt: no {reason} in {text}");
     }
     let printed = to_json(&halt_json(&halt));
-    assert!(!printed.chars().any(acts) && !printed.contains('\n'), "halt: {printed:?}");
+    assert!(!printed.chars().any(is_unsafe) && !printed.contains('\n'), "halt: {printed:?}");
     let back: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(back, halt_json(&halt));
     assert_eq!(back["next"], texts.command.raw());

@@ -64,7 +64,7 @@ fn day(at: Timestamp) -> String {
     at.to_string().chars().take(10).collect()
 }
 
-fn took(ms: u64) -> String {
+fn duration_text(ms: u64) -> String {
     duration(Duration::from_millis(ms))
 }
 

@@ -1,6 +1,6 @@
 //! The ten lines.
 
-use super::{StatsReport, percent, took};
+use super::{StatsReport, duration_text, percent};
 use crate::Style;
 use crate::list::count;
 use crate::run::date;
@@ -35,14 +35,14 @@ fn lost(total: &Counts) -> String {
     if total.lost_ms() == 0 {
         return "no time was lost: nothing failed, and nothing had to wait".to_owned();
     }
-    let mut parts = vec![format!("{} in attempts that failed", took(total.failed_ms))];
+    let mut parts = vec![format!("{} in attempts that failed", duration_text(total.failed_ms))];
     if total.waited_ms > 0 {
-        parts.push(format!("{} waiting to try again", took(total.waited_ms)));
+        parts.push(format!("{} waiting to try again", duration_text(total.waited_ms)));
     }
     if total.guard_ms > 0 {
-        parts.push(format!("{} waiting for rate limits", took(total.guard_ms)));
+        parts.push(format!("{} waiting for rate limits", duration_text(total.guard_ms)));
     }
-    format!("time lost: {} ({})", took(total.lost_ms()), parts.join(", "))
+    format!("time lost: {} ({})", duration_text(total.lost_ms()), parts.join(", "))
 }
 
 fn runs(report: &StatsReport) -> String {
@@ -82,8 +82,11 @@ fn by_reason(report: &StatsReport) -> Vec<String> {
     let mut reasons = report.stats.reasons.clone();
     reasons.sort_by_key(|(_, tally)| Reverse((tally.lost_ms(), tally.errors)));
     let row = |name: String, tally: &Counts| {
-        let mut line =
-            vec![name, took(tally.lost_ms()), format!("seen {}", count(tally.errors, "time", "times"))];
+        let mut line = vec![
+            name,
+            duration_text(tally.lost_ms()),
+            format!("seen {}", count(tally.errors, "time", "times")),
+        ];
         if tally.retried > 0 {
             line.push(cured(tally.cured, tally.retried));
         }
@@ -103,7 +106,7 @@ fn by_operation(report: &StatsReport, style: Style) -> Vec<String> {
             count(tally.attempts, "attempt", "attempts"),
             percent(tally.failed(), tally.attempts)
         );
-        vec![style.marks(&name.line(NAME_CHARS_MAX)), took(tally.lost_ms()), failed]
+        vec![style.marks(&name.line(NAME_CHARS_MAX)), duration_text(tally.lost_ms()), failed]
     };
     let rows = troubled.iter().take(ROWS_MAX).map(row).collect();
     section("by operation", rows, troubled.len(), "`backstop stats --by operation`")

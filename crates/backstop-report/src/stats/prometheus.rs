@@ -40,7 +40,7 @@ pub fn stats_prometheus(report: &StatsReport) -> String {
     for (reason, tally) in &report.stats.reasons {
         out.count(&[("reason", reason.code())], tally.cured);
     }
-    out.metric("backstop_attempt_seconds_total", "Time that attempts took, failed ones included.");
+    out.metric("backstop_attempt_seconds_total", "Time that attempts duration_text, failed ones included.");
     out.seconds(&[], total.attempts_ms);
     out.metric("backstop_failed_attempt_seconds_total", "Time that failed attempts took.");
     out.seconds(&[], total.failed_ms);

@@ -1,6 +1,6 @@
 //! One table of sums.
 
-use super::{StatsBy, StatsReport, day, percent, stats, took};
+use super::{StatsBy, StatsReport, day, duration_text, percent, stats};
 use crate::{Style, table};
 use backstop_core::Counts;
 
@@ -44,8 +44,8 @@ fn of_errors<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Counts)>, t
             percent(tally.errors, total.errors),
             tally.retried.to_string(),
             tally.cured.to_string(),
-            took(tally.failed_ms),
-            took(tally.waited_ms),
+            duration_text(tally.failed_ms),
+            duration_text(tally.waited_ms),
         ]
     };
     let rows: Vec<Vec<String>> = rows.map(row).collect();
@@ -64,8 +64,8 @@ fn of_attempts<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Counts)>)
             percent(tally.failed(), tally.attempts),
             tally.retried.to_string(),
             tally.cured.to_string(),
-            took(tally.failed_ms),
-            took(tally.waited_ms.saturating_add(tally.guard_ms)),
+            duration_text(tally.failed_ms),
+            duration_text(tally.waited_ms.saturating_add(tally.guard_ms)),
         ]
     };
     let rows: Vec<Vec<String>> = rows.map(row).collect();

@@ -14,7 +14,7 @@ pub fn stats_json(report: &StatsReport) -> Value {
         .map(|(outcome, count)| (outcome.name().to_owned(), (*count).into()))
         .collect();
     let named = |key: &str, name: Value, tally: &Counts| {
-        let mut row = tally_json(tally);
+        let mut row = counts_json(tally);
         row[key] = name;
         row
     };
@@ -28,7 +28,7 @@ pub fn stats_json(report: &StatsReport) -> Value {
         "schema": JSON_SCHEMA,
         "since": report.since,
         "runs": { "all": report.stats.all_runs(), "open": report.stats.runs_open, "outcomes": runs },
-        "total": tally_json(&report.stats.total),
+        "total": counts_json(&report.stats.total),
         "reasons": rows(report.stats.reasons.iter().map(reason).collect()),
         "classes": rows(report.stats.classes().iter().map(|(c, t)| named("class", c.name().into(), t)).collect()),
         "operations": rows(report.stats.operations.iter().map(|(o, t)| named("operation", o.raw().into(), t)).collect()),
@@ -41,7 +41,7 @@ pub fn stats_json(report: &StatsReport) -> Value {
     })
 }
 
-fn tally_json(tally: &Counts) -> Value {
+fn counts_json(tally: &Counts) -> Value {
     #[expect(clippy::cast_precision_loss, reason = "a share for people and plots")]
     let rate = (tally.attempts > 0).then(|| tally.failed() as f64 / tally.attempts as f64);
     json!({

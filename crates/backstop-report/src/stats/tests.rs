@@ -164,7 +164,7 @@ fn prometheus_reads_it() {
     backstop_cured_total{reason="test_failure"} 0
     backstop_cured_total{reason="rate_limited"} 3
     backstop_cured_total{reason="unknown"} 0
-    # HELP backstop_attempt_seconds_total Time that attempts took, failed ones included.
+    # HELP backstop_attempt_seconds_total Time that attempts duration_text, failed ones included.
     # TYPE backstop_attempt_seconds_total counter
     backstop_attempt_seconds_total 22500.000
     # HELP backstop_failed_attempt_seconds_total Time that failed attempts took.

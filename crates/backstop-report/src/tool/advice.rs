@@ -52,8 +52,8 @@ pub fn tool_advice(
     message: &SafeText,
     attempts: u32,
 ) -> Option<Advice> {
-    let said = message.raw().to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let text = message.raw().to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let id = tool.raw().to_ascii_lowercase();
     let gone = says(&[
         "not found",

@@ -7,7 +7,7 @@ use crate::error::CliError;
 use backstop_core::{EventKind, Outcome, SafeText};
 use backstop_exec::{Limits, Stop};
 use backstop_hook::agent::{AgentEvent, answer};
-use backstop_report::{FailedGate, agent_held};
+use backstop_report::{FailedGate, agent_stop_blocked};
 use backstop_work::CommandLine;
 use backstop_work::gate::{self, Checked, Gate, GateRun, Origin};
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub(super) fn answer(event: &AgentEvent, held: Option<bool>) -> Result<Option<Va
         Some(held) => !held,
         None => ask_store(&context.folder()?, |store| store.take_hold(event.session.raw(), HELD_FOR))?.1,
     };
-    Ok(may_hold.then(|| answer::hold(&agent_held(&failed))))
+    Ok(may_hold.then(|| answer::hold(&agent_stop_blocked(&failed))))
 }
 
 fn gates(context: &Context) -> Vec<Gate> {

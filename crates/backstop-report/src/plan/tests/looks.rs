@@ -22,7 +22,7 @@ fn phases_stand_below_each_other() {
 }
 
 #[test]
-fn the_lines_of_the_issue() {
+fn lines_of_phases_are_aligned() {
     let row =
         |id: &str, name: &str, state| PhaseRow { state, ..PhaseRow::pending(id.into(), name.into(), 2) };
     let time = |seconds| Some(Duration::from_secs(seconds));

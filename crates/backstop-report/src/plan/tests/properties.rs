@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::ASCII;
-use crate::samples::tests::{acts, texts};
+use crate::samples::tests::{is_unsafe, texts};
 use crate::samples::{Texts, plan_events, plans};
 use crate::to_json;
 use backstop_core::Timestamp;
@@ -23,7 +23,7 @@ fn styles() -> [Style; 4] {
 /// Every line within the width, but for those that hold one of these commands.
 fn fits(text: &str, width: usize, commands: &[String]) {
     let text = bare(text);
-    assert!(!text.chars().any(acts), "{text:?}");
+    assert!(!text.chars().any(is_unsafe), "{text:?}");
     for line in text.lines() {
         let held = commands.iter().any(|command| !command.is_empty() && line.contains(command));
         assert!(held || crate::width::width(line) <= width, "{width}: {line:?}\n{text}");
@@ -55,7 +55,7 @@ fn check_texts(t: &Texts, width: usize) {
         fits(&plan_status(&plans::status(t), width, style), width.max(6), &commands);
         for change in plan_events::changes(t) {
             let line = bare(&plain_line(&change, style));
-            assert!(!line.contains('\n') && !line.chars().any(acts), "{line:?}");
+            assert!(!line.contains('\n') && !line.chars().any(is_unsafe), "{line:?}");
         }
     }
 }
@@ -64,7 +64,7 @@ fn check_texts(t: &Texts, width: usize) {
 fn check_data(t: &Texts) {
     for event in plan_events::log_events(t) {
         let line = log_line(Timestamp::from_millis(0), &event);
-        assert!(!line.contains('\n') && !line.chars().any(acts), "{line:?}");
+        assert!(!line.contains('\n') && !line.chars().any(is_unsafe), "{line:?}");
     }
     for json in [
         halt_json(&plans::halt(t)),
@@ -73,7 +73,7 @@ fn check_data(t: &Texts) {
         plan_status_json(&plans::status(t)),
     ] {
         let printed = to_json(&json);
-        assert!(!printed.contains('\n') && !printed.chars().any(acts), "{printed:?}");
+        assert!(!printed.contains('\n') && !printed.chars().any(is_unsafe), "{printed:?}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), json);
     }
 }

@@ -11,7 +11,7 @@ const NAMES_MAX: usize = 5;
 const NAME_CHARS_MAX: usize = 100;
 
 /// Facts and context, as parts of sentences.
-pub(super) struct Told<'a> {
+pub(super) struct Phrases<'a> {
     pub(super) facts: &'a Facts,
     pub(super) context: &'a GuidanceContext,
 }
@@ -35,7 +35,7 @@ pub(super) fn names(before: &str, list: &[SafeText]) -> String {
     format!("{before}{}{}", shown.join(", "), more(list.len(), NAMES_MAX))
 }
 
-impl Told<'_> {
+impl Phrases<'_> {
     /// ` in a, b`, with the line where there is one file.
     pub(super) fn places(&self) -> String {
         let line = match (self.facts.line, self.facts.files.len()) {

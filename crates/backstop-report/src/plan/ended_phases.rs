@@ -14,7 +14,7 @@ const COMMITS_MAX: usize = 3;
 /// How many lines the details of a failure may have.
 const DETAILS_LINES_MAX: usize = 8;
 /// How many kept refs are listed.
-const KEPT_MAX: usize = 8;
+const KEPT_REFS_MAX: usize = 8;
 
 /// A phase that is complete, or was skipped.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,7 +74,7 @@ pub struct PendingPhase {
 
 /// What is kept of a run that did not come to its end.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StateKept {
+pub struct PreservedState {
     /// The folder with the views of its state.
     pub folder: SafeText,
     /// How many phases have a file there.
@@ -84,7 +84,7 @@ pub struct StateKept {
     /// The run.
     pub run: RunId,
     /// Where work is kept that is not integrated: refs.
-    pub kept: Vec<SafeText>,
+    pub kept_refs: Vec<SafeText>,
 }
 
 /// `Phase 2A: Backend`.
@@ -178,16 +178,16 @@ impl PendingPhase {
     }
 }
 
-impl StateKept {
+impl PreservedState {
     pub(super) fn show(&self, page: &mut Boxed) {
         page.path("Directory: ", &command(&self.folder));
         page.line(format!("State files: {}", crate::list::count(self.files, "phase", "phases")));
         page.path("Logs: ", &command(&self.logs));
         page.line(format!("Run: {}", self.run));
-        for kept in self.kept.iter().take(KEPT_MAX) {
-            page.path("Kept: ", &command(kept));
+        for reference in self.kept_refs.iter().take(KEPT_REFS_MAX) {
+            page.path("Kept: ", &command(reference));
         }
-        if let Some(rest @ 1..) = self.kept.len().checked_sub(KEPT_MAX) {
+        if let Some(rest @ 1..) = self.kept_refs.len().checked_sub(KEPT_REFS_MAX) {
             page.line(format!("  and {rest} more"));
         }
     }
@@ -195,7 +195,7 @@ impl StateKept {
     pub(super) fn json(&self) -> Value {
         json!({
             "directory": self.folder.raw(), "files": self.files, "logs": self.logs.raw(), "run": self.run,
-            "kept": self.kept.iter().map(SafeText::raw).collect::<Vec<_>>(),
+            "kept": self.kept_refs.iter().map(SafeText::raw).collect::<Vec<_>>(),
         })
     }
 }
