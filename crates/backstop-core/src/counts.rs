@@ -58,7 +58,8 @@ impl Counts {
     }
 }
 
-/// What a journal adds up to: runs, attempts, errors and time, in all and by reason, operation and day.
+/// What a journal adds up to: runs, attempts, errors and time, in all and by reason, operation and
+/// day.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats {
     /// How many runs ended with each outcome, in the order of [`Outcome`]; outcomes that never

@@ -1,4 +1,4 @@
-//! What is known of the moment in which something failed: the machine, how far it had come, the error itself.
+//! The machine's state, the progress and the error at the time of a failure.
 
 use crate::{JSON_SCHEMA, Style, duration};
 use backstop_core::{
@@ -21,29 +21,29 @@ pub struct DiagnosedError {
     pub attempt: u32,
     /// When it was classified.
     pub at: Timestamp,
-    /// What it is, with what the machine had left.
+    /// The fault, with the machine's state at that time.
     pub fault: Fault,
-    /// The type that was reported, where somebody did.
+    /// The error type that was reported, where one was.
     pub reported: Option<String>,
-    /// How far it had come.
+    /// The step, the elapsed time and the partial result.
     pub context: ExecutionContext,
 }
 
-/// What is known of the errors of one run.
+/// The errors of one run, with the machine's state then and now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
     /// The run.
     pub run: RunId,
-    /// What recorded it: `exec`, `hook`, `run`.
+    /// The surface that recorded it: `exec`, `hook`, `run`.
     pub surface: String,
     /// Its errors, oldest first.
     pub errors: Vec<DiagnosedError>,
-    /// What the machine has left now.
+    /// The machine's state now.
     pub now: HostState,
 }
 
 impl Diagnosis {
-    /// From the events of a run; nothing where there are none.
+    /// The diagnosis of a run from its events; `None` where there are none.
     pub fn from_events(events: &[Event], now: HostState) -> Option<Self> {
         let first = events.first()?;
         let mut errors: Vec<DiagnosedError> = Vec::new();
@@ -87,13 +87,13 @@ impl Diagnosis {
         Some(Self { run: first.run, surface: first.surface.clone(), errors, now })
     }
 
-    /// As JSON: the seed's three parts for each error.
+    /// The diagnosis as JSON, with the on-error seed's three parts for each error.
     pub fn json(&self) -> Value {
         let errors: Vec<Value> = self.errors.iter().map(|error| error.json(&self.surface)).collect();
         json!({ "schema": JSON_SCHEMA, "run": self.run, "surface": self.surface, "errors": errors, "now": self.now })
     }
 
-    /// For a terminal: the last error whole, the others by a line.
+    /// The diagnosis for a terminal: the last error in full, earlier ones on a line each.
     pub fn text(&self, style: Style) -> String {
         let Some(last) = self.errors.last() else {
             return format!("{}: nothing has failed in this run\n", self.run);
@@ -132,7 +132,7 @@ impl Diagnosis {
 }
 
 impl DiagnosedError {
-    /// The type, the message and the place of the exception, as far as they are known.
+    /// The type, message and place of the exception, as far as they are known.
     fn exception(&self) -> Exception {
         let (facts, cause) = (&self.fault.facts, self.fault.cause.clone().unwrap_or_default());
         let mut found = facts.exception.clone().unwrap_or_default();

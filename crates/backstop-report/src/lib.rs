@@ -1,15 +1,18 @@
-//! What people read. Every template lives here, and text from outside is escaped for where it goes.
+//! Every text that people read, and its JSON. Text from outside is escaped for where it is shown.
 //!
 //! It must not print, decide or look anything up: values in, text out. What it renders:
 //!
 //! - a [`Fault`], the taxonomy as a table, and the page of one [`Reason`];
-//! - a [`Notice`]: each text about a tool call that failed or a fresh start, for a terminal, for Markdown and as JSON, and the
-//!   [`failure_report`] for programs;
-//! - what a person is told who was not there ([`alert`]), also for Slack ([`Notice::slack`]);
-//! - guidance: what the one who tries again is told ([`retry_guidance`]), what a person does ([`user_actions`]);
-//! - sums of many runs ([`StatsReport`]), and what no rule knows ([`DriftReport`]);
-//! - a run: its lines while it goes on, its events, and its story afterwards ([`RunStory`]);
-//! - what hooks answer: the texts about a task's error ([`task_error`]), what an agent is told ([`agent_failure`]);
+//! - a [`Notice`]: each text about a tool call that failed or a fresh start, for a terminal, for
+//!   Markdown and as JSON, and the [`failure_report`] for programs;
+//! - alerts to people who did not watch the run ([`alert`]), also for Slack ([`Notice::slack`]);
+//! - guidance: what an agent is told before a retry ([`retry_guidance`]), and what a person does
+//!   when retries did not help ([`user_actions`]);
+//! - statistics of many runs ([`StatsReport`]), and the messages that no rule knows
+//!   ([`DriftReport`]);
+//! - a run: its lines while it runs, its events, and its story afterwards ([`RunStory`]);
+//! - the answers of hooks: to a person about a task's error ([`task_error`]), and to an agent about
+//!   a failed call ([`agent_failure`]);
 //! - a plan's run ([`plan`]): its phases while they run, its halt, its completion, its log.
 //!
 //! [`Fault`]: backstop_core::Fault

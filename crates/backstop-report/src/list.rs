@@ -1,8 +1,9 @@
-//! Lists and long texts, cut to what a person can take in.
+//! Lists of names, counts and lines, cut to limits.
 
 use backstop_core::SafeText;
 
-/// At most `max` names with commas between, each at most `chars_max` long, and how many more there are.
+/// At most `max` names, separated by commas, each at most `chars_max` long, and how many more there
+/// are.
 pub(crate) fn names(list: &[SafeText], max: usize, chars_max: usize) -> String {
     let shown: Vec<String> = list.iter().take(max).map(|name| name.line(chars_max)).collect();
     format!("{}{}", shown.join(", "), more(list.len(), max))
@@ -31,7 +32,8 @@ pub(crate) fn cut(text: &str, chars_max: usize) -> String {
     format!("{kept}…")
 }
 
-/// The lines of a text, escaped, each at most `chars_max` long and with its indent. Empty lines at the ends are left out.
+/// The lines of a text, escaped, each with its indent and at most `chars_max` long. Empty lines at
+/// both ends are left out.
 pub(crate) fn lines(text: &SafeText, chars_max: usize) -> Vec<String> {
     let line = |raw: &str| {
         let indent = raw.chars().take_while(|c| matches!(c, ' ' | '\t')).count().min(40);

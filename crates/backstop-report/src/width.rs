@@ -17,7 +17,8 @@ const EMOJI_SELECTOR: char = '\u{fe0f}';
 fn columns(text: &str) -> impl Iterator<Item = (char, usize)> {
     let mut before = 2;
     text.chars().map(move |c| {
-        // A control has no width of its own. It is escaped before it gets here, and costs a column if not.
+        // A control has no width of its own. It is escaped before it gets here, and costs a column
+        // if not.
         let own = c.width().unwrap_or(1);
         let adds = if c == EMOJI_SELECTOR && before == 1 { 1 } else { own };
         // A second selector must not widen the same character again.

@@ -1,8 +1,8 @@
-//! What a person does when trying again did not help.
+//! What a person does when retries did not help.
 
 use backstop_core::Reason;
 
-/// What a person does when trying again did not help. Never empty.
+/// What a person does when retries did not help, one step each. Never empty.
 pub fn user_actions(reason: Reason) -> &'static [&'static str] {
     match reason {
         Reason::TestFailure => &[

@@ -1,4 +1,4 @@
-//! What the one who tries again is told.
+//! What an agent is told before a retry.
 
 use super::GuidanceContext;
 use super::phrases::{Phrases, names};
@@ -7,7 +7,7 @@ use super::world::{about_machine, about_request};
 use crate::reasons::sentence;
 use backstop_core::{Facts, Reason};
 
-/// What an agent is told before it tries again, or why it is not to. Never empty.
+/// What an agent is told before a retry, or why it must not retry. Never empty.
 pub fn retry_guidance(reason: Reason, facts: &Facts, context: &GuidanceContext) -> String {
     let phrases = Phrases { facts, context };
     let text = about_work(reason, &phrases)
@@ -18,7 +18,7 @@ pub fn retry_guidance(reason: Reason, facts: &Facts, context: &GuidanceContext) 
     sentence(&text)
 }
 
-/// Plans and campaigns; and what nobody recognised.
+/// Guidance for plans and campaigns, and for reasons without guidance of their own.
 fn about_plan(reason: Reason, phrases: &Phrases) -> String {
     match reason {
         Reason::CircularDependency => {

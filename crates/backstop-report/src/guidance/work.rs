@@ -1,10 +1,10 @@
-//! Guidance about the work itself, and about what the agent handed in.
+//! Guidance about the work itself, and about the agent's result.
 
 use super::phrases::{Phrases, name, names};
 use crate::duration;
 use backstop_core::Reason;
 
-/// The work itself: what gates find.
+/// Guidance for what gates find.
 pub(super) fn about_work(reason: Reason, phrases: &Phrases) -> Option<String> {
     let (places, check, fix) = (phrases.places(), phrases.check(), phrases.fix());
     Some(match reason {
@@ -61,7 +61,7 @@ pub(super) fn about_work(reason: Reason, phrases: &Phrases) -> Option<String> {
     })
 }
 
-/// What the agent handed in.
+/// Guidance for the agent's result.
 pub(super) fn about_result(reason: Reason, phrases: &Phrases) -> Option<String> {
     let (context, check) = (phrases.context, phrases.check());
     Some(match reason {

@@ -1,11 +1,11 @@
-//! Guidance about the world that the work meets: requests, tools, the machine and those who share it.
+//! Guidance about what is outside the work: requests, tools, the machine and those who share it.
 
 use super::phrases::{Phrases, name, names};
 use crate::duration;
 use backstop_core::Reason;
 use std::time::Duration;
 
-/// Requests and tools.
+/// Guidance for requests and tools.
 pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String> {
     let facts = phrases.facts;
     let provider = phrases.provider();
@@ -81,7 +81,7 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
     })
 }
 
-/// The machine and those who share it.
+/// Guidance for the machine and those who share it.
 pub(super) fn about_machine(reason: Reason, phrases: &Phrases) -> Option<String> {
     Some(match reason {
         Reason::ResourceContention => format!(

@@ -1,4 +1,5 @@
-//! The on-error seed's three texts: a user's error, a temporary issue, a task that cannot be completed.
+//! The on-error seed's three texts: a user error, a temporary issue, a task that cannot be
+//! completed.
 
 use crate::duration;
 use crate::list::more;
@@ -11,65 +12,66 @@ use std::time::Duration;
 const MESSAGE_CHARS_MAX: usize = 300;
 /// How many commands are listed.
 const COMMANDS_MAX: usize = 20;
-/// The longest address that is made a link.
+/// The longest address that becomes a link.
 const URL_CHARS_MAX: usize = 500;
 
 /// A command that a user may type.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskCommand {
-    /// What is typed.
+    /// The command.
     pub name: SafeText,
     /// What it does, where that is known.
     pub about: SafeText,
 }
 
-/// How a task goes on.
+/// What follows an error of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskFollowUp {
-    /// It is tried again by itself.
+    /// It is retried automatically.
     Retry {
-        /// How long from now.
+        /// The wait before the retry.
         after: Duration,
-        /// As which attempt.
+        /// The number of the next attempt.
         attempt: u32,
-        /// Of how many.
+        /// How many attempts are allowed.
         of: u32,
     },
-    /// It is put aside until this holds.
+    /// It is deferred until a condition holds.
     Deferred {
-        /// What it waits for.
+        /// The condition.
         until: SafeText,
     },
-    /// It is over.
+    /// Nothing: the task has failed.
     Over,
 }
 
-/// An error of a task, as the person who asked for it is told.
+/// An error of a task, for the person who asked for the task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskError {
     /// The task.
     pub task: SafeText,
-    /// What it was doing, where that is known.
+    /// The step that failed, where it is known.
     pub step: Option<SafeText>,
-    /// What it is.
+    /// The reason for the failure.
     pub reason: Reason,
-    /// What the error said.
+    /// The error message.
     pub message: SafeText,
-    /// What to do next, in one line.
+    /// The next step, in one line.
     pub next: SafeText,
-    /// What was typed and what was meant, where that can be told.
+    /// What was typed, and the command that was probably meant.
     pub did_you_mean: Option<(SafeText, SafeText)>,
-    /// What may be typed.
+    /// The commands that a user may type.
     pub commands: Vec<TaskCommand>,
-    /// Where help is found.
+    /// The address of the documentation.
     pub docs_url: Option<SafeText>,
-    /// Whether a part of the result is used.
+    /// Whether a partial result is handed over.
     pub partial: bool,
-    /// How it goes on.
+    /// What follows the error.
     pub follow_up: TaskFollowUp,
 }
 
-/// The text for the person who asked, in Markdown: which of the three depends on who can do something about it.
+/// The text for the person who asked, in Markdown: a temporary issue if it is retried, a user error
+/// if the user can fix it, else that the task cannot be completed.
 pub fn task_error(error: &TaskError) -> String {
     match (&error.follow_up, error.reason.class()) {
         (TaskFollowUp::Retry { after, attempt, of }, _) => temporary(error, *after, *attempt, *of),
@@ -146,7 +148,7 @@ fn unable(error: &TaskError) -> String {
     out
 }
 
-/// The last line: which task, at which step, and what it is in our words.
+/// The last line: the task, the step and the reason.
 fn reference(error: &TaskError) -> String {
     let step = error.step.as_ref().map(|step| format!(", at {}", name_span(step))).unwrap_or_default();
     let reason = error.reason;
@@ -157,7 +159,7 @@ fn reference(error: &TaskError) -> String {
     )
 }
 
-/// `4 seconds`, `1 second`; longer ones as everywhere.
+/// `4 seconds`, `1 second`; longer waits in the usual form.
 fn wait(after: Duration) -> String {
     match after.as_secs_f64().round() {
         1.0 => "1 second".to_owned(),
@@ -166,7 +168,8 @@ fn wait(after: Duration) -> String {
     }
 }
 
-/// The next step: our own words as they are, those with names from outside as text.
+/// The next step: as a sentence where it is Backstop's own, as a code span where it may hold text
+/// from outside.
 fn next(error: &TaskError) -> String {
     let first = error.reason.first_step();
     if error.next.raw() == first { sentence(&first) } else { message_span(&error.next) }
@@ -186,7 +189,7 @@ fn name_span(text: &SafeText) -> String {
     }
 }
 
-/// A link, where the address is a plain one; else the address as text.
+/// A link if the address has only safe characters, else the address as a code span.
 fn link(url: &SafeText) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#@!$&'*+,;=%".contains(c);
     let raw = url.raw().trim();

@@ -1,4 +1,4 @@
-//! A notice as JSON: the seeds' labels as keys, text from outside as it came.
+//! A notice as JSON: the seeds' labels as keys, text from outside not escaped.
 
 use super::{Field, Notice, Part, Value, Words, json_text};
 use crate::JSON_SCHEMA;
@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json, json};
 const JSON_ITEMS_MAX: usize = 500;
 
 impl Notice {
-    /// As JSON. `notice` names the template; `reason`, `class`, `retryable` and `next` are always there.
+    /// The notice as JSON. `notice` names the template; `reason`, `class`, `retryable` and `next`
+    /// are always there.
     pub fn json(&self) -> Json {
         let mut out = Map::new();
         for part in &self.parts {

@@ -1,4 +1,5 @@
-//! A notice for Markdown: a heading, and a list of labels. Text from outside is in code spans and code blocks only.
+//! A notice for Markdown: a heading, and a list of labels. Text from outside is in code spans and
+//! code blocks only.
 
 use super::terminal::{MESSAGE_CHARS_MAX, MESSAGE_LINES_MAX};
 use super::{Field, ITEMS_MAX, Marker, NAMES_MAX, Notice, Part, Value, Words, code_span, params};
@@ -6,7 +7,7 @@ use crate::list;
 use backstop_core::SafeText;
 
 impl Notice {
-    /// For Markdown.
+    /// The notice in Markdown.
     pub fn markdown(&self) -> String {
         let mut out = format!("### {}\n", self.title);
         let mut in_list = None;

@@ -1,7 +1,8 @@
-//! A notice for Slack's mrkdwn: a line for each label. Text from outside is in code spans and code blocks only.
+//! A notice for Slack's mrkdwn: a line for each label. Text from outside is in code spans and code
+//! blocks only.
 //!
-//! Slack reads `<…>` as a link, a mention or a call to a channel wherever it stands, so that `&`, `<` and `>` are always
-//! written as entities; a code span or block cannot be closed from inside, because no backtick is left in it.
+//! Slack reads `<…>` as a link or a mention everywhere, so `&`, `<` and `>` are always written as
+//! entities. A code span or block cannot be closed from inside, because backticks are replaced.
 
 use super::terminal::{MESSAGE_CHARS_MAX, MESSAGE_LINES_MAX};
 use super::words::VALUE_CHARS_MAX;
@@ -9,11 +10,11 @@ use super::{Field, ITEMS_MAX, Marker, NAMES_MAX, Notice, Part, Value, Words, par
 use crate::list;
 use backstop_core::SafeText;
 
-/// What stands for a backtick of somebody else's.
+/// The replacement for a backtick in text from outside.
 const TICK: &str = "'";
 
 impl Notice {
-    /// For Slack.
+    /// The notice in Slack's mrkdwn.
     pub fn slack(&self) -> String {
         let mut out = format!("*{}*\n", own(&self.title));
         for part in &self.parts {
@@ -34,7 +35,7 @@ impl Notice {
     }
 }
 
-/// Our own words: Slack's three characters are written as entities there, too.
+/// Backstop's own words, with Slack's three special characters as entities.
 fn own(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -101,7 +102,8 @@ mod tests {
     use backstop_core::{Reason, Timestamp};
     use proptest::prelude::*;
 
-    /// What is left of a text when code spans and blocks are taken out. A span that is not closed is left in.
+    /// What is left of a text when code spans and blocks are taken out. A span that is not closed
+    /// is left in.
     fn outside_code(text: &str) -> String {
         let parts: Vec<&str> = text.split("```").collect();
         assert!(parts.len() % 2 == 1, "a block is open: {text}");

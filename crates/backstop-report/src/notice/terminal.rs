@@ -11,7 +11,7 @@ pub(super) const MESSAGE_LINES_MAX: usize = 12;
 pub(super) const MESSAGE_CHARS_MAX: usize = 300;
 
 impl Notice {
-    /// For a terminal.
+    /// The notice for a terminal.
     pub fn terminal(&self, style: Style) -> String {
         let mut out = String::new();
         if self.heading {

@@ -1,4 +1,4 @@
-//! What happens to a phase, one line each: for pipes and CI, where nothing is drawn anew.
+//! One line for each thing that happens to a phase: for pipes and CI, where no live view is drawn.
 
 use super::detail::failure;
 use super::spans::{Paint, Spans};
@@ -22,13 +22,13 @@ pub struct Change {
 /// What follows a failed attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Then {
-    /// The next attempt, at once.
+    /// The next attempt starts at once.
     RetriedNow,
-    /// The next attempt, once these phases have finished.
+    /// The next attempt starts when these phases have finished.
     RetriedAfter(Vec<SafeText>),
-    /// The next attempt, after this time.
+    /// The next attempt starts after this time.
     RetriedIn(Duration),
-    /// Nothing: the phase failed, and the run halts when the others have finished.
+    /// No further attempt: the phase failed, and the run halts when the others have finished.
     Fails,
 }
 
@@ -37,23 +37,23 @@ pub enum Then {
 pub enum ChangeKind {
     /// An attempt began.
     Started {
-        /// Which, counted from 1.
+        /// The attempt's number, counted from 1.
         attempt: u32,
-        /// How many there may be.
+        /// How many attempts are allowed.
         of: u32,
     },
     /// An attempt failed.
     AttemptFailed {
-        /// Which, counted from 1.
+        /// The attempt's number, counted from 1.
         attempt: u32,
-        /// Why.
+        /// The reason for the failure.
         reason: Reason,
-        /// What was said.
+        /// The error message.
         message: SafeText,
-        /// What follows.
+        /// What follows the failure.
         then: Then,
     },
-    /// A gate began to look at it.
+    /// A gate started.
     GateStarted {
         /// Its name.
         gate: SafeText,
@@ -69,30 +69,30 @@ pub enum ChangeKind {
     GateFailed {
         /// Its name.
         gate: SafeText,
-        /// Why.
+        /// The reason for the failure.
         reason: Reason,
-        /// What was said.
+        /// The error message.
         message: SafeText,
     },
-    /// A gate was left out.
+    /// A gate was skipped.
     GateSkipped {
         /// Its name.
         gate: SafeText,
-        /// Why.
+        /// Why it was skipped.
         why: SafeText,
     },
-    /// Tests failed, and passed unchanged.
+    /// Tests failed, and passed when they were run again unchanged.
     Flaky {
         /// Their names.
         tests: Vec<SafeText>,
     },
-    /// It waits for the world; that costs no attempt.
+    /// It waits for something outside, such as a rate limit; that uses up no attempt.
     Waiting {
-        /// What is in the way.
+        /// The reason for the wait.
         reason: Reason,
-        /// What was said.
+        /// The error message.
         message: SafeText,
-        /// How much longer, if that is known.
+        /// How much longer it waits, if that is known.
         until: Option<Duration>,
     },
     /// Its work is being merged onto the run's tip.
@@ -102,9 +102,9 @@ pub enum ChangeKind {
         /// The new tip.
         tip: SafeText,
     },
-    /// Its work does not go together with what was merged before.
+    /// Its work conflicts with what was merged before.
     Conflicted {
-        /// The files.
+        /// The files in conflict.
         files: Vec<SafeText>,
         /// Whether it is run again on the new tip.
         rerun: bool,
@@ -123,35 +123,36 @@ pub enum ChangeKind {
         /// How many attempts it took.
         attempts: u32,
     },
-    /// It failed, and is not tried again.
+    /// It failed, and is not retried.
     Failed {
-        /// How many attempts there were.
+        /// How many attempts were made.
         attempts: u32,
-        /// How many there may be.
+        /// How many attempts are allowed.
         of: u32,
-        /// Why.
+        /// The reason for the failure.
         reason: Reason,
-        /// What was said.
+        /// The error message.
         message: SafeText,
     },
-    /// It cannot run: what it needs failed.
+    /// It cannot run, because a phase that it depends on failed.
     Blocked {
         /// The phases that failed.
         by: Vec<SafeText>,
     },
-    /// It is left out.
+    /// It is skipped.
     Skipped {
-        /// Why.
+        /// Why it was skipped.
         why: SafeText,
     },
-    /// Its attempt was ended because the run was.
+    /// Its attempt was stopped because the run was interrupted.
     Stopped {
-        /// Which attempt, counted from 1.
+        /// The attempt's number, counted from 1.
         attempt: u32,
     },
 }
 
-/// One line for it: `2A Backend: attempt 1 failed: test_failure: 3 tests in auth.test.ts; retried after 2B`.
+/// The line of a change, for example:
+/// `2A Backend: attempt 1 failed: test_failure: 3 tests in auth.test.ts; retried after 2B`.
 pub fn plain_line(change: &Change, style: Style) -> String {
     let head = Spans::default().painted(Paint::Strong, title(&change.id, &change.name, style)).and(": ");
     head.then(change_text(&change.kind, style)).show(style)

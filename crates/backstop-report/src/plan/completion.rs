@@ -1,4 +1,4 @@
-//! The box that ends a complete run: every phase, what it took, and where the work is.
+//! The summary of a complete run: every phase, its duration and attempts, and where the work is.
 
 use super::boxed::Boxed;
 use super::ended_phases::{commit_lines, label};
@@ -25,19 +25,19 @@ pub struct CompletePhase {
     pub skipped: bool,
     /// How long it took.
     pub elapsed: Option<Duration>,
-    /// How many attempts it had in all.
+    /// How many attempts were made in all.
     pub attempts: u32,
-    /// Whether it was tried again for a mistake of its own.
+    /// Whether it was retried because of a failure of its own.
     pub retried: bool,
-    /// Tests that failed and then passed unchanged.
+    /// Tests that failed and passed when they were run again unchanged.
     pub flaky: Vec<SafeText>,
-    /// Gates that were left out.
+    /// Gates that were skipped.
     pub gates_skipped: Vec<SafeText>,
     /// Its commits: short sha and subject.
     pub commits: Vec<(SafeText, SafeText)>,
 }
 
-/// A run that came to its end.
+/// A run whose phases are all complete or skipped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// The plan.
@@ -52,9 +52,9 @@ pub struct Completion {
     pub work: WorkAt,
     /// How many files it changed, where that is known.
     pub files_changed: Option<u64>,
-    /// What it used, where that is known.
+    /// The tokens and the cost, where they are known.
     pub usage: Option<Usage>,
-    /// What else is worth saying. Commands stand in backticks.
+    /// Further notes. Commands stand in backticks.
     pub notes: Vec<SafeText>,
 }
 
@@ -76,7 +76,7 @@ impl Completion {
         self.phases.iter().flat_map(|phase| phase.flaky.iter().cloned()).collect()
     }
 
-    /// `typecheck (2A)`, for each gate that was left out.
+    /// `typecheck (2A)`, for each gate that was skipped.
     fn gates_skipped(&self) -> Vec<SafeText> {
         let of = |phase: &CompletePhase| {
             let id = phase.id.clone();
@@ -90,8 +90,8 @@ impl Completion {
     }
 }
 
-/// The box, between 40 and 100 columns wide. Long lists of phases are folded; commands are whole, and stand out of the box
-/// where they must.
+/// The summary as a box, between 40 and 100 columns wide. Long lists of phases are folded. Commands
+/// are never cut, and overrun the border where they must.
 pub fn completion_summary(given: &Completion, width: usize, style: Style) -> String {
     let mut page = Boxed::new("BACKSTOP COMPLETE", Paint::Good, width, style);
     page.path("Plan: ", &command(&given.plan));

@@ -1,4 +1,4 @@
-//! How each phase ended, where a run ends, and how that looks in a box.
+//! The phases of a run that ended, by their state, as rows of a box and as JSON.
 
 use super::boxed::Boxed;
 use super::row::commit_json;
@@ -36,30 +36,30 @@ pub struct FailedPhase {
     pub id: SafeText,
     /// Its name.
     pub name: SafeText,
-    /// How many attempts it had since the run was last continued.
+    /// How many attempts were made since the run was last resumed.
     pub attempts: u32,
-    /// How many there may be.
+    /// How many attempts are allowed.
     pub of: u32,
-    /// How many attempts there were in all.
+    /// How many attempts were made in all.
     pub total_attempts: u32,
-    /// Why it failed.
+    /// The reason for the failure.
     pub error: Reason,
-    /// What was said.
+    /// The error message.
     pub details: SafeText,
-    /// Whether it was tried again.
+    /// Whether it was retried.
     pub retried: bool,
     /// The file with everything that it printed.
     pub log: SafeText,
 }
 
-/// A phase that cannot run because of another.
+/// A phase that cannot run because a phase that it depends on failed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BlockedPhase {
     /// Its id.
     pub id: SafeText,
     /// Its name.
     pub name: SafeText,
-    /// The phases that failed.
+    /// The failed phases that block it.
     pub by: Vec<SafeText>,
 }
 
@@ -72,10 +72,10 @@ pub struct PendingPhase {
     pub name: SafeText,
 }
 
-/// What is kept of a run that did not come to its end.
+/// Where the state of a halted run is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreservedState {
-    /// The folder with the views of its state.
+    /// The folder with the state files of its phases.
     pub folder: SafeText,
     /// How many phases have a file there.
     pub files: u64,
@@ -83,7 +83,7 @@ pub struct PreservedState {
     pub logs: SafeText,
     /// The run.
     pub run: RunId,
-    /// Where work is kept that is not integrated: refs.
+    /// The refs that hold work that is not integrated.
     pub kept_refs: Vec<SafeText>,
 }
 

@@ -1,4 +1,4 @@
-//! One line for each event, for people.
+//! One line for each event.
 
 use super::line::short_cause;
 use super::{clock, decision_words, duration};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How much of a text is shown.
 const TEXT_CHARS_MAX: usize = 120;
 
-/// One line: when, its place, its kind, and what it says.
+/// The line of an event: time, id, kind and text.
 pub fn event_line(event: &Event, style: Style) -> String {
     let text = SafeText::new(event_text(&event.kind)).line(TEXT_CHARS_MAX * 4);
     let line = format!(
@@ -22,7 +22,7 @@ pub fn event_line(event: &Event, style: Style) -> String {
     line.trim_end().to_owned()
 }
 
-/// What an event says, in one line without escapes that a terminal would act on.
+/// The text of an event: one line, escaped for a terminal.
 pub(super) fn event_text(kind: &EventKind) -> String {
     let text = |text: &SafeText| text.line(TEXT_CHARS_MAX);
     let ms = |ms: u64| duration(Duration::from_millis(ms));

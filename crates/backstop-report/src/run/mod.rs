@@ -1,4 +1,4 @@
-//! A run as people read it: while it goes on, in one line an event, and as a story afterwards.
+//! A run: one line for each thing that happens, one line for each event, and the story afterwards.
 //!
 //! It must not read a journal or a clock: events and durations are given.
 
@@ -42,7 +42,7 @@ pub(crate) fn date(at: Timestamp) -> String {
     text.split_once('T').map_or_else(|| text.clone(), |(day, _)| format!("{day} {}", clock(at)))
 }
 
-/// What was decided, as part of a sentence.
+/// A decision as part of a sentence.
 fn decision_words(decision: &Decision) -> Words {
     let outside = |text: &str| Words::outside(&SafeText::from(text));
     match &decision.action {

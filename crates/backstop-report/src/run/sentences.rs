@@ -1,4 +1,4 @@
-//! The sentences of a story, before it is known where they go.
+//! The sentences of a story, before they are rendered for a terminal or Markdown.
 
 use super::event::exit_or_signal;
 use super::{AttemptStory, RunStory, clock, date, decision_words, duration};
@@ -12,12 +12,12 @@ pub(super) const LINE_CHARS_MAX: usize = 160;
 /// How many lines of output are shown.
 pub(super) const OUTPUT_LINES_MAX: usize = 8;
 
-/// What was run.
+/// The operation of the run.
 pub(super) fn operation(story: &RunStory) -> Words {
     story.operation.as_ref().map_or_else(|| "(not recorded)".into(), outside)
 }
 
-/// How it ended, in one word.
+/// The outcome in one word.
 pub(super) fn outcome_word(story: &RunStory) -> &'static str {
     match &story.ending {
         Some(ending) => ending.outcome.map_or("halted", Outcome::name),
@@ -25,7 +25,7 @@ pub(super) fn outcome_word(story: &RunStory) -> &'static str {
     }
 }
 
-/// When, where, by whom.
+/// The header: when, where, which surface, who called.
 pub(super) fn header(story: &RunStory) -> Vec<Words> {
     let mut parts = vec![Words::own(date(story.started))];
     parts.extend(story.folder.as_ref().map(|folder| Words::own("in ").and_words(outside(folder))));
@@ -48,7 +48,7 @@ pub(super) fn attempt_title(story: &RunStory, attempt: &AttemptStory) -> Words {
     }
 }
 
-/// When it began, how long it took, how it ended.
+/// When an attempt began, how long it took, and how it ended.
 pub(super) fn attempt_summary(story: &RunStory, attempt: &AttemptStory) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(attempt.started.map(|at| match at.since(story.started) {
@@ -68,7 +68,7 @@ pub(super) fn attempt_summary(story: &RunStory, attempt: &AttemptStory) -> Vec<S
     parts
 }
 
-/// What was wrong with an attempt, why we think so, and what was decided.
+/// The fault of an attempt, its evidence, and the decision.
 pub(super) fn attempt_details(attempt: &AttemptStory) -> Vec<Words> {
     let mut lines = Vec::new();
     if let Some((strategy, helped)) = &attempt.recovery {
@@ -162,7 +162,7 @@ pub(super) fn ending_lines(story: &RunStory) -> Vec<Words> {
     [Words::own(head)].into_iter().chain(next).collect()
 }
 
-/// What the last fault suggests, where it is the one that ended the run.
+/// The next step: what the last fault suggests, if its reason ended the run.
 fn next_step(story: &RunStory, reason: Reason) -> Words {
     let step = match story.attempts().filter_map(|attempt| attempt.fault.as_ref()).last() {
         Some(fault) if fault.reason == reason => outside(&fault.suggested_action),

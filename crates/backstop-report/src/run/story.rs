@@ -1,10 +1,10 @@
-//! What the events of a run add up to: who tried what, how it went, what was decided, how it ended.
+//! The story of a run: its attempts, faults, decisions and ending, folded from its events.
 
 use super::event::event_text;
 use backstop_core::{Decision, Event, EventKind, Fault, Outcome, Reason, RunId, SafeText, Timestamp};
 use std::time::Duration;
 
-/// A run, told from its events.
+/// The story of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunStory {
     /// The run.
@@ -15,11 +15,11 @@ pub struct RunStory {
     pub caller: Option<SafeText>,
     /// The session, if known.
     pub session: Option<SafeText>,
-    /// What was run.
+    /// The operation.
     pub operation: Option<SafeText>,
-    /// Where.
+    /// The folder it ran in.
     pub folder: Option<SafeText>,
-    /// The profile that decided.
+    /// The policy profile.
     pub profile: Option<String>,
     /// The run that started this one.
     pub parent: Option<RunId>,
@@ -33,18 +33,18 @@ pub struct RunStory {
     pub ending: Option<StoryEnding>,
 }
 
-/// A part of the story.
+/// An entry of a story.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoryEntry {
-    /// An attempt, and what followed from it.
+    /// An attempt, with its fault and the decision.
     Attempt(Box<AttemptStory>),
     /// Anything else that happened: an override, a wait, a gate, a commit.
     Note {
-        /// When.
+        /// When it happened.
         at: Timestamp,
         /// The kind of event: `override`, `guard.waited`.
         kind: &'static str,
-        /// What it says, in one escaped line.
+        /// The text of the event: one line, escaped.
         text: String,
     },
 }
@@ -54,38 +54,38 @@ pub enum StoryEntry {
 pub struct AttemptStory {
     /// The operation.
     pub operation: SafeText,
-    /// Counted from 1.
+    /// The attempt's number, counted from 1.
     pub attempt: u32,
     /// When it began.
     pub started: Option<Timestamp>,
     /// How long it took.
     pub duration: Option<Duration>,
-    /// Whether it succeeded; nothing where that is not known.
+    /// Whether it succeeded; `None` where that is not known.
     pub success: Option<bool>,
     /// The exit code.
     pub exit: Option<i64>,
     /// The signal that ended it.
     pub signal: Option<String>,
-    /// The end of what it wrote.
+    /// The end of its output.
     pub output: Option<SafeText>,
     /// Why it is not known how it ended.
     pub lost: Option<SafeText>,
-    /// What was wrong.
+    /// The fault.
     pub fault: Option<Fault>,
-    /// What was decided.
+    /// The decision.
     pub decision: Option<Decision>,
-    /// What the fault is called since then.
+    /// The reason that the decision gave the fault instead.
     pub reclassified: Option<Reason>,
-    /// The recovery that this attempt was, and whether it helped.
+    /// The recovery strategy that this attempt carried out, and whether it succeeded.
     pub recovery: Option<(String, bool)>,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoryEnding {
-    /// How; nothing where it halted and can be resumed.
+    /// The outcome; `None` where the run halted and can be resumed.
     pub outcome: Option<Outcome>,
-    /// Why, where it is not done.
+    /// The reason, where the outcome is not done.
     pub reason: Option<Reason>,
     /// How many attempts were made, where that was recorded.
     pub attempts: Option<u32>,
@@ -93,12 +93,12 @@ pub struct StoryEnding {
     pub duration: Option<Duration>,
     /// The exit code that was passed on.
     pub exit: Option<i32>,
-    /// The command that continues.
+    /// The command that resumes the run.
     pub next: Option<SafeText>,
 }
 
 impl RunStory {
-    /// The story of these events, which are of one run and in order. Nothing where there are none.
+    /// The story of a run from its events, in order; `None` where there are none.
     pub fn from_events(events: &[Event]) -> Option<Self> {
         let first = events.first()?;
         let mut story = Self {
@@ -232,7 +232,8 @@ impl RunStory {
         });
     }
 
-    /// Changes the latest attempt with this number of this operation; one is made where its start was not recorded.
+    /// Changes the latest attempt of an operation with this number; adds one where its start was
+    /// not recorded.
     fn update_attempt(&mut self, operation: &SafeText, attempt: u32, change: impl FnOnce(&mut AttemptStory)) {
         for entry in self.entries.iter_mut().rev() {
             if let StoryEntry::Attempt(story) = entry
@@ -247,7 +248,7 @@ impl RunStory {
         self.entries.push(StoryEntry::Attempt(Box::new(story)));
     }
 
-    /// The latest attempt with this number; with 0, which older events have, simply the latest.
+    /// The latest attempt with this number. Older events have 0, which means the latest of all.
     fn latest_attempt(&mut self, attempt: u32) -> Option<&mut AttemptStory> {
         self.entries.iter_mut().rev().find_map(|entry| match entry {
             StoryEntry::Attempt(story) if attempt == 0 || story.attempt == attempt => Some(&mut **story),

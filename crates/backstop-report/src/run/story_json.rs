@@ -7,7 +7,7 @@ use crate::{JSON_SCHEMA, summary};
 use backstop_core::Reason;
 use serde_json::{Value, json};
 
-/// The story: the run, its `entries` (attempts and notes) in order, and its ending.
+/// The story as JSON: the run, its `entries` (attempts and notes) in order, and its ending.
 pub fn story_json(story: &RunStory) -> Value {
     let ending = story.ending.as_ref();
     json!({

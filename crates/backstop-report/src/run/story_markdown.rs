@@ -5,7 +5,7 @@ use super::{RunStory, StoryEntry, clock};
 use crate::list::{fence, last_lines};
 use crate::notice::Words;
 
-/// The story, from its header to its ending.
+/// The story in Markdown, from its header to its ending.
 pub fn story_markdown(story: &RunStory) -> String {
     let operation = sentences::operation(story).markdown();
     let mut out = format!("## {}: {}\n\n{operation}\n\n", story.run, sentences::outcome_word(story));

@@ -7,7 +7,7 @@ use super::{AttemptStory, clock};
 use crate::Style;
 use crate::list::last_lines;
 
-/// The story, from its header to its ending.
+/// The story for a terminal, from its header to its ending.
 pub fn story(story: &RunStory, style: Style) -> String {
     let dot = style.dot();
     let run = style.strong(&story.run.to_string());

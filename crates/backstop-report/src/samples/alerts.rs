@@ -1,4 +1,4 @@
-//! What a person is told who was not there.
+//! One of each alert.
 
 use super::{Sample, Texts};
 use crate::{Alert, alert};

@@ -69,7 +69,8 @@ pub(super) fn hook_texts(t: &Texts) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Each names what every text has to name, and nothing from outside keeps a meaning.
+/// Checks that each text names what it has to, and that text from outside has no meaning in
+/// Markdown.
 pub(super) fn check_hooks(t: &Texts) {
     for (name, given) in tasks(t) {
         let text = task_error(&given);

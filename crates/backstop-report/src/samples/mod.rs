@@ -1,5 +1,4 @@
-//! One of each notice, and of each text about a plan's run, for snapshots with the seeds' examples and for properties with
-//! the nastiest text there is.
+//! One of each text: for snapshots with the seeds' examples, and for properties with hostile text.
 
 mod alerts;
 mod fresh_starts;

@@ -78,7 +78,7 @@ pub(crate) fn rows(t: &Texts) -> Vec<PhaseRow> {
     ]
 }
 
-/// How far they have come.
+/// The progress of these phases.
 pub(crate) fn progress(t: &Texts) -> Progress {
     Progress::of(&rows(t), secs(724), Some(secs(1_200)))
 }
@@ -171,7 +171,7 @@ pub(crate) fn completion(t: &Texts) -> Completion {
     }
 }
 
-/// A run that is only planned.
+/// A dry run.
 pub(crate) fn dry(t: &Texts) -> DryRun {
     let phase = |id: &SafeText, name: &SafeText| DryPhase {
         id: id.clone(),
@@ -206,7 +206,7 @@ pub(crate) fn dry(t: &Texts) -> DryRun {
     }
 }
 
-/// Where a run stands.
+/// The status of a run.
 pub(crate) fn status(t: &Texts) -> PlanStatus {
     PlanStatus {
         plan: t.plan.clone(),

@@ -1,4 +1,5 @@
-//! The snapshots, and the property that DESIGN asks of every text.
+//! Snapshots of every text, and the property that each names class, cause, operation, parameters
+//! and a next step.
 
 use super::alerts::alerts;
 use super::fresh_starts::fresh_starts;
@@ -43,18 +44,18 @@ fn every_text_of_a_hook() {
     }
 }
 
-/// Text without the differences that only layout makes.
+/// The text with every run of white space replaced by one space.
 pub(super) fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How a text begins on a terminal and in a code span.
+/// The first characters of a text, as a terminal and a code span show them.
 pub(super) fn beginning(text: &SafeText) -> String {
     let first = SafeText::from(text.raw().trim().split('\n').next().unwrap_or_default());
     one_spaced(first.line(12).trim_end_matches('…'))
 }
 
-/// Whether a terminal or a reader's eye would act on it.
+/// Whether a character could control a terminal or mislead a reader.
 pub(crate) fn is_unsafe(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -102,7 +103,7 @@ fn check(sample: &Sample) {
     }
 }
 
-/// A halted run is told in a box and not by a notice; it names the same things.
+/// The box of a halted run is no notice, and has to name the same things.
 fn check_halt(texts: &Texts) {
     let halt = halt(texts);
     let boxed = halt_summary(&halt, 80, Style::PLAIN);

@@ -1,6 +1,7 @@
-//! Where the time went: what a journal adds up to, in ten lines, as a table, for programs and for Prometheus.
+//! Statistics of a journal: an overview of about ten lines, a table, JSON, and counters for
+//! Prometheus.
 //!
-//! It must not count or look anything up: sums in, text out.
+//! It must not count or look anything up: the sums are given.
 
 mod overview;
 mod prometheus;
@@ -18,31 +19,31 @@ use crate::run::duration;
 use backstop_core::{Reason, SafeText, Stats, Timestamp};
 use std::time::Duration;
 
-/// What tables are made by.
+/// What a table of statistics is grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatsBy {
-    /// By reason.
+    /// A row for each reason.
     Reason,
-    /// By class.
+    /// A row for each class.
     Class,
-    /// By program and first word.
+    /// A row for each program and its first word.
     Operation,
-    /// By day, in UTC.
+    /// A row for each day, in UTC.
     Day,
 }
 
-/// What is known of one signature of a fault.
+/// A signature (a message without its variable parts) and how its retries went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureRow {
     /// The message with its variable parts taken out.
     pub signature: SafeText,
-    /// What it is.
+    /// The reason it was classified as.
     pub reason: Reason,
     /// How often it was seen.
     pub seen: u64,
-    /// How often it was tried again.
+    /// How often it was retried.
     pub retried: u64,
-    /// How often that helped.
+    /// How often the retry succeeded.
     pub cured: u64,
     /// When it was last seen.
     pub last: Timestamp,
@@ -51,7 +52,7 @@ pub struct SignatureRow {
 /// The sums of a journal, and what is shown beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StatsReport {
-    /// From when on it was counted, where not everything was.
+    /// The start of the period, where not everything was counted.
     pub since: Option<Timestamp>,
     /// The sums.
     pub stats: Stats,

@@ -1,4 +1,5 @@
-//! The ten lines.
+//! The overview of `backstop stats`: time lost, runs and attempts, the worst reasons and
+//! operations.
 
 use super::{StatsReport, duration_text, percent};
 use crate::Style;
@@ -8,12 +9,12 @@ use crate::width::{pad, width};
 use backstop_core::Counts;
 use std::cmp::Reverse;
 
-/// How many rows of each kind are shown.
+/// How many reasons and how many operations are shown.
 const ROWS_MAX: usize = 3;
 /// How much of an operation or a signature is shown.
 const NAME_CHARS_MAX: usize = 60;
 
-/// Where the time went, most important first.
+/// The overview for a terminal, about ten lines, most important first.
 pub fn stats(report: &StatsReport, style: Style) -> String {
     if report.stats.is_empty() {
         return match report.since {
@@ -112,7 +113,7 @@ fn by_operation(report: &StatsReport, style: Style) -> Vec<String> {
     section("by operation", rows, troubled.len(), "`backstop stats --by operation`")
 }
 
-/// A heading and its rows, with columns below each other; nothing where there are none.
+/// A heading and its rows with aligned columns; empty where there are no rows.
 fn section(name: &str, rows: Vec<Vec<String>>, of: usize, more: &str) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();

@@ -1,12 +1,13 @@
 //! Counters in the text format of Prometheus.
 //!
-//! Only what the journal counts. A counter goes back when old runs are removed, which Prometheus takes for a restart.
+//! Only what the journal counts. Removing old runs lowers a counter, which Prometheus takes for a
+//! restart of the process.
 
 use super::StatsReport;
 use backstop_core::Counts;
 use std::fmt::Write as _;
 
-/// The counters, each with its help and type.
+/// The statistics as Prometheus counters, each with its `HELP` and `TYPE` line.
 pub fn stats_prometheus(report: &StatsReport) -> String {
     let mut out = Page::default();
     let total = &report.stats.total;

@@ -1,4 +1,4 @@
-//! One table of sums.
+//! Statistics as a table by reason, class, operation or day.
 
 use super::{StatsBy, StatsReport, day, duration_text, percent, stats};
 use crate::{Style, table};
@@ -7,7 +7,8 @@ use backstop_core::Counts;
 /// How much of an operation is shown.
 const NAME_CHARS_MAX: usize = 60;
 
-/// The sums as a table. What has no attempts of its own, reasons and classes, has its share of all errors instead.
+/// The statistics as a table. Reasons and classes have no attempts of their own: they have a share
+/// of all errors instead of a failure rate.
 pub fn stats_by(report: &StatsReport, by: StatsBy, style: Style) -> String {
     if report.stats.is_empty() {
         return stats(report, style);

@@ -1,11 +1,11 @@
-//! All sums, for other programs.
+//! Statistics as JSON.
 
 use super::{StatsReport, day};
 use crate::JSON_SCHEMA;
 use backstop_core::Counts;
 use serde_json::{Map, Value, json};
 
-/// Everything, whatever tables people look at.
+/// The statistics as JSON: every table, whichever one people asked for.
 pub fn stats_json(report: &StatsReport) -> Value {
     let runs: Map<String, Value> = report
         .stats

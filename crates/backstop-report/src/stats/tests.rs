@@ -1,4 +1,4 @@
-//! What the sums look like.
+//! How statistics look, in each rendering.
 
 use super::*;
 use crate::{Style, to_json};

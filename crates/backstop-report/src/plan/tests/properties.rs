@@ -1,4 +1,4 @@
-//! Whatever phases are called: nothing but a command is too wide, and nothing acts on a terminal.
+//! Whatever phases are called: only commands are too wide, and nothing controls the terminal.
 
 use super::super::*;
 use super::ASCII;
@@ -8,7 +8,7 @@ use crate::to_json;
 use backstop_core::Timestamp;
 use proptest::prelude::*;
 
-/// The text without the colours that are ours.
+/// The text without Backstop's own colour codes.
 fn bare(text: &str) -> String {
     ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;32m"]
         .iter()
@@ -20,7 +20,7 @@ fn styles() -> [Style; 4] {
         .map(|(colour, unicode)| Style { colour, unicode })
 }
 
-/// Every line within the width, but for those that hold one of these commands.
+/// Checks that every line is within the width, but for lines with one of these commands.
 fn fits(text: &str, width: usize, commands: &[String]) {
     let text = bare(text);
     assert!(!text.chars().any(is_unsafe), "{text:?}");
