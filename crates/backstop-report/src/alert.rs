@@ -142,5 +142,5 @@ pub fn notify_test(sink: &SafeText, at: Timestamp) -> Notice {
     Notice::headed("notify_test", "A test message from Backstop", None)
         .field("sink", "Sink", Words::outside(sink))
         .field("at", "At", at.to_string())
-        .next_line(Words::own("Nothing is to be done: what a person has to know will arrive here"))
+        .next_line(Words::own("Nothing to do: alerts will arrive here"))
 }

@@ -108,7 +108,7 @@ pub fn drift(report: &DriftReport, style: Style) -> String {
 fn group(row: &DriftRow, style: Style) -> String {
     let line = |text: &SafeText, max| style.marks(&text.line(max));
     let message = match row.example.is_empty() {
-        true => "(it said nothing)".to_owned(),
+        true => "(no message)".to_owned(),
         false => line(&row.example, MESSAGE_CHARS_MAX),
     };
     let dot = style.dot();
@@ -203,7 +203,7 @@ mod tests {
           match = ["evil \u001B[2J \"quoted\" \\"]
           miss = ["something else"]
 
-        3 times · (it said nothing)
+        3 times · (no message)
           npm test · first 2025-10-09 08:53:20Z · last 2025-10-09 09:08:20Z · `backstop explain r-7f3a`
 
         and 1 more group, seen less often

@@ -30,6 +30,9 @@ pub use table::{RunRow, runs_table};
 use crate::notice::Words;
 use backstop_core::{Action, Decision, SafeText, Timestamp};
 
+/// The decision about an operation that is not known to be safe to repeat.
+const CONFIRM: &str = "needs confirmation before it is retried";
+
 /// `12:40:59Z`.
 fn clock(at: Timestamp) -> String {
     let text = at.to_string();
@@ -62,9 +65,8 @@ fn decision_words(decision: &Decision) -> Words {
         Action::Fallback { to } => Words::own("use ").and_words(outside(to)).and(" instead"),
         Action::UsePartial => "go on with what there is".into(),
         Action::Defer { until } => Words::own("put aside until ").and_words(outside(until)),
-        Action::Confirm { command } => {
-            Words::own("ask before it is repeated with ").and_code(&command.as_str().into())
-        }
+        Action::Confirm { command } if command.trim().is_empty() => CONFIRM.into(),
+        Action::Confirm { command } => Words::own(CONFIRM).and(": ").and_code(&command.as_str().into()),
         Action::Block => "block it, let the others go on".into(),
         Action::Halt => "halt the run".into(),
         Action::Surface => "give it to the caller".into(),

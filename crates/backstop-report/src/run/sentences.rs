@@ -140,7 +140,7 @@ pub(super) fn ending_lines(story: &RunStory) -> Vec<Words> {
     let Some(ending) = &story.ending else {
         let last = clock(story.last);
         return vec![
-            format!("no ending is recorded: it still runs, or Backstop was ended while it ran; the last event is of {last}")
+            format!("no ending is recorded: it still runs, or Backstop was killed while it ran; the last event is from {last}")
                 .into(),
             format!("next: `backstop events --run {}` shows every event", story.run).into(),
         ];

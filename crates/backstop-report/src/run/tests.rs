@@ -228,3 +228,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_decision_to_confirm_names_the_command_where_there_is_one() {
+    let text = |command: &str| {
+        let decision = Decision { action: Action::Confirm { command: command.into() }, why: String::new() };
+        decision_words(&decision).terminal(Style::PLAIN)
+    };
+    assert_eq!(text(""), "needs confirmation before it is retried");
+    let command = "backstop exec --confirm -- ./deploy";
+    assert_eq!(text(command), format!("needs confirmation before it is retried: `{command}`"));
+}
