@@ -53,11 +53,6 @@ pub enum ChangeKind {
         /// What follows the failure.
         then: Then,
     },
-    /// A gate started.
-    GateStarted {
-        /// Its name.
-        gate: SafeText,
-    },
     /// A gate passed.
     GatePassed {
         /// Its name.
@@ -74,33 +69,10 @@ pub enum ChangeKind {
         /// The error message.
         message: SafeText,
     },
-    /// A gate was skipped.
-    GateSkipped {
-        /// Its name.
-        gate: SafeText,
-        /// Why it was skipped.
-        why: SafeText,
-    },
     /// Tests failed, and passed when they were run again unchanged.
     Flaky {
         /// Their names.
         tests: Vec<SafeText>,
-    },
-    /// It waits for something outside, such as a rate limit; that uses up no attempt.
-    Waiting {
-        /// The reason for the wait.
-        reason: Reason,
-        /// The error message.
-        message: SafeText,
-        /// How much longer it waits, if that is known.
-        until: Option<Duration>,
-    },
-    /// Its work is being merged onto the run's tip.
-    Integrating,
-    /// Its work is merged.
-    Integrated {
-        /// The new tip.
-        tip: SafeText,
     },
     /// Its work conflicts with what was merged before.
     Conflicted {
@@ -122,17 +94,6 @@ pub enum ChangeKind {
         elapsed: Duration,
         /// How many attempts it took.
         attempts: u32,
-    },
-    /// It failed, and is not retried.
-    Failed {
-        /// How many attempts were made.
-        attempts: u32,
-        /// How many attempts are allowed.
-        of: u32,
-        /// The reason for the failure.
-        reason: Reason,
-        /// The error message.
-        message: SafeText,
     },
     /// It cannot run, because a phase that it depends on failed.
     Blocked {
@@ -171,25 +132,16 @@ fn change_text(kind: &ChangeKind, style: Style) -> Spans {
             let failed = Spans::of(format!("attempt {attempt} failed: "));
             return failed.then(failure(*reason, message, style)).and(follow_up_text(then, style));
         }
-        ChangeKind::GateStarted { gate } => format!("gate {} started", name(gate)),
         ChangeKind::GatePassed { gate, elapsed } => {
             format!("gate {} passed after {}", name(gate), duration(*elapsed))
         }
         ChangeKind::GateFailed { gate, reason, message } => {
             return Spans::of(format!("gate {} failed: ", name(gate))).then(failure(*reason, message, style));
         }
-        ChangeKind::GateSkipped { gate, why } => format!("gate {} skipped{}", name(gate), because(why)),
         ChangeKind::Flaky { tests } => {
             let number = count(u64::try_from(tests.len()).unwrap_or(u64::MAX), "flaky test", "flaky tests");
             format!("{number}: {}", style.marks(&list::names(tests, NAMES_MAX, NAME_CHARS_MAX)))
         }
-        ChangeKind::Waiting { reason, message, until } => {
-            let until = until.map(|until| format!("; {} more", duration(until))).unwrap_or_default();
-            let wait = Spans::of("waiting, which costs no attempt: ").then(failure(*reason, message, style));
-            return wait.and(until);
-        }
-        ChangeKind::Integrating => "integrating".to_owned(),
-        ChangeKind::Integrated { tip } => format!("integrated, the tip is {}", name(tip)),
         ChangeKind::Conflicted { files, rerun } => {
             let files = style.marks(&list::names(files, NAMES_MAX, NAME_CHARS_MAX));
             let then = if *rerun { "; run again on the new tip" } else { "" };
@@ -200,11 +152,6 @@ fn change_text(kind: &ChangeKind, style: Style) -> Spans {
             let attempt = if *attempts > 1 { format!(" on attempt {attempts}") } else { String::new() };
             let after = format!("{attempt} after {}", duration(*elapsed));
             return Spans::default().painted(Paint::Good, "complete").and(after);
-        }
-        ChangeKind::Failed { attempts, of, reason, message } => {
-            let failed = Spans::default().painted(Paint::Bad, "FAILED");
-            let after = format!(" after {attempts} of {}: ", count((*of).into(), "attempt", "attempts"));
-            return failed.and(after).then(failure(*reason, message, style));
         }
         ChangeKind::Blocked { by } => format!("blocked by {}", ids(by, style)),
         ChangeKind::Skipped { why } => format!("skipped{}", because(why)),

@@ -24,13 +24,6 @@ pub enum LogEvent {
     },
     /// The settings of the run: names and values.
     Config(Vec<(&'static str, SafeText)>),
-    /// Phases that may run in parallel.
-    Batch {
-        /// The number of the batch, counted from 1.
-        batch: u64,
-        /// The phases.
-        phases: Vec<SafeText>,
-    },
     /// An attempt begins.
     PhaseStart {
         /// The phase.
@@ -159,7 +152,6 @@ pub fn log_line(at: Timestamp, event: &LogEvent) -> String {
             .iter()
             .take(VALUES_MAX)
             .fold(Line::new("CONFIG"), |line, (name, text)| line.text(name, text)),
-        LogEvent::Batch { batch, phases } => Line::new("BATCH").own("batch", batch).list("phases", phases),
         LogEvent::PhaseStart { phase, attempt, of } => {
             Line::new("PHASE_START").text("phase", phase).own("attempt", attempt).own("of", of)
         }

@@ -5,7 +5,7 @@
 //! anything. Text from outside is escaped here and cut to the width of the terminal. Only commands
 //! may be wider than the width that was asked for.
 //!
-//! - [`PhaseRow`] is one phase; [`phase_line`] its line, [`live_view`] all of them with a bar,
+//! - [`PhaseRow`] is one phase; [`live_view`] shows all of them with a progress bar,
 //!   [`PlanStatus`] those of an earlier run.
 //! - [`Change`] is one thing that happened to a phase, as a line for pipes and CI; [`LogEvent`] the
 //!   same for the log file.
@@ -52,7 +52,7 @@ pub use halt_json::halt_json;
 pub use live::{Progress, live_view};
 pub use log::{LogEvent, log_line};
 pub use remaining::{Ahead, Course, remaining};
-pub use row::{PhaseRow, PhaseState, Widths, phase_line};
+pub use row::{PhaseRow, PhaseState};
 pub use status::{PlanStatus, RunState, plan_status, plan_status_json};
 
 use crate::Style;

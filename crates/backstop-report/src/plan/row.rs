@@ -166,18 +166,18 @@ pub(super) fn commit_json((sha, subject): &(SafeText, SafeText)) -> Value {
 
 /// The column widths that lines of phases share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Widths {
+pub(super) struct Widths {
     /// The width of ids.
-    pub id: usize,
+    pub(super) id: usize,
     /// The width of names.
-    pub name: usize,
+    pub(super) name: usize,
     /// The width of a whole line.
-    pub line: usize,
+    pub(super) line: usize,
 }
 
 impl Widths {
     /// The widths for these phases, in lines of this width.
-    pub fn of(rows: &[PhaseRow], line: usize) -> Self {
+    pub(super) fn of(rows: &[PhaseRow], line: usize) -> Self {
         Self::titles(rows.iter().map(|row| (&row.id, &row.name)), line)
     }
 
@@ -204,10 +204,6 @@ impl Widths {
 }
 
 /// The line of a phase: its mark, id, name, time and details, cut to the width.
-pub fn phase_line(row: &PhaseRow, widths: Widths, style: Style) -> String {
-    line(row, widths, style).show(style)
-}
-
 pub(super) fn line(row: &PhaseRow, widths: Widths, style: Style) -> Spans {
     let mark_columns = if style.unicode { 1 } else { 5 };
     let (paint, mark) = row.state.mark(style);

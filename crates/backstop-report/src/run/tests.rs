@@ -1,6 +1,7 @@
 //! A run that fails, is retried and ends, through every rendering.
 
 use super::*;
+use crate::samples::tests::is_unsafe;
 use crate::{Style, to_json};
 use backstop_core::{
     Action, Decision, EVENT_SCHEMA, Event, EventId, EventKind, Evidence, Fault, Outcome, Reason, RunId,
@@ -203,10 +204,6 @@ fn every_event_has_a_line_and_some_are_emitted() {
     let gdd: Vec<String> =
         all.iter().filter_map(event_gdd).map(|v| serde_json::to_string_pretty(&v).unwrap()).collect();
     insta::assert_snapshot!(format!("{}\n\n{}\n\n{}", lines.join("\n"), emits.join("\n"), gdd.join("\n")));
-}
-
-fn is_unsafe(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202e}' | '\u{200b}' | '\u{2028}')
 }
 
 proptest! {

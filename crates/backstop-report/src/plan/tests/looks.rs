@@ -1,5 +1,6 @@
 //! How each text looks, with and without marks, and where long lists are folded.
 
+use super::super::row::{Widths, line};
 use super::super::*;
 use super::{ASCII, seed};
 use crate::samples::{plan_events, plans};
@@ -42,7 +43,8 @@ fn lines_of_phases_are_aligned() {
         PhaseRow { waits_for: vec!["2A".into()], ..row("3", "Integration", PhaseState::Pending) },
     ];
     let widths = Widths::of(&rows, 100);
-    let lines: Vec<String> = rows.iter().map(|row| phase_line(row, widths, Style::PLAIN)).collect();
+    let lines: Vec<String> =
+        rows.iter().map(|row| line(row, widths, Style::PLAIN).show(Style::PLAIN)).collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
 

@@ -1,5 +1,6 @@
 //! Whatever phases are called: only commands are too wide, and nothing controls the terminal.
 
+use super::super::row::{Widths, line};
 use super::super::*;
 use super::ASCII;
 use crate::samples::tests::{is_unsafe, texts};
@@ -139,7 +140,7 @@ proptest! {
         let mut rows = plans::rows(&t);
         rows.iter_mut().for_each(|row| row.name = t.test.clone());
         let mut shown = live_view(&rows, plans::progress(&t), 80, 6, ASCII);
-        shown.extend(rows.iter().map(|row| phase_line(row, Widths::of(&rows, 80), ASCII)));
+        shown.extend(rows.iter().map(|row| line(row, Widths::of(&rows, 80), ASCII).show(ASCII)));
         shown.push(halt_summary(&plans::halt(&t), 50, ASCII));
         shown.push(completion_summary(&plans::completion(&t), 80, ASCII));
         shown.push(dry_run(&plans::dry(&t), 40, ASCII));
