@@ -78,7 +78,7 @@ pub fn alert(given: &Alert) -> Notice {
         about.insert(1, Field::new("phase", "Phase", Words::outside(part)));
     }
     if let Some(why) = &given.frozen {
-        about.insert(0, Field::new("frozen", "Nothing new begins", Words::outside(why)));
+        about.insert(0, Field::new("frozen", "Frozen because", Words::outside(why)));
     }
     about.extend(given.run.map(|run| Field::new("run", "Run", run.to_string())));
     let explain = || match given.run {

@@ -134,7 +134,7 @@ pub fn agent_denied(provider: &str, until: Timestamp, left: Duration, why: &Safe
 /// Why no agent may be started in a frozen project.
 pub fn agent_frozen(reason: Reason, why: &SafeText) -> String {
     format!(
-        "frozen: no new work begins in this project ({reason}; {}). A person has to put it right and say `backstop unfreeze --why TEXT`. \
+        "frozen: no new work begins in this project ({reason}; {}). A person has to put it right and run `backstop unfreeze --why TEXT`. \
          Start no agent before then; finish what you have, or stop and say so.",
         why.line(200)
     )

@@ -66,6 +66,7 @@ pub(super) fn hook_texts(t: &Texts) -> Vec<(&'static str, String)> {
     let until = Timestamp::from_millis(1_755_780_000_000);
     let why = SafeText::new("the server asks to wait");
     all.push(("agent_denied", agent_denied("anthropic", until, Duration::from_secs(90), &why)));
+    all.push(("agent_frozen", agent_frozen(Reason::DataLoss, &t.problem)));
     all
 }
 
@@ -92,6 +93,9 @@ pub(super) fn check_hooks(t: &Texts) {
             assert!(!bare.contains(bad), "{name}: {bad} in {text}");
         }
     }
+    let frozen = agent_frozen(Reason::DataLoss, &t.problem);
+    assert!(!frozen.chars().any(is_unsafe) && frozen.contains("data_loss"), "{frozen:?}");
+    assert!(one_spaced(&frozen).contains(&beginning(&t.problem)), "{frozen}");
     for text in [failure(t, 1), failure(t, 3), stop_blocked(t)] {
         assert!(!text.chars().any(is_unsafe), "{text:?}");
         assert!(text.contains("test_failure") && text.contains("permanent") && text.contains("Advice: "));
