@@ -1,5 +1,7 @@
 //! What a journal adds up to: made by the store, shown by the report.
 
+use crate::{Class, Outcome, Reason, SafeText, Timestamp};
+
 /// Numbers that add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -53,6 +55,52 @@ impl Counts {
         for (sum, more) in pairs {
             *sum = sum.saturating_add(more);
         }
+    }
+}
+
+/// What a journal adds up to: runs, attempts, errors and time, in all and by reason, operation and
+/// day.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// How many runs ended with each outcome, in the order of [`Outcome`]; outcomes that never
+    /// happened are left out.
+    pub runs: Vec<(Outcome, u64)>,
+    /// How many runs have not ended: they go on or are halted.
+    pub runs_open: u64,
+    /// Everything together.
+    pub total: Counts,
+    /// By reason, most frequent first. Waits and retries belong to the error before them.
+    pub reasons: Vec<(Reason, Counts)>,
+    /// By operation (the program and its first word), those with the most lost time first.
+    pub operations: Vec<(SafeText, Counts)>,
+    /// How many operations are not listed.
+    pub operations_left_out: u64,
+    /// By day in UTC, oldest first, each with the first moment of the day.
+    pub days: Vec<(Timestamp, Counts)>,
+}
+
+impl Stats {
+    /// How many runs there are, ended or not.
+    pub fn all_runs(&self) -> u64 {
+        self.runs.iter().map(|(_, count)| count).sum::<u64>() + self.runs_open
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.all_runs() == 0 && self.total == Counts::default()
+    }
+
+    /// By class, most errors first.
+    pub fn classes(&self) -> Vec<(Class, Counts)> {
+        let mut classes: Vec<(Class, Counts)> = Vec::new();
+        for (reason, counts) in &self.reasons {
+            match classes.iter_mut().find(|(class, _)| *class == reason.class()) {
+                Some((_, sum)) => sum.add(counts),
+                None => classes.push((reason.class(), *counts)),
+            }
+        }
+        classes.sort_by(|(a, x), (b, y)| y.errors.cmp(&x.errors).then(a.cmp(b)));
+        classes
     }
 }
 

@@ -47,10 +47,12 @@ pub mod shell;
 mod signal;
 mod signature;
 mod time;
+mod usage;
+mod work_at;
 
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use class::{Class, Retry, Severity};
-pub use counts::{Counts, Share};
+pub use counts::{Counts, Share, Stats};
 pub use decision::{Action, Decision};
 pub use digest::{Sha256, hex};
 pub use event::{
@@ -76,3 +78,5 @@ pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
 pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};
 pub use signature::signature;
 pub use time::Timestamp;
+pub use usage::Usage;
+pub use work_at::WorkAt;

@@ -5,8 +5,8 @@
 
 use backstop_core::{
     Delivery, Event, EventKind, Fault, Outcome, PhaseRecord, PlanRecord, Reason, RunId, SafeText, Timestamp,
+    Usage,
 };
-use backstop_report::plan::Usage;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,28 +1,28 @@
-//! What a person is told who was not there: something ended that a person has to look at.
+//! Alerts: messages to people who did not watch the run, about an ending that needs them.
 
 use crate::Notice;
 use crate::notice::{Field, Marker, Value, Words, slack_words};
 use backstop_core::{Reason, RunId, SafeText, Severity, Timestamp};
 
-/// What lets a frozen project go on.
+/// The command that unfreezes a project.
 const UNFREEZE: &str = "backstop unfreeze --why TEXT";
 
-/// Something ended that a person has to look at.
+/// An ending that a person has to look at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alert {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What it is.
+    /// The reason.
     pub reason: Reason,
-    /// How it ended: `failed`, `halted`, `deferred`; or that it goes on: `retrying`.
+    /// The outcome: `failed`, `halted`, `deferred`; or `retrying` where it goes on.
     pub outcome: &'static str,
-    /// What failed: a command, a plan, a task.
+    /// The command, plan or task that failed.
     pub operation: SafeText,
     /// The part of it that failed: a phase.
     pub part: Option<SafeText>,
     /// The project's folder.
     pub project: SafeText,
-    /// The line that says why.
+    /// The cause, in one line.
     pub cause: Option<SafeText>,
     /// How many attempts were made.
     pub attempts: u32,
@@ -30,14 +30,14 @@ pub struct Alert {
     pub run: Option<RunId>,
     /// When it ended.
     pub at: Timestamp,
-    /// The exact command that continues, where there is one.
+    /// The exact command to type next, where there is one.
     pub next: Option<SafeText>,
-    /// Why the project was frozen for it, where it was.
+    /// Why the project was frozen, where it was.
     pub frozen: Option<SafeText>,
 }
 
 impl Alert {
-    /// Something failed with this reason, and nothing else is known.
+    /// An alert for a failure of which only the reason is known.
     pub fn new(reason: Reason, at: Timestamp) -> Self {
         let (operation, project) = (SafeText::default(), SafeText::default());
         let severity = backstop_core::Fault::new(reason).ending_severity();
@@ -59,7 +59,7 @@ impl Alert {
     }
 }
 
-/// Something ended that a person has to look at.
+/// The notice of an alert.
 pub fn alert(given: &Alert) -> Notice {
     let info = given.reason.info();
     let steps: Vec<Words> = info.next_steps.iter().map(|step| Words::own(*step)).collect();
@@ -78,7 +78,7 @@ pub fn alert(given: &Alert) -> Notice {
         about.insert(1, Field::new("phase", "Phase", Words::outside(part)));
     }
     if let Some(why) = &given.frozen {
-        about.insert(0, Field::new("frozen", "Nothing new begins", Words::outside(why)));
+        about.insert(0, Field::new("frozen", "Frozen because", Words::outside(why)));
     }
     about.extend(given.run.map(|run| Field::new("run", "Run", run.to_string())));
     let explain = || match given.run {
@@ -113,21 +113,21 @@ fn title(given: &Alert) -> String {
     format!("{what}: {}", given.reason)
 }
 
-/// Where a text goes.
+/// The format that a text is escaped for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A terminal, or a program that prints it.
     Terminal,
     /// Markdown.
     Markdown,
-    /// Slack's own.
+    /// Slack's mrkdwn.
     Slack,
 }
 
-/// How many names of what it happened to are listed.
+/// How many names are listed before "and n more".
 const NAMED_MAX: usize = 10;
 
-/// Names from outside in one line, escaped for where they go.
+/// Names from outside on one line, escaped for the format.
 pub fn name_list(names: &[SafeText], form: Form) -> String {
     let words = Words::names(names, NAMED_MAX);
     match form {
@@ -137,10 +137,10 @@ pub fn name_list(names: &[SafeText], form: Form) -> String {
     }
 }
 
-/// A message that shows that messages arrive.
+/// The notice that `backstop notify test` sends.
 pub fn notify_test(sink: &SafeText, at: Timestamp) -> Notice {
     Notice::headed("notify_test", "A test message from Backstop", None)
         .field("sink", "Sink", Words::outside(sink))
         .field("at", "At", at.to_string())
-        .next_line(Words::own("Nothing is to be done: what a person has to know will arrive here"))
+        .next_line(Words::own("Nothing to do: alerts will arrive here"))
 }

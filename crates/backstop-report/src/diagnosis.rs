@@ -1,4 +1,4 @@
-//! What is known of the moment in which something failed: the machine, how far it had come, the error itself.
+//! The machine's state, the progress and the error at the time of a failure.
 
 use crate::{JSON_SCHEMA, Style, duration};
 use backstop_core::{
@@ -21,29 +21,29 @@ pub struct DiagnosedError {
     pub attempt: u32,
     /// When it was classified.
     pub at: Timestamp,
-    /// What it is, with what the machine had left.
+    /// The fault, with the machine's state at that time.
     pub fault: Fault,
-    /// The type that was reported, where somebody did.
+    /// The error type that was reported, where one was.
     pub reported: Option<String>,
-    /// How far it had come.
+    /// The step, the elapsed time and the partial result.
     pub context: ExecutionContext,
 }
 
-/// What is known of the errors of one run.
+/// The errors of one run, with the machine's state then and now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
     /// The run.
     pub run: RunId,
-    /// What recorded it: `exec`, `hook`, `run`.
+    /// The surface that recorded it: `exec`, `hook`, `run`.
     pub surface: String,
     /// Its errors, oldest first.
     pub errors: Vec<DiagnosedError>,
-    /// What the machine has left now.
+    /// The machine's state now.
     pub now: HostState,
 }
 
 impl Diagnosis {
-    /// From the events of a run; nothing where there are none.
+    /// The diagnosis of a run from its events; `None` where there are none.
     pub fn from_events(events: &[Event], now: HostState) -> Option<Self> {
         let first = events.first()?;
         let mut errors: Vec<DiagnosedError> = Vec::new();
@@ -87,13 +87,13 @@ impl Diagnosis {
         Some(Self { run: first.run, surface: first.surface.clone(), errors, now })
     }
 
-    /// As JSON: the seed's three parts for each error.
+    /// The diagnosis as JSON, with the on-error seed's three parts for each error.
     pub fn json(&self) -> Value {
         let errors: Vec<Value> = self.errors.iter().map(|error| error.json(&self.surface)).collect();
         json!({ "schema": JSON_SCHEMA, "run": self.run, "surface": self.surface, "errors": errors, "now": self.now })
     }
 
-    /// For a terminal: the last error whole, the others by a line.
+    /// The diagnosis for a terminal: the last error in full, earlier ones on a line each.
     pub fn text(&self, style: Style) -> String {
         let Some(last) = self.errors.last() else {
             return format!("{}: nothing has failed in this run\n", self.run);
@@ -121,8 +121,8 @@ impl Diagnosis {
                 out.push_str("  nothing is known\n");
             }
         };
-        part("Error details", &last.details());
-        part("Execution context", &last.came());
+        part("Error details", &last.detail_rows());
+        part("Execution context", &last.context_rows());
         let then = last.fault.host.as_deref();
         part("System state then", &then.map(host_rows).unwrap_or_default());
         part("System state now", &host_rows(&self.now));
@@ -132,7 +132,7 @@ impl Diagnosis {
 }
 
 impl DiagnosedError {
-    /// The type, the message and the place of the exception, as far as they are known.
+    /// The type, message and place of the exception, as far as they are known.
     fn exception(&self) -> Exception {
         let (facts, cause) = (&self.fault.facts, self.fault.cause.clone().unwrap_or_default());
         let mut found = facts.exception.clone().unwrap_or_default();
@@ -178,7 +178,7 @@ impl DiagnosedError {
         })
     }
 
-    fn details(&self) -> Vec<(&'static str, Option<String>)> {
+    fn detail_rows(&self) -> Vec<(&'static str, Option<String>)> {
         let (found, fault) = (self.exception(), &self.fault);
         let place = found.file.map(|file| {
             let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -195,7 +195,7 @@ impl DiagnosedError {
         ]
     }
 
-    fn came(&self) -> Vec<(&'static str, Option<String>)> {
+    fn context_rows(&self) -> Vec<(&'static str, Option<String>)> {
         let partial = self.context.partial_result.as_ref().map(|text| {
             let lines: Vec<String> = text
                 .raw()
@@ -234,7 +234,7 @@ fn host_rows(host: &HostState) -> Vec<(&'static str, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::tests::{acts, texts};
+    use crate::samples::tests::{is_unsafe, texts};
     use backstop_core::{EVENT_SCHEMA, EventId, Reason, Resource, Shortage};
     use proptest::prelude::*;
 
@@ -300,7 +300,7 @@ mod tests {
         #[test]
         fn no_text_from_outside_acts_on_a_terminal(texts in texts()) {
             let shown = diagnosis(&texts.command).text(Style::PLAIN);
-            prop_assert!(!shown.chars().any(acts), "{shown:?}");
+            prop_assert!(!shown.chars().any(is_unsafe), "{shown:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A fault as people read it.
+//! A fault for a terminal and as JSON.
 
 use crate::{JSON_SCHEMA, Style};
 use backstop_core::{Facts, Fault, Reason, SafeText};
@@ -9,7 +9,7 @@ const NAMES_MAX: usize = 4;
 /// How much of a line is shown.
 const LINE_CHARS_MAX: usize = 160;
 
-/// A fault for a terminal: what it is, what was found, why we think so, what to do.
+/// A fault for a terminal: its reason, a summary, the evidence and the next step.
 pub fn fault(fault: &Fault, style: Style) -> String {
     let dot = style.dot();
     let mut out = format!(
@@ -44,12 +44,12 @@ pub fn fault(fault: &Fault, style: Style) -> String {
     out
 }
 
-/// That nothing failed.
+/// The text for a success.
 pub fn success(style: Style) -> String {
     format!("{}{}exit 0 is success, whatever the output says\n", style.good("success"), style.dot())
 }
 
-/// What was found, in one line.
+/// A summary of a fault in one line: what failed and where.
 pub fn summary(fault: &Fault) -> String {
     let facts = &fault.facts;
     match fault.reason {

@@ -1,15 +1,18 @@
-//! What people read. Every template lives here, and text from outside is escaped for where it goes.
+//! Every text that people read, and its JSON. Text from outside is escaped for where it is shown.
 //!
 //! It must not print, decide or look anything up: values in, text out. What it renders:
 //!
 //! - a [`Fault`], the taxonomy as a table, and the page of one [`Reason`];
-//! - a [`Notice`]: each text about a tool call or a phase that failed, for a terminal, for Markdown and as JSON, and the
-//!   [`failure_report`] for programs;
-//! - what a person is told who was not there ([`alert`]), also for Slack ([`Notice::slack`]);
-//! - guidance: what the one who tries again is told ([`retry_guidance`]), what a person does ([`user_actions`]);
-//! - sums of many runs ([`StatsReport`]), and what no rule knows ([`DriftReport`]);
-//! - a run: its lines while it goes on, its events, and its story afterwards ([`RunStory`]);
-//! - what hooks answer: the texts about a task's error ([`task_error`]), what an agent is told ([`agent_failure`]);
+//! - a [`Notice`]: each text about a tool call that failed or a fresh start, for a terminal, for
+//!   Markdown and as JSON, and the [`failure_report`] for programs;
+//! - alerts to people who did not watch the run ([`alert`]), also for Slack ([`Notice::slack`]);
+//! - guidance: what an agent is told before a retry ([`retry_guidance`]), and what a person does
+//!   when retries did not help ([`user_actions`]);
+//! - statistics of many runs ([`StatsReport`]), and the messages that no rule knows
+//!   ([`DriftReport`]);
+//! - a run: its lines while it runs, its events, and its story afterwards ([`RunStory`]);
+//! - the answers of hooks: to a person about a task's error ([`task_error`]), and to an agent about
+//!   a failed call ([`agent_failure`]);
 //! - a plan's run ([`plan`]): its phases while they run, its halt, its completion, its log.
 //!
 //! [`Fault`]: backstop_core::Fault
@@ -24,7 +27,6 @@ mod hook;
 mod json;
 mod list;
 mod notice;
-mod phase;
 pub mod plan;
 mod reasons;
 mod run;
@@ -34,6 +36,7 @@ mod stats;
 mod style;
 mod table;
 mod tool;
+mod width;
 
 pub use alert::{Alert, Form, alert, name_list, notify_test};
 pub use diagnosis::{DiagnosedError, Diagnosis};
@@ -41,21 +44,16 @@ pub use drift::{DriftReport, DriftRow, drift, drift_json, rule_stub};
 pub use fault::{fault, fault_json, success, summary};
 pub use guidance::{GuidanceContext, retry_guidance, user_actions};
 pub use hook::{
-    AgentFailure, FailedGate, TaskCommand, TaskError, TaskTurn, agent_denied, agent_failure, agent_frozen,
-    agent_held, task_error,
+    AgentFailure, FailedGate, TaskCommand, TaskError, TaskFollowUp, agent_denied, agent_failure,
+    agent_frozen, agent_stop_blocked, task_error,
 };
 pub use json::{JSON_SCHEMA, to_json};
 pub use notice::Notice;
-pub use phase::{
-    Batch, BatchPhase, BatchState, CircularDependency, ConflictFile, DependencyMissing, FileConflict,
-    FreshStart, LineRange, Phase, PhaseError, PhaseRetry, PlanInvalid, batch_multiple_failures,
-    batch_partial_failure, batch_retry, circular_dependency, dependency_missing, file_conflict, fresh_start,
-    phase_error, phase_retry, plan_invalid,
-};
+pub use plan::{FreshStart, fresh_start};
 pub use reasons::{reason_page, reasons_json, reasons_markdown, reasons_table};
 pub use run::{
-    AttemptStory, Ending, Entry, RunRow, RunStory, attempt_failed, done, duration, event_emit, event_gdd,
-    event_line, gave_up, retrying, runs_table, story, story_command, story_json, story_markdown,
+    AttemptStory, RunRow, RunStory, StoryEnding, StoryEntry, attempt_failed, done, duration, event_emit,
+    event_gdd, event_line, gave_up, retrying, runs_table, story, story_command, story_json, story_markdown,
 };
 pub use stats::{SignatureRow, StatsBy, StatsReport, stats, stats_by, stats_json, stats_prometheus};
 pub use style::Style;

@@ -1,8 +1,9 @@
-//! Lists and long texts, cut to what a person can take in.
+//! Lists of names, counts and lines, cut to limits.
 
 use backstop_core::SafeText;
 
-/// At most `max` names with commas between, each at most `chars_max` long, and how many more there are.
+/// At most `max` names, separated by commas, each at most `chars_max` long, and how many more there
+/// are.
 pub(crate) fn names(list: &[SafeText], max: usize, chars_max: usize) -> String {
     let shown: Vec<String> = list.iter().take(max).map(|name| name.line(chars_max)).collect();
     format!("{}{}", shown.join(", "), more(list.len(), max))
@@ -21,7 +22,8 @@ pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The text cut to `chars_max` characters, the mark that says so included.
+/// The text cut to `chars_max` characters, the ellipsis included: a limit on its length, not on its
+/// columns.
 pub(crate) fn cut(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
@@ -30,7 +32,8 @@ pub(crate) fn cut(text: &str, chars_max: usize) -> String {
     format!("{kept}…")
 }
 
-/// The lines of a text, escaped, each at most `chars_max` long and with its indent. Empty lines at the ends are left out.
+/// The lines of a text, escaped, each with its indent and at most `chars_max` long. Empty lines at
+/// both ends are left out.
 pub(crate) fn lines(text: &SafeText, chars_max: usize) -> Vec<String> {
     let line = |raw: &str| {
         let indent = raw.chars().take_while(|c| matches!(c, ' ' | '\t')).count().min(40);
@@ -38,22 +41,6 @@ pub(crate) fn lines(text: &SafeText, chars_max: usize) -> Vec<String> {
         if text.is_empty() { text } else { format!("{}{text}", " ".repeat(indent)) }
     };
     text.raw().trim().split('\n').map(line).collect()
-}
-
-/// The text broken at spaces into lines of at most `chars_max` characters, where its words allow that. A code span is one
-/// word, so that a command stays whole.
-pub(crate) fn wrap(text: &str, chars_max: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words(text) {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= chars_max => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// The text split at the spaces that are not in a code span.
@@ -114,9 +101,8 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_broken_at_spaces() {
-        assert_eq!(wrap("a bc def ghijklm", 6), ["a bc", "def", "ghijklm"]);
-        assert_eq!(wrap("run `a b c d` or ``e ` f`` now", 6), ["run", "`a b c d`", "or", "``e ` f``", "now"]);
+    fn a_code_span_is_one_word() {
+        assert_eq!(words("run `a b c d` or ``e ` f`` now"), ["run", "`a b c d`", "or", "``e ` f``", "now"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The taxonomy as people read it: a table, and a page for each reason.
+//! The taxonomy: a table of all reasons, and a page for each.
 
 use crate::{JSON_SCHEMA, Style, table};
 use backstop_core::{Reason, SEED_NAMES, TAXONOMY};
@@ -88,7 +88,7 @@ fn also_called(reason: Reason) -> Vec<&'static str> {
     names
 }
 
-/// The text with its first letter raised.
+/// The text with its first letter in upper case.
 pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

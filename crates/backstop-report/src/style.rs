@@ -1,38 +1,38 @@
-//! Colour and marks, where they are wanted.
+//! Colours and signs of terminal output.
 
-/// How to dress text for a terminal.
+/// Which colours and signs a terminal has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Style {
     /// Whether to use colour.
     pub colour: bool,
-    /// Whether marks outside ASCII may be used.
+    /// Whether signs outside ASCII may be used.
     pub unicode: bool,
 }
 
 impl Style {
-    /// Without colour, with every mark: what snapshots and files use.
+    /// Without colour, with Unicode signs: for snapshots and files.
     pub const PLAIN: Style = Style { colour: false, unicode: true };
 
     fn paint(self, code: &str, text: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// What matters most.
+    /// Emphasised text.
     pub fn strong(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    /// What may be passed over.
+    /// Text of less importance.
     pub fn faint(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// What went wrong.
+    /// A failure.
     pub fn bad(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
-    /// What went well.
+    /// A success.
     pub fn good(self, text: &str) -> String {
         self.paint("1;32", text)
     }
@@ -42,7 +42,7 @@ impl Style {
         if self.unicode { " · " } else { " - " }
     }
 
-    /// The text with marks outside ASCII taken out, where the terminal has none.
+    /// The text with signs outside ASCII replaced, where the terminal has none.
     pub fn marks(self, text: &str) -> String {
         if self.unicode {
             text.to_owned()

@@ -92,6 +92,6 @@ pub use project::Project;
 pub use read::{EventFilter, RunFilter};
 pub use retention::{Cleaned, Retention};
 pub use run::RunJournal;
-pub use stats::{Stats, StatsFilter, operation_label};
+pub use stats::{StatsFilter, operation_label};
 pub use summary::RunSummary;
 pub use user::{Nested, Trusted, UserStore};

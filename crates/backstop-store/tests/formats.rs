@@ -8,10 +8,10 @@
 mod common;
 
 use backstop_core::{
-    Action, Decision, Event, EventKind, Fault, Outcome, PhaseRecord, PlanRecord, Reason, Timestamp,
+    Action, Decision, Event, EventKind, Fault, Outcome, PhaseRecord, PlanRecord, Reason, Stats, Timestamp,
 };
 use backstop_store::{
-    Child, DeferredWork, EventFilter, Journal, ProjectKey, Retention, RunFilter, RunHeader, RunState, Stats,
+    Child, DeferredWork, EventFilter, Journal, ProjectKey, Retention, RunFilter, RunHeader, RunState,
     StatsFilter,
 };
 use common::{GONE, Place, START, attempt, ended, header, started};

@@ -6,8 +6,8 @@
 
 mod common;
 
-use backstop_core::{Action, Counts, Decision, Event, EventKind, Fault, Outcome, Reason, Timestamp};
-use backstop_store::{EventFilter, Journal, Stats, StatsFilter, StoreError, UnknownGroup, operation_label};
+use backstop_core::{Action, Counts, Decision, Event, EventKind, Fault, Outcome, Reason, Stats, Timestamp};
+use backstop_store::{EventFilter, Journal, StatsFilter, StoreError, UnknownGroup, operation_label};
 use common::{Place, START, attempt, classified, ended, finished, header, started};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@ use crate::record::{ended, started};
 use crate::surroundings::{HookError, Surroundings};
 use backstop_core::{EventKind, Outcome, SafeText};
 use backstop_exec::{Limits, Stop};
-use backstop_report::{FailedGate, agent_held};
+use backstop_report::{FailedGate, agent_stop_blocked};
 use backstop_runtime::Project;
 use backstop_work::CommandLine;
 use backstop_work::gate::{self, Checked, Gate, GateRun, Origin};
@@ -49,7 +49,7 @@ pub(super) fn answer(
         Some(held) => !held,
         None => project.ask_hooks(|store| store.take_hold(event.session.raw(), HELD_FOR))?.1,
     };
-    Ok(may_hold.then(|| answer::hold(&agent_held(&failed))))
+    Ok(may_hold.then(|| answer::hold(&agent_stop_blocked(&failed))))
 }
 
 fn gates(project: &Project) -> Vec<Gate> {

@@ -4,7 +4,7 @@ use super::decide::is_dangerous;
 use super::{Report, meant};
 use backstop_core::{Action, Fault, Outcome, Reason, RunId, SafeText, Severity, Timestamp, Verdict};
 use backstop_notify::{About, Message};
-use backstop_report::{Alert, JSON_SCHEMA, TaskError, TaskTurn, alert, task_error};
+use backstop_report::{Alert, JSON_SCHEMA, TaskError, TaskFollowUp, alert, task_error};
 use backstop_runtime::admission::UNTIL_UNFROZEN;
 use serde_json::{Value, json};
 
@@ -95,12 +95,12 @@ impl Answer<'_> {
 
     /// The text for the person who asked, in Markdown.
     pub fn message(&self) -> String {
-        let turn = match self.action() {
+        let follow_up = match self.action() {
             Action::Retry { after, attempt, of } | Action::AwaitGuard { after, attempt, of, .. } => {
-                TaskTurn::Again { after: *after, attempt: *attempt, of: *of }
+                TaskFollowUp::Retry { after: *after, attempt: *attempt, of: *of }
             }
-            Action::Defer { until } => TaskTurn::Aside { until: SafeText::new(until.clone()) },
-            _ => TaskTurn::Over,
+            Action::Defer { until } => TaskFollowUp::Deferred { until: SafeText::new(until.clone()) },
+            _ => TaskFollowUp::Over,
         };
         let message = match self.report.message.raw().trim().is_empty() {
             true => self.fault.cause.clone().unwrap_or_default(),
@@ -110,13 +110,13 @@ impl Answer<'_> {
             task: self.report.shown.clone(),
             step: self.report.step.clone(),
             reason: self.fault.reason,
-            meant: meant(&message, &self.report.commands),
+            did_you_mean: meant(&message, &self.report.commands),
             message,
             next: self.next(),
             commands: self.report.commands.clone(),
             docs_url: self.report.docs_url.clone(),
             partial: *self.action() == Action::UsePartial,
-            turn,
+            follow_up,
         })
     }
 

@@ -3,8 +3,7 @@
 use super::commit::Commit;
 use super::crew::Crew;
 use crate::record::RunRecord;
-use backstop_core::{EventKind, RunId, SafeText};
-use backstop_report::plan::WorkAt;
+use backstop_core::{EventKind, RunId, SafeText, WorkAt};
 use backstop_work::git::{
     Applied, CommitTrouble, GitError, How, Landing, Repo, ScriptEntry, Sha, commits_script, tip_ref,
 };

@@ -5,10 +5,10 @@ use crate::host::{Ending, message};
 use crate::record::{PhaseProgress, RunRecord, Status};
 use crate::site::Conclusion;
 use crate::view::{ViewFolder, blockers};
-use backstop_core::{End, Reason, SafeText};
+use backstop_core::{End, Reason, SafeText, WorkAt};
 use backstop_report::plan::{
     BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
-    StateKept, WorkAt,
+    PreservedState,
 };
 use backstop_report::user_actions;
 use std::time::Duration;
@@ -78,12 +78,12 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
             .filter(|phase| stopped || !unfinished(phase))
             .map(|phase| PendingPhase { id: phase.plan.shown.clone(), name: phase.plan.name.clone() })
             .collect(),
-        state: StateKept {
+        state: PreservedState {
             folder: SafeText::new((facts.shown)(facts.views.path())),
             files: record.order.len() as u64,
             logs: SafeText::new((facts.shown)(&facts.views.logs())),
             run,
-            kept: facts.kept.clone(),
+            kept_refs: facts.kept.clone(),
         },
         steps: facts.first.iter().cloned().chain(steps(ending, reason, &failed)).collect(),
         failed,
@@ -170,11 +170,11 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
             steps.push(SafeText::new(format!("{action} ({})", files.join(", "))));
         }
     }
-    if let Some(first) = user_actions(reason).first() {
-        let said =
-            steps.iter().any(|step: &SafeText| step.raw().to_lowercase().contains(&first.to_lowercase()));
-        if !said {
-            steps.push(SafeText::new(*first));
+    for action in user_actions(reason) {
+        let listed =
+            steps.iter().any(|step: &SafeText| step.raw().to_lowercase().contains(&action.to_lowercase()));
+        if !listed {
+            steps.push(SafeText::new(*action));
         }
     }
     for phase in failed.iter().take(LOGS_MAX) {

@@ -1,6 +1,6 @@
-//! What no rule knows: alike messages together, whether they are more than before, and the rules they ask for.
+//! Messages that no rule knows, grouped by signature, with a rule for each that can be pasted.
 //!
-//! It must not group or compare: groups and shares are given.
+//! It must not group or compare: the groups and the shares are given.
 
 mod stub;
 
@@ -18,10 +18,10 @@ const MESSAGE_CHARS_MAX: usize = 160;
 /// How much of an operation is shown.
 const OPERATION_CHARS_MAX: usize = 60;
 
-/// Messages that nobody knows and that are alike.
+/// Messages with the same signature that no rule knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriftRow {
-    /// What they have in common, with the variable parts taken out.
+    /// The signature: the message without its variable parts.
     pub signature: SafeText,
     /// How many there are.
     pub count: u64,
@@ -29,26 +29,26 @@ pub struct DriftRow {
     pub first: Timestamp,
     /// When the last was seen.
     pub last: Timestamp,
-    /// The last of them.
+    /// The latest message.
     pub example: SafeText,
-    /// The operation that said so.
+    /// The operation that wrote it.
     pub operation: SafeText,
-    /// The run of the last.
+    /// The run of the latest message.
     pub run: RunId,
 }
 
-/// What no rule knows.
+/// The messages that no rule knows, and their share of all errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriftReport {
-    /// From when on.
+    /// The start of the period.
     pub since: Timestamp,
-    /// The last day.
+    /// The share in the last day.
     pub recent: Share,
-    /// The days before.
+    /// The share in the days before.
     pub before: Share,
-    /// Whether the last day has many more of them than the days before.
+    /// Whether the share in the last day is much larger than before.
     pub spike: bool,
-    /// Alike ones together, most frequent first.
+    /// The groups, most frequent first.
     pub groups: Vec<DriftRow>,
     /// How many groups are not listed.
     pub groups_left_out: u64,
@@ -61,12 +61,12 @@ fn share(share: Share) -> String {
     format!("{} of {errors} ({})", share.unknown, percent(share.unknown, share.errors))
 }
 
-/// The id that the rule of a row gets, unless its person has a better one.
+/// The proposed id of the rule for a group.
 fn id(row: &DriftRow) -> String {
     stub::rule_id(row.operation.raw(), row.signature.raw())
 }
 
-/// What it consists of, with a rule for each that can be pasted into a pack.
+/// The unknown messages for a terminal, each with a rule that can be pasted into a pack.
 pub fn drift(report: &DriftReport, style: Style) -> String {
     let since = date(report.since);
     if report.groups.is_empty() && report.ungrouped == 0 {
@@ -108,7 +108,7 @@ pub fn drift(report: &DriftReport, style: Style) -> String {
 fn group(row: &DriftRow, style: Style) -> String {
     let line = |text: &SafeText, max| style.marks(&text.line(max));
     let message = match row.example.is_empty() {
-        true => "(it said nothing)".to_owned(),
+        true => "(no message)".to_owned(),
         false => line(&row.example, MESSAGE_CHARS_MAX),
     };
     let dot = style.dot();
@@ -126,7 +126,7 @@ fn group(row: &DriftRow, style: Style) -> String {
     out
 }
 
-/// The same, for other programs.
+/// The unknown messages as JSON.
 pub fn drift_json(report: &DriftReport) -> Value {
     let share = |share: Share| json!({ "unknown": share.unknown, "errors": share.errors });
     let row = |row: &DriftRow| {
@@ -203,7 +203,7 @@ mod tests {
           match = ["evil \u001B[2J \"quoted\" \\"]
           miss = ["something else"]
 
-        3 times · (it said nothing)
+        3 times · (no message)
           npm test · first 2025-10-09 08:53:20Z · last 2025-10-09 09:08:20Z · `backstop explain r-7f3a`
 
         and 1 more group, seen less often

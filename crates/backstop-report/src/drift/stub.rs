@@ -1,15 +1,15 @@
-//! A rule for a message that no rule knows yet: everything but its reason is filled in.
+//! A proposed rule for an unknown message, complete but for its reason.
 
 use std::fmt::Write as _;
 
-/// What stands for the variable parts in a signature.
+/// The placeholders for variable parts in a signature.
 const STAND_INS: [&str; 5] = ["<n>", "<id>", "<path>", "<url>", "<name>"];
 /// The shortest and the longest literal of a rule, in bytes.
 const LITERAL_BYTES: std::ops::RangeInclusive<usize> = 3..=120;
 /// The longest id of a rule.
 const ID_CHARS_MAX: usize = 40;
 
-/// The id for a rule: the program, then the first words that say something.
+/// The id of a rule: the program, then the first words of the message.
 pub(super) fn rule_id(operation: &str, signature: &str) -> String {
     let program = operation.split_whitespace().next().unwrap_or_default();
     let program = word(program.rsplit('/').next().unwrap_or_default());
@@ -24,13 +24,14 @@ pub(super) fn rule_id(operation: &str, signature: &str) -> String {
     id.chars().take(ID_CHARS_MAX).collect()
 }
 
-/// The small letters and digits of a word.
+/// The letters and digits of a word, in lower case.
 fn word(text: &str) -> String {
     text.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).take(16).collect()
 }
 
-/// A rule in TOML that matches this message and those that are alike: its literal is the longest constant part, its regex
-/// the message with anything in place of the variable parts. Nothing, where the message has no constant part to look for.
+/// A rule in TOML that matches messages with this signature: its literal is the longest constant
+/// part, its regex the message with any text in place of the variable parts. `None` where the
+/// message has no constant part.
 pub fn rule_stub(id: &str, signature: &str, example: &str) -> Option<String> {
     let literal = literal(signature, example)?;
     let mut out = format!(
@@ -50,7 +51,7 @@ fn constants(signature: &str) -> impl Iterator<Item = &str> {
     Pieces(signature).filter_map(|(piece, constant)| constant.then_some(piece))
 }
 
-/// The longest constant part that stands in the example as it is, cut to what a literal may be.
+/// The longest constant part that the example contains verbatim, cut to the length of a literal.
 fn literal<'s>(signature: &'s str, example: &str) -> Option<&'s str> {
     let fits = |part: &&str| {
         LITERAL_BYTES.contains(&part.len())
@@ -62,13 +63,13 @@ fn literal<'s>(signature: &'s str, example: &str) -> Option<&'s str> {
         let part = part.trim();
         part[..part.floor_char_boundary(*LITERAL_BYTES.end())].trim_end()
     };
-    // Where the example is spaced in another way than its signature, a single word still stands in both.
+    // Where the example has other spacing than its signature, both still share single words.
     let whole = constants(signature).map(cut).filter(fits).max_by_key(|part| part.len());
     let word = || constants(signature).flat_map(str::split_whitespace).map(cut).filter(fits);
     whole.or_else(|| word().max_by_key(|part| part.len()))
 }
 
-/// The message with anything in place of its variable parts; none where nothing varies.
+/// The regex of a signature: any text in place of its variable parts; `None` where nothing varies.
 fn regex(signature: &str) -> Option<String> {
     let mut out = String::new();
     let mut varies = false;
@@ -90,7 +91,7 @@ fn regex(signature: &str) -> Option<String> {
     varies.then_some(out)
 }
 
-/// A text that says almost the same, and is not it.
+/// A near miss: a text that begins like the literal and does not contain it.
 fn near_miss(literal: &str) -> String {
     match literal.rsplit_once(' ').filter(|(before, _)| !before.trim().is_empty()) {
         Some((before, _)) => format!("{before} something else"),
@@ -98,7 +99,7 @@ fn near_miss(literal: &str) -> String {
     }
 }
 
-/// A signature in its parts: constant ones, and those that stand for something.
+/// The pieces of a signature: constant text, and placeholders.
 struct Pieces<'s>(&'s str);
 
 impl<'s> Iterator for Pieces<'s> {
@@ -118,13 +119,13 @@ impl<'s> Iterator for Pieces<'s> {
     }
 }
 
-/// A pattern as TOML writes it: as it is, where that can be.
+/// A pattern as a TOML string: a literal one where possible.
 fn pattern(text: &str) -> String {
     let plain = quoted(&text.replace('\\', "")).len() == text.replace('\\', "").len() + 2;
     if plain && !text.contains('\'') { format!("'{text}'") } else { quoted(text) }
 }
 
-/// A text as TOML writes it, in which nothing acts on a terminal.
+/// A text as a TOML string without terminal control sequences.
 fn quoted(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {

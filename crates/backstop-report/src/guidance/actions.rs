@@ -1,12 +1,11 @@
-//! How a failure shows, and what a person does when trying again did not help.
+//! What a person does when retries did not help.
 
 use backstop_core::Reason;
 
-/// What a person does when trying again did not help. Never empty.
+/// What a person does when retries did not help, one step each. Never empty.
 pub fn user_actions(reason: Reason) -> &'static [&'static str] {
     match reason {
         Reason::TestFailure => &[
-            "Read the failures yourself, the first assertion first",
             "Run the tests several times unchanged: some may be flaky",
             "Ask whether the tests still describe what the code should do",
         ],
@@ -42,36 +41,17 @@ pub fn user_actions(reason: Reason) -> &'static [&'static str] {
             "Look at the raw result in the log: it may have been cut short",
             "Check that the agent is told the form in which it has to answer",
         ],
+        Reason::FileConflict => &[
+            "Merge the changes by hand",
+            "To avoid it next time, make one phase depend on the other in the plan, or split the file",
+        ],
+        // What to install is the fault's own suggestion, and comes before this.
+        Reason::DependencyMissing => &["Check that the right environment is active"],
+        // The taxonomy ends these two with "then run it again": that command is shown after them.
+        Reason::ServiceDown => &["Start the service", "Check its address in the configuration"],
+        Reason::DiskFull => &["Free some space on the file system that is named"],
         _ => reason.info().next_steps,
     }
-}
-
-/// How a failure of a phase shows, where there is more to say than its possible causes.
-pub(crate) fn symptoms(reason: Reason) -> Option<&'static [&'static str]> {
-    Some(match reason {
-        Reason::TestFailure => {
-            &["The test command ended with a code other than 0", "At least one test failed"]
-        }
-        Reason::LintError => {
-            &["The linter ended with a code other than 0", "At least one of its rules is broken"]
-        }
-        Reason::TypecheckError => {
-            &["The type checker ended with a code other than 0", "Types do not fit, or are missing"]
-        }
-        Reason::FormatError => &[
-            "The formatter's check ended with a code other than 0",
-            "At least one file would be changed by it",
-        ],
-        Reason::Timeout => {
-            &["The agent gave no result within its time limit", "It may have hung on one of its tasks"]
-        }
-        Reason::VerificationMismatch => {
-            &["The agent reported success", "The gates, run afresh after it, did not pass"]
-        }
-        Reason::TaskIncomplete => &["The agent ended by itself", "Some of the phase's tasks are not done"],
-        Reason::ParseError => &["The agent ended by itself", "Its result is not in the agreed form"],
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

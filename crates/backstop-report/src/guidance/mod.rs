@@ -1,27 +1,27 @@
-//! What the one who tries again is told, and what a person does when that did not help.
+//! Guidance: what an agent is told before a retry, and what a person does when retries did not
+//! help.
 //!
-//! Guidance goes into an agent's prompt. Names from outside stand in code spans and are cut short; longer text from
-//! outside has no place here, it is fenced by whoever writes the prompt.
+//! Guidance goes into an agent's prompt. Names from outside stand in code spans and are cut short.
+//! Longer text from outside must not be part of it: whoever writes the prompt fences it.
 
 mod actions;
+mod phrases;
 mod retry;
-mod told;
 mod work;
 mod world;
 
-pub(crate) use actions::symptoms;
 pub use actions::user_actions;
 pub use retry::retry_guidance;
 
 use backstop_core::SafeText;
 use std::time::Duration;
 
-/// What is known beside the fault.
+/// What guidance may use beside the fault.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GuidanceContext {
-    /// The command that shows what is wrong.
+    /// The command that checks.
     pub check: Option<SafeText>,
-    /// The command that puts right what can be put right by itself.
+    /// The command that fixes what can be fixed automatically.
     pub fix: Option<SafeText>,
     /// How long the attempt ran.
     pub ran_for: Option<Duration>,

@@ -1,31 +1,31 @@
-//! What the one who tries again is told.
+//! What an agent is told before a retry.
 
 use super::GuidanceContext;
-use super::told::{Told, names};
-use super::work::{result, work};
-use super::world::{machine, request};
+use super::phrases::{Phrases, names};
+use super::work::{about_result, about_work};
+use super::world::{about_machine, about_request};
 use crate::reasons::sentence;
 use backstop_core::{Facts, Reason};
 
-/// What an agent is told before it tries again, or why it is not to. Never empty.
+/// What an agent is told before a retry, or why it must not retry. Never empty.
 pub fn retry_guidance(reason: Reason, facts: &Facts, context: &GuidanceContext) -> String {
-    let told = Told { facts, context };
-    let text = work(reason, &told)
-        .or_else(|| result(reason, &told))
-        .or_else(|| request(reason, &told))
-        .or_else(|| machine(reason, &told))
-        .unwrap_or_else(|| plan(reason, &told));
+    let phrases = Phrases { facts, context };
+    let text = about_work(reason, &phrases)
+        .or_else(|| about_result(reason, &phrases))
+        .or_else(|| about_request(reason, &phrases))
+        .or_else(|| about_machine(reason, &phrases))
+        .unwrap_or_else(|| about_plan(reason, &phrases));
     sentence(&text)
 }
 
-/// Plans and campaigns; and what nobody recognised.
-fn plan(reason: Reason, told: &Told) -> String {
+/// Guidance for plans and campaigns, and for reasons without guidance of their own.
+fn about_plan(reason: Reason, phrases: &Phrases) -> String {
     match reason {
         Reason::CircularDependency => {
             "The plan's phases wait for each other. No work can begin before one of those dependencies is taken out.".to_owned()
         }
         Reason::PlanInvalid => {
-            format!("The plan cannot be read{}. Correct it there, and change nothing else in it.", told.places())
+            format!("The plan cannot be read{}. Correct it there, and change nothing else in it.", phrases.places())
         }
         Reason::BudgetExhausted => {
             "The budget is used up. Stop, and hand over what you found, what you tried and what you would try next.".to_owned()
@@ -34,7 +34,7 @@ fn plan(reason: Reason, told: &Told) -> String {
             "Too few explorers answered. Use what they found, and say plainly what nobody looked at.".to_owned()
         }
         Reason::ClarifyExhausted => {
-            format!("Questions are still open{}. Do not guess the answers: list them for a person.", names(": ", &told.context.remaining))
+            format!("Questions are still open{}. Do not guess the answers: list them for a person.", names(": ", &phrases.context.remaining))
         }
         Reason::CascadeStuck => {
             "A blocked task holds up the others. Plan round it: find an order or a smaller goal that does not need it.".to_owned()
@@ -49,8 +49,8 @@ fn plan(reason: Reason, told: &Told) -> String {
         _ => format!(
             "It failed for a reason that no rule knows{}. Read the last lines of the output first, and find the cause before \
              you change anything.{}",
-            names("; it names ", &told.facts.files),
-            told.check()
+            names("; it names ", &phrases.facts.files),
+            phrases.check()
         ),
     }
 }
@@ -95,8 +95,8 @@ mod tests {
         let mut all = String::new();
         for reason in Reason::all() {
             let bare = retry_guidance(reason, &Facts::default(), &GuidanceContext::default());
-            let told = retry_guidance(reason, &facts, &context);
-            for text in [&bare, &told] {
+            let full = retry_guidance(reason, &facts, &context);
+            for text in [&bare, &full] {
                 assert!(text.len() > 40 && text.ends_with('.'), "{reason}: {text}");
                 assert!(
                     !text.contains("  ") && !text.contains(" .") && !text.contains("``"),
@@ -105,8 +105,8 @@ mod tests {
             }
             assert!(seen.insert(bare.clone()), "{reason} says what another says");
             all.push_str(&format!("{reason}\n  {bare}\n"));
-            if told != bare {
-                all.push_str(&format!("  {told}\n"));
+            if full != bare {
+                all.push_str(&format!("  {full}\n"));
             }
         }
         insta::assert_snapshot!(all);

@@ -1,54 +1,54 @@
-//! Guidance about the work itself, and about what the agent handed in.
+//! Guidance about the work itself, and about the agent's result.
 
-use super::told::{Told, name, names};
+use super::phrases::{Phrases, name, names};
 use crate::duration;
 use backstop_core::Reason;
 
-/// The work itself: what gates find.
-pub(super) fn work(reason: Reason, told: &Told) -> Option<String> {
-    let (places, check, fix) = (told.places(), told.check(), told.fix());
+/// Guidance for what gates find.
+pub(super) fn about_work(reason: Reason, phrases: &Phrases) -> Option<String> {
+    let (places, check, fix) = (phrases.places(), phrases.check(), phrases.fix());
     Some(match reason {
         Reason::TestFailure => format!(
             "Make the failing tests pass{}{places}.{} Look at the first failing assertion, and decide whether the code or \
              the test is wrong: stale assertions, missing mocks and work that is not awaited are common.{check}",
-            told.tests(),
-            told.difference()
+            phrases.tests(),
+            phrases.difference()
         ),
         Reason::FlakyTest => format!(
             "A test failed and then passed with nothing changed{}{places}. Leave the code under test as it is; if you touch \
              the test, take away what it takes from the clock, the network or the order of tests.",
-            told.tests()
+            phrases.tests()
         ),
         Reason::LintError => {
             format!(
                 "Put right what the linter reports{places}{}.{fix}{check} Do not silence a rule to get past it.",
-                told.rules()
+                phrases.rules()
             )
         }
         Reason::TypecheckError => format!(
             "Put right the type errors{places}{}.{} Compare each signature with its callers before you change \
              either.{fix}{check}",
-            told.rules(),
-            told.difference()
+            phrases.rules(),
+            phrases.difference()
         ),
         Reason::FormatError => {
-            let over = names(" over ", &told.facts.files);
+            let over = names(" over ", &phrases.facts.files);
             format!("Run the formatter{over}, and change nothing else.{fix}{check}")
         }
         Reason::CompileError => format!(
             "Put right the compile errors{places}{}.{} Begin with the first error: later ones often follow from it.{fix}{check}",
-            told.rules(),
-            told.difference()
+            phrases.rules(),
+            phrases.difference()
         ),
         Reason::IdiomViolation => format!(
             "The code breaks an idiom of the framework{}{places}. Rework it within that idiom; do not argue with the \
              check.{check}",
-            told.rules()
+            phrases.rules()
         ),
         Reason::Crash => format!(
             "The program ended abnormally{}. Reproduce it with the same input, then mend the innermost frame that is \
              yours.{check}",
-            match &told.facts.exception {
+            match &phrases.facts.exception {
                 Some(exception) => format!(
                     " with {}{}",
                     name(Some(&exception.kind), "an exception"),
@@ -61,9 +61,9 @@ pub(super) fn work(reason: Reason, told: &Told) -> Option<String> {
     })
 }
 
-/// What the agent handed in.
-pub(super) fn result(reason: Reason, told: &Told) -> Option<String> {
-    let (context, check) = (told.context, told.check());
+/// Guidance for the agent's result.
+pub(super) fn about_result(reason: Reason, phrases: &Phrases) -> Option<String> {
+    let (context, check) = (phrases.context, phrases.check());
     Some(match reason {
         Reason::TaskIncomplete => format!(
             "Not everything was done{}. Do what is left, keep what is finished, and report a task as done only when it is.",
@@ -83,7 +83,7 @@ pub(super) fn result(reason: Reason, told: &Told) -> Option<String> {
         Reason::VerifyFailed => format!(
             "The task's own verification fails{}. Trying the same again will not pass it: change the approach, or report \
              why it cannot be met.{check}",
-            told.tests()
+            phrases.tests()
         ),
         Reason::DecisionUnknown => {
             "Your answer holds no decision that is known. Name exactly one of the decisions you were offered, in the agreed form."
@@ -95,13 +95,13 @@ pub(super) fn result(reason: Reason, told: &Told) -> Option<String> {
         ),
         Reason::AggregationFailed => format!(
             "The results could not be put together{}. Put them together once more, and name the one that does not fit.",
-            names("; look at ", &told.facts.files)
+            names("; look at ", &phrases.facts.files)
         ),
         Reason::Timeout => format!(
             "The last attempt ran out of time{}{}. Do the most important part first, run only the tests that your change \
              touches, and start nothing that waits for input.",
             context.ran_for.map(|ran| format!(" after {}", duration(ran))).unwrap_or_default(),
-            names("; the last it did was ", told.facts.last_activity.as_slice())
+            names("; the last it did was ", phrases.facts.last_activity.as_slice())
         ),
         _ => return None,
     })

@@ -1,14 +1,14 @@
-//! Guidance about the world that the work meets: requests, tools, the machine and those who share it.
+//! Guidance about what is outside the work: requests, tools, the machine and those who share it.
 
-use super::told::{Told, name, names};
+use super::phrases::{Phrases, name, names};
 use crate::duration;
 use backstop_core::Reason;
 use std::time::Duration;
 
-/// Requests and tools.
-pub(super) fn request(reason: Reason, told: &Told) -> Option<String> {
-    let facts = told.facts;
-    let provider = told.provider();
+/// Guidance for requests and tools.
+pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String> {
+    let facts = phrases.facts;
+    let provider = phrases.provider();
     let wait = facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
     Some(match reason {
         Reason::RateLimited => format!(
@@ -49,21 +49,21 @@ pub(super) fn request(reason: Reason, told: &Told) -> Option<String> {
         ),
         Reason::PermissionDenied => format!(
             "This is not allowed here{}. Stay within the folders and scopes you were given; do not change rights to get past it.",
-            names(": ", &told.facts.files)
+            names(": ", &phrases.facts.files)
         ),
         Reason::Validation => format!(
             "The request was refused as it stands{}.{} Correct it before you send it again.",
-            told.rules(),
-            told.difference()
+            phrases.rules(),
+            phrases.difference()
         ),
         Reason::InvalidParameters => format!(
             "The call's parameters do not fit{}.{} Read the tool's schema, then give every required value in its type.",
             names(": ", facts.missing.as_slice()),
-            told.difference()
+            phrases.difference()
         ),
         Reason::InvalidUsage => format!(
             "The command line or its configuration is wrong{}. Read the command's help before you type it again.",
-            told.places()
+            phrases.places()
         ),
         Reason::ToolNotFound => format!(
             "There is no such tool{}. Use a name from the list of tools, spelt as it is there; do not guess another.",
@@ -81,17 +81,17 @@ pub(super) fn request(reason: Reason, told: &Told) -> Option<String> {
     })
 }
 
-/// The machine and those who share it.
-pub(super) fn machine(reason: Reason, told: &Told) -> Option<String> {
+/// Guidance for the machine and those who share it.
+pub(super) fn about_machine(reason: Reason, phrases: &Phrases) -> Option<String> {
     Some(match reason {
         Reason::ResourceContention => format!(
             "Somebody else held what you need{}. Try again now; do not remove a lock whose owner is alive.",
-            names(": ", &told.facts.files)
+            names(": ", &phrases.facts.files)
         ),
         Reason::DependencyMissing => format!(
             "{} is not installed. Do not work round it: it has to be installed first{}.",
-            name(told.facts.missing.as_ref(), "Something the work needs"),
-            match &told.context.fix {
+            name(phrases.facts.missing.as_ref(), "Something the work needs"),
+            match &phrases.context.fix {
                 Some(command) => names(", with ", std::slice::from_ref(command)),
                 None => String::new(),
             }
@@ -101,7 +101,7 @@ pub(super) fn machine(reason: Reason, told: &Told) -> Option<String> {
         }
         Reason::DiskFull => format!(
             "The disk is full{}. Write nothing large, and remove only files that you made yourself in this attempt.",
-            names(": ", &told.facts.files)
+            names(": ", &phrases.facts.files)
         ),
         Reason::ResourceExhausted => {
             "A limit of the system was reached. Do less at once, and close what you no longer use.".to_owned()
@@ -119,7 +119,7 @@ pub(super) fn machine(reason: Reason, told: &Told) -> Option<String> {
         Reason::FileConflict => format!(
             "Your change meets another one{}. Keep both intentions: start from the version that is there now, and make your \
              change again on top of it.",
-            told.places()
+            phrases.places()
         ),
         Reason::VcsError => {
             "Git refused. Run `git status`, do what it names, and neither force nor discard anything that is not yours."
@@ -127,7 +127,7 @@ pub(super) fn machine(reason: Reason, told: &Told) -> Option<String> {
         }
         Reason::StateInvalid => format!(
             "The record {} cannot be read. Do not repair it by guessing; a person corrects it or starts fresh.",
-            told.first_file("of this run")
+            phrases.first_file("of this run")
         ),
         _ => return None,
     })

@@ -1,33 +1,34 @@
-//! What an agent is told by its hooks: about a call that failed, a turn that is held, an agent that may not be started.
+//! Texts of hooks for an agent: about a failed call, a stop that is blocked, an agent that may not
+//! be started.
 
 use crate::notice::{NAME_CHARS_MAX, code_span};
 use crate::{GuidanceContext, duration, retry_guidance};
 use backstop_core::{Fault, Reason, SafeText, Timestamp};
 use std::time::Duration;
 
-/// How much of what failed is quoted.
+/// How much of the cause is quoted.
 const QUOTED_BYTES_MAX: usize = 600;
 /// How much of a gate's output is quoted.
 const OUTPUT_BYTES_MAX: usize = 3_000;
-/// How many gates are told.
+/// How many gates are listed.
 const GATES_MAX: usize = 8;
 
-/// A call of a tool that failed.
+/// A failed tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentFailure<'f> {
     /// The tool.
     pub tool: &'f SafeText,
-    /// The command, where it was one.
+    /// The command, where the tool ran one.
     pub command: Option<&'f SafeText>,
-    /// What it is.
+    /// The fault.
     pub fault: &'f Fault,
-    /// How often in a row this session has met it.
+    /// How often in a row this session has had this fault.
     pub times: u32,
-    /// From how many times on it is advised to stop.
+    /// From how many times on the agent is told to stop.
     pub times_max: u32,
 }
 
-/// What an agent is told about a call that failed: what it is, what to do, and, when it goes round in circles, to stop.
+/// The text about a failed call: the fault, what to do, and to stop when it is repeated too often.
 pub fn agent_failure(given: &AgentFailure<'_>) -> String {
     let fault = given.fault;
     let again = if fault.retryable { "the same again may work" } else { "the same again will fail again" };
@@ -53,7 +54,8 @@ pub fn agent_failure(given: &AgentFailure<'_>) -> String {
 
 fn advice(given: &AgentFailure<'_>) -> String {
     let facts = &given.fault.facts;
-    // These speak to somebody for whom a wait was made or a change was done already; here nobody has.
+    // The guidance for these reasons assumes that Backstop has waited or shortened the request; a
+    // hook has done neither.
     match given.fault.reason {
         Reason::RateLimited => {
             let wait = facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
@@ -68,7 +70,7 @@ fn advice(given: &AgentFailure<'_>) -> String {
             "It was stopped from outside, not by a mistake. Look at what is already there before you repeat it.".to_owned()
         }
         reason => {
-            // Who goes round in circles is not told to run it once more.
+            // An agent that repeats itself is not told to run the command again.
             let check = given.command.filter(|command| {
                 given.times < given.times_max && command.raw().len() <= NAME_CHARS_MAX && !command.raw().contains('\n')
             });
@@ -77,23 +79,23 @@ fn advice(given: &AgentFailure<'_>) -> String {
     }
 }
 
-/// A gate that failed when an agent wanted to stop.
+/// A gate that failed when an agent tried to stop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailedGate {
     /// Its name.
     pub gate: SafeText,
     /// The command that checks.
     pub check: SafeText,
-    /// The command that puts it right, where there is one.
+    /// The command that fixes it, where there is one.
     pub fix: Option<SafeText>,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
-    /// The end of what it wrote.
+    /// The end of its output.
     pub output: SafeText,
 }
 
-/// Why an agent's turn is held: the gates that fail, and what to do about them.
-pub fn agent_held(failed: &[FailedGate]) -> String {
+/// Why an agent's stop is blocked: the gates that fail, and what to do about them.
+pub fn agent_stop_blocked(failed: &[FailedGate]) -> String {
     let names: Vec<String> = failed.iter().take(GATES_MAX).map(|gate| name(&gate.gate)).collect();
     let count = if failed.len() == 1 { "1 gate fails" } else { "gates fail" };
     let mut out = format!(
@@ -132,7 +134,7 @@ pub fn agent_denied(provider: &str, until: Timestamp, left: Duration, why: &Safe
 /// Why no agent may be started in a frozen project.
 pub fn agent_frozen(reason: Reason, why: &SafeText) -> String {
     format!(
-        "frozen: no new work begins in this project ({reason}; {}). A person has to put it right and say `backstop unfreeze --why TEXT`. \
+        "frozen: no new work begins in this project ({reason}; {}). A person has to put it right and run `backstop unfreeze --why TEXT`. \
          Start no agent before then; finish what you have, or stop and say so.",
         why.line(200)
     )

@@ -1,4 +1,5 @@
-//! The on-error seed's three texts: a user's error, a temporary issue, a task that cannot be completed.
+//! The on-error seed's three texts: a user error, a temporary issue, a task that cannot be
+//! completed.
 
 use crate::duration;
 use crate::list::more;
@@ -11,69 +12,70 @@ use std::time::Duration;
 const MESSAGE_CHARS_MAX: usize = 300;
 /// How many commands are listed.
 const COMMANDS_MAX: usize = 20;
-/// The longest address that is made a link.
+/// The longest address that becomes a link.
 const URL_CHARS_MAX: usize = 500;
 
 /// A command that a user may type.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskCommand {
-    /// What is typed.
+    /// The command.
     pub name: SafeText,
     /// What it does, where that is known.
     pub about: SafeText,
 }
 
-/// How a task goes on.
+/// What follows an error of a task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TaskTurn {
-    /// It is tried again by itself.
-    Again {
-        /// How long from now.
+pub enum TaskFollowUp {
+    /// It is retried automatically.
+    Retry {
+        /// The wait before the retry.
         after: Duration,
-        /// As which attempt.
+        /// The number of the next attempt.
         attempt: u32,
-        /// Of how many.
+        /// How many attempts are allowed.
         of: u32,
     },
-    /// It is put aside until this holds.
-    Aside {
-        /// What it waits for.
+    /// It is deferred until a condition holds.
+    Deferred {
+        /// The condition.
         until: SafeText,
     },
-    /// It is over.
+    /// Nothing: the task has failed.
     Over,
 }
 
-/// An error of a task, as the person who asked for it is told.
+/// An error of a task, for the person who asked for the task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskError {
     /// The task.
     pub task: SafeText,
-    /// What it was doing, where that is known.
+    /// The step that failed, where it is known.
     pub step: Option<SafeText>,
-    /// What it is.
+    /// The reason for the failure.
     pub reason: Reason,
-    /// What the error said.
+    /// The error message.
     pub message: SafeText,
-    /// What to do next, in one line.
+    /// The next step, in one line.
     pub next: SafeText,
-    /// What was typed and what was meant, where that can be told.
-    pub meant: Option<(SafeText, SafeText)>,
-    /// What may be typed.
+    /// What was typed, and the command that was probably meant.
+    pub did_you_mean: Option<(SafeText, SafeText)>,
+    /// The commands that a user may type.
     pub commands: Vec<TaskCommand>,
-    /// Where help is found.
+    /// The address of the documentation.
     pub docs_url: Option<SafeText>,
-    /// Whether a part of the result is used.
+    /// Whether a partial result is handed over.
     pub partial: bool,
-    /// How it goes on.
-    pub turn: TaskTurn,
+    /// What follows the error.
+    pub follow_up: TaskFollowUp,
 }
 
-/// The text for the person who asked, in Markdown: which of the three depends on who can do something about it.
+/// The text for the person who asked, in Markdown: a temporary issue if it is retried, a user error
+/// if the user can fix it, else that the task cannot be completed.
 pub fn task_error(error: &TaskError) -> String {
-    match (&error.turn, error.reason.class()) {
-        (TaskTurn::Again { after, attempt, of }, _) => temporary(error, *after, *attempt, *of),
-        (TaskTurn::Over, backstop_core::Class::User) => user(error),
+    match (&error.follow_up, error.reason.class()) {
+        (TaskFollowUp::Retry { after, attempt, of }, _) => temporary(error, *after, *attempt, *of),
+        (TaskFollowUp::Over, backstop_core::Class::User) => user(error),
         _ => unable(error),
     }
 }
@@ -83,9 +85,9 @@ fn user(error: &TaskError) -> String {
         "## Error in Task Execution ❌\n\nI encountered an error while processing your request:\n\n",
     );
     out.push_str(&format!("**Error:** {}\n\n", sentence(error.reason.info().remedy)));
-    out.push_str(&format!("**Details:** {}", said(&error.message)));
-    if let Some((typed, meant)) = &error.meant {
-        out.push_str(&format!(" {} is not known. Did you mean {}?", name(typed), name(meant)));
+    out.push_str(&format!("**Details:** {}", message_span(&error.message)));
+    if let Some((typed, suggestion)) = &error.did_you_mean {
+        out.push_str(&format!(" {} is not known. Did you mean {}?", name_span(typed), name_span(suggestion)));
     }
     out.push_str(&format!("\n\n**Suggestion:** {}\n", next(error)));
     if !error.commands.is_empty() {
@@ -93,9 +95,9 @@ fn user(error: &TaskError) -> String {
         for command in error.commands.iter().take(COMMANDS_MAX) {
             let about = match command.about.raw().trim().is_empty() {
                 true => String::new(),
-                false => format!(": {}", name(&command.about)),
+                false => format!(": {}", name_span(&command.about)),
             };
-            out.push_str(&format!("- {}{about}\n", name(&command.name)));
+            out.push_str(&format!("- {}{about}\n", name_span(&command.name)));
         }
         let rest = more(error.commands.len(), COMMANDS_MAX);
         if !rest.is_empty() {
@@ -113,7 +115,7 @@ fn temporary(error: &TaskError, after: Duration, attempt: u32, of: u32) -> Strin
     format!(
         "## Temporary Issue ⚠️\n\nI encountered a temporary issue while processing your request. I'll automatically retry in a \
          moment.\n\n**Error:** {}\n**Retry:** Attempting again in {} (attempt {attempt}/{of})\n\nNo action needed from you.\n{}",
-        said(&error.message),
+        message_span(&error.message),
         wait(after),
         reference(error)
     )
@@ -122,9 +124,9 @@ fn temporary(error: &TaskError, after: Duration, attempt: u32, of: u32) -> Strin
 fn unable(error: &TaskError) -> String {
     let mut out =
         String::from("## Unable to Complete Task ❌\n\nI was unable to complete your request due to:\n\n");
-    out.push_str(&format!("**Error:** {}\n", said(&error.message)));
-    if let TaskTurn::Aside { until } = &error.turn {
-        out.push_str(&format!("\n**Put aside:** until {}\n", name(until)));
+    out.push_str(&format!("**Error:** {}\n", message_span(&error.message)));
+    if let TaskFollowUp::Deferred { until } = &error.follow_up {
+        out.push_str(&format!("\n**Put aside:** until {}\n", name_span(until)));
     }
     if error.partial {
         out.push_str("\n**Partial result:** what there is of it is handed over; the rest is missing\n");
@@ -146,18 +148,18 @@ fn unable(error: &TaskError) -> String {
     out
 }
 
-/// The last line: which task, at which step, and what it is in our words.
+/// The last line: the task, the step and the reason.
 fn reference(error: &TaskError) -> String {
-    let step = error.step.as_ref().map(|step| format!(", at {}", name(step))).unwrap_or_default();
+    let step = error.step.as_ref().map(|step| format!(", at {}", name_span(step))).unwrap_or_default();
     let reason = error.reason;
     format!(
         "\nTask ID: {}{step} (for reference); reason: `{reason}` ({})\n",
-        name(&error.task),
+        name_span(&error.task),
         reason.class()
     )
 }
 
-/// `4 seconds`, `1 second`; longer ones as everywhere.
+/// `4 seconds`, `1 second`; longer waits in the usual form.
 fn wait(after: Duration) -> String {
     match after.as_secs_f64().round() {
         1.0 => "1 second".to_owned(),
@@ -166,27 +168,28 @@ fn wait(after: Duration) -> String {
     }
 }
 
-/// The next step: our own words as they are, those with names from outside as text.
+/// The next step: as a sentence where it is Backstop's own, as a code span where it may hold text
+/// from outside.
 fn next(error: &TaskError) -> String {
     let first = error.reason.first_step();
-    if error.next.raw() == first { sentence(&first) } else { said(&error.next) }
+    if error.next.raw() == first { sentence(&first) } else { message_span(&error.next) }
 }
 
-fn said(text: &SafeText) -> String {
+fn message_span(text: &SafeText) -> String {
     match text.raw().trim().is_empty() {
         true => "(no message)".to_owned(),
         false => code_span(text, MESSAGE_CHARS_MAX),
     }
 }
 
-fn name(text: &SafeText) -> String {
+fn name_span(text: &SafeText) -> String {
     match text.raw().trim().is_empty() {
         true => "(nothing given)".to_owned(),
         false => code_span(text, NAME_CHARS_MAX),
     }
 }
 
-/// A link, where the address is a plain one; else the address as text.
+/// A link if the address has only safe characters, else the address as a code span.
 fn link(url: &SafeText) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#@!$&'*+,;=%".contains(c);
     let raw = url.raw().trim();
@@ -195,6 +198,6 @@ fn link(url: &SafeText) -> String {
         Some(rest) if !rest.is_empty() && raw.len() <= URL_CHARS_MAX && raw.chars().all(plain) => {
             format!("[documentation]({raw})")
         }
-        _ => name(url),
+        _ => name_span(url),
     }
 }

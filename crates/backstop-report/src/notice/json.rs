@@ -1,4 +1,4 @@
-//! A notice as JSON: the seeds' labels as keys, text from outside as it came.
+//! A notice as JSON: the seeds' labels as keys, text from outside not escaped.
 
 use super::{Field, Notice, Part, Value, Words, json_text};
 use crate::JSON_SCHEMA;
@@ -9,17 +9,14 @@ use serde_json::{Map, Value as Json, json};
 const JSON_ITEMS_MAX: usize = 500;
 
 impl Notice {
-    /// As JSON. `notice` names the template; `reason`, `class`, `retryable` and `next` are always there.
+    /// The notice as JSON. `notice` names the template; `reason`, `class`, `retryable` and `next`
+    /// are always there.
     pub fn json(&self) -> Json {
         let mut out = Map::new();
         for part in &self.parts {
             let (key, value) = match part {
                 Part::Reason | Part::Next | Part::Gap => continue,
                 Part::Field(field) => (field.key, field_json(field)),
-                Part::Group(key, _, fields) => {
-                    let fields = fields.iter().map(|field| (field.key.to_owned(), field_json(field)));
-                    (*key, Json::Object(fields.collect()))
-                }
                 Part::List(key, _, _, items) => {
                     (*key, items.iter().take(JSON_ITEMS_MAX).map(Words::json).collect())
                 }
@@ -43,7 +40,6 @@ impl Notice {
 fn field_json(field: &Field) -> Json {
     match &field.value {
         Value::Line(words) => json!(words.json()),
-        Value::Prose(text) => json!(text),
         Value::Message(text) => json!(json_text(text)),
         Value::Names(names) | Value::Bracketed(names) => names_json(names),
         Value::Params(given) if given.is_empty() => json!({}),

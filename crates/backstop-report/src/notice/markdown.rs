@@ -1,4 +1,5 @@
-//! A notice for Markdown: a heading, and a list of labels. Text from outside is in code spans and code blocks only.
+//! A notice for Markdown: a heading, and a list of labels. Text from outside is in code spans and
+//! code blocks only.
 
 use super::terminal::{MESSAGE_CHARS_MAX, MESSAGE_LINES_MAX};
 use super::{Field, ITEMS_MAX, Marker, NAMES_MAX, Notice, Part, Value, Words, code_span, params};
@@ -6,7 +7,7 @@ use crate::list;
 use backstop_core::SafeText;
 
 impl Notice {
-    /// For Markdown.
+    /// The notice in Markdown.
     pub fn markdown(&self) -> String {
         let mut out = format!("### {}\n", self.title);
         let mut in_list = None;
@@ -31,11 +32,7 @@ impl Notice {
                 let reason = self.reason?;
                 (true, format!("- **Reason:** `{reason}` ({})\n", reason.class()))
             }
-            Part::Field(field) => (true, field_item(field, "")),
-            Part::Group(_, label, fields) => {
-                let fields: String = fields.iter().map(|field| field_item(field, "  ")).collect();
-                (true, format!("- **{label}:**\n{fields}"))
-            }
+            Part::Field(field) => (true, field_item(field)),
             Part::List(_, label, marker, items) => (true, list_item(label, *marker, items)),
             Part::Line(_, words) => (false, format!("{}\n", words.markdown())),
             Part::Next => (true, format!("- **Next:** {}\n", self.next.markdown())),
@@ -49,7 +46,7 @@ fn list_item(label: &str, marker: Marker, items: &[Words]) -> String {
     for (n, item) in items.iter().take(ITEMS_MAX).enumerate() {
         let mark = match marker {
             Marker::Paren | Marker::Number => format!("{}. ", n + 1),
-            Marker::Dash | Marker::Indent => "- ".to_owned(),
+            Marker::Indent => "- ".to_owned(),
         };
         out.push_str(&format!("  {mark}{}\n", item.markdown()));
     }
@@ -59,23 +56,22 @@ fn list_item(label: &str, marker: Marker, items: &[Words]) -> String {
     out
 }
 
-fn field_item(field: &Field, indent: &str) -> String {
+fn field_item(field: &Field) -> String {
     let text = match &field.value {
         Value::Line(words) => words.markdown(),
-        Value::Prose(text) => text.clone(),
-        Value::Message(text) => return message_item(field.label, text, indent),
+        Value::Message(text) => return message_item(field.label, text),
         Value::Names(names) => Words::names(names, NAMES_MAX).markdown(),
         Value::Bracketed(names) => Words::names(names, ITEMS_MAX).markdown(),
         Value::Params(given) => params(given).markdown(),
     };
-    format!("{indent}- **{}:** {text}\n", field.label)
+    format!("- **{}:** {text}\n", field.label)
 }
 
-fn message_item(label: &str, text: &SafeText, indent: &str) -> String {
+fn message_item(label: &str, text: &SafeText) -> String {
     let mut lines = list::lines(text, MESSAGE_CHARS_MAX);
     match lines.as_slice() {
-        [only] if only.is_empty() => return format!("{indent}- **{label}:** (no message)\n"),
-        [_] => return format!("{indent}- **{label}:** {}\n", code_span(text, MESSAGE_CHARS_MAX)),
+        [only] if only.is_empty() => return format!("- **{label}:** (no message)\n"),
+        [_] => return format!("- **{label}:** {}\n", code_span(text, MESSAGE_CHARS_MAX)),
         _ => {}
     }
     let rest = lines.len().saturating_sub(MESSAGE_LINES_MAX);
@@ -83,5 +79,5 @@ fn message_item(label: &str, text: &SafeText, indent: &str) -> String {
     if rest > 0 {
         lines.push(format!("and {rest} more lines"));
     }
-    format!("{indent}- **{label}:**\n\n{}", list::fence(&lines, &format!("{indent}  ")))
+    format!("- **{label}:**\n\n{}", list::fence(&lines, "  "))
 }

@@ -1,7 +1,7 @@
-//! A notice: what happened, to what, why, and what to do, before it is known who reads it.
+//! A notice: what happened, to what, why, and what to do, independent of where it is shown.
 //!
-//! Each template makes one; there is one renderer each for a terminal, for Markdown and for JSON. A notice holds no
-//! escaped text: escaping is the renderers' work, and only theirs.
+//! Each template makes one; there is one renderer each for terminals, Markdown, Slack and JSON. A
+//! notice holds no escaped text: only the renderers escape.
 
 mod json;
 mod markdown;
@@ -11,7 +11,7 @@ mod words;
 
 use backstop_core::{Reason, SafeText};
 use serde_json::Value as Json;
-pub(crate) use slack::worded as slack_words;
+pub(crate) use slack::slack_words;
 pub(crate) use words::{NAME_CHARS_MAX, Words, code_span, json_text};
 
 /// How many items are listed below each other before "and n more".
@@ -19,7 +19,7 @@ pub(crate) const ITEMS_MAX: usize = 20;
 /// How many names are listed on one line before "and n more".
 pub(crate) const NAMES_MAX: usize = 8;
 
-/// Something that people are told.
+/// A text about a failure, in parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
     kind: &'static str,
@@ -30,24 +30,22 @@ pub struct Notice {
     next: Words,
 }
 
-/// What stands beside a label.
+/// The value of a label.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     /// One line.
     Line(Words),
-    /// Sentences of our own, broken into lines on a terminal.
-    Prose(String),
-    /// A message, with its line ends.
+    /// A message of several lines.
     Message(SafeText),
-    /// Names with commas between.
+    /// Names, separated by commas.
     Names(Vec<SafeText>),
     /// Names in brackets.
     Bracketed(Vec<SafeText>),
-    /// What was given to a tool.
+    /// Parameters of a tool call.
     Params(Vec<(SafeText, SafeText)>),
 }
 
-/// A label and what stands beside it.
+/// A label and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Field {
     pub(crate) key: &'static str,
@@ -62,8 +60,6 @@ pub(crate) enum Marker {
     Paren,
     /// `1. `
     Number,
-    /// `- `
-    Dash,
     /// Two spaces.
     Indent,
 }
@@ -74,8 +70,6 @@ enum Part {
     Reason,
     /// A label and its value.
     Field(Field),
-    /// A label, and fields below it.
-    Group(&'static str, &'static str, Vec<Field>),
     /// A label, and items below it.
     List(&'static str, &'static str, Marker, Vec<Words>),
     /// A line without a label.
@@ -100,40 +94,34 @@ impl Notice {
         Self { heading: true, ..Self::new(kind, title, reason) }
     }
 
-    /// Which template made it: `tool_not_found`, `phase_retry`.
+    /// The name of its template, such as `tool_not_found`.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// What it is called, in our own words.
+    /// Its title.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// The reason it tells of. A fresh start that was asked for has none.
+    /// The reason that it is about; `None` for a fresh start that a person asked for.
     pub fn reason(&self) -> Option<Reason> {
         self.reason
     }
 
-    /// The next step, in one line of a terminal.
+    /// The next step on one line, for a terminal.
     pub fn next(&self) -> String {
         self.next.terminal(crate::Style::PLAIN)
     }
 
-    /// A label and one line. A part without a key is not in the JSON: data says the same there.
+    /// Adds a label and one line. A part with an empty key is left out of the JSON, where data says
+    /// the same.
     pub(crate) fn field(self, key: &'static str, label: &'static str, words: impl Into<Words>) -> Self {
         self.value(key, label, Value::Line(words.into()))
     }
 
     pub(crate) fn value(mut self, key: &'static str, label: &'static str, value: Value) -> Self {
         self.parts.push(Part::Field(Field { key, label, value }));
-        self
-    }
-
-    pub(crate) fn group(mut self, key: &'static str, label: &'static str, fields: Vec<Field>) -> Self {
-        if !fields.is_empty() {
-            self.parts.push(Part::Group(key, label, fields));
-        }
         self
     }
 
@@ -170,20 +158,20 @@ impl Notice {
         self
     }
 
-    /// The next step, and a line that shows it.
+    /// Sets the next step, and adds a line that shows it.
     pub(crate) fn next_line(mut self, next: impl Into<Words>) -> Self {
         self.next = next.into();
         self.parts.push(Part::Next);
         self
     }
 
-    /// The next step, which another part shows.
+    /// Sets the next step, which another part shows.
     pub(crate) fn next_shown(mut self, next: impl Into<Words>) -> Self {
         self.next = next.into();
         self
     }
 
-    /// Changes the notice where there is something to change it with.
+    /// Applies `change` where the value is given.
     pub(crate) fn with<T>(self, given: Option<T>, change: impl FnOnce(Self, T) -> Self) -> Self {
         match given {
             Some(given) => change(self, given),
@@ -195,14 +183,6 @@ impl Notice {
 impl Field {
     pub(crate) fn new(key: &'static str, label: &'static str, words: impl Into<Words>) -> Self {
         Self { key, label, value: Value::Line(words.into()) }
-    }
-
-    pub(crate) fn names(key: &'static str, label: &'static str, names: &[SafeText]) -> Self {
-        Self { key, label, value: Value::Names(names.to_vec()) }
-    }
-
-    pub(crate) fn message(key: &'static str, label: &'static str, text: &SafeText) -> Self {
-        Self { key, label, value: Value::Message(text.clone()) }
     }
 }
 
@@ -222,7 +202,7 @@ fn reason_words(reason: Reason) -> String {
 
 #[cfg(test)]
 impl Notice {
-    /// The next step as Markdown has it.
+    /// The next step in Markdown.
     pub(crate) fn next_markdown(&self) -> String {
         self.next.markdown()
     }
@@ -231,9 +211,7 @@ impl Notice {
     pub(crate) fn keys(&self) -> Vec<&'static str> {
         let own = self.parts.iter().filter_map(|part| match part {
             Part::Field(field) => Some(field.key),
-            Part::Group(key, ..) | Part::List(key, ..) | Part::Line(key, _) | Part::Data(key, _) => {
-                Some(*key)
-            }
+            Part::List(key, ..) | Part::Line(key, _) | Part::Data(key, _) => Some(*key),
             Part::Reason | Part::Next | Part::Gap => None,
         });
         own.filter(|key| !key.is_empty())

@@ -1,7 +1,8 @@
-//! A notice for Slack's mrkdwn: a line for each label. Text from outside is in code spans and code blocks only.
+//! A notice for Slack's mrkdwn: a line for each label. Text from outside is in code spans and code
+//! blocks only.
 //!
-//! Slack reads `<…>` as a link, a mention or a call to a channel wherever it stands, so that `&`, `<` and `>` are always
-//! written as entities; a code span or block cannot be closed from inside, because no backtick is left in it.
+//! Slack reads `<…>` as a link or a mention everywhere, so `&`, `<` and `>` are always written as
+//! entities. A code span or block cannot be closed from inside, because backticks are replaced.
 
 use super::terminal::{MESSAGE_CHARS_MAX, MESSAGE_LINES_MAX};
 use super::words::VALUE_CHARS_MAX;
@@ -9,11 +10,11 @@ use super::{Field, ITEMS_MAX, Marker, NAMES_MAX, Notice, Part, Value, Words, par
 use crate::list;
 use backstop_core::SafeText;
 
-/// What stands for a backtick of somebody else's.
+/// The replacement for a backtick in text from outside.
 const TICK: &str = "'";
 
 impl Notice {
-    /// For Slack.
+    /// The notice in Slack's mrkdwn.
     pub fn slack(&self) -> String {
         let mut out = format!("*{}*\n", own(&self.title));
         for part in &self.parts {
@@ -23,14 +24,10 @@ impl Notice {
                         out.push_str(&format!("*Reason:* `{reason}` ({})\n", reason.class()));
                     }
                 }
-                Part::Field(field) => out.push_str(&field_line(field, "")),
-                Part::Group(_, label, fields) => {
-                    out.push_str(&format!("*{label}:*\n"));
-                    fields.iter().for_each(|field| out.push_str(&field_line(field, "    ")));
-                }
+                Part::Field(field) => out.push_str(&field_line(field)),
                 Part::List(_, label, marker, items) => out.push_str(&items_lines(label, *marker, items)),
-                Part::Line(_, words) => out.push_str(&format!("{}\n", worded(words))),
-                Part::Next => out.push_str(&format!("*Next:* {}\n", worded(&self.next))),
+                Part::Line(_, words) => out.push_str(&format!("{}\n", slack_words(words))),
+                Part::Next => out.push_str(&format!("*Next:* {}\n", slack_words(&self.next))),
                 Part::Gap | Part::Data(..) => {}
             }
         }
@@ -38,7 +35,7 @@ impl Notice {
     }
 }
 
-/// Our own words: Slack's three characters are written as entities there, too.
+/// Backstop's own words, with Slack's three special characters as entities.
 fn own(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -52,7 +49,7 @@ fn code(line: &str) -> String {
     own(&line.replace('`', TICK))
 }
 
-pub(crate) fn worded(words: &Words) -> String {
+pub(crate) fn slack_words(words: &Words) -> String {
     words.slack(own, span)
 }
 
@@ -61,9 +58,9 @@ fn items_lines(label: &str, marker: Marker, items: &[Words]) -> String {
     for (n, item) in items.iter().take(ITEMS_MAX).enumerate() {
         let mark = match marker {
             Marker::Paren | Marker::Number => format!("{}. ", n + 1),
-            Marker::Dash | Marker::Indent => "• ".to_owned(),
+            Marker::Indent => "• ".to_owned(),
         };
-        out.push_str(&format!("{mark}{}\n", worded(item)));
+        out.push_str(&format!("{mark}{}\n", slack_words(item)));
     }
     if items.len() > ITEMS_MAX {
         out.push_str(&format!("•{}\n", list::more(items.len(), ITEMS_MAX)));
@@ -71,23 +68,22 @@ fn items_lines(label: &str, marker: Marker, items: &[Words]) -> String {
     out
 }
 
-fn field_line(field: &Field, indent: &str) -> String {
+fn field_line(field: &Field) -> String {
     let text = match &field.value {
-        Value::Line(words) => worded(words),
-        Value::Prose(text) => own(text),
-        Value::Message(text) => return message(field.label, text, indent),
-        Value::Names(names) => worded(&Words::names(names, NAMES_MAX)),
-        Value::Bracketed(names) => worded(&Words::names(names, ITEMS_MAX)),
-        Value::Params(given) => worded(&params(given)),
+        Value::Line(words) => slack_words(words),
+        Value::Message(text) => return message(field.label, text),
+        Value::Names(names) => slack_words(&Words::names(names, NAMES_MAX)),
+        Value::Bracketed(names) => slack_words(&Words::names(names, ITEMS_MAX)),
+        Value::Params(given) => slack_words(&params(given)),
     };
-    format!("{indent}*{}:* {text}\n", field.label)
+    format!("*{}:* {text}\n", field.label)
 }
 
-fn message(label: &str, text: &SafeText, indent: &str) -> String {
+fn message(label: &str, text: &SafeText) -> String {
     let mut lines = list::lines(text, MESSAGE_CHARS_MAX);
     match lines.as_slice() {
-        [only] if only.is_empty() => return format!("{indent}*{label}:* (no message)\n"),
-        [only] => return format!("{indent}*{label}:* `{}`\n", code(only)),
+        [only] if only.is_empty() => return format!("*{label}:* (no message)\n"),
+        [only] => return format!("*{label}:* `{}`\n", code(only)),
         _ => {}
     }
     let rest = lines.len().saturating_sub(MESSAGE_LINES_MAX);
@@ -96,7 +92,7 @@ fn message(label: &str, text: &SafeText, indent: &str) -> String {
         lines.push(format!("and {rest} more lines"));
     }
     let lines: Vec<String> = lines.iter().map(|line| code(line)).collect();
-    format!("{indent}*{label}:*\n```\n{}\n```\n", lines.join("\n"))
+    format!("*{label}:*\n```\n{}\n```\n", lines.join("\n"))
 }
 
 #[cfg(test)]
@@ -106,7 +102,8 @@ mod tests {
     use backstop_core::{Reason, Timestamp};
     use proptest::prelude::*;
 
-    /// What is left of a text when code spans and blocks are taken out. A span that is not closed is left in.
+    /// What is left of a text when code spans and blocks are taken out. A span that is not closed
+    /// is left in.
     fn outside_code(text: &str) -> String {
         let parts: Vec<&str> = text.split("```").collect();
         assert!(parts.len() % 2 == 1, "a block is open: {text}");

@@ -1,6 +1,7 @@
 //! A notice for a terminal: the seeds' labels, in their order.
 
 use super::{Field, ITEMS_MAX, Marker, NAMES_MAX, Notice, Part, Value, Words, params, reason_words};
+use crate::width::width;
 use crate::{Style, list};
 use backstop_core::SafeText;
 
@@ -9,16 +10,13 @@ pub(super) const MESSAGE_LINES_MAX: usize = 12;
 /// How much of a line of a message is shown.
 pub(super) const MESSAGE_CHARS_MAX: usize = 300;
 
-/// How long a line of prose may be.
-const PROSE_CHARS_MAX: usize = 96;
-
 impl Notice {
-    /// For a terminal.
+    /// The notice for a terminal.
     pub fn terminal(&self, style: Style) -> String {
         let mut out = String::new();
         if self.heading {
             let title = style.marks(&self.title);
-            out.push_str(&format!("{}\n{}\n\n", style.strong(&title), "=".repeat(title.chars().count())));
+            out.push_str(&format!("{}\n{}\n\n", style.strong(&title), "=".repeat(width(&title))));
         }
         for part in &self.parts {
             self.part(part, style, &mut out);
@@ -33,13 +31,7 @@ impl Notice {
                     out.push_str(&format!("Reason: {}\n", style.bad(&reason_words(reason))));
                 }
             }
-            Part::Field(field) => field_lines(field, "", style, out),
-            Part::Group(_, label, fields) => {
-                out.push_str(&format!("{label}:\n"));
-                for field in fields {
-                    field_lines(field, "  ", style, out);
-                }
-            }
+            Part::Field(field) => field_lines(field, style, out),
             Part::List(_, label, marker, items) => {
                 out.push_str(&format!("{label}:\n"));
                 items_lines(*marker, items, style, out);
@@ -57,7 +49,6 @@ fn items_lines(marker: Marker, items: &[Words], style: Style, out: &mut String) 
         let mark = match marker {
             Marker::Paren => format!("{}) ", n + 1),
             Marker::Number => format!("{}. ", n + 1),
-            Marker::Dash => "- ".to_owned(),
             Marker::Indent => "  ".to_owned(),
         };
         out.push_str(&format!("{mark}{}\n", item.terminal(style)));
@@ -67,33 +58,28 @@ fn items_lines(marker: Marker, items: &[Words], style: Style, out: &mut String) 
     }
 }
 
-fn field_lines(field: &Field, indent: &str, style: Style, out: &mut String) {
+fn field_lines(field: &Field, style: Style, out: &mut String) {
     let text = match &field.value {
         Value::Line(words) => words.terminal(style),
-        Value::Prose(text) => {
-            out.push_str(&format!("{indent}{}:\n", field.label));
-            let wrapped = list::wrap(&style.marks(text), PROSE_CHARS_MAX);
-            return wrapped.iter().for_each(|line| out.push_str(&format!("{indent}  {line}\n")));
-        }
-        Value::Message(text) => return message_lines(field.label, text, indent, style, out),
+        Value::Message(text) => return message_lines(field.label, text, style, out),
         Value::Names(names) => Words::names(names, NAMES_MAX).terminal(style),
         Value::Bracketed(names) if names.is_empty() => "[]".to_owned(),
         Value::Bracketed(names) => format!("[{}]", Words::names(names, ITEMS_MAX).terminal(style)),
         Value::Params(given) => params(given).terminal(style),
     };
-    out.push_str(&format!("{indent}{}: {text}\n", field.label));
+    out.push_str(&format!("{}: {text}\n", field.label));
 }
 
 /// The first line beside the label, the others below it.
-fn message_lines(label: &str, text: &SafeText, indent: &str, style: Style, out: &mut String) {
+fn message_lines(label: &str, text: &SafeText, style: Style, out: &mut String) {
     let lines = list::lines(text, MESSAGE_CHARS_MAX);
     let first = lines.first().filter(|line| !line.is_empty()).map_or("(no message)", String::as_str);
-    out.push_str(&format!("{indent}{label}: {}\n", style.marks(first)));
+    out.push_str(&format!("{label}: {}\n", style.marks(first)));
     for line in lines.iter().take(MESSAGE_LINES_MAX).skip(1) {
-        out.push_str(format!("{indent}  {}", style.marks(line)).trim_end());
+        out.push_str(format!("  {}", style.marks(line)).trim_end());
         out.push('\n');
     }
     if lines.len() > MESSAGE_LINES_MAX {
-        out.push_str(&format!("{indent}  and {} more lines\n", lines.len() - MESSAGE_LINES_MAX));
+        out.push_str(&format!("  and {} more lines\n", lines.len() - MESSAGE_LINES_MAX));
     }
 }

@@ -1,4 +1,5 @@
-//! A sentence made of our own words and of text from outside, kept apart until it is known where they go.
+//! A sentence of Backstop's own words and text from outside, kept apart so that each renderer
+//! escapes the latter.
 
 use crate::Style;
 use crate::list::more;
@@ -13,20 +14,20 @@ const JSON_CHARS_MAX: usize = 4_000;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
-    /// Ours: shown as it is.
+    /// Backstop's own words: shown as they are.
     Own(String),
-    /// From outside: escaped, and a code span in Markdown.
+    /// Text from outside: escaped, and a code span in Markdown.
     Outside(SafeText),
-    /// A command to type: as from outside, and in backticks on a terminal too.
+    /// A command to type: like text from outside, and in backticks on a terminal too.
     Code(SafeText),
 }
 
-/// Our own words with text from outside among them.
+/// Backstop's own words with text from outside among them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Words(Vec<Piece>);
 
 impl Words {
-    /// Our own words. Never give this text from outside.
+    /// Backstop's own words. Must not be given text from outside.
     pub(crate) fn own(text: impl Into<String>) -> Self {
         Self(vec![Piece::Own(text.into())])
     }
@@ -41,13 +42,13 @@ impl Words {
         Self::default().and_code(command)
     }
 
-    /// Followed by our own words.
+    /// Appends Backstop's own words.
     pub(crate) fn and(mut self, text: impl Into<String>) -> Self {
         self.0.push(Piece::Own(text.into()));
         self
     }
 
-    /// Followed by text from outside; where there is none, that is said.
+    /// Appends text from outside, or `(nothing given)`.
     pub(crate) fn and_outside(mut self, text: &SafeText) -> Self {
         self.0.push(if text.raw().trim().is_empty() {
             Piece::Own("(nothing given)".into())
@@ -57,7 +58,7 @@ impl Words {
         self
     }
 
-    /// Followed by a command to type.
+    /// Appends a command to type.
     pub(crate) fn and_code(mut self, command: &SafeText) -> Self {
         if command.raw().trim().is_empty() {
             return self.and_outside(command);
@@ -66,13 +67,13 @@ impl Words {
         self
     }
 
-    /// Followed by other words.
+    /// Appends other words.
     pub(crate) fn and_words(mut self, other: Words) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// Names with commas between, at most `max` of them, and how many more there are.
+    /// At most `max` names, separated by commas, and how many more there are.
     pub(crate) fn names(list: &[SafeText], max: usize) -> Self {
         if list.is_empty() {
             return Self::own("none");
@@ -85,7 +86,7 @@ impl Words {
         words.and(more(list.len(), max))
     }
 
-    /// For one line of a terminal.
+    /// The text for one line of a terminal.
     pub(crate) fn terminal(&self, style: Style) -> String {
         style.marks(
             &self.joined(
@@ -95,13 +96,13 @@ impl Words {
         )
     }
 
-    /// For Markdown: text from outside is in code spans, where nothing has a meaning.
+    /// The text for Markdown, with text from outside in code spans.
     pub(crate) fn markdown(&self) -> String {
         let span = |text: &SafeText| code_span(text, VALUE_CHARS_MAX);
         self.joined(span, span)
     }
 
-    /// For Slack: our own words and text from outside, each by its own way of escaping.
+    /// The text for Slack, with an escape function each for own words and text from outside.
     pub(crate) fn slack(&self, own: fn(&str) -> String, outside: fn(&SafeText) -> String) -> String {
         let text = |piece: &Piece| match piece {
             Piece::Own(text) => own(text),
@@ -110,7 +111,7 @@ impl Words {
         self.0.iter().map(text).collect()
     }
 
-    /// As a value of JSON: text from outside as it came, cut where it is very long.
+    /// The text as a JSON value: text from outside is not escaped, and cut where it is very long.
     pub(crate) fn json(&self) -> String {
         self.joined(json_text, |text| format!("`{}`", json_text(text)))
     }
@@ -130,7 +131,7 @@ pub(crate) fn code_span(text: &SafeText, chars_max: usize) -> String {
     SafeText::new(text.line(chars_max)).code_span()
 }
 
-/// Text from outside as a value of JSON.
+/// Text from outside as a JSON value: trimmed, and cut where it is very long.
 pub(crate) fn json_text(text: &SafeText) -> String {
     crate::list::cut(text.raw().trim(), JSON_CHARS_MAX)
 }

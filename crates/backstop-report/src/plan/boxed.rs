@@ -1,10 +1,11 @@
-//! A page in a box, as the autobuild seed draws it: a title, sections between rules, and rows with dot leaders.
+//! A page in a box, as the autobuild seed draws it: a title, sections, and rows with dot leaders.
 //!
-//! A row is cut or broken to fit. A command is neither: it stands out of the box, so that it can be copied.
+//! Rows are cut or wrapped to the width. Commands are not: a long one overruns the border, so that
+//! it can be copied whole.
 
 use super::spans::{Paint, Spans};
-use super::width::{self, ellipsis};
 use crate::Style;
+use crate::width::{self, ellipsis};
 
 /// The narrowest and the widest box.
 const BOX_COLUMNS_MIN: usize = 40;
@@ -15,13 +16,13 @@ const MARGIN_COLUMNS: usize = 6;
 const STATUS_COLUMNS: usize = 8;
 /// The fewest dots of a leader.
 const DOTS_MIN: usize = 3;
-/// How many entries a section has before it is folded, and how many then stand at each of its ends.
+/// A section with more entries than this is folded, and then shows so many at each end.
 const ENTRIES_MAX: usize = 20;
 const ENTRIES_AT_ENDS: usize = 5;
-/// How many lines a path is broken into.
+/// How many lines a path may take.
 const PATH_LINES_MAX: usize = 8;
 
-/// The box while it is drawn.
+/// A box under construction.
 pub(super) struct Boxed {
     out: String,
     columns: usize,
@@ -29,7 +30,7 @@ pub(super) struct Boxed {
 }
 
 impl Boxed {
-    /// A box of this width, within bounds, with its title.
+    /// A box with this title, as wide as asked for within the bounds.
     pub(super) fn new(title: &str, paint: Paint, columns: usize, style: Style) -> Self {
         let columns = columns.clamp(BOX_COLUMNS_MIN, BOX_COLUMNS_MAX);
         let mut page = Self { out: String::new(), columns, style };
@@ -57,7 +58,7 @@ impl Boxed {
         self.out.push_str(&format!("{left}{line}{right}\n"));
     }
 
-    /// A row as it is. One that is too wide has no border at its end.
+    /// Adds a row. One that is too wide has no border at its end.
     fn row(&mut self, row: Spans) {
         let side = if self.style.unicode { "║" } else { "|" };
         let inside = Spans::of("  ").then(row);
@@ -81,7 +82,8 @@ impl Boxed {
         self.blank();
     }
 
-    /// A section with an entry for each; left out if there are none, folded if there are many.
+    /// Adds a section with an entry for each item: left out if there are none, folded if there are
+    /// many.
     pub(super) fn entries<T>(&mut self, heading: &str, list: &[T], show: impl Fn(&T, &mut Boxed)) {
         if list.is_empty() {
             return;
@@ -102,7 +104,7 @@ impl Boxed {
         }
     }
 
-    /// `Phase 2A: Backend ........ FAILED`.
+    /// Adds a row with a dot leader: `Phase 2A: Backend ........ FAILED`.
     pub(super) fn leader(&mut self, label: &str, paint: Paint, status: &str) {
         let to = self.room() - STATUS_COLUMNS - 1;
         let label = width::cut(label, to - DOTS_MIN - 1, self.style);
@@ -110,31 +112,32 @@ impl Boxed {
         self.row(Spans::of(format!("{label} {} ", ".".repeat(dots))).painted(paint, status));
     }
 
-    /// One line of our own, cut if it must be.
+    /// Adds one line, cut to fit.
     pub(super) fn line(&mut self, line: String) {
         self.row(Spans::of(width::cut(&line, self.room(), self.style)));
     }
 
-    /// A text that is cut so that its end can be seen.
+    /// Adds a label, a text that is cut to fit, and an end that stays visible.
     pub(super) fn ending(&mut self, label: &str, text: &str, end: &str) {
         let end = width::cut(end, self.room() / 2, self.style);
         let room = self.room().saturating_sub(width::width(label) + width::width(&end));
         self.row(Spans::of(format!("{label}{}{end}", width::cut(text, room, self.style))));
     }
 
-    /// A text broken into lines that begin below each other, `lines_max` at most.
+    /// Adds a text in at most `lines_max` lines, indented below its label.
     pub(super) fn text(&mut self, label: &str, text: &str, lines_max: usize) {
         let lines = width::wrap(text, self.room() - width::width(label));
         self.hanging(label, &lines, lines_max);
     }
 
-    /// Sentences with commands in backticks, which stay whole.
+    /// Adds sentences with commands in backticks; commands are not broken.
     pub(super) fn sentences(&mut self, label: &str, text: &str) {
         let lines = width::wrap_commands(text, self.room() - width::width(label));
         self.hanging(label, &lines, usize::MAX);
     }
 
-    /// A path or a ref: broken where the line ends, not at spaces, and nothing of it is lost unless it is absurdly long.
+    /// Adds a path or a ref, broken where the line ends and not at spaces, so that nothing of it is
+    /// lost.
     pub(super) fn path(&mut self, label: &str, path: &str) {
         let room = self.room() - width::width(label);
         let (mut rest, mut lines) = (path, Vec::new());
@@ -146,7 +149,7 @@ impl Boxed {
         self.hanging(label, &lines, PATH_LINES_MAX);
     }
 
-    /// A command, whole.
+    /// Adds a command, which is never cut or broken.
     pub(super) fn command(&mut self, label: &str, command: &str) {
         self.row(Spans::of(label).painted(Paint::Strong, command));
     }

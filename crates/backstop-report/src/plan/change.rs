@@ -1,4 +1,4 @@
-//! What happens to a phase, one line each: for pipes and CI, where nothing is drawn anew.
+//! One line for each thing that happens to a phase: for pipes and CI, where no live view is drawn.
 
 use super::detail::failure;
 use super::spans::{Paint, Spans};
@@ -22,13 +22,13 @@ pub struct Change {
 /// What follows a failed attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Then {
-    /// The next attempt, at once.
+    /// The next attempt starts at once.
     RetriedNow,
-    /// The next attempt, once these phases have finished.
+    /// The next attempt starts when these phases have finished.
     RetriedAfter(Vec<SafeText>),
-    /// The next attempt, after this time.
+    /// The next attempt starts after this time.
     RetriedIn(Duration),
-    /// Nothing: the phase failed, and the run halts when the others have finished.
+    /// No further attempt: the phase failed, and the run halts when the others have finished.
     Fails,
 }
 
@@ -37,26 +37,21 @@ pub enum Then {
 pub enum ChangeKind {
     /// An attempt began.
     Started {
-        /// Which, counted from 1.
+        /// The attempt's number, counted from 1.
         attempt: u32,
-        /// How many there may be.
+        /// How many attempts are allowed.
         of: u32,
     },
     /// An attempt failed.
     AttemptFailed {
-        /// Which, counted from 1.
+        /// The attempt's number, counted from 1.
         attempt: u32,
-        /// Why.
+        /// The reason for the failure.
         reason: Reason,
-        /// What was said.
+        /// The error message.
         message: SafeText,
-        /// What follows.
+        /// What follows the failure.
         then: Then,
-    },
-    /// A gate began to look at it.
-    GateStarted {
-        /// Its name.
-        gate: SafeText,
     },
     /// A gate passed.
     GatePassed {
@@ -69,42 +64,19 @@ pub enum ChangeKind {
     GateFailed {
         /// Its name.
         gate: SafeText,
-        /// Why.
+        /// The reason for the failure.
         reason: Reason,
-        /// What was said.
+        /// The error message.
         message: SafeText,
     },
-    /// A gate was left out.
-    GateSkipped {
-        /// Its name.
-        gate: SafeText,
-        /// Why.
-        why: SafeText,
-    },
-    /// Tests failed, and passed unchanged.
+    /// Tests failed, and passed when they were run again unchanged.
     Flaky {
         /// Their names.
         tests: Vec<SafeText>,
     },
-    /// It waits for the world; that costs no attempt.
-    Waiting {
-        /// What is in the way.
-        reason: Reason,
-        /// What was said.
-        message: SafeText,
-        /// How much longer, if that is known.
-        until: Option<Duration>,
-    },
-    /// Its work is being merged onto the run's tip.
-    Integrating,
-    /// Its work is merged.
-    Integrated {
-        /// The new tip.
-        tip: SafeText,
-    },
-    /// Its work does not go together with what was merged before.
+    /// Its work conflicts with what was merged before.
     Conflicted {
-        /// The files.
+        /// The files in conflict.
         files: Vec<SafeText>,
         /// Whether it is run again on the new tip.
         rerun: bool,
@@ -123,41 +95,31 @@ pub enum ChangeKind {
         /// How many attempts it took.
         attempts: u32,
     },
-    /// It failed, and is not tried again.
-    Failed {
-        /// How many attempts there were.
-        attempts: u32,
-        /// How many there may be.
-        of: u32,
-        /// Why.
-        reason: Reason,
-        /// What was said.
-        message: SafeText,
-    },
-    /// It cannot run: what it needs failed.
+    /// It cannot run, because a phase that it depends on failed.
     Blocked {
         /// The phases that failed.
         by: Vec<SafeText>,
     },
-    /// It is left out.
+    /// It is skipped.
     Skipped {
-        /// Why.
+        /// Why it was skipped.
         why: SafeText,
     },
-    /// Its attempt was ended because the run was.
+    /// Its attempt was stopped because the run was interrupted.
     Stopped {
-        /// Which attempt, counted from 1.
+        /// The attempt's number, counted from 1.
         attempt: u32,
     },
 }
 
-/// One line for it: `2A Backend: attempt 1 failed: test_failure: 3 tests in auth.test.ts; retried after 2B`.
+/// The line of a change, for example:
+/// `2A Backend: attempt 1 failed: test_failure: 3 tests in auth.test.ts; retried after 2B`.
 pub fn plain_line(change: &Change, style: Style) -> String {
     let head = Spans::default().painted(Paint::Strong, title(&change.id, &change.name, style)).and(": ");
-    head.then(said(&change.kind, style)).show(style)
+    head.then(change_text(&change.kind, style)).show(style)
 }
 
-fn said(kind: &ChangeKind, style: Style) -> Spans {
+fn change_text(kind: &ChangeKind, style: Style) -> Spans {
     let name = |text: &SafeText| shown(text, NAME_CHARS_MAX, style);
     let because = |why: &SafeText| match why.raw().trim().is_empty() {
         true => String::new(),
@@ -168,27 +130,18 @@ fn said(kind: &ChangeKind, style: Style) -> Spans {
         ChangeKind::Started { attempt, of } => format!("attempt {attempt} of {of} started"),
         ChangeKind::AttemptFailed { attempt, reason, message, then } => {
             let failed = Spans::of(format!("attempt {attempt} failed: "));
-            return failed.then(failure(*reason, message, style)).and(follows(then, style));
+            return failed.then(failure(*reason, message, style)).and(follow_up_text(then, style));
         }
-        ChangeKind::GateStarted { gate } => format!("gate {} started", name(gate)),
         ChangeKind::GatePassed { gate, elapsed } => {
             format!("gate {} passed after {}", name(gate), duration(*elapsed))
         }
         ChangeKind::GateFailed { gate, reason, message } => {
             return Spans::of(format!("gate {} failed: ", name(gate))).then(failure(*reason, message, style));
         }
-        ChangeKind::GateSkipped { gate, why } => format!("gate {} skipped{}", name(gate), because(why)),
         ChangeKind::Flaky { tests } => {
             let number = count(u64::try_from(tests.len()).unwrap_or(u64::MAX), "flaky test", "flaky tests");
             format!("{number}: {}", style.marks(&list::names(tests, NAMES_MAX, NAME_CHARS_MAX)))
         }
-        ChangeKind::Waiting { reason, message, until } => {
-            let until = until.map(|until| format!("; {} more", duration(until))).unwrap_or_default();
-            let wait = Spans::of("waiting, which costs no attempt: ").then(failure(*reason, message, style));
-            return wait.and(until);
-        }
-        ChangeKind::Integrating => "integrating".to_owned(),
-        ChangeKind::Integrated { tip } => format!("integrated, the tip is {}", name(tip)),
         ChangeKind::Conflicted { files, rerun } => {
             let files = style.marks(&list::names(files, NAMES_MAX, NAME_CHARS_MAX));
             let then = if *rerun { "; run again on the new tip" } else { "" };
@@ -200,18 +153,13 @@ fn said(kind: &ChangeKind, style: Style) -> Spans {
             let after = format!("{attempt} after {}", duration(*elapsed));
             return Spans::default().painted(Paint::Good, "complete").and(after);
         }
-        ChangeKind::Failed { attempts, of, reason, message } => {
-            let failed = Spans::default().painted(Paint::Bad, "FAILED");
-            let after = format!(" after {attempts} of {}: ", count((*of).into(), "attempt", "attempts"));
-            return failed.and(after).then(failure(*reason, message, style));
-        }
         ChangeKind::Blocked { by } => format!("blocked by {}", ids(by, style)),
         ChangeKind::Skipped { why } => format!("skipped{}", because(why)),
         ChangeKind::Stopped { attempt } => format!("attempt {attempt} stopped, the run was interrupted"),
     })
 }
 
-fn follows(then: &Then, style: Style) -> String {
+fn follow_up_text(then: &Then, style: Style) -> String {
     match then {
         Then::RetriedNow => "; retried now".to_owned(),
         Then::RetriedAfter(phases) if phases.is_empty() => "; retried now".to_owned(),

@@ -1,12 +1,12 @@
-//! The box that ends a complete run: every phase, what it took, and where the work is.
+//! The summary of a complete run: every phase, its duration and attempts, and where the work is.
 
 use super::boxed::Boxed;
-use super::outcome::{commit_lines, label};
+use super::ended_phases::{commit_lines, label};
 use super::spans::Paint;
 use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, NAMES_MAX, command, message, shown};
 use crate::list::{self, count};
 use crate::{Style, duration};
-use backstop_core::{RunId, SafeText};
+use backstop_core::{RunId, SafeText, Usage, WorkAt};
 use std::time::Duration;
 
 /// How many lines a list of names may have.
@@ -25,56 +25,19 @@ pub struct CompletePhase {
     pub skipped: bool,
     /// How long it took.
     pub elapsed: Option<Duration>,
-    /// How many attempts it had in all.
+    /// How many attempts were made in all.
     pub attempts: u32,
-    /// Whether it was tried again for a mistake of its own.
+    /// Whether it was retried because of a failure of its own.
     pub retried: bool,
-    /// Tests that failed and then passed unchanged.
+    /// Tests that failed and passed when they were run again unchanged.
     pub flaky: Vec<SafeText>,
-    /// Gates that were left out.
+    /// Gates that were skipped.
     pub gates_skipped: Vec<SafeText>,
     /// Its commits: short sha and subject.
     pub commits: Vec<(SafeText, SafeText)>,
 }
 
-/// Where the work of a run is in the end.
-#[derive(Debug, Clone, PartialEq)]
-pub enum WorkAt {
-    /// On the user's branch.
-    Landed {
-        /// The branch.
-        branch: SafeText,
-        /// Its tip.
-        sha: SafeText,
-    },
-    /// On a ref, because the branch could not be moved.
-    Kept {
-        /// The ref.
-        reference: SafeText,
-        /// Why it is not on the branch.
-        why: SafeText,
-        /// The command that merges it.
-        command: SafeText,
-    },
-    /// In the user's files, not committed.
-    Uncommitted {
-        /// The command or the script that commits it, where there is one.
-        command: Option<SafeText>,
-    },
-}
-
-/// What agents say that they used.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Usage {
-    /// Tokens that went in.
-    pub input_tokens: u64,
-    /// Tokens that came out.
-    pub output_tokens: u64,
-    /// What it cost, where the agent says so.
-    pub cost_usd: Option<f64>,
-}
-
-/// A run that came to its end.
+/// A run whose phases are all complete or skipped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// The plan.
@@ -89,9 +52,9 @@ pub struct Completion {
     pub work: WorkAt,
     /// How many files it changed, where that is known.
     pub files_changed: Option<u64>,
-    /// What it used, where that is known.
+    /// The tokens and the cost, where they are known.
     pub usage: Option<Usage>,
-    /// What else is worth saying. Commands stand in backticks.
+    /// Further notes. Commands stand in backticks.
     pub notes: Vec<SafeText>,
 }
 
@@ -113,7 +76,7 @@ impl Completion {
         self.phases.iter().flat_map(|phase| phase.flaky.iter().cloned()).collect()
     }
 
-    /// `typecheck (2A)`, for each gate that was left out.
+    /// `typecheck (2A)`, for each gate that was skipped.
     fn gates_skipped(&self) -> Vec<SafeText> {
         let of = |phase: &CompletePhase| {
             let id = phase.id.clone();
@@ -127,8 +90,8 @@ impl Completion {
     }
 }
 
-/// The box, between 40 and 100 columns wide. Long lists of phases are folded; commands are whole, and stand out of the box
-/// where they must.
+/// The summary as a box, between 40 and 100 columns wide. Long lists of phases are folded. Commands
+/// are never cut, and overrun the border where they must.
 pub fn completion_summary(given: &Completion, width: usize, style: Style) -> String {
     let mut page = Boxed::new("BACKSTOP COMPLETE", Paint::Good, width, style);
     page.path("Plan: ", &command(&given.plan));

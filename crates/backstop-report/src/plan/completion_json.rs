@@ -1,14 +1,15 @@
-//! A complete run, for other programs.
+//! A complete run as JSON.
 
-use super::completion::{CompletePhase, Completion, Usage, WorkAt};
+use super::completion::{CompletePhase, Completion};
 use super::row::commit_json;
 use crate::JSON_SCHEMA;
 use crate::json::ms;
 use crate::notice::json_text;
-use backstop_core::SafeText;
+use backstop_core::{SafeText, Usage, WorkAt};
 use serde_json::{Value, json};
 
-/// The same as JSON, every phase included. Commands, paths and refs are as they came.
+/// The summary of a complete run as JSON, with every phase. Commands, paths and refs are not
+/// escaped.
 pub fn completion_json(given: &Completion) -> Value {
     json!({
         "schema": JSON_SCHEMA,
@@ -39,7 +40,7 @@ fn phase_json(phase: &CompletePhase) -> Value {
     })
 }
 
-/// `where` says which; the fields that do not apply are null.
+/// `where` names the variant; fields that do not apply are null.
 fn work_json(work: &WorkAt) -> Value {
     let (place, branch, sha, reference, why, command) = match work {
         WorkAt::Landed { branch, sha } => ("landed", Some(branch), Some(sha), None, None, None),

@@ -1,4 +1,4 @@
-//! What there is to say about a phase, beside its name and its time.
+//! The detail column of a phase's line: attempts, tasks, commit, error.
 
 use super::row::{PhaseRow, PhaseState};
 use super::spans::{Paint, Spans};
@@ -7,7 +7,7 @@ use crate::list::count;
 use crate::{Style, duration};
 use backstop_core::{Reason, SafeText};
 
-/// The parts that the state calls for, most telling first.
+/// The details of a phase in its state, most important first.
 pub(super) fn detail(row: &PhaseRow, style: Style) -> Spans {
     let mut parts = Vec::new();
     let say = |parts: &mut Vec<Spans>, text: String| parts.push(Spans::of(text));
@@ -64,13 +64,13 @@ pub(super) fn failure(reason: Reason, text: &SafeText, style: Style) -> Spans {
     }
 }
 
-/// `attempt 2 of 2`, from the second on; the first goes without saying.
+/// `attempt 2 of 2`; nothing for the first attempt.
 fn attempt(row: &PhaseRow) -> Option<Spans> {
     (row.attempt > 1 || row.total_attempts > 1)
         .then(|| Spans::of(format!("attempt {} of {}{}", row.attempt, row.of, in_all(row))))
 }
 
-/// `2 of 2`, and how many there were before the run was continued.
+/// `2 of 2`, and the number in all where the run was resumed.
 fn attempts(row: &PhaseRow) -> String {
     format!("{} of {}{}", row.attempt, row.of, in_all(row))
 }

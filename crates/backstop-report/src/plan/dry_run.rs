@@ -1,10 +1,10 @@
-//! What a run would do, before it does anything.
+//! A dry run: what a run would do.
 
 use super::row::Widths;
 use super::spans::{Paint, Spans};
-use super::width::wrap;
 use super::{NAME_CHARS_MAX, NAMES_MAX, command, ids, message, shown};
 use crate::list::{self, count};
+use crate::width::wrap;
 use crate::{Style, duration};
 use backstop_core::SafeText;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How many phases, warnings and overlaps are listed for people. JSON has them all.
 const PHASES_MAX: usize = 200;
 const ITEMS_MAX: usize = 20;
-/// How much is shown of the agent or the command of a phase, and of its estimate.
+/// How much is shown of a phase's agent or command, and of its estimate.
 const BY_CHARS_MAX: usize = 40;
 
 /// A phase that would run.
@@ -22,9 +22,9 @@ pub struct DryPhase {
     pub id: SafeText,
     /// Its name.
     pub name: SafeText,
-    /// The agent, or the command, that would do it.
+    /// The agent or the command that would run it.
     pub by: SafeText,
-    /// How many attempts it may have.
+    /// How many attempts it is allowed.
     pub attempts_most: u32,
     /// How many tasks it has.
     pub tasks: u32,
@@ -34,7 +34,7 @@ pub struct DryPhase {
     pub gates: Vec<SafeText>,
 }
 
-/// A run that is only planned.
+/// What a run would do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DryRun {
     /// The plan.
@@ -45,19 +45,19 @@ pub struct DryRun {
     pub order: Vec<SafeText>,
     /// How many may run at once.
     pub jobs: u32,
-    /// What decides who may run beside whom, such as `declared` or `auto`.
+    /// Which phases may run in parallel: `declared` or `auto`.
     pub parallel: SafeText,
-    /// What is odd about the plan.
+    /// Warnings about the plan.
     pub warnings: Vec<SafeText>,
-    /// Pairs of phases that may run side by side and declare the same files.
+    /// Pairs of phases that may run in parallel and declare the same files.
     pub overlaps: Vec<(SafeText, SafeText, Vec<SafeText>)>,
-    /// How many attempts there may be in all.
+    /// How many attempts are allowed in all.
     pub most_attempts: u32,
-    /// How phases are kept apart, such as `worktree` or `none`.
+    /// How phases are isolated, such as `worktree` or `none`.
     pub isolation: SafeText,
     /// What is committed, such as `auto`.
     pub commit: SafeText,
-    /// About how long it takes, if that can be said.
+    /// An estimate of how long it takes, where there is one.
     pub expected: Option<Duration>,
     /// The command that runs it.
     pub run: SafeText,
@@ -69,7 +69,8 @@ impl DryRun {
     }
 }
 
-/// The plan's levels, what each phase would be done by, and what is odd. Lines are cut to the width, the command is not.
+/// The dry run for a terminal: the levels of the plan, who runs each phase, and warnings. Lines are
+/// cut to the width; the command is not.
 pub fn dry_run(given: &DryRun, width: usize, style: Style) -> String {
     let mut lines = head(given, style);
     levels(given, width, style, &mut lines);
@@ -84,8 +85,8 @@ pub fn dry_run(given: &DryRun, width: usize, style: Style) -> String {
     }
     lines.extend(left_out(given.overlaps.len(), "overlaps"));
     for warning in given.warnings.iter().take(ITEMS_MAX) {
-        let said = message(warning, style);
-        lines.extend(wrap(&format!("warning: {said}"), width).into_iter().map(Spans::of));
+        let text = message(warning, style);
+        lines.extend(wrap(&format!("warning: {text}"), width).into_iter().map(Spans::of));
     }
     lines.extend(left_out(given.warnings.len(), "warnings"));
     let mut out: String =

@@ -1,4 +1,4 @@
-//! What a run would do, for other programs.
+//! A dry run as JSON.
 
 use super::dry_run::{DryPhase, DryRun};
 use crate::JSON_SCHEMA;
@@ -7,7 +7,7 @@ use crate::notice::json_text;
 use backstop_core::SafeText;
 use serde_json::{Value, json};
 
-/// The same as JSON, with everything that is cut for people.
+/// The dry run as JSON; nothing is cut.
 pub fn dry_run_json(given: &DryRun) -> Value {
     let texts = |list: &[SafeText]| list.iter().map(json_text).collect::<Vec<_>>();
     let overlap = |(a, b, files): &(SafeText, SafeText, Vec<SafeText>)| json!({ "phases": [json_text(a), json_text(b)], "files": texts(files) });

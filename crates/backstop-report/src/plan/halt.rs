@@ -1,7 +1,8 @@
-//! The box that ends a halted run: what is done, what failed, what is blocked, what is kept, and how it goes on.
+//! The summary of a halted run: which phases are complete, failed or blocked, what is preserved,
+//! and how to resume.
 
 use super::boxed::Boxed;
-use super::outcome::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, StateKept};
+use super::ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, PreservedState};
 use super::spans::Paint;
 use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, command, message, shown};
 use crate::Style;
@@ -29,26 +30,26 @@ pub struct HaltSummary {
     pub completed: Vec<CompletedPhase>,
     /// The phases that failed.
     pub failed: Vec<FailedPhase>,
-    /// The phases that cannot run because of them.
+    /// The phases that are blocked by failed ones.
     pub blocked: Vec<BlockedPhase>,
-    /// The phases that have not begun, and could.
+    /// The phases that have not begun and are not blocked.
     pub pending: Vec<PendingPhase>,
-    /// What is kept.
-    pub state: StateKept,
-    /// What to do before the run is continued. Commands stand in backticks.
+    /// Where its state is kept.
+    pub state: PreservedState,
+    /// What to do before the run is resumed. Commands stand in backticks.
     pub steps: Vec<SafeText>,
-    /// The command that continues the run.
+    /// The command that resumes the run.
     pub resume: SafeText,
-    /// How to begin anew instead. Commands stand in backticks.
+    /// How to start fresh instead. Commands stand in backticks.
     pub fresh_hint: SafeText,
 }
 
-/// The box, between 40 and 100 columns wide. Sections without entries are left out; long ones are folded; commands are
-/// whole, and stand out of the box where they must.
+/// The summary as a box, between 40 and 100 columns wide. Sections without entries are left out,
+/// long ones are folded. Commands are never cut, and overrun the border where they must.
 pub fn halt_summary(given: &HaltSummary, width: usize, style: Style) -> String {
     let mut page = Boxed::new(&shown(&given.box_title, NAME_CHARS_MAX, style), Paint::Bad, width, style);
     page.text("Reason: ", &message(&given.reason_line, style), REASON_LINES_MAX);
-    // Where a phase failed of it, its section says so.
+    // A phase that failed with this reason shows it in its own section.
     if !given.failed.iter().any(|phase| phase.error == given.reason) {
         page.line(format!("Error: {} ({})", given.reason, given.reason.class()));
     }
@@ -59,7 +60,7 @@ pub fn halt_summary(given: &HaltSummary, width: usize, style: Style) -> String {
     page.entries(heading, &given.failed, FailedPhase::show);
     page.entries("BLOCKED PHASES", &given.blocked, BlockedPhase::show);
     page.entries("PENDING PHASES", &given.pending, PendingPhase::show);
-    page.entries("STATE PRESERVED", std::slice::from_ref(&given.state), StateKept::show);
+    page.entries("STATE PRESERVED", std::slice::from_ref(&given.state), PreservedState::show);
     resume(given, &mut page);
     page.finish()
 }

@@ -1,14 +1,14 @@
-//! A halted run, for other programs.
+//! A halted run as JSON.
 
+use super::ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase};
 use super::halt::HaltSummary;
-use super::outcome::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase};
 use crate::JSON_SCHEMA;
 use crate::notice::json_text;
 use backstop_core::SafeText;
 use serde_json::{Value, json};
 
-/// The same as JSON, every phase included. `reason` is a code of the taxonomy, `message` the line that people read.
-/// Commands, paths and refs are as they came.
+/// The summary of a halted run as JSON, with every phase. `reason` is a code of the taxonomy,
+/// `message` the line that people read. Commands, paths and refs are not escaped.
 pub fn halt_json(given: &HaltSummary) -> Value {
     json!({
         "schema": JSON_SCHEMA,

@@ -1,9 +1,9 @@
-//! All phases of a run on one screen, drawn anew whenever something changes.
+//! The live view: all phases of a run on one screen, redrawn whenever something changes.
 
 use super::row::{PhaseRow, PhaseState, Widths, line};
 use super::spans::{Paint, Spans};
-use super::width::ellipsis;
 use crate::list::count;
+use crate::width::ellipsis;
 use crate::{Style, duration};
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use std::time::Duration;
 const BAR_COLUMNS_MAX: usize = 24;
 const BAR_COLUMNS_MIN: usize = 6;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// How many phases are complete or skipped.
     pub done: u32,
     /// How many phases there are.
     pub total: u32,
-    /// How long the run has been going on.
+    /// How long the run has been running.
     pub elapsed: Duration,
-    /// About how long it still takes, if that can be said.
+    /// An estimate of how long it still takes, where there is one.
     pub remaining: Option<Duration>,
 }
 
 impl Progress {
-    /// Counted from the phases.
+    /// The progress of these phases.
     pub fn of(rows: &[PhaseRow], elapsed: Duration, remaining: Option<Duration>) -> Self {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let done = rows.iter().filter(|row| row.state.finished()).count();
@@ -33,10 +33,11 @@ impl Progress {
     }
 }
 
-/// The screen: a line for each phase, and the bar last. At most `height` lines of at most `width` columns.
+/// The lines of the live view: one for each phase, and the progress bar last. At most `height`
+/// lines of at most `width` columns.
 ///
-/// Where there are more phases than lines, finished ones are folded into one line, then those that wait. What runs and
-/// what failed is shown before anything else.
+/// With more phases than lines, finished ones are folded into one line, then those that wait.
+/// Running and failed phases are shown before anything else.
 pub fn live_view(rows: &[PhaseRow], bar: Progress, width: usize, height: usize, style: Style) -> Vec<String> {
     let Some(room) = height.checked_sub(1) else { return Vec::new() };
     let widths = Widths::of(rows, width);
@@ -49,8 +50,9 @@ pub fn live_view(rows: &[PhaseRow], bar: Progress, width: usize, height: usize, 
     lines.into_iter().map(|line| line.cut(width, style).show(style)).collect()
 }
 
-/// The phases in fewer lines than there are phases. Lines go to what failed, to what runs, to the fold of the finished ones
-/// and to what waits, in this order; room that is left goes to the latest of the finished ones.
+/// The phases in fewer lines than there are phases. Lines go to failed phases, to running ones, to
+/// the fold of the finished ones and to waiting ones, in this order; lines that are left go to the
+/// latest finished ones.
 fn folded(rows: &[PhaseRow], widths: Widths, room: usize, style: Style) -> Vec<Spans> {
     let count = |group: Group| rows.iter().filter(|row| Group::of(&row.state) == group).count();
     let finished = count(Group::Finished);
@@ -91,7 +93,7 @@ fn folded(rows: &[PhaseRow], widths: Widths, room: usize, style: Style) -> Vec<S
     lines
 }
 
-/// What is shown or folded together.
+/// Phases that are shown or folded together.
 #[derive(Clone, Copy, PartialEq)]
 enum Group {
     Finished,
@@ -114,7 +116,7 @@ impl Group {
     }
 }
 
-/// How many of a group are shown, and how many one more line speaks for.
+/// How many phases of a group are shown, and how many are folded into one more line.
 #[derive(Clone, Copy)]
 struct Fit {
     shown: usize,

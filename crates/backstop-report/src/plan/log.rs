@@ -1,4 +1,5 @@
-//! The execution log: one line an event, in the words of the autobuild seed's family, to be read by people and by `grep`.
+//! The execution log: one line for each event, in the autobuild seed's words, for people and for
+//! `grep`.
 
 use super::{COMMAND_CHARS_MAX, MESSAGE_CHARS_MAX};
 use crate::json::ms;
@@ -9,7 +10,7 @@ use std::time::Duration;
 /// How many names or pairs a line has.
 const VALUES_MAX: usize = 50;
 
-/// Something that is logged. Phases are named by their key, such as `2a`.
+/// An entry of the log. Phases are named by their key, such as `2a`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LogEvent {
     /// The run begins.
@@ -21,29 +22,22 @@ pub enum LogEvent {
         /// How many phases it has.
         phases: u64,
     },
-    /// What it runs with: names and values.
+    /// The settings of the run: names and values.
     Config(Vec<(&'static str, SafeText)>),
-    /// Phases that may run side by side.
-    Batch {
-        /// Their number among the batches, counted from 1.
-        batch: u64,
-        /// The phases.
-        phases: Vec<SafeText>,
-    },
     /// An attempt begins.
     PhaseStart {
         /// The phase.
         phase: SafeText,
         /// The attempt, counted from 1.
         attempt: u32,
-        /// How many there may be.
+        /// How many attempts are allowed.
         of: u32,
     },
     /// A phase is complete.
     PhaseComplete {
         /// The phase.
         phase: SafeText,
-        /// The attempt that did it.
+        /// The attempt that succeeded.
         attempt: u32,
         /// How long it took.
         elapsed: Duration,
@@ -54,23 +48,23 @@ pub enum LogEvent {
         phase: SafeText,
         /// The attempt.
         attempt: u32,
-        /// Why.
+        /// The reason.
         reason: Reason,
-        /// What was said.
+        /// The error message.
         message: SafeText,
     },
-    /// A phase is tried again.
+    /// A phase is retried.
     Retry {
         /// The phase.
         phase: SafeText,
-        /// The attempt that follows.
+        /// The number of the next attempt.
         attempt: u32,
-        /// How many there may be.
+        /// How many attempts are allowed.
         of: u32,
         /// The phases that were waited for.
         after: Vec<SafeText>,
     },
-    /// A gate has looked at an attempt.
+    /// A gate has checked an attempt.
     Verify {
         /// The phase.
         phase: SafeText,
@@ -97,18 +91,18 @@ pub enum LogEvent {
         /// The new tip.
         tip: SafeText,
     },
-    /// Work does not go together.
+    /// Work conflicts with what was merged before.
     Conflict {
         /// The phase.
         phase: SafeText,
-        /// The files.
+        /// The files in conflict.
         files: Vec<SafeText>,
     },
-    /// A phase waits for the world.
+    /// A phase waits for something outside, such as a rate limit.
     Wait {
         /// The phase.
         phase: SafeText,
-        /// What is in the way.
+        /// The reason for the wait.
         reason: Reason,
         /// Until when, if that is known.
         until: Option<Timestamp>,
@@ -122,18 +116,18 @@ pub enum LogEvent {
     },
     /// A person overrode something.
     Override {
-        /// Who.
+        /// Who did it.
         by: SafeText,
-        /// What.
+        /// What was overridden.
         what: SafeText,
-        /// Why.
+        /// The rationale.
         rationale: SafeText,
     },
     /// The run halts.
     Halt {
-        /// Why.
+        /// The reason.
         reason: Reason,
-        /// Why, in a line.
+        /// The reason in one line, for people.
         message: SafeText,
         /// The command that continues it.
         resume: SafeText,
@@ -147,7 +141,8 @@ pub enum LogEvent {
     },
 }
 
-/// `2026-11-16T02:00:00.000Z PHASE_FAIL phase=2a attempt=1 type=test_failure message="3 tests failing"`.
+/// The line of an entry, for example:
+/// `2026-11-16T02:00:00.000Z PHASE_FAIL phase=2a attempt=1 type=test_failure message="3 failing"`.
 pub fn log_line(at: Timestamp, event: &LogEvent) -> String {
     let line = match event {
         LogEvent::Start { run, plan, phases } => {
@@ -157,7 +152,6 @@ pub fn log_line(at: Timestamp, event: &LogEvent) -> String {
             .iter()
             .take(VALUES_MAX)
             .fold(Line::new("CONFIG"), |line, (name, text)| line.text(name, text)),
-        LogEvent::Batch { batch, phases } => Line::new("BATCH").own("batch", batch).list("phases", phases),
         LogEvent::PhaseStart { phase, attempt, of } => {
             Line::new("PHASE_START").text("phase", phase).own("attempt", attempt).own("of", of)
         }
@@ -203,7 +197,7 @@ pub fn log_line(at: Timestamp, event: &LogEvent) -> String {
     format!("{at} {}", line.0)
 }
 
-/// A word, and pairs after it.
+/// A line of the log: a word, then `name=value` pairs.
 struct Line(String);
 
 impl Line {
@@ -211,22 +205,22 @@ impl Line {
         Self(word.to_owned())
     }
 
-    /// A value that is ours and holds no space.
+    /// Appends a value of Backstop's own, which has no spaces.
     fn own(self, name: &str, value: impl ToString) -> Self {
         Self(format!("{} {name}={}", self.0, value.to_string()))
     }
 
-    /// A value from outside: quoted where it must be.
+    /// Appends a value from outside, quoted where it must be.
     fn text(self, name: &str, text: &SafeText) -> Self {
         Self(format!("{} {name}={}", self.0, value_within(text.raw(), MESSAGE_CHARS_MAX)))
     }
 
-    /// A command: quoted likewise, and whole.
+    /// Appends a command, quoted where it must be and never cut.
     fn command(self, name: &str, command: &SafeText) -> Self {
         Self(format!("{} {name}={}", self.0, value_within(command.raw(), COMMAND_CHARS_MAX)))
     }
 
-    /// Names with commas between, as one value.
+    /// Appends names as one value, separated by commas.
     fn list(self, name: &str, list: &[SafeText]) -> Self {
         let names: Vec<&str> = list.iter().take(VALUES_MAX).map(SafeText::raw).collect();
         let more = crate::list::more(list.len(), VALUES_MAX);

@@ -1,76 +1,86 @@
-//! What people read of a plan's run: while it goes on, when it halts, when it is complete, and before it begins.
+//! The texts about a plan's run: before it starts, while it runs, when it halts and when it is
+//! complete.
 //!
-//! Values in, text out. It must not read a clock, a journal or a terminal, and it decides nothing: what ran, what waits and
-//! what to type next are given. Text from outside is escaped and cut here, by the columns that it takes on a terminal.
-//! Nothing but a command is ever wider than the width that was asked for.
+//! Values in, text out: it must not read a clock, a journal or a terminal, and must not decide
+//! anything. Text from outside is escaped here and cut to the width of the terminal. Only commands
+//! may be wider than the width that was asked for.
 //!
-//! - [`PhaseRow`] is one phase; [`phase_line`] its line, [`live_view`] all of them with a bar, [`PlanStatus`] those of an
-//!   earlier run.
-//! - [`Change`] is one thing that happened to a phase, as a line for pipes and CI; [`LogEvent`] the same for the log file.
-//! - [`HaltSummary`], [`Completion`] and [`DryRun`] are the endings, as a text and as JSON.
-//! - [`remaining`] says about how long it still takes.
+//! - [`PhaseRow`] is one phase; [`live_view`] shows all of them with a progress bar,
+//!   [`PlanStatus`] those of an earlier run.
+//! - [`Change`] is one thing that happened to a phase, as a line for pipes and CI; [`LogEvent`] the
+//!   same for the log file.
+//! - [`HaltSummary`], [`Completion`] and [`DryRun`] are a run's summaries, as a text and as JSON.
+//! - [`FreshStart`] is the warning before an earlier run is put aside.
+//! - [`remaining`] estimates how long a run still takes.
+//!
+//! Three things differ from the autobuild seed, on purpose. An attempt that is retried without a
+//! person has one line and no banner, page or batch report: nobody has to act on it, and a banner
+//! would scroll the live view away; the retry guidance goes into the agent's prompt. What halts a
+//! run is told once, in the box, with its files, its ways out and the command that continues, and
+//! not a second time on a page for each error. A plan with a cycle or a syntax error never becomes
+//! a run: it is refused with its line and column before anything is started.
 
 mod boxed;
 mod change;
-mod columns;
 mod completion;
 mod completion_json;
 mod detail;
 mod dry_run;
 mod dry_run_json;
+mod ended_phases;
+mod fresh_start;
 mod halt;
 mod halt_json;
 mod live;
 mod log;
-mod outcome;
 mod remaining;
 mod row;
 mod spans;
 mod status;
 #[cfg(test)]
 mod tests;
-mod width;
 
 pub use change::{Change, ChangeKind, Then, plain_line};
-pub use completion::{CompletePhase, Completion, Usage, WorkAt, completion_summary};
+pub use completion::{CompletePhase, Completion, completion_summary};
 pub use completion_json::completion_json;
 pub use dry_run::{DryPhase, DryRun, dry_run};
 pub use dry_run_json::dry_run_json;
+pub use ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, PreservedState};
+pub use fresh_start::{FreshStart, fresh_start};
 pub use halt::{HaltSummary, halt_summary};
 pub use halt_json::halt_json;
 pub use live::{Progress, live_view};
 pub use log::{LogEvent, log_line};
-pub use outcome::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, StateKept};
 pub use remaining::{Ahead, Course, remaining};
-pub use row::{PhaseRow, PhaseState, Widths, phase_line};
+pub use row::{PhaseRow, PhaseState};
 pub use status::{PlanStatus, RunState, plan_status, plan_status_json};
 
 use crate::Style;
 use crate::list::more;
 use backstop_core::SafeText;
 
-/// How much of a phase's id is looked at.
+/// The length to which a phase's id is cut.
 const ID_CHARS_MAX: usize = 20;
-/// How much of a name, a path or a subject is looked at.
+/// The length to which a name, a path or a subject is cut.
 const NAME_CHARS_MAX: usize = 200;
-/// How much of a message is looked at.
+/// The length to which a message is cut.
 const MESSAGE_CHARS_MAX: usize = 600;
-/// How many names stand on one line.
+/// How many names are listed on one line.
 const NAMES_MAX: usize = 8;
-/// How long a command may be. It is never cut below that: the longest path that a system takes fits in it twice.
+/// The length to which a command is cut: the longest path that a system allows fits in it twice.
 const COMMAND_CHARS_MAX: usize = 16_384;
 
-/// Text from outside for one line, with the marks that the terminal has.
+/// Text from outside on one line: escaped, cut, and in the characters that the terminal has.
 fn shown(text: &SafeText, chars_max: usize, style: Style) -> String {
     style.marks(&text.line(chars_max))
 }
 
-/// A command to type: escaped, and otherwise as it is.
+/// A command to type: escaped, and not cut.
 fn command(text: &SafeText) -> String {
     text.line(COMMAND_CHARS_MAX)
 }
 
-/// Ids with commas between.
+/// Ids, separated by commas.
 fn ids(list: &[SafeText], style: Style) -> String {
     let shown: Vec<String> = list.iter().take(NAMES_MAX).map(|id| shown(id, ID_CHARS_MAX, style)).collect();
     format!("{}{}", shown.join(", "), more(list.len(), NAMES_MAX))
@@ -87,8 +97,8 @@ fn commit(sha: &SafeText, subject: &SafeText, style: Style) -> String {
     title(sha, subject, style)
 }
 
-/// What was said, and that nothing was said where that is so.
+/// A message on one line, or `(no message)`.
 fn message(text: &SafeText, style: Style) -> String {
-    let said = shown(text, MESSAGE_CHARS_MAX, style);
-    if said.is_empty() { "(no message)".to_owned() } else { said }
+    let line = shown(text, MESSAGE_CHARS_MAX, style);
+    if line.is_empty() { "(no message)".to_owned() } else { line }
 }

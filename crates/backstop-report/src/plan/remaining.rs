@@ -1,40 +1,42 @@
-//! About how long a run still takes: from what its phases took so far, and from what the plan says.
+//! An estimate of how long a run still takes, from finished phases and the plan's own estimates.
 //!
-//! An estimate for people who wait, never an input to a decision.
+//! It is shown to people and never an input to a decision.
 
 use std::time::Duration;
 
-/// Where a phase is on its way.
+/// The progress of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Course {
     /// It has not begun.
     Waiting,
-    /// It has been running for so long.
+    /// It has been running for this long.
     Running(Duration),
-    /// It took so long.
+    /// It is finished and took this long.
     Done(Duration),
     /// It will not run: failed, blocked or skipped.
     Out,
 }
 
-/// What is known of a phase.
+/// What the estimate knows of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
     /// Its level: phases of a level need only those of earlier ones.
     pub level: usize,
-    /// What the plan says that it takes.
+    /// The plan's estimate.
     pub planned: Option<Duration>,
-    /// Where it is on its way.
+    /// Its progress.
     pub course: Course,
 }
 
-/// About how long the run still takes with so many phases at once. Nothing, where nothing is known.
+/// An estimate of how long the run still takes with `jobs` phases at once; `None` where nothing is
+/// known.
 ///
-/// A phase is expected to take what the plan says, in proportion to how the finished ones kept to it; where that cannot be
-/// said, what the finished ones took on average; before any has finished, what the plan says as it stands. Levels follow each other; a level takes as long as its longest phase,
-/// or as its phases together divided by those that may run at once.
+/// A phase is expected to take its estimate in the plan, scaled by how the finished phases kept to
+/// theirs. Where that cannot be said, it is expected to take the average of the finished phases,
+/// and before any has finished its estimate as it stands. Levels run one after the other; a level
+/// takes as long as its longest phase, or as all its phases together divided by `jobs`.
 pub fn remaining(phases: &[Ahead], jobs: usize) -> Option<Duration> {
-    let guess = Guess::new(phases);
+    let estimate = Estimate::new(phases);
     let (mut levels, mut open) = (std::collections::BTreeMap::<usize, (f64, f64)>::new(), false);
     for phase in phases {
         let so_far = match phase.course {
@@ -43,7 +45,7 @@ pub fn remaining(phases: &[Ahead], jobs: usize) -> Option<Duration> {
             Course::Done(_) | Course::Out => continue,
         };
         open = true;
-        let left = (guess.of(phase.planned)? - so_far.as_secs_f64()).max(0.0);
+        let left = (estimate.of(phase.planned)? - so_far.as_secs_f64()).max(0.0);
         let (longest, sum) = levels.entry(phase.level).or_default();
         *longest = longest.max(left);
         *sum += left;
@@ -57,32 +59,33 @@ pub fn remaining(phases: &[Ahead], jobs: usize) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// What a phase is expected to take, in seconds.
-struct Guess {
-    /// How long the finished ones took, for each second that the plan gave them.
+/// The expected duration of a phase, in seconds.
+struct Estimate {
+    /// Seconds that finished phases took for each second of their estimate.
     pace: Option<f64>,
-    /// What the finished ones took.
+    /// The average of finished phases.
     took: Option<f64>,
-    /// What the plan gives a phase.
+    /// The average of the plan's estimates.
     planned: Option<f64>,
 }
 
-impl Guess {
+impl Estimate {
     fn new(phases: &[Ahead]) -> Self {
-        let (mut took, mut kept, mut planned) = (Mean::default(), Mean::default(), Mean::default());
+        let (mut took, mut pace, mut planned) = (Mean::default(), Mean::default(), Mean::default());
         for phase in phases {
             let plan = phase.planned.map(|plan| plan.as_secs_f64());
             plan.iter().for_each(|plan| planned.add(*plan, 1.0));
             if let Course::Done(time) = phase.course {
                 took.add(time.as_secs_f64(), 1.0);
                 // The plan's long phases weigh more than its short ones.
-                plan.iter().for_each(|plan| kept.add(time.as_secs_f64(), *plan));
+                plan.iter().for_each(|plan| pace.add(time.as_secs_f64(), *plan));
             }
         }
-        Self { pace: kept.value(), took: took.value(), planned: planned.value() }
+        Self { pace: pace.value(), took: took.value(), planned: planned.value() }
     }
 
-    /// A plan's hours may be meant for people: what was measured beats them, unless it says how they are meant.
+    /// A plan's hours may be hours of people's work: measured durations come first, and scale the
+    /// plan's hours where both are known.
     fn of(&self, planned: Option<Duration>) -> Option<f64> {
         let planned = planned.map(|planned| planned.as_secs_f64());
         match (planned, self.pace) {

@@ -1,47 +1,47 @@
-//! One phase of a run, as a line.
+//! A phase of a run as a line of the live view, and as JSON.
 
 use super::spans::{Paint, Spans};
-use super::{ID_CHARS_MAX, NAME_CHARS_MAX, detail, shown, width};
+use super::{ID_CHARS_MAX, NAME_CHARS_MAX, detail, shown};
 use crate::notice::json_text;
-use crate::{Style, duration, json};
+use crate::{Style, duration, json, width};
 use backstop_core::{Reason, SafeText};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The widest id and the widest name that a column is made for.
+/// The widest columns of ids and of names.
 const ID_COLUMNS_MAX: usize = 10;
 const NAME_COLUMNS_MAX: usize = 40;
-/// What the columns have even if everything is short.
+/// The narrowest columns of ids and of names.
 const ID_COLUMNS_MIN: usize = 2;
 const NAME_COLUMNS_MIN: usize = 14;
 /// The widest time: `59m 59s`.
 const TIME_COLUMNS: usize = 7;
 
-/// Where a phase stands.
+/// The state of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PhaseState {
     /// It has not begun.
     Pending,
     /// An attempt runs.
     Running,
-    /// This gate looks at the attempt.
+    /// This gate checks the attempt.
     Checking(SafeText),
-    /// Its work is merged onto the run's tip.
+    /// Its work is being merged onto the run's tip.
     Integrating,
-    /// It failed, and is tried again later.
+    /// It failed, and waits for its retry.
     RetryWaiting,
     /// It is complete.
     Complete,
-    /// It failed, and is not tried again.
+    /// It failed, and is not retried.
     Failed,
-    /// A phase that it needs failed.
+    /// A phase that it depends on failed.
     Blocked,
-    /// It is left out.
+    /// It is skipped.
     Skipped,
 }
 
 impl PhaseState {
-    /// As it is written in JSON.
+    /// The name in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             PhaseState::Pending => "pending",
@@ -56,12 +56,12 @@ impl PhaseState {
         }
     }
 
-    /// Whether nothing is left to do: complete or skipped.
+    /// Whether it is complete or skipped.
     pub fn finished(&self) -> bool {
         matches!(self, PhaseState::Complete | PhaseState::Skipped)
     }
 
-    /// The mark before the line: one sign, or a word where there are no signs.
+    /// The mark at the start of the line: a sign, or a word on a terminal without Unicode.
     pub(super) fn mark(&self, style: Style) -> (Paint, &'static str) {
         let (paint, sign, word) = match self {
             PhaseState::Pending => (Paint::Faint, "○", "wait"),
@@ -78,38 +78,39 @@ impl PhaseState {
     }
 }
 
-/// A phase of a run.
+/// A phase of a run, as it is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseRow {
     /// Its id, such as `2A`.
     pub id: SafeText,
     /// Its name.
     pub name: SafeText,
-    /// Where it stands.
+    /// Its state.
     pub state: PhaseState,
     /// How long it took, or has been running.
     pub elapsed: Option<Duration>,
     /// Its commit: the short sha, and the subject.
     pub commit: Option<(SafeText, SafeText)>,
-    /// The attempt that runs or ran last, counted from 1 since the run was last continued; 0 if there was none.
+    /// The current or last attempt, counted from 1 since the run was last resumed; 0 if there was
+    /// none.
     pub attempt: u32,
-    /// How many attempts there may be.
+    /// How many attempts are allowed.
     pub of: u32,
-    /// How many attempts there were in all, those before the run was continued included.
+    /// How many attempts were made in all, those before the run was resumed included.
     pub total_attempts: u32,
-    /// What the last failure was, and what was said.
+    /// The reason and the message of the last failure.
     pub error: Option<(Reason, SafeText)>,
     /// The phases that it waits for, or that block it.
     pub waits_for: Vec<SafeText>,
-    /// How much longer it waits for the world: a rate limit, a service that is down.
+    /// How much longer it waits for something outside: a rate limit, a service that is down.
     pub until: Option<Duration>,
-    /// How many tests failed and then passed unchanged.
+    /// How many tests failed and passed when they were run again unchanged.
     pub flaky: u32,
-    /// Whether it was tried again.
+    /// Whether it was retried.
     pub retried: bool,
     /// How many of its tasks are done, and how many there are.
     pub tasks: Option<(u32, u32)>,
-    /// What else is worth saying.
+    /// A further note.
     pub note: Option<SafeText>,
 }
 
@@ -135,7 +136,7 @@ impl PhaseRow {
         }
     }
 
-    /// For other programs, with the names of the autobuild seed's state files.
+    /// The phase as JSON, with the field names of the autobuild seed's state files.
     pub(super) fn json(&self) -> Value {
         let gate = match &self.state {
             PhaseState::Checking(gate) => Some(json_text(gate)),
@@ -158,29 +159,29 @@ impl PhaseRow {
     }
 }
 
-/// A commit, for other programs.
+/// A commit as JSON.
 pub(super) fn commit_json((sha, subject): &(SafeText, SafeText)) -> Value {
     json!({ "sha": json_text(sha), "subject": json_text(subject) })
 }
 
-/// The columns of lines that stand below each other.
+/// The column widths that lines of phases share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Widths {
-    /// The columns of ids.
-    pub id: usize,
-    /// The columns of names.
-    pub name: usize,
-    /// The columns of a whole line.
-    pub line: usize,
+pub(super) struct Widths {
+    /// The width of ids.
+    pub(super) id: usize,
+    /// The width of names.
+    pub(super) name: usize,
+    /// The width of a whole line.
+    pub(super) line: usize,
 }
 
 impl Widths {
-    /// The columns for these phases, in lines of this width.
-    pub fn of(rows: &[PhaseRow], line: usize) -> Self {
+    /// The widths for these phases, in lines of this width.
+    pub(super) fn of(rows: &[PhaseRow], line: usize) -> Self {
         Self::titles(rows.iter().map(|row| (&row.id, &row.name)), line)
     }
 
-    /// The columns for these ids and names.
+    /// The widths for these ids and names.
     pub(super) fn titles<'t>(
         titles: impl Iterator<Item = (&'t SafeText, &'t SafeText)>,
         line: usize,
@@ -194,7 +195,7 @@ impl Widths {
         Self { id: id_columns.min(ID_COLUMNS_MAX), name: name_columns.min(NAME_COLUMNS_MAX).min(room), line }
     }
 
-    /// `2A  Backend       `: the two columns with two spaces between them, and none after them.
+    /// `2A  Backend       `: id and name, padded to their columns.
     pub(super) fn title(&self, id: &SafeText, name: &SafeText, style: Style) -> Spans {
         let id = width::cut(&shown(id, ID_CHARS_MAX, style), self.id, style);
         let name = width::cut(&shown(name, NAME_CHARS_MAX, style), self.name, style);
@@ -202,11 +203,7 @@ impl Widths {
     }
 }
 
-/// The line of a phase: its mark, id, name and time, and what there is to say, cut to the width.
-pub fn phase_line(row: &PhaseRow, widths: Widths, style: Style) -> String {
-    line(row, widths, style).show(style)
-}
-
+/// The line of a phase: its mark, id, name, time and details, cut to the width.
 pub(super) fn line(row: &PhaseRow, widths: Widths, style: Style) -> Spans {
     let mark_columns = if style.unicode { 1 } else { 5 };
     let (paint, mark) = row.state.mark(style);

@@ -1,9 +1,8 @@
-//! A line before it is painted: what it says, and how each part is dressed. It is measured and cut without its colours.
+//! A line in parts, each with its style. It is measured and cut before colour codes are added.
 
-use super::width;
-use crate::Style;
+use crate::{Style, width};
 
-/// How a part of a line is dressed.
+/// The style of a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     Plain,
@@ -18,17 +17,17 @@ pub(super) enum Paint {
 pub(super) struct Spans(Vec<(Paint, String)>);
 
 impl Spans {
-    /// Undressed text.
+    /// A line of unstyled text.
     pub(super) fn of(text: impl Into<String>) -> Self {
         Self::default().and(text)
     }
 
-    /// Followed by undressed text.
+    /// Appends unstyled text.
     pub(super) fn and(self, text: impl Into<String>) -> Self {
         self.painted(Paint::Plain, text)
     }
 
-    /// Followed by dressed text.
+    /// Appends styled text.
     pub(super) fn painted(mut self, paint: Paint, text: impl Into<String>) -> Self {
         let text = text.into();
         if !text.is_empty() {
@@ -37,32 +36,33 @@ impl Spans {
         self
     }
 
-    /// Followed by another line.
+    /// Appends another line.
     pub(super) fn then(mut self, other: Spans) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// Filled up with spaces.
+    /// Pads with spaces to this many columns.
     pub(super) fn pad(self, columns: usize) -> Self {
         let missing = columns.saturating_sub(self.width());
         self.and(" ".repeat(missing))
     }
 
-    /// Lines with something between them.
+    /// Joins lines with a separator.
     pub(super) fn join(parts: Vec<Spans>, between: &str) -> Self {
         let joined = parts.into_iter().reduce(|line, part| line.and(between).then(part));
         joined.unwrap_or_default()
     }
 
-    /// Whether it says nothing.
+    /// Whether there is no text.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The columns that it takes.
     pub(super) fn width(&self) -> usize {
-        // As one text: a mark may begin a part and widen the end of the one before.
+        // Measured as one text: a variation selector at the start of a part widens the end of the
+        // one before.
         width::width(&self.0.iter().map(|(_, text)| text.as_str()).collect::<String>())
     }
 
@@ -86,7 +86,7 @@ impl Spans {
         kept.and(mark)
     }
 
-    /// As it goes to a terminal, without spaces at its end.
+    /// The text for a terminal, with colour codes and without spaces at its end.
     pub(super) fn show(&self, style: Style) -> String {
         let mut out = String::new();
         for (paint, text) in &self.0 {

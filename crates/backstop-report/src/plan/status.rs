@@ -1,12 +1,12 @@
-//! Where a plan's run stands, asked from outside it.
+//! The status of a plan's run, as another process sees it.
 
 use super::live::Progress;
 use super::row::{PhaseRow, Widths, line};
 use super::spans::{Paint, Spans};
-use super::width::ellipsis;
 use super::{NAME_CHARS_MAX, command, ids, shown};
 use crate::json::ms;
 use crate::notice::json_text;
+use crate::width::ellipsis;
 use crate::{JSON_SCHEMA, Style, duration};
 use backstop_core::{Reason, RunId, SafeText};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// How many phases are listed for people. JSON has them all.
 const ROWS_MAX: usize = 200;
 
-/// Whether a run goes on.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
     /// It runs, in this process.
@@ -22,19 +22,19 @@ pub enum RunState {
         /// The process.
         pid: u32,
     },
-    /// It halted, and can be continued.
+    /// It halted, and can be resumed.
     Halted {
-        /// Why.
+        /// The reason for the halt.
         reason: Reason,
     },
     /// It is complete.
     Complete,
-    /// Nobody runs it and it has no end: Backstop was ended while it ran.
+    /// No process runs it and no end is recorded: Backstop was killed while it ran.
     Interrupted,
 }
 
 impl RunState {
-    /// As it is written in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             RunState::Running { .. } => "running",
@@ -57,26 +57,27 @@ impl RunState {
     }
 }
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanStatus {
     /// The plan.
     pub plan: SafeText,
     /// The run.
     pub run: RunId,
-    /// Whether it goes on.
+    /// Its state.
     pub state: RunState,
     /// Its phases, in the plan's order.
     pub rows: Vec<PhaseRow>,
-    /// How far it has come.
+    /// Its progress.
     pub progress: Progress,
-    /// Phases that are written differently in the plan now than when they ran.
+    /// Phases that were changed in the plan after they ran.
     pub changed: Vec<SafeText>,
-    /// The command that goes on from here, where there is one.
+    /// The command to type next, where there is one.
     pub next: Option<SafeText>,
 }
 
-/// A heading, a line for each phase, and what to type next. Lines are cut to the width, the command is not.
+/// The status for a terminal: a heading, a line for each phase, and the next command. Lines are cut
+/// to the width; the command is not.
 pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
     let (dot, progress) = (style.dot(), given.progress);
     let plan = shown(&given.plan, NAME_CHARS_MAX, style);
@@ -109,7 +110,7 @@ pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
     out
 }
 
-/// The same as JSON, every phase included.
+/// The status as JSON, with every phase.
 pub fn plan_status_json(given: &PlanStatus) -> Value {
     let (pid, reason) = match given.state {
         RunState::Running { pid } => (Some(pid), None),

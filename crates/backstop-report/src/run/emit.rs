@@ -1,13 +1,13 @@
-//! Events in the FTL seed's words: `EMIT: TOOL_FAILURE tool=… error=…`.
+//! Events in the FTL seed's format: `EMIT: TOOL_FAILURE tool=… error=…`.
 
-use super::event::said;
+use super::event::event_text;
 use super::line::short_cause;
 use backstop_core::{Event, EventKind, Outcome, SafeText};
 
 /// How much of a value is written.
 const VALUE_CHARS_MAX: usize = 300;
 
-/// The line for this event, where the seed has words for it: failures, states, recoveries, overrides and endings.
+/// The `EMIT` line of an event; `None` for events that the seed has no line for.
 pub fn event_emit(event: &Event) -> Option<String> {
     let line = match &event.kind {
         EventKind::ErrorClassified { operation, fault, .. } => {
@@ -26,20 +26,20 @@ pub fn event_emit(event: &Event) -> Option<String> {
             format!("RECOVERY_ATTEMPT strategy={} success={success}", value(strategy))
         }
         EventKind::RunEnded { outcome: Outcome::Done, .. } => return None,
-        EventKind::RunEnded { .. } => quoted(&format!("Run ended: {}", said(&event.kind))),
-        EventKind::RunHalted { .. } => quoted(&format!("Run halted: {}", said(&event.kind))),
-        EventKind::Override { .. } => quoted(&format!("Override: {}", said(&event.kind))),
+        EventKind::RunEnded { .. } => quoted(&format!("Run ended: {}", event_text(&event.kind))),
+        EventKind::RunHalted { .. } => quoted(&format!("Run halted: {}", event_text(&event.kind))),
+        EventKind::Override { .. } => quoted(&format!("Override: {}", event_text(&event.kind))),
         _ => return None,
     };
     Some(format!("EMIT: {line}"))
 }
 
-/// A value: in quotes where it would not be read back as one word otherwise.
+/// A value, in quotes unless it is one plain word.
 fn value(text: &str) -> String {
     value_within(text, VALUE_CHARS_MAX)
 }
 
-/// The same, of at most this length.
+/// A value of at most `chars_max` characters, in quotes unless it is one plain word.
 pub(crate) fn value_within(text: &str, chars_max: usize) -> String {
     let text = SafeText::from(text).line(chars_max);
     let plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '=' | '\\' | '`');

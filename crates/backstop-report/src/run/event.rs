@@ -1,7 +1,7 @@
-//! One line for each event, for people.
+//! One line for each event.
 
 use super::line::short_cause;
-use super::{clock, decided, duration};
+use super::{clock, decision_words, duration};
 use crate::{Style, list};
 use backstop_core::{Event, EventKind, SafeText};
 use std::time::Duration;
@@ -9,21 +9,21 @@ use std::time::Duration;
 /// How much of a text is shown.
 const TEXT_CHARS_MAX: usize = 120;
 
-/// One line: when, its place, its kind, and what it says.
+/// The line of an event: time, id, kind and text.
 pub fn event_line(event: &Event, style: Style) -> String {
-    let said = SafeText::new(said(&event.kind)).line(TEXT_CHARS_MAX * 4);
+    let text = SafeText::new(event_text(&event.kind)).line(TEXT_CHARS_MAX * 4);
     let line = format!(
         "{} {:<10} {:<22} {}",
         clock(event.at),
         event.id.to_string(),
         event.kind.name(),
-        style.marks(&said)
+        style.marks(&text)
     );
     line.trim_end().to_owned()
 }
 
-/// What an event says, in one line without escapes that a terminal would act on.
-pub(super) fn said(kind: &EventKind) -> String {
+/// The text of an event: one line, escaped for a terminal.
+pub(super) fn event_text(kind: &EventKind) -> String {
     let text = |text: &SafeText| text.line(TEXT_CHARS_MAX);
     let ms = |ms: u64| duration(Duration::from_millis(ms));
     let own = |text: &str| SafeText::from(text).line(TEXT_CHARS_MAX);
@@ -46,7 +46,8 @@ pub(super) fn said(kind: &EventKind) -> String {
             format!("attempt {attempt} of {}", text(operation))
         }
         EventKind::AttemptFinished { operation, attempt, success, duration_ms, exit, signal, .. } => {
-            let how = how(*exit, signal.as_deref()).map(|how| format!(", {how}")).unwrap_or_default();
+            let how =
+                exit_or_signal(*exit, signal.as_deref()).map(|how| format!(", {how}")).unwrap_or_default();
             let end = if *success { "succeeded" } else { "failed" };
             format!("attempt {attempt} of {} {end} after {}{how}", text(operation), ms(*duration_ms))
         }
@@ -60,7 +61,7 @@ pub(super) fn said(kind: &EventKind) -> String {
         EventKind::DecisionMade { operation, decision, reclassified, .. } => {
             let of = operation.as_ref().map(|op| format!("{}: ", text(op))).unwrap_or_default();
             let now = reclassified.map(|reason| format!("; from now on it is {reason}")).unwrap_or_default();
-            format!("{of}{}: {}{now}", decided(decision).terminal(Style::PLAIN), own(&decision.why))
+            format!("{of}{}: {}{now}", decision_words(decision).terminal(Style::PLAIN), own(&decision.why))
         }
         EventKind::RecoveryAttempted { strategy, success, .. } => {
             format!("{}: {}", own(strategy), if *success { "it helped" } else { "it did not help" })
@@ -119,7 +120,7 @@ pub(super) fn said(kind: &EventKind) -> String {
 }
 
 /// `exit 1`, `SIGKILL`.
-pub(super) fn how(exit: Option<i64>, signal: Option<&str>) -> Option<String> {
+pub(super) fn exit_or_signal(exit: Option<i64>, signal: Option<&str>) -> Option<String> {
     match (signal, exit) {
         (Some(signal), _) => Some(SafeText::from(signal).line(20)),
         (None, Some(exit)) => Some(format!("exit {exit}")),

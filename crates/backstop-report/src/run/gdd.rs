@@ -1,10 +1,11 @@
-//! Events with the GDD seed's fields, for those who tail its telemetry.
+//! Events with the GDD seed's fields, for programs that tail its telemetry.
 
 use super::line::short_cause;
 use backstop_core::{Event, EventKind};
 use serde_json::{Value, json};
 
-/// `error.classified` with the fields of the seed, and ours inside `payload`. Other events have none.
+/// An `error.classified` event with the seed's fields, and Backstop's own inside `payload`; `None`
+/// for other events.
 pub fn event_gdd(event: &Event) -> Option<Value> {
     let EventKind::ErrorClassified { operation, attempt, fault } = &event.kind else {
         return None;

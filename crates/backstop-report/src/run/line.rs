@@ -1,4 +1,4 @@
-//! What `exec` says while it works: one line for each thing that happens.
+//! The lines of `exec` while it runs: one for each thing that happens.
 
 use super::duration;
 use crate::list::{count, cut};
@@ -35,7 +35,8 @@ pub fn done(attempt: u32, total: Duration, run: Option<RunId>, style: Style) -> 
     format!("{} on attempt {attempt}{dot}{}{story}", style.good("done"), duration(total))
 }
 
-/// What it is in the end, why nothing more is tried, and what to do next; where it is on record, how to read on.
+/// The lines at the end of a failed run: the reason, why nothing more is tried, the next step, and
+/// the command that shows its story.
 pub fn gave_up(
     fault: &Fault,
     decision: &Decision,
@@ -79,14 +80,14 @@ pub fn gave_up(
     out
 }
 
-/// What was found, cut short; nothing where nothing is known.
+/// The summary of a fault, cut short; `None` where nothing is known.
 pub(super) fn short_cause(fault: &Fault) -> Option<String> {
     let text = summary(fault);
     let known = text != fault.reason.info().remedy || fault.cause.is_some();
     (known && !text.is_empty()).then(|| cut(&text, CAUSE_CHARS_MAX))
 }
 
-/// What to type for the whole story of a run.
+/// The command that shows the story of a run.
 pub fn story_command(run: RunId) -> String {
     format!("`backstop explain {run}` tells the story")
 }

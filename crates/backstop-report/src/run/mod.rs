@@ -1,4 +1,4 @@
-//! A run as people read it: while it goes on, in one line an event, and as a story afterwards.
+//! A run: one line for each thing that happens, one line for each event, and the story afterwards.
 //!
 //! It must not read a journal or a clock: events and durations are given.
 
@@ -6,12 +6,12 @@ mod emit;
 mod event;
 mod gdd;
 mod line;
+mod sentences;
 mod story;
 mod story_json;
 mod story_markdown;
 mod story_text;
 mod table;
-mod tell;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +21,7 @@ pub(crate) use emit::value_within;
 pub use event::event_line;
 pub use gdd::event_gdd;
 pub use line::{attempt_failed, done, gave_up, retrying, story_command};
-pub use story::{AttemptStory, Ending, Entry, RunStory};
+pub use story::{AttemptStory, RunStory, StoryEnding, StoryEntry};
 pub use story_json::story_json;
 pub use story_markdown::story_markdown;
 pub use story_text::story;
@@ -29,6 +29,9 @@ pub use table::{RunRow, runs_table};
 
 use crate::notice::Words;
 use backstop_core::{Action, Decision, SafeText, Timestamp};
+
+/// The decision about an operation that is not known to be safe to repeat.
+const CONFIRM: &str = "needs confirmation before it is retried";
 
 /// `12:40:59Z`.
 fn clock(at: Timestamp) -> String {
@@ -42,8 +45,8 @@ pub(crate) fn date(at: Timestamp) -> String {
     text.split_once('T').map_or_else(|| text.clone(), |(day, _)| format!("{day} {}", clock(at)))
 }
 
-/// What was decided, as part of a sentence.
-fn decided(decision: &Decision) -> Words {
+/// A decision as part of a sentence.
+fn decision_words(decision: &Decision) -> Words {
     let outside = |text: &str| Words::outside(&SafeText::from(text));
     match &decision.action {
         Action::Retry { after, attempt, of } if after.is_zero() => {
@@ -62,9 +65,8 @@ fn decided(decision: &Decision) -> Words {
         Action::Fallback { to } => Words::own("use ").and_words(outside(to)).and(" instead"),
         Action::UsePartial => "go on with what there is".into(),
         Action::Defer { until } => Words::own("put aside until ").and_words(outside(until)),
-        Action::Confirm { command } => {
-            Words::own("ask before it is repeated with ").and_code(&command.as_str().into())
-        }
+        Action::Confirm { command } if command.trim().is_empty() => CONFIRM.into(),
+        Action::Confirm { command } => Words::own(CONFIRM).and(": ").and_code(&command.as_str().into()),
         Action::Block => "block it, let the others go on".into(),
         Action::Halt => "halt the run".into(),
         Action::Surface => "give it to the caller".into(),

@@ -1,10 +1,10 @@
-//! What the events of a run add up to: who tried what, how it went, what was decided, how it ended.
+//! The story of a run: its attempts, faults, decisions and ending, folded from its events.
 
-use super::event::said;
+use super::event::event_text;
 use backstop_core::{Decision, Event, EventKind, Fault, Outcome, Reason, RunId, SafeText, Timestamp};
 use std::time::Duration;
 
-/// A run, told from its events.
+/// The story of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunStory {
     /// The run.
@@ -15,11 +15,11 @@ pub struct RunStory {
     pub caller: Option<SafeText>,
     /// The session, if known.
     pub session: Option<SafeText>,
-    /// What was run.
+    /// The operation.
     pub operation: Option<SafeText>,
-    /// Where.
+    /// The folder it ran in.
     pub folder: Option<SafeText>,
-    /// The profile that decided.
+    /// The policy profile.
     pub profile: Option<String>,
     /// The run that started this one.
     pub parent: Option<RunId>,
@@ -28,23 +28,23 @@ pub struct RunStory {
     /// When the last event was recorded.
     pub last: Timestamp,
     /// What happened, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<StoryEntry>,
     /// How it ended, if it has.
-    pub ending: Option<Ending>,
+    pub ending: Option<StoryEnding>,
 }
 
-/// A part of the story.
+/// An entry of a story.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
-    /// An attempt, and what followed from it.
+pub enum StoryEntry {
+    /// An attempt, with its fault and the decision.
     Attempt(Box<AttemptStory>),
     /// Anything else that happened: an override, a wait, a gate, a commit.
     Note {
-        /// When.
+        /// When it happened.
         at: Timestamp,
         /// The kind of event: `override`, `guard.waited`.
         kind: &'static str,
-        /// What it says, in one escaped line.
+        /// The text of the event: one line, escaped.
         text: String,
     },
 }
@@ -54,38 +54,38 @@ pub enum Entry {
 pub struct AttemptStory {
     /// The operation.
     pub operation: SafeText,
-    /// Counted from 1.
+    /// The attempt's number, counted from 1.
     pub attempt: u32,
     /// When it began.
     pub started: Option<Timestamp>,
     /// How long it took.
     pub duration: Option<Duration>,
-    /// Whether it succeeded; nothing where that is not known.
+    /// Whether it succeeded; `None` where that is not known.
     pub success: Option<bool>,
     /// The exit code.
     pub exit: Option<i64>,
     /// The signal that ended it.
     pub signal: Option<String>,
-    /// The end of what it wrote.
+    /// The end of its output.
     pub output: Option<SafeText>,
     /// Why it is not known how it ended.
     pub lost: Option<SafeText>,
-    /// What was wrong.
+    /// The fault.
     pub fault: Option<Fault>,
-    /// What was decided.
+    /// The decision.
     pub decision: Option<Decision>,
-    /// What the fault is called since then.
+    /// The reason that the decision gave the fault instead.
     pub reclassified: Option<Reason>,
-    /// The recovery that this attempt was, and whether it helped.
+    /// The recovery strategy that this attempt carried out, and whether it succeeded.
     pub recovery: Option<(String, bool)>,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ending {
-    /// How; nothing where it halted and can be resumed.
+pub struct StoryEnding {
+    /// The outcome; `None` where the run halted and can be resumed.
     pub outcome: Option<Outcome>,
-    /// Why, where it is not done.
+    /// The reason, where the outcome is not done.
     pub reason: Option<Reason>,
     /// How many attempts were made, where that was recorded.
     pub attempts: Option<u32>,
@@ -93,12 +93,12 @@ pub struct Ending {
     pub duration: Option<Duration>,
     /// The exit code that was passed on.
     pub exit: Option<i32>,
-    /// The command that continues.
+    /// The command that resumes the run.
     pub next: Option<SafeText>,
 }
 
 impl RunStory {
-    /// The story of these events, which are of one run and in order. Nothing where there are none.
+    /// The story of a run from its events, in order; `None` where there are none.
     pub fn from_events(events: &[Event]) -> Option<Self> {
         let first = events.first()?;
         let mut story = Self {
@@ -117,7 +117,7 @@ impl RunStory {
         };
         for event in events.iter().filter(|event| event.run == first.run) {
             story.last = story.last.max(event.at);
-            story.take(event);
+            story.apply(event);
         }
         Some(story)
     }
@@ -125,8 +125,8 @@ impl RunStory {
     /// The attempts, in order.
     pub fn attempts(&self) -> impl Iterator<Item = &AttemptStory> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::Attempt(attempt) => Some(&**attempt),
-            Entry::Note { .. } => None,
+            StoryEntry::Attempt(attempt) => Some(&**attempt),
+            StoryEntry::Note { .. } => None,
         })
     }
 
@@ -136,7 +136,7 @@ impl RunStory {
         recorded.unwrap_or_else(|| self.last.since(self.started))
     }
 
-    fn take(&mut self, event: &Event) {
+    fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::RunStarted { operation, folder, profile, parent } => {
                 self.operation = Some(operation.clone());
@@ -145,7 +145,7 @@ impl RunStory {
                 self.parent = *parent;
             }
             EventKind::RunEnded { outcome, reason, attempts, duration_ms, exit, next } => {
-                self.ending = Some(Ending {
+                self.ending = Some(StoryEnding {
                     outcome: Some(*outcome),
                     reason: *reason,
                     attempts: Some(*attempts),
@@ -157,13 +157,19 @@ impl RunStory {
             EventKind::RunHalted { reason, resume } => {
                 let next = Some(SafeText::from(resume.as_str()));
                 let reason = Some(*reason);
-                self.ending =
-                    Some(Ending { outcome: None, reason, attempts: None, duration: None, exit: None, next });
+                self.ending = Some(StoryEnding {
+                    outcome: None,
+                    reason,
+                    attempts: None,
+                    duration: None,
+                    exit: None,
+                    next,
+                });
             }
             EventKind::AttemptStarted { operation, attempt } => {
                 let (operation, started) = (operation.clone(), Some(event.at));
                 let begun = AttemptStory { operation, attempt: *attempt, started, ..AttemptStory::default() };
-                self.entries.push(Entry::Attempt(Box::new(begun)));
+                self.entries.push(StoryEntry::Attempt(Box::new(begun)));
             }
             EventKind::AttemptFinished {
                 operation,
@@ -175,7 +181,7 @@ impl RunStory {
                 output,
                 ..
             } => {
-                self.of(operation, *attempt, |story| {
+                self.update_attempt(operation, *attempt, |story| {
                     story.success = Some(*success);
                     story.duration = Some(Duration::from_millis(*duration_ms));
                     story.exit = *exit;
@@ -184,13 +190,13 @@ impl RunStory {
                 });
             }
             EventKind::AttemptLost { operation, attempt, why } => {
-                self.of(operation, *attempt, |story| story.lost = Some(why.clone()));
+                self.update_attempt(operation, *attempt, |story| story.lost = Some(why.clone()));
             }
             EventKind::ErrorClassified { operation, attempt, fault } => {
-                self.of(operation, *attempt, |story| story.fault = Some((**fault).clone()));
+                self.update_attempt(operation, *attempt, |story| story.fault = Some((**fault).clone()));
             }
             EventKind::DecisionMade { operation: None, attempt, decision, reclassified } => {
-                match self.numbered(*attempt) {
+                match self.latest_attempt(*attempt) {
                     Some(story) => {
                         story.decision = Some(decision.clone());
                         story.reclassified = *reclassified;
@@ -199,13 +205,13 @@ impl RunStory {
                 }
             }
             EventKind::DecisionMade { operation: Some(operation), attempt, decision, reclassified } => {
-                self.of(operation, *attempt, |story| {
+                self.update_attempt(operation, *attempt, |story| {
                     story.decision = Some(decision.clone());
                     story.reclassified = *reclassified;
                 });
             }
             EventKind::RecoveryAttempted { strategy, success, attempt, .. } => {
-                match self.numbered(*attempt) {
+                match self.latest_attempt(*attempt) {
                     Some(story) => story.recovery = Some((strategy.clone(), *success)),
                     None => self.note(event),
                 }
@@ -219,13 +225,18 @@ impl RunStory {
     }
 
     fn note(&mut self, event: &Event) {
-        self.entries.push(Entry::Note { at: event.at, kind: event.kind.name(), text: said(&event.kind) });
+        self.entries.push(StoryEntry::Note {
+            at: event.at,
+            kind: event.kind.name(),
+            text: event_text(&event.kind),
+        });
     }
 
-    /// Changes the latest attempt with this number of this operation; one is made where its start was not recorded.
-    fn of(&mut self, operation: &SafeText, attempt: u32, change: impl FnOnce(&mut AttemptStory)) {
+    /// Changes the latest attempt of an operation with this number; adds one where its start was
+    /// not recorded.
+    fn update_attempt(&mut self, operation: &SafeText, attempt: u32, change: impl FnOnce(&mut AttemptStory)) {
         for entry in self.entries.iter_mut().rev() {
-            if let Entry::Attempt(story) = entry
+            if let StoryEntry::Attempt(story) = entry
                 && story.attempt == attempt
                 && story.operation == *operation
             {
@@ -234,13 +245,13 @@ impl RunStory {
         }
         let mut story = AttemptStory { operation: operation.clone(), attempt, ..AttemptStory::default() };
         change(&mut story);
-        self.entries.push(Entry::Attempt(Box::new(story)));
+        self.entries.push(StoryEntry::Attempt(Box::new(story)));
     }
 
-    /// The latest attempt with this number; with 0, which older events have, simply the latest.
-    fn numbered(&mut self, attempt: u32) -> Option<&mut AttemptStory> {
+    /// The latest attempt with this number. Older events have 0, which means the latest of all.
+    fn latest_attempt(&mut self, attempt: u32) -> Option<&mut AttemptStory> {
         self.entries.iter_mut().rev().find_map(|entry| match entry {
-            Entry::Attempt(story) if attempt == 0 || story.attempt == attempt => Some(&mut **story),
+            StoryEntry::Attempt(story) if attempt == 0 || story.attempt == attempt => Some(&mut **story),
             _ => None,
         })
     }

@@ -1,13 +1,13 @@
 //! The story of a run as JSON.
 
-use super::tell;
-use super::{AttemptStory, Entry, RunStory};
+use super::sentences;
+use super::{AttemptStory, RunStory, StoryEntry};
 use crate::json::ms;
 use crate::{JSON_SCHEMA, summary};
 use backstop_core::Reason;
 use serde_json::{Value, json};
 
-/// The story: the run, its `entries` (attempts and notes) in order, and its ending.
+/// The story as JSON: the run, its `entries` (attempts and notes) in order, and its ending.
 pub fn story_json(story: &RunStory) -> Value {
     let ending = story.ending.as_ref();
     json!({
@@ -23,7 +23,7 @@ pub fn story_json(story: &RunStory) -> Value {
         "started": story.started,
         "last_event": story.last,
         "duration_ms": ms(story.total()),
-        "outcome": ending.map(|_| tell::ended(story)),
+        "outcome": ending.map(|_| sentences::outcome_word(story)),
         "reason": ending.and_then(|ending| ending.reason),
         "class": ending.and_then(|ending| ending.reason).map(Reason::class),
         "attempts": story.attempts().count(),
@@ -33,10 +33,10 @@ pub fn story_json(story: &RunStory) -> Value {
     })
 }
 
-fn entry(entry: &Entry) -> Value {
+fn entry(entry: &StoryEntry) -> Value {
     match entry {
-        Entry::Attempt(attempt) => attempt_json(attempt),
-        Entry::Note { at, kind, text } => json!({ "kind": kind, "at": at, "text": text }),
+        StoryEntry::Attempt(attempt) => attempt_json(attempt),
+        StoryEntry::Note { at, kind, text } => json!({ "kind": kind, "at": at, "text": text }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs as a table.
+//! The table of runs.
 
 use super::{date, duration};
 use crate::{Style, table};
@@ -8,20 +8,20 @@ use std::time::Duration;
 /// How much of an operation is shown.
 const OPERATION_CHARS_MAX: usize = 60;
 
-/// A run, as a row.
+/// A row of the table of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
     /// The run.
     pub run: RunId,
     /// When it began.
     pub started: Timestamp,
-    /// What was run.
+    /// The operation.
     pub operation: SafeText,
     /// How it ended, if it has.
     pub outcome: Option<Outcome>,
-    /// Whether it halted and can be gone on with.
+    /// Whether it halted and can be resumed.
     pub halted: bool,
-    /// Why, where it is not done.
+    /// The reason, where the outcome is not done.
     pub reason: Option<Reason>,
     /// How many attempts were made.
     pub attempts: u32,
@@ -29,7 +29,7 @@ pub struct RunRow {
     pub duration: Option<Duration>,
 }
 
-/// The runs, in the order given.
+/// The table of runs, in the given order.
 pub fn runs_table(rows: &[RunRow], style: Style) -> String {
     if rows.is_empty() {
         return "no runs are recorded here yet; `backstop exec -- COMMAND` makes one\n".to_owned();

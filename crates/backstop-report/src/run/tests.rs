@@ -1,6 +1,7 @@
 //! A run that fails, is retried and ends, through every rendering.
 
 use super::*;
+use crate::samples::tests::is_unsafe;
 use crate::{Style, to_json};
 use backstop_core::{
     Action, Decision, EVENT_SCHEMA, Event, EventId, EventKind, Evidence, Fault, Outcome, Reason, RunId,
@@ -107,13 +108,13 @@ fn kinds(operation: &SafeText, text: &SafeText, outcome: Outcome) -> Vec<(i64, E
     ]
 }
 
-fn told(kinds: Vec<(i64, EventKind)>) -> RunStory {
+fn story_of(kinds: Vec<(i64, EventKind)>) -> RunStory {
     RunStory::from_events(&events(kinds)).unwrap()
 }
 
 #[test]
 fn the_story_of_a_recovery() {
-    let told = told(kinds(&"npm ci".into(), &"npm error code ECONNRESET".into(), Outcome::Done));
+    let told = story_of(kinds(&"npm ci".into(), &"npm error code ECONNRESET".into(), Outcome::Done));
     let json = serde_json::to_string_pretty(&story_json(&told)).unwrap();
     let shown = format!(
         "{}\n---- markdown\n{}\n---- json\n{json}",
@@ -130,7 +131,8 @@ fn the_story_of_a_failure_and_of_a_lost_run() {
         EventKind::AttemptLost { operation: "npm ci".into(), attempt: 2, why: "the process is gone".into() };
     let mut cut = all[..7].to_vec();
     cut.push((90_000, lost));
-    let shown = format!("{}\n----\n\n{}", story(&told(all), Style::PLAIN), story(&told(cut), Style::PLAIN));
+    let shown =
+        format!("{}\n----\n\n{}", story(&story_of(all), Style::PLAIN), story(&story_of(cut), Style::PLAIN));
     insta::assert_snapshot!(shown);
 }
 
@@ -140,11 +142,11 @@ fn a_halted_run_is_resumed() {
     all.pop();
     let resume = "backstop run docs/plan.md --resume".to_owned();
     all.push((50_000, EventKind::RunHalted { reason: Reason::TestFailure, resume }));
-    let halted = story(&told(all.clone()), Style::PLAIN);
+    let halted = story(&story_of(all.clone()), Style::PLAIN);
     assert!(halted.contains("halted: test_failure (permanent), after 2 attempts and 50 s"), "{halted}");
     assert!(halted.ends_with("next: `backstop run docs/plan.md --resume`\n"), "{halted}");
     all.push((60_000, EventKind::RunResumed {}));
-    assert!(told(all).ending.is_none());
+    assert!(story_of(all).ending.is_none());
     assert!(RunStory::from_events(&[]).is_none());
 }
 
@@ -204,10 +206,6 @@ fn every_event_has_a_line_and_some_are_emitted() {
     insta::assert_snapshot!(format!("{}\n\n{}\n\n{}", lines.join("\n"), emits.join("\n"), gdd.join("\n")));
 }
 
-fn acts(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202e}' | '\u{200b}' | '\u{2028}')
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
@@ -218,12 +216,23 @@ proptest! {
         let json = to_json(&story_json(&told));
         prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
         for shown in [story(&told, Style::PLAIN), story_markdown(&told), json] {
-            prop_assert!(!shown.chars().any(acts), "{:?}", shown);
+            prop_assert!(!shown.chars().any(is_unsafe), "{:?}", shown);
         }
         for event in &all {
             let line = event_line(event, Style::PLAIN);
             let emit = event_emit(event).unwrap_or_default();
-            prop_assert!(!line.chars().chain(emit.chars()).any(|c| acts(c) || c == '\n'));
+            prop_assert!(!line.chars().chain(emit.chars()).any(|c| is_unsafe(c) || c == '\n'));
         }
     }
+}
+
+#[test]
+fn a_decision_to_confirm_names_the_command_where_there_is_one() {
+    let text = |command: &str| {
+        let decision = Decision { action: Action::Confirm { command: command.into() }, why: String::new() };
+        decision_words(&decision).terminal(Style::PLAIN)
+    };
+    assert_eq!(text(""), "needs confirmation before it is retried");
+    let command = "backstop exec --confirm -- ./deploy";
+    assert_eq!(text(command), format!("needs confirmation before it is retried: `{command}`"));
 }

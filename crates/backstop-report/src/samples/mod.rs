@@ -1,9 +1,8 @@
-//! One of each notice, and of each text about a plan's run, for snapshots with the seeds' examples and for properties with
-//! the nastiest text there is.
+//! One of each text: for snapshots with the seeds' examples, and for properties with hostile text.
 
 mod alerts;
+mod fresh_starts;
 mod hooks;
-mod phases;
 pub(crate) mod plan_events;
 pub(crate) mod plans;
 pub(crate) mod tests;
@@ -24,7 +23,6 @@ pub(crate) struct Texts {
     pub(crate) command: SafeText,
     pub(crate) check: SafeText,
     pub(crate) plan: SafeText,
-    pub(crate) package: SafeText,
     pub(crate) absent: SafeText,
     pub(crate) problem: SafeText,
 }
@@ -51,7 +49,6 @@ impl Texts {
             command: "backstop run docs/feature-plan.md --commit auto --resume".into(),
             check: "npm test".into(),
             plan: "docs/feature-plan.md".into(),
-            package: "@types/jest".into(),
             absent: "error TS2688: Cannot find type definition file for 'jest'.".into(),
             problem: "line 3: unexpected end of file".into(),
         }

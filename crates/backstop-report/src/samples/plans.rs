@@ -2,7 +2,7 @@
 
 use super::Texts;
 use crate::plan::*;
-use backstop_core::{Reason, RunId, SafeText};
+use backstop_core::{Reason, RunId, SafeText, Usage, WorkAt};
 use std::time::Duration;
 
 pub(super) fn secs(n: u64) -> Duration {
@@ -78,7 +78,7 @@ pub(crate) fn rows(t: &Texts) -> Vec<PhaseRow> {
     ]
 }
 
-/// How far they have come.
+/// The progress of these phases.
 pub(crate) fn progress(t: &Texts) -> Progress {
     Progress::of(&rows(t), secs(724), Some(secs(1_200)))
 }
@@ -117,12 +117,12 @@ pub(crate) fn halt(t: &Texts) -> HaltSummary {
         }],
         blocked: vec![BlockedPhase { id: "3".into(), name: "Integration".into(), by: vec![t.id.clone()] }],
         pending: vec![PendingPhase { id: "4".into(), name: t.file.clone() }],
-        state: StateKept {
+        state: PreservedState {
             folder: ".backstop/runs/feature-plan/".into(),
             files: 6,
             logs: ".backstop/runs/feature-plan/logs/".into(),
             run: run(),
-            kept: vec!["refs/backstop/r-7f3a/2a/2".into()],
+            kept_refs: vec!["refs/backstop/r-7f3a/2a/2".into()],
         },
         steps: vec![
             SafeText::new(format!("Fix the failing tests in {}", t.file.raw())),
@@ -171,7 +171,7 @@ pub(crate) fn completion(t: &Texts) -> Completion {
     }
 }
 
-/// A run that is only planned.
+/// A dry run.
 pub(crate) fn dry(t: &Texts) -> DryRun {
     let phase = |id: &SafeText, name: &SafeText| DryPhase {
         id: id.clone(),
@@ -206,7 +206,7 @@ pub(crate) fn dry(t: &Texts) -> DryRun {
     }
 }
 
-/// Where a run stands.
+/// The status of a run.
 pub(crate) fn status(t: &Texts) -> PlanStatus {
     PlanStatus {
         plan: t.plan.clone(),

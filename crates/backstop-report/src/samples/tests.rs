@@ -1,8 +1,9 @@
-//! The snapshots, and the property that DESIGN asks of every text.
+//! Snapshots of every text, and the property that each names class, cause, operation, parameters
+//! and a next step.
 
 use super::alerts::alerts;
+use super::fresh_starts::fresh_starts;
 use super::hooks::{check_hooks, hook_texts};
-use super::phases::phases;
 use super::plans::halt;
 use super::tools::{seed_variants, tools, variants};
 use super::{Sample, Texts};
@@ -20,12 +21,15 @@ fn shown(notice: &Notice) -> String {
     )
 }
 
+/// One of each notice.
+fn notices(texts: &Texts) -> Vec<Sample> {
+    [tools(texts), fresh_starts(texts), alerts(texts)].into_iter().flatten().collect()
+}
+
 #[test]
 fn every_notice_in_every_rendering() {
     let texts = Texts::seed();
-    let mut phase_texts = texts.clone();
-    phase_texts.message = "3 tests failing in auth.test.ts".into();
-    for sample in tools(&texts).iter().chain(&phases(&phase_texts)).chain(&alerts(&texts)) {
+    for sample in notices(&texts) {
         insta::assert_snapshot!(sample.name, shown(&sample.notice));
     }
     for (name, notice) in seed_variants() {
@@ -40,19 +44,19 @@ fn every_text_of_a_hook() {
     }
 }
 
-/// Text without the differences that only layout makes.
-pub(super) fn flat(text: &str) -> String {
+/// The text with every run of white space replaced by one space.
+pub(super) fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How a text begins on a terminal and in a code span.
-pub(super) fn start(text: &SafeText) -> String {
+/// The first characters of a text, as a terminal and a code span show them.
+pub(super) fn beginning(text: &SafeText) -> String {
     let first = SafeText::from(text.raw().trim().split('\n').next().unwrap_or_default());
-    flat(first.line(12).trim_end_matches('…'))
+    one_spaced(first.line(12).trim_end_matches('…'))
 }
 
-/// Whether a terminal or a reader's eye would act on it.
-pub(crate) fn acts(c: char) -> bool {
+/// Whether a character could control a terminal or mislead a reader.
+pub(crate) fn is_unsafe(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -61,10 +65,10 @@ fn check(sample: &Sample) {
     let Sample { name, notice, cause, operation, key } = sample;
     let renderings = [("terminal", notice.terminal(Style::PLAIN)), ("markdown", notice.markdown())];
     for (how, text) in &renderings {
-        assert!(!text.chars().any(acts), "{name}, {how}: {text:?}");
-        let text = flat(text);
+        assert!(!text.chars().any(is_unsafe), "{name}, {how}: {text:?}");
+        let text = one_spaced(text);
         for wanted in [cause, operation].into_iter().chain(key) {
-            assert!(text.contains(&start(wanted)), "{name}, {how}: no {wanted:?} in {text}");
+            assert!(text.contains(&beginning(wanted)), "{name}, {how}: no {wanted:?} in {text}");
         }
         if let Some(reason) = notice.reason() {
             assert!(
@@ -73,12 +77,18 @@ fn check(sample: &Sample) {
             );
         }
     }
-    let next = flat(&notice.next());
-    assert!(!next.is_empty() && flat(&renderings[0].1).contains(&next), "{name}: next is not shown: {next}");
-    let markdown = flat(&notice.next_markdown());
-    assert!(flat(&renderings[1].1).contains(&markdown), "{name}: next is not shown in Markdown: {markdown}");
+    let next = one_spaced(&notice.next());
+    assert!(
+        !next.is_empty() && one_spaced(&renderings[0].1).contains(&next),
+        "{name}: next is not shown: {next}"
+    );
+    let markdown = one_spaced(&notice.next_markdown());
+    assert!(
+        one_spaced(&renderings[1].1).contains(&markdown),
+        "{name}: next is not shown in Markdown: {markdown}"
+    );
     let printed = to_json(&notice.json());
-    assert!(!printed.chars().any(acts) && !printed.contains('\n'), "{name}: {printed:?}");
+    assert!(!printed.chars().any(is_unsafe) && !printed.contains('\n'), "{name}: {printed:?}");
     let back: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(back, notice.json(), "{name}");
     assert_eq!(back["reason"], serde_json::json!(notice.reason()), "{name}");
@@ -93,22 +103,25 @@ fn check(sample: &Sample) {
     }
 }
 
-/// A halted run is told in a box and not by a notice; it names the same things.
+/// The box of a halted run is no notice, and has to name the same things.
 fn check_halt(texts: &Texts) {
     let halt = halt(texts);
     let boxed = halt_summary(&halt, 80, Style::PLAIN);
-    assert!(!boxed.chars().any(acts), "halt: {boxed:?}");
+    assert!(!boxed.chars().any(is_unsafe), "halt: {boxed:?}");
     let inside = |line: &str| line.trim_start_matches('║').trim_end_matches('║').to_owned();
-    let text = flat(&boxed.lines().map(inside).collect::<Vec<_>>().join("\n"));
+    let text = one_spaced(&boxed.lines().map(inside).collect::<Vec<_>>().join("\n"));
     for wanted in [&texts.message, &texts.id, &texts.plan] {
-        assert!(text.contains(&start(wanted)), "halt: no {wanted:?} in {text}");
+        assert!(text.contains(&beginning(wanted)), "halt: no {wanted:?} in {text}");
     }
-    assert!(text.contains(&flat(&texts.command.line(usize::MAX))), "halt: the command is not whole: {text}");
+    assert!(
+        text.contains(&one_spaced(&texts.command.line(usize::MAX))),
+        "halt: the command is not whole: {text}"
+    );
     for reason in [halt.reason, halt.failed[0].error] {
         assert!(text.contains(&format!("{reason} ({})", reason.class())), "halt: no {reason} in {text}");
     }
     let printed = to_json(&halt_json(&halt));
-    assert!(!printed.chars().any(acts) && !printed.contains('\n'), "halt: {printed:?}");
+    assert!(!printed.chars().any(is_unsafe) && !printed.contains('\n'), "halt: {printed:?}");
     let back: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(back, halt_json(&halt));
     assert_eq!(back["next"], texts.command.raw());
@@ -148,9 +161,9 @@ prop_compose! {
         tool in nasty(), message in nasty(), name in nasty(), value in nasty(),
         id in nasty(), file in nasty(), test in nasty(), command in nasty(), other in nasty(),
     ) -> Texts {
-        let (check, plan, package) = (other.clone(), file.clone(), test.clone());
+        let (check, plan) = (other.clone(), file.clone());
         let (absent, problem) = (message.clone(), other);
-        Texts { tool, message, param: (name, value), id, file, test, command, check, plan, package, absent, problem }
+        Texts { tool, message, param: (name, value), id, file, test, command, check, plan, absent, problem }
     }
 }
 
@@ -158,7 +171,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn each_names_class_cause_operation_parameters_and_a_next_step(texts in texts()) {
-        for sample in tools(&texts).iter().chain(&variants(&texts)).chain(&phases(&texts)).chain(&alerts(&texts)) {
+        for sample in notices(&texts).iter().chain(&variants(&texts)) {
             check(sample);
         }
         check_halt(&texts);
@@ -168,7 +181,7 @@ proptest! {
 
 #[test]
 fn no_key_is_used_twice() {
-    for sample in tools(&Texts::seed()).iter().chain(&phases(&Texts::seed())).chain(&alerts(&Texts::seed())) {
+    for sample in notices(&Texts::seed()) {
         let mut keys = sample.notice.keys();
         let all = keys.len();
         keys.sort_unstable();

@@ -92,8 +92,8 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
 
 /// The variants, each with a message that begins as the seed's.
 pub(crate) fn variants(t: &Texts) -> Vec<Sample> {
-    let of = |name, category: &str, said: &str| {
-        let message = SafeText::new(format!("{said}: {}", t.message.raw()));
+    let of = |name, category: &str, text: &str| {
+        let message = SafeText::new(format!("{text}: {}", t.message.raw()));
         let given = ToolError {
             reason: Reason::ToolFailed,
             message: message.clone(),

@@ -1,6 +1,7 @@
-//! Where the time went: what a journal adds up to, in ten lines, as a table, for programs and for Prometheus.
+//! Statistics of a journal: an overview of about ten lines, a table, JSON, and counters for
+//! Prometheus.
 //!
-//! It must not count or look anything up: sums in, text out.
+//! It must not count or look anything up: the sums are given.
 
 mod overview;
 mod prometheus;
@@ -15,83 +16,48 @@ pub use rows::stats_by;
 pub use stats_json::stats_json;
 
 use crate::run::duration;
-use backstop_core::{Class, Counts, Outcome, Reason, SafeText, Timestamp};
+use backstop_core::{Reason, SafeText, Stats, Timestamp};
 use std::time::Duration;
 
-/// What tables are made by.
+/// What a table of statistics is grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatsBy {
-    /// By reason.
+    /// A row for each reason.
     Reason,
-    /// By class.
+    /// A row for each class.
     Class,
-    /// By program and first word.
+    /// A row for each program and its first word.
     Operation,
-    /// By day, in UTC.
+    /// A row for each day, in UTC.
     Day,
 }
 
-/// What is known of one signature of a fault.
+/// A signature (a message without its variable parts) and how its retries went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureRow {
     /// The message with its variable parts taken out.
     pub signature: SafeText,
-    /// What it is.
+    /// The reason it was classified as.
     pub reason: Reason,
     /// How often it was seen.
     pub seen: u64,
-    /// How often it was tried again.
+    /// How often it was retried.
     pub retried: u64,
-    /// How often that helped.
+    /// How often the retry succeeded.
     pub cured: u64,
     /// When it was last seen.
     pub last: Timestamp,
 }
 
-/// What a journal adds up to.
+/// The sums of a journal, and what is shown beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StatsReport {
-    /// From when on it was counted, where not everything was.
+    /// The start of the period, where not everything was counted.
     pub since: Option<Timestamp>,
-    /// How many runs ended like this.
-    pub runs: Vec<(Outcome, u64)>,
-    /// How many runs go on or are halted.
-    pub runs_open: u64,
-    /// All of it.
-    pub total: Counts,
-    /// By reason, most frequent first.
-    pub reasons: Vec<(Reason, Counts)>,
-    /// By program and first word, those with the most lost time first.
-    pub operations: Vec<(SafeText, Counts)>,
-    /// How many operations are not listed.
-    pub operations_left_out: u64,
-    /// By day in UTC, oldest first.
-    pub days: Vec<(Timestamp, Counts)>,
+    /// The sums.
+    pub stats: Stats,
     /// The most frequent signatures of all of the user's projects, most seen first.
     pub signatures: Vec<SignatureRow>,
-}
-
-impl StatsReport {
-    fn runs_in_all(&self) -> u64 {
-        self.runs.iter().map(|(_, count)| count).sum::<u64>() + self.runs_open
-    }
-
-    /// Whether nothing was counted.
-    pub fn is_empty(&self) -> bool {
-        self.runs_in_all() == 0 && self.total == Counts::default()
-    }
-
-    fn classes(&self) -> Vec<(Class, Counts)> {
-        let mut classes: Vec<(Class, Counts)> = Vec::new();
-        for (reason, tally) in &self.reasons {
-            match classes.iter_mut().find(|(class, _)| *class == reason.class()) {
-                Some((_, sum)) => sum.add(tally),
-                None => classes.push((reason.class(), *tally)),
-            }
-        }
-        classes.sort_by(|(a, x), (b, y)| y.errors.cmp(&x.errors).then(a.cmp(b)));
-        classes
-    }
 }
 
 /// `2025-10-09`.
@@ -99,7 +65,7 @@ fn day(at: Timestamp) -> String {
     at.to_string().chars().take(10).collect()
 }
 
-fn took(ms: u64) -> String {
+fn duration_text(ms: u64) -> String {
     duration(Duration::from_millis(ms))
 }
 

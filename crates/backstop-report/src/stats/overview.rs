@@ -1,20 +1,22 @@
-//! The ten lines.
+//! The overview of `backstop stats`: time lost, runs and attempts, the worst reasons and
+//! operations.
 
-use super::{StatsReport, percent, took};
+use super::{StatsReport, duration_text, percent};
 use crate::Style;
 use crate::list::count;
 use crate::run::date;
+use crate::width::{pad, width};
 use backstop_core::Counts;
 use std::cmp::Reverse;
 
-/// How many rows of each kind are shown.
+/// How many reasons and how many operations are shown.
 const ROWS_MAX: usize = 3;
 /// How much of an operation or a signature is shown.
 const NAME_CHARS_MAX: usize = 60;
 
-/// Where the time went, most important first.
+/// The overview for a terminal, about ten lines, most important first.
 pub fn stats(report: &StatsReport, style: Style) -> String {
-    if report.is_empty() {
+    if report.stats.is_empty() {
         return match report.since {
             Some(since) => format!("nothing is recorded here since {}\n", date(since)),
             None => {
@@ -22,7 +24,7 @@ pub fn stats(report: &StatsReport, style: Style) -> String {
             }
         };
     }
-    let total = &report.total;
+    let total = &report.stats.total;
     let mut lines = vec![style.strong(&lost(total)), runs(report), tries(total, style)];
     lines.extend(by_reason(report));
     lines.extend(by_operation(report, style));
@@ -34,24 +36,25 @@ fn lost(total: &Counts) -> String {
     if total.lost_ms() == 0 {
         return "no time was lost: nothing failed, and nothing had to wait".to_owned();
     }
-    let mut parts = vec![format!("{} in attempts that failed", took(total.failed_ms))];
+    let mut parts = vec![format!("{} in attempts that failed", duration_text(total.failed_ms))];
     if total.waited_ms > 0 {
-        parts.push(format!("{} waiting to try again", took(total.waited_ms)));
+        parts.push(format!("{} waiting to try again", duration_text(total.waited_ms)));
     }
     if total.guard_ms > 0 {
-        parts.push(format!("{} waiting for rate limits", took(total.guard_ms)));
+        parts.push(format!("{} waiting for rate limits", duration_text(total.guard_ms)));
     }
-    format!("time lost: {} ({})", took(total.lost_ms()), parts.join(", "))
+    format!("time lost: {} ({})", duration_text(total.lost_ms()), parts.join(", "))
 }
 
 fn runs(report: &StatsReport) -> String {
-    let mut parts: Vec<String> = report.runs.iter().map(|(outcome, n)| format!("{n} {outcome}")).collect();
-    if report.runs_open > 0 {
-        parts.push(format!("{} not ended", report.runs_open));
+    let mut parts: Vec<String> =
+        report.stats.runs.iter().map(|(outcome, n)| format!("{n} {outcome}")).collect();
+    if report.stats.runs_open > 0 {
+        parts.push(format!("{} not ended", report.stats.runs_open));
     }
     let since = report.since.map(|since| format!(" since {}", date(since))).unwrap_or_default();
     let list = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    format!("{}{since}{list}", count(report.runs_in_all(), "run", "runs"))
+    format!("{}{since}{list}", count(report.stats.all_runs(), "run", "runs"))
 }
 
 fn tries(total: &Counts, style: Style) -> String {
@@ -77,11 +80,14 @@ fn cured(cured: u64, retried: u64) -> String {
 }
 
 fn by_reason(report: &StatsReport) -> Vec<String> {
-    let mut reasons = report.reasons.clone();
+    let mut reasons = report.stats.reasons.clone();
     reasons.sort_by_key(|(_, tally)| Reverse((tally.lost_ms(), tally.errors)));
     let row = |name: String, tally: &Counts| {
-        let mut line =
-            vec![name, took(tally.lost_ms()), format!("seen {}", count(tally.errors, "time", "times"))];
+        let mut line = vec![
+            name,
+            duration_text(tally.lost_ms()),
+            format!("seen {}", count(tally.errors, "time", "times")),
+        ];
         if tally.retried > 0 {
             line.push(cured(tally.cured, tally.retried));
         }
@@ -93,7 +99,7 @@ fn by_reason(report: &StatsReport) -> Vec<String> {
 
 fn by_operation(report: &StatsReport, style: Style) -> Vec<String> {
     let troubled: Vec<_> =
-        report.operations.iter().filter(|(_, t)| t.lost_ms() > 0 || t.failed() > 0).collect();
+        report.stats.operations.iter().filter(|(_, t)| t.lost_ms() > 0 || t.failed() > 0).collect();
     let row = |(name, tally): &&(backstop_core::SafeText, Counts)| {
         let failed = format!(
             "{} of {} failed ({})",
@@ -101,13 +107,13 @@ fn by_operation(report: &StatsReport, style: Style) -> Vec<String> {
             count(tally.attempts, "attempt", "attempts"),
             percent(tally.failed(), tally.attempts)
         );
-        vec![style.marks(&name.line(NAME_CHARS_MAX)), took(tally.lost_ms()), failed]
+        vec![style.marks(&name.line(NAME_CHARS_MAX)), duration_text(tally.lost_ms()), failed]
     };
     let rows = troubled.iter().take(ROWS_MAX).map(row).collect();
     section("by operation", rows, troubled.len(), "`backstop stats --by operation`")
 }
 
-/// A heading and its rows, with columns below each other; nothing where there are none.
+/// A heading and its rows with aligned columns; empty where there are no rows.
 fn section(name: &str, rows: Vec<Vec<String>>, of: usize, more: &str) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
@@ -116,16 +122,13 @@ fn section(name: &str, rows: Vec<Vec<String>>, of: usize, more: &str) -> Vec<Str
         0 => format!("{name}:"),
         left => format!("{name} ({left} more: {more}):"),
     };
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    let widest = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0)
     };
-    let widths = [width(0), width(1)];
+    let widths = [widest(0), widest(1)];
     let line = |row: &Vec<String>| {
-        let pad = |column: usize| {
-            let cell = row.get(column).map_or("", String::as_str);
-            format!("{cell:<width$}", width = widths[column])
-        };
-        format!("  {}  {}  {}", pad(0), pad(1), row.get(2..).unwrap_or_default().join(", "))
+        let cell = |column: usize| pad(row.get(column).map_or("", String::as_str), widths[column]);
+        format!("  {}  {}  {}", cell(0), cell(1), row.get(2..).unwrap_or_default().join(", "))
     };
     std::iter::once(head).chain(rows.iter().map(line)).collect()
 }

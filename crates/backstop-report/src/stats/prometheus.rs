@@ -1,22 +1,23 @@
 //! Counters in the text format of Prometheus.
 //!
-//! Only what the journal counts. A counter goes back when old runs are removed, which Prometheus takes for a restart.
+//! Only what the journal counts. Removing old runs lowers a counter, which Prometheus takes for a
+//! restart of the process.
 
 use super::StatsReport;
 use backstop_core::Counts;
 use std::fmt::Write as _;
 
-/// The counters, each with its help and type.
+/// The statistics as Prometheus counters, each with its `HELP` and `TYPE` line.
 pub fn stats_prometheus(report: &StatsReport) -> String {
     let mut out = Page::default();
-    let total = &report.total;
+    let total = &report.stats.total;
     out.metric("backstop_runs_total", "Runs that ended, by outcome.");
-    for (outcome, count) in &report.runs {
+    for (outcome, count) in &report.stats.runs {
         out.count(&[("outcome", outcome.name())], *count);
     }
     out.metric("backstop_attempts_total", "Attempts that ended, by operation and result.");
     let others = ("(others)".into(), others(report));
-    for (operation, tally) in report.operations.iter().chain([&others]) {
+    for (operation, tally) in report.stats.operations.iter().chain([&others]) {
         let name = operation.terminal();
         for (result, count) in [
             ("success", tally.succeeded),
@@ -29,18 +30,18 @@ pub fn stats_prometheus(report: &StatsReport) -> String {
         }
     }
     out.metric("backstop_errors_total", "Errors that were classified, by reason and class.");
-    for (reason, tally) in &report.reasons {
+    for (reason, tally) in &report.stats.reasons {
         out.count(&[("reason", reason.code()), ("class", reason.class().name())], tally.errors);
     }
     out.metric("backstop_retries_total", "Recoveries that were tried, by the reason they were tried for.");
-    for (reason, tally) in &report.reasons {
+    for (reason, tally) in &report.stats.reasons {
         out.count(&[("reason", reason.code())], tally.retried);
     }
     out.metric("backstop_cured_total", "Recoveries that helped, by the reason they were tried for.");
-    for (reason, tally) in &report.reasons {
+    for (reason, tally) in &report.stats.reasons {
         out.count(&[("reason", reason.code())], tally.cured);
     }
-    out.metric("backstop_attempt_seconds_total", "Time that attempts took, failed ones included.");
+    out.metric("backstop_attempt_seconds_total", "Time that attempts duration_text, failed ones included.");
     out.seconds(&[], total.attempts_ms);
     out.metric("backstop_failed_attempt_seconds_total", "Time that failed attempts took.");
     out.seconds(&[], total.failed_ms);
@@ -52,8 +53,8 @@ pub fn stats_prometheus(report: &StatsReport) -> String {
 
 /// The attempts of operations that are not listed.
 fn others(report: &StatsReport) -> Counts {
-    let mut rest = report.total;
-    for (_, tally) in &report.operations {
+    let mut rest = report.stats.total;
+    for (_, tally) in &report.stats.operations {
         rest.attempts = rest.attempts.saturating_sub(tally.attempts);
         rest.succeeded = rest.succeeded.saturating_sub(tally.succeeded);
         rest.lost = rest.lost.saturating_sub(tally.lost);

@@ -1,34 +1,37 @@
-//! One table of sums.
+//! Statistics as a table by reason, class, operation or day.
 
-use super::{StatsBy, StatsReport, day, percent, stats, took};
+use super::{StatsBy, StatsReport, day, duration_text, percent, stats};
 use crate::{Style, table};
 use backstop_core::Counts;
 
 /// How much of an operation is shown.
 const NAME_CHARS_MAX: usize = 60;
 
-/// The sums as a table. What has no attempts of its own, reasons and classes, has its share of all errors instead.
+/// The statistics as a table. Reasons and classes have no attempts of their own: they have a share
+/// of all errors instead of a failure rate.
 pub fn stats_by(report: &StatsReport, by: StatsBy, style: Style) -> String {
-    if report.is_empty() {
+    if report.stats.is_empty() {
         return stats(report, style);
     }
     let text = match by {
-        StatsBy::Reason => {
-            of_errors("REASON", report.reasons.iter().map(|(r, t)| (r.to_string(), t)), &report.total)
-        }
+        StatsBy::Reason => of_errors(
+            "REASON",
+            report.stats.reasons.iter().map(|(r, t)| (r.to_string(), t)),
+            &report.stats.total,
+        ),
         StatsBy::Class => {
-            let classes = report.classes();
-            of_errors("CLASS", classes.iter().map(|(c, t)| (c.to_string(), t)), &report.total)
+            let classes = report.stats.classes();
+            of_errors("CLASS", classes.iter().map(|(c, t)| (c.to_string(), t)), &report.stats.total)
         }
         StatsBy::Operation => {
             let name = |name: &backstop_core::SafeText| style.marks(&name.line(NAME_CHARS_MAX));
-            of_attempts("OPERATION", report.operations.iter().map(|(o, t)| (name(o), t)))
+            of_attempts("OPERATION", report.stats.operations.iter().map(|(o, t)| (name(o), t)))
         }
-        StatsBy::Day => of_attempts("DAY", report.days.iter().rev().map(|(d, t)| (day(*d), t))),
+        StatsBy::Day => of_attempts("DAY", report.stats.days.iter().rev().map(|(d, t)| (day(*d), t))),
     };
     let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
-    let more = match (by, report.operations_left_out) {
-        (StatsBy::Operation, 1..) => format!("and {} more\n", report.operations_left_out),
+    let more = match (by, report.stats.operations_left_out) {
+        (StatsBy::Operation, 1..) => format!("and {} more\n", report.stats.operations_left_out),
         _ => String::new(),
     };
     format!("{}\n{body}{more}", style.strong(head))
@@ -42,8 +45,8 @@ fn of_errors<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Counts)>, t
             percent(tally.errors, total.errors),
             tally.retried.to_string(),
             tally.cured.to_string(),
-            took(tally.failed_ms),
-            took(tally.waited_ms),
+            duration_text(tally.failed_ms),
+            duration_text(tally.waited_ms),
         ]
     };
     let rows: Vec<Vec<String>> = rows.map(row).collect();
@@ -62,8 +65,8 @@ fn of_attempts<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Counts)>)
             percent(tally.failed(), tally.attempts),
             tally.retried.to_string(),
             tally.cured.to_string(),
-            took(tally.failed_ms),
-            took(tally.waited_ms.saturating_add(tally.guard_ms)),
+            duration_text(tally.failed_ms),
+            duration_text(tally.waited_ms.saturating_add(tally.guard_ms)),
         ]
     };
     let rows: Vec<Vec<String>> = rows.map(row).collect();

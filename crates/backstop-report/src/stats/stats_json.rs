@@ -1,16 +1,20 @@
-//! All sums, for other programs.
+//! Statistics as JSON.
 
 use super::{StatsReport, day};
 use crate::JSON_SCHEMA;
 use backstop_core::Counts;
 use serde_json::{Map, Value, json};
 
-/// Everything, whatever tables people look at.
+/// The statistics as JSON: every table, whichever one people asked for.
 pub fn stats_json(report: &StatsReport) -> Value {
-    let runs: Map<String, Value> =
-        report.runs.iter().map(|(outcome, count)| (outcome.name().to_owned(), (*count).into())).collect();
+    let runs: Map<String, Value> = report
+        .stats
+        .runs
+        .iter()
+        .map(|(outcome, count)| (outcome.name().to_owned(), (*count).into()))
+        .collect();
     let named = |key: &str, name: Value, tally: &Counts| {
-        let mut row = tally_json(tally);
+        let mut row = counts_json(tally);
         row[key] = name;
         row
     };
@@ -23,13 +27,13 @@ pub fn stats_json(report: &StatsReport) -> Value {
     json!({
         "schema": JSON_SCHEMA,
         "since": report.since,
-        "runs": { "all": report.runs_in_all(), "open": report.runs_open, "outcomes": runs },
-        "total": tally_json(&report.total),
-        "reasons": rows(report.reasons.iter().map(reason).collect()),
-        "classes": rows(report.classes().iter().map(|(c, t)| named("class", c.name().into(), t)).collect()),
-        "operations": rows(report.operations.iter().map(|(o, t)| named("operation", o.raw().into(), t)).collect()),
-        "operations_left_out": report.operations_left_out,
-        "days": rows(report.days.iter().map(|(d, t)| named("day", day(*d).into(), t)).collect()),
+        "runs": { "all": report.stats.all_runs(), "open": report.stats.runs_open, "outcomes": runs },
+        "total": counts_json(&report.stats.total),
+        "reasons": rows(report.stats.reasons.iter().map(reason).collect()),
+        "classes": rows(report.stats.classes().iter().map(|(c, t)| named("class", c.name().into(), t)).collect()),
+        "operations": rows(report.stats.operations.iter().map(|(o, t)| named("operation", o.raw().into(), t)).collect()),
+        "operations_left_out": report.stats.operations_left_out,
+        "days": rows(report.stats.days.iter().map(|(d, t)| named("day", day(*d).into(), t)).collect()),
         "signatures": report.signatures.iter().map(|row| json!({
             "signature": row.signature, "reason": row.reason, "seen": row.seen, "retried": row.retried,
             "cured": row.cured, "last_at": row.last,
@@ -37,7 +41,7 @@ pub fn stats_json(report: &StatsReport) -> Value {
     })
 }
 
-fn tally_json(tally: &Counts) -> Value {
+fn counts_json(tally: &Counts) -> Value {
     #[expect(clippy::cast_precision_loss, reason = "a share for people and plots")]
     let rate = (tally.attempts > 0).then(|| tally.failed() as f64 / tally.attempts as f64);
     json!({

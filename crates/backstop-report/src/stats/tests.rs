@@ -1,7 +1,8 @@
-//! What the sums look like.
+//! How statistics look, in each rendering.
 
 use super::*;
 use crate::{Style, to_json};
+use backstop_core::{Counts, Outcome};
 
 fn tally(attempts: u64, succeeded: u64, lost_ms: (u64, u64, u64)) -> Counts {
     Counts {
@@ -24,26 +25,33 @@ fn report() -> StatsReport {
     let at = Timestamp::from_millis;
     StatsReport {
         since: Some(at(1_759_395_200_000)),
-        runs: vec![(Outcome::Done, 398), (Outcome::Failed, 9), (Outcome::Lost, 1)],
-        runs_open: 1,
-        total: Counts { retried: 70, cured: 61, lost: 1, ..tally(540, 451, (7_500_000, 1_152_000, 720_000)) },
-        reasons: vec![
-            (Reason::NetworkTransient, of_reason(62, 60, 58, 900_000, 1_140_000)),
-            (Reason::TestFailure, of_reason(20, 0, 0, 6_000_000, 0)),
-            (Reason::RateLimited, of_reason(5, 10, 3, 2_000, 12_000)),
-            (Reason::Unknown, of_reason(2, 0, 0, 1_000, 0)),
-        ],
-        operations: vec![
-            ("npm test".into(), tally(120, 79, (6_200_000, 700_000, 0))),
-            ("evil\x1b[2J \"x\\y\"\n".into(), tally(3, 1, (1_300_000, 452_000, 720_000))),
-            ("cargo build".into(), tally(397, 351, (0, 0, 0))),
-            ("true".into(), tally(9, 9, (0, 0, 0))),
-        ],
-        operations_left_out: 2,
-        days: vec![
-            (at(1_759_881_600_000), tally(20, 20, (0, 0, 0))),
-            (at(1_759_968_000_000), tally(500, 411, (7_500_000, 1_152_000, 720_000))),
-        ],
+        stats: Stats {
+            runs: vec![(Outcome::Done, 398), (Outcome::Failed, 9), (Outcome::Lost, 1)],
+            runs_open: 1,
+            total: Counts {
+                retried: 70,
+                cured: 61,
+                lost: 1,
+                ..tally(540, 451, (7_500_000, 1_152_000, 720_000))
+            },
+            reasons: vec![
+                (Reason::NetworkTransient, of_reason(62, 60, 58, 900_000, 1_140_000)),
+                (Reason::TestFailure, of_reason(20, 0, 0, 6_000_000, 0)),
+                (Reason::RateLimited, of_reason(5, 10, 3, 2_000, 12_000)),
+                (Reason::Unknown, of_reason(2, 0, 0, 1_000, 0)),
+            ],
+            operations: vec![
+                ("npm test".into(), tally(120, 79, (6_200_000, 700_000, 0))),
+                ("evil\x1b[2J \"x\\y\"\n".into(), tally(3, 1, (1_300_000, 452_000, 720_000))),
+                ("cargo build".into(), tally(397, 351, (0, 0, 0))),
+                ("true".into(), tally(9, 9, (0, 0, 0))),
+            ],
+            operations_left_out: 2,
+            days: vec![
+                (at(1_759_881_600_000), tally(20, 20, (0, 0, 0))),
+                (at(1_759_968_000_000), tally(500, 411, (7_500_000, 1_152_000, 720_000))),
+            ],
+        },
         signatures: vec![SignatureRow {
             signature: "connect ECONNREFUSED <n>".into(),
             reason: Reason::NetworkTransient,
@@ -80,11 +88,8 @@ fn nothing_is_one_sentence() {
     assert_eq!(stats_by(&empty, StatsBy::Day, Style::PLAIN), stats(&empty, Style::PLAIN));
     let since = StatsReport { since: Some(Timestamp::from_millis(0)), ..StatsReport::default() };
     assert_eq!(stats(&since, Style::PLAIN), "nothing is recorded here since 1970-01-01 00:00:00Z\n");
-    let fine = StatsReport {
-        runs: vec![(Outcome::Done, 1)],
-        total: tally(1, 1, (0, 0, 0)),
-        ..StatsReport::default()
-    };
+    let sums = Stats { runs: vec![(Outcome::Done, 1)], total: tally(1, 1, (0, 0, 0)), ..Stats::default() };
+    let fine = StatsReport { stats: sums, ..StatsReport::default() };
     insta::assert_snapshot!(stats(&fine, Style::PLAIN), @"
     no time was lost: nothing failed, and nothing had to wait
     1 run: 1 done
@@ -159,7 +164,7 @@ fn prometheus_reads_it() {
     backstop_cured_total{reason="test_failure"} 0
     backstop_cured_total{reason="rate_limited"} 3
     backstop_cured_total{reason="unknown"} 0
-    # HELP backstop_attempt_seconds_total Time that attempts took, failed ones included.
+    # HELP backstop_attempt_seconds_total Time that attempts duration_text, failed ones included.
     # TYPE backstop_attempt_seconds_total counter
     backstop_attempt_seconds_total 22500.000
     # HELP backstop_failed_attempt_seconds_total Time that failed attempts took.

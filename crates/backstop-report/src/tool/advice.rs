@@ -1,4 +1,4 @@
-//! What to do next, by the kind of tool and by what it said: browser, GitHub, GraphQL and docs tools.
+//! Advice by the kind of tool and its message: browser, GitHub, GraphQL and docs tools.
 //!
 //! Ids and messages come from outside. They are only compared here, never shown.
 
@@ -17,16 +17,16 @@ pub enum ToolKind {
     Docs,
 }
 
-/// What to do next.
+/// What to do about a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advice {
-    /// The first thing to do, as part of a sentence.
+    /// The first step, as part of a sentence.
     pub next: &'static str,
-    /// All that may help, in order.
+    /// All steps, in order.
     pub actions: &'static [&'static str],
 }
 
-/// Words of an id or a category that tell the kind.
+/// Words of an id or a category that name a kind.
 const KINDS: &[(ToolKind, &[&str])] = &[
     (ToolKind::GraphQl, &["graphql"]),
     (ToolKind::Browser, &["browser", "chrome", "devtools", "playwright", "puppeteer", "webdriver"]),
@@ -34,7 +34,7 @@ const KINDS: &[(ToolKind, &[&str])] = &[
     (ToolKind::Docs, &["context7", "docs", "documentation", "deepwiki"]),
 ];
 
-/// The kind of a tool, by its category where that says it, else by the words of its id.
+/// The kind of a tool: by its category, else by the words of its id.
 pub fn tool_kind(tool: &SafeText, category: Option<&SafeText>) -> Option<ToolKind> {
     let of = |text: &SafeText| {
         let text = text.raw().to_ascii_lowercase();
@@ -44,7 +44,8 @@ pub fn tool_kind(tool: &SafeText, category: Option<&SafeText>) -> Option<ToolKin
     category.and_then(of).or_else(|| of(tool))
 }
 
-/// What to do about this failure of this tool, where its kind has advice. `attempts` says how often it has failed.
+/// The advice for a failed call, where the tool's kind has some. `attempts` is how often the call
+/// has failed.
 pub fn tool_advice(
     tool: &SafeText,
     category: Option<&SafeText>,
@@ -52,8 +53,8 @@ pub fn tool_advice(
     message: &SafeText,
     attempts: u32,
 ) -> Option<Advice> {
-    let said = message.raw().to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let text = message.raw().to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let id = tool.raw().to_ascii_lowercase();
     let gone = says(&[
         "not found",

@@ -1,4 +1,5 @@
-//! A call that was made and failed: in general, with an error of the tool's own, out of time, or in part.
+//! Notices about calls that were made and failed: any error, the tool's own error, a timeout, a
+//! partial success.
 
 use super::advice::{tool_advice, tool_kind};
 use crate::Notice;
@@ -6,32 +7,32 @@ use crate::notice::{ITEMS_MAX, Marker, Value, Words};
 use backstop_core::{Reason, SafeText};
 use std::time::Duration;
 
-/// What to do next where nothing better is known.
+/// The default next step.
 const ASK: &str = "say whether to repeat it, or call it with other parameters";
-/// What may help where nothing better is known.
+/// The default suggestions.
 const ACTIONS: &[&str] = &[
     "Look again at what the call refers to: it may have changed, or be gone",
     "Correct the parameters or narrow them, then call it again",
 ];
 
-/// Any failure of a call.
+/// A failed call, whatever the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolError {
-    /// What it is.
+    /// The reason for the failure.
     pub reason: Reason,
-    /// What the tool said.
+    /// The tool's message.
     pub message: SafeText,
     /// The tool.
     pub tool: SafeText,
     /// The category of the tool, where it is known.
     pub category: Option<SafeText>,
-    /// What was given to it.
+    /// The parameters of the call.
     pub params: Vec<(SafeText, SafeText)>,
-    /// What to do next, where the caller knows better than the taxonomy.
+    /// The next step, where the caller knows better than the taxonomy.
     pub next: Option<SafeText>,
 }
 
-/// The general text, and the variants of browser, GitHub, GraphQL and docs tools.
+/// The notice about any failed call, with variants for browser, GitHub, GraphQL and docs tools.
 pub fn generic_error(given: &ToolError) -> Notice {
     let advice = tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, 1);
     let known = tool_kind(&given.tool, given.category.as_ref()).is_some();
@@ -54,23 +55,23 @@ pub fn generic_error(given: &ToolError) -> Notice {
 /// A tool that ran and reported an error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExecutionFailure {
-    /// What it is, mostly `tool_failed`.
+    /// The reason for the failure, mostly `tool_failed`.
     pub reason: Reason,
-    /// What the tool said.
+    /// The tool's message.
     pub message: SafeText,
     /// The tool.
     pub tool: SafeText,
     /// The category of the tool, where it is known.
     pub category: Option<SafeText>,
-    /// What was given to it.
+    /// The parameters of the call.
     pub params: Vec<(SafeText, SafeText)>,
-    /// How often it was tried.
+    /// How many attempts were made.
     pub attempts: u32,
-    /// The command that repeats it, where repeating needs a word from somebody.
+    /// The command that repeats the call, where that needs confirmation.
     pub confirm: Option<SafeText>,
 }
 
-/// The tool ran and reported an error.
+/// The notice about a tool that ran and reported an error.
 pub fn execution_failure(given: &ExecutionFailure) -> Notice {
     let advice =
         tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, given.attempts);
@@ -100,22 +101,22 @@ pub fn execution_failure(given: &ExecutionFailure) -> Notice {
         .next_line(next)
 }
 
-/// A call that our clock ended.
+/// A call that exceeded its time limit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolTimeout {
     /// The tool.
     pub tool: SafeText,
-    /// What was given to it.
+    /// The parameters of the call.
     pub params: Vec<(SafeText, SafeText)>,
-    /// After how long.
+    /// The time after which it was ended.
     pub after: Duration,
-    /// What came before that, in short.
+    /// The partial output, shortened.
     pub partial: Option<SafeText>,
-    /// The command that repeats it, where it may have taken effect already.
+    /// The command that repeats the call, where it may have taken effect already.
     pub confirm: Option<SafeText>,
 }
 
-/// The clock ended the call.
+/// The notice about a call that exceeded its time limit.
 pub fn tool_timeout(given: &ToolTimeout) -> Notice {
     let ms = u64::try_from(given.after.as_millis()).unwrap_or(u64::MAX);
     let partial = given.partial.clone().map_or_else(|| Value::Line("none".into()), Value::Message);
@@ -137,30 +138,30 @@ pub fn tool_timeout(given: &ToolTimeout) -> Notice {
 /// An item that failed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FailedItem {
-    /// Which.
+    /// The item's id.
     pub id: SafeText,
-    /// Why.
+    /// The item's error message.
     pub message: SafeText,
 }
 
-/// Work of which a part succeeded.
+/// A call or a batch of which a part succeeded.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PartialSuccess {
     /// The tool, or the batch.
     pub tool: SafeText,
-    /// What was given to it.
+    /// The parameters of the call.
     pub params: Vec<(SafeText, SafeText)>,
-    /// What succeeded.
+    /// The ids of items that succeeded.
     pub succeeded: Vec<SafeText>,
-    /// What failed.
+    /// The items that failed.
     pub failed: Vec<FailedItem>,
     /// Warnings of items that succeeded.
     pub warnings: Vec<SafeText>,
-    /// The command that repeats the failed ones only, where there is one.
+    /// The command that repeats the failed items only, where there is one.
     pub retry: Option<SafeText>,
 }
 
-/// A part succeeded, a part failed.
+/// The notice about a partial success.
 pub fn partial_success(given: &PartialSuccess) -> Notice {
     let failed: Vec<SafeText> = given.failed.iter().map(|item| item.id.clone()).collect();
     let why = |item: &FailedItem| Words::outside(&item.id).and(": ").and_outside(&item.message);

@@ -1,6 +1,7 @@
-//! What is said about a tool call that failed: the skill-manager seed's texts.
+//! Notices about tool calls that failed: the skill-manager seed's texts.
 //!
-//! A template takes what is known and makes a [`Notice`](crate::Notice). It must not decide whether a call is repeated.
+//! Each template turns a struct into a [`Notice`](crate::Notice). It must not decide whether a call
+//! is retried.
 
 mod advice;
 mod failure;
@@ -17,5 +18,5 @@ pub use request::{
     CacheMissing, InvalidParameters, Param, ToolNotFound, cache_missing, invalid_parameters, tool_not_found,
 };
 
-/// The command that lists the tools anew.
+/// The command that refreshes the list of tools.
 const REFRESH: &str = "backstop tools refresh";

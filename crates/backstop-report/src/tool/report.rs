@@ -1,4 +1,4 @@
-//! The failure report: what is returned to a program once every attempt has failed.
+//! The failure report: JSON for a program whose call failed in every attempt.
 
 use crate::JSON_SCHEMA;
 use crate::notice::json_text;
@@ -21,7 +21,7 @@ pub fn failure_report(tool: &SafeText, errors: &[SafeText], suggestion: &SafeTex
     })
 }
 
-/// The suggestion of a failure report, by the last fault.
+/// The suggestion of a failure report, taken from the last fault.
 pub fn failure_suggestion(last: &Fault) -> SafeText {
     let wait = last.facts.retry_after_seconds.filter(|seconds| *seconds > 0.0);
     match (last.reason, wait) {

@@ -1,4 +1,4 @@
-//! A call that could not be made: no such tool, wrong parameters, no list of tools.
+//! Notices about calls that could not be made: no such tool, wrong parameters, no list of tools.
 
 use super::REFRESH;
 use crate::Notice;
@@ -14,7 +14,7 @@ const SUGGESTIONS_MAX: usize = 5;
 pub struct ToolNotFound {
     /// The id that was asked for.
     pub tool: SafeText,
-    /// What was to be given to it.
+    /// The parameters of the call.
     pub params: Vec<(SafeText, SafeText)>,
     /// The nearest tools, nearest first. Five are shown.
     pub nearest: Vec<SafeText>,
@@ -22,7 +22,7 @@ pub struct ToolNotFound {
     pub prefixes: Vec<SafeText>,
 }
 
-/// There is no such tool.
+/// The notice about a tool that does not exist.
 pub fn tool_not_found(given: &ToolNotFound) -> Notice {
     let nearest: Vec<SafeText> = given.nearest.iter().take(SUGGESTIONS_MAX).cloned().collect();
     let suggestions = match (nearest.is_empty(), given.prefixes.is_empty()) {
@@ -55,30 +55,30 @@ pub fn tool_not_found(given: &ToolNotFound) -> Notice {
 pub struct Param {
     /// Its name.
     pub name: SafeText,
-    /// Its type, as the tool's schema says it.
+    /// Its type, as in the tool's schema.
     pub kind: SafeText,
 }
 
-/// A call whose parameters do not fit.
+/// A call with invalid parameters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InvalidParameters {
     /// The tool.
     pub tool: SafeText,
-    /// What was given.
+    /// The parameters of the call.
     pub params: Vec<(SafeText, SafeText)>,
-    /// The required ones that were left out.
+    /// Required parameters that are missing.
     pub missing: Vec<SafeText>,
-    /// The ones whose value has the wrong type: the name, and what was given.
+    /// Parameters of the wrong type: the name, and the type that was given.
     pub mistyped: Vec<Param>,
-    /// The ones that the tool does not know.
+    /// Parameters that the tool does not know.
     pub unknown: Vec<SafeText>,
     /// The parameters that are expected.
     pub expected: Vec<Param>,
-    /// What the tool itself said, where it said something.
+    /// The tool's own message, where there is one.
     pub message: Option<SafeText>,
 }
 
-/// Parameters are missing or do not fit.
+/// The notice about parameters that are missing or invalid.
 pub fn invalid_parameters(given: &InvalidParameters) -> Notice {
     let some = |list: &[SafeText]| (!list.is_empty()).then(|| Value::Names(list.to_vec()));
     let pairs = |list: &[Param], between: &str| -> Vec<SafeText> {
@@ -115,17 +115,17 @@ pub fn invalid_parameters(given: &InvalidParameters) -> Notice {
 /// A list of tools that is not there or cannot be read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CacheMissing {
-    /// Where it should be.
+    /// The path of the file.
     pub path: SafeText,
-    /// What was asked for: a tool, a command.
+    /// The tool or command that needs it.
     pub operation: SafeText,
-    /// What is wrong with it, where it is there.
+    /// What is wrong with the file, where there is one.
     pub problem: Option<SafeText>,
-    /// Whether the servers are asked directly meanwhile.
+    /// Whether the servers are asked directly instead.
     pub live: bool,
 }
 
-/// The list of tools is missing or cannot be read.
+/// The notice about a list of tools that is missing or cannot be read.
 pub fn cache_missing(given: &CacheMissing) -> Notice {
     let fallback = if given.live { "dynamic discovery enabled" } else { "none: no server answers" };
     let cause = given.problem.clone().unwrap_or_else(|| "there is no such file".into());

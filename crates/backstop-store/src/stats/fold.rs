@@ -4,9 +4,8 @@
 //! error that comes right after it.
 
 use super::label::Labels;
-use super::{Counts, Stats};
 use crate::counted::Counted;
-use backstop_core::{Reason, SafeText, Timestamp};
+use backstop_core::{Counts, Reason, SafeText, Stats, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;

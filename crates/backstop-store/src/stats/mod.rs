@@ -10,7 +10,7 @@ pub use label::operation_label;
 
 use crate::counted::Counted;
 use crate::{Journal, StoreError};
-use backstop_core::{Counts, Outcome, Reason, SafeText, Timestamp};
+use backstop_core::{Outcome, Reason, Stats, Timestamp};
 use fold::{Fold, Told};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -29,25 +29,6 @@ pub struct StatsFilter {
     pub operation_contains: Option<String>,
     /// Runs of these surfaces are not counted.
     pub surfaces_left_out: Vec<String>,
-}
-
-/// What a journal adds up to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Stats {
-    /// How many runs ended like this, in the order of [`Outcome`]; those that never happened are left out.
-    pub runs: Vec<(Outcome, u64)>,
-    /// How many runs go on or are halted.
-    pub runs_open: u64,
-    /// All of it.
-    pub total: Counts,
-    /// What went wrong, most frequent first. Waits and retries belong to the error before them.
-    pub reasons: Vec<(Reason, Counts)>,
-    /// The program and its first word, those with the most lost time first.
-    pub operations: Vec<(SafeText, Counts)>,
-    /// How many operations are not listed.
-    pub operations_left_out: u64,
-    /// By day in UTC, oldest first, each by its first moment.
-    pub days: Vec<(Timestamp, Counts)>,
 }
 
 /// A run, as far as its events need it.

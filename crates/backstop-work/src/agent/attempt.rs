@@ -2,7 +2,7 @@
 
 use super::assignment::Task;
 use super::definition::{Agent, OutputDialect, PromptBy};
-use super::dialect::{self, Said, Usage};
+use super::dialect::{self, Said};
 use super::envelope::{Envelope, masked};
 use super::error::AttemptError;
 use super::find::find_result;
@@ -14,7 +14,7 @@ use super::trouble::ResultTrouble;
 use crate::CommandLine;
 use crate::log::{Log, Tee};
 use backstop_classify::Classifier;
-use backstop_core::{Dispatch, Fault, Redactor, SafeText, Timestamp};
+use backstop_core::{Dispatch, Fault, Redactor, SafeText, Timestamp, Usage};
 use backstop_exec::{Ended, Input, Limits, Spec, Started, Stop, Streams, supervise};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -54,7 +54,6 @@ pub use assignment::{Assignment, GateToRun, Task};
 pub use attempt::{Attempt, Attempted, Work, attempt};
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use definition::{Agent, OutputDialect, PLACEHOLDERS, PromptBy, TemplateOptions, from_template};
-pub use dialect::Usage;
 pub use envelope::{ClaimedError, Envelope, Files, GateClaim};
 pub use error::AttemptError;
 pub use find::{OBJECT_BYTES_MAX, find_result};

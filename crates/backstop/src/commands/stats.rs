@@ -59,21 +59,9 @@ pub(crate) fn run(args: &Stats, log_format: Option<LogFormat>) -> Result<(), Cli
         operation_contains: args.operation.clone(),
         surfaces_left_out: NO_WORK.map(str::to_owned).to_vec(),
     };
-    let found = match project.existing_journal()? {
-        Some(journal) => journal.stats(&filter)?,
-        None => backstop_store::Stats::default(),
-    };
-    let report = StatsReport {
-        since,
-        runs: found.runs,
-        runs_open: found.runs_open,
-        total: found.total,
-        reasons: found.reasons,
-        operations: found.operations,
-        operations_left_out: found.operations_left_out,
-        days: found.days,
-        signatures: signatures(&project),
-    };
+    let journal = project.existing_journal()?;
+    let stats = journal.map(|journal| journal.stats(&filter)).transpose()?.unwrap_or_default();
+    let report = StatsReport { since, stats, signatures: signatures(&project) };
     let style = terminal::stdout_style();
     terminal::print(&if args.json {
         format!("{}\n", to_json(&backstop_report::stats_json(&report)))

@@ -1,9 +1,10 @@
 //! How each text looks, with and without marks, and where long lists are folded.
 
+use super::super::row::{Widths, line};
 use super::super::*;
 use super::{ASCII, seed};
 use crate::samples::{plan_events, plans};
-use backstop_core::{Reason, Timestamp};
+use backstop_core::{Reason, Timestamp, WorkAt};
 use std::time::Duration;
 
 const COLOUR: Style = Style { colour: true, unicode: true };
@@ -22,7 +23,7 @@ fn phases_stand_below_each_other() {
 }
 
 #[test]
-fn the_lines_of_the_issue() {
+fn lines_of_phases_are_aligned() {
     let row =
         |id: &str, name: &str, state| PhaseRow { state, ..PhaseRow::pending(id.into(), name.into(), 2) };
     let time = |seconds| Some(Duration::from_secs(seconds));
@@ -42,7 +43,8 @@ fn the_lines_of_the_issue() {
         PhaseRow { waits_for: vec!["2A".into()], ..row("3", "Integration", PhaseState::Pending) },
     ];
     let widths = Widths::of(&rows, 100);
-    let lines: Vec<String> = rows.iter().map(|row| phase_line(row, widths, Style::PLAIN)).collect();
+    let lines: Vec<String> =
+        rows.iter().map(|row| line(row, widths, Style::PLAIN).show(Style::PLAIN)).collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
 

@@ -1,4 +1,5 @@
-//! Every text about a plan's run: as it looks, with the nastiest text there is, and against the published schemas.
+//! Every text about a plan's run: as it looks, with hostile text, and against the published
+//! schemas.
 
 mod looks;
 mod properties;

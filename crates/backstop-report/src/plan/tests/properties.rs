@@ -1,14 +1,15 @@
-//! Whatever phases are called: nothing but a command is too wide, and nothing acts on a terminal.
+//! Whatever phases are called: only commands are too wide, and nothing controls the terminal.
 
+use super::super::row::{Widths, line};
 use super::super::*;
 use super::ASCII;
-use crate::samples::tests::{acts, texts};
+use crate::samples::tests::{is_unsafe, texts};
 use crate::samples::{Texts, plan_events, plans};
 use crate::to_json;
 use backstop_core::Timestamp;
 use proptest::prelude::*;
 
-/// The text without the colours that are ours.
+/// The text without Backstop's own colour codes.
 fn bare(text: &str) -> String {
     ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;32m"]
         .iter()
@@ -20,13 +21,13 @@ fn styles() -> [Style; 4] {
         .map(|(colour, unicode)| Style { colour, unicode })
 }
 
-/// Every line within the width, but for those that hold one of these commands.
+/// Checks that every line is within the width, but for lines with one of these commands.
 fn fits(text: &str, width: usize, commands: &[String]) {
     let text = bare(text);
-    assert!(!text.chars().any(acts), "{text:?}");
+    assert!(!text.chars().any(is_unsafe), "{text:?}");
     for line in text.lines() {
         let held = commands.iter().any(|command| !command.is_empty() && line.contains(command));
-        assert!(held || width::width(line) <= width, "{width}: {line:?}\n{text}");
+        assert!(held || crate::width::width(line) <= width, "{width}: {line:?}\n{text}");
     }
 }
 
@@ -55,7 +56,7 @@ fn check_texts(t: &Texts, width: usize) {
         fits(&plan_status(&plans::status(t), width, style), width.max(6), &commands);
         for change in plan_events::changes(t) {
             let line = bare(&plain_line(&change, style));
-            assert!(!line.contains('\n') && !line.chars().any(acts), "{line:?}");
+            assert!(!line.contains('\n') && !line.chars().any(is_unsafe), "{line:?}");
         }
     }
 }
@@ -64,7 +65,7 @@ fn check_texts(t: &Texts, width: usize) {
 fn check_data(t: &Texts) {
     for event in plan_events::log_events(t) {
         let line = log_line(Timestamp::from_millis(0), &event);
-        assert!(!line.contains('\n') && !line.chars().any(acts), "{line:?}");
+        assert!(!line.contains('\n') && !line.chars().any(is_unsafe), "{line:?}");
     }
     for json in [
         halt_json(&plans::halt(t)),
@@ -73,7 +74,7 @@ fn check_data(t: &Texts) {
         plan_status_json(&plans::status(t)),
     ] {
         let printed = to_json(&json);
-        assert!(!printed.contains('\n') && !printed.chars().any(acts), "{printed:?}");
+        assert!(!printed.contains('\n') && !printed.chars().any(is_unsafe), "{printed:?}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), json);
     }
 }
@@ -91,7 +92,6 @@ fn all(text: &str) -> Texts {
         command: text.clone(),
         check: text.clone(),
         plan: text.clone(),
-        package: text.clone(),
         absent: text.clone(),
         problem: text,
     }
@@ -140,7 +140,7 @@ proptest! {
         let mut rows = plans::rows(&t);
         rows.iter_mut().for_each(|row| row.name = t.test.clone());
         let mut shown = live_view(&rows, plans::progress(&t), 80, 6, ASCII);
-        shown.extend(rows.iter().map(|row| phase_line(row, Widths::of(&rows, 80), ASCII)));
+        shown.extend(rows.iter().map(|row| line(row, Widths::of(&rows, 80), ASCII).show(ASCII)));
         shown.push(halt_summary(&plans::halt(&t), 50, ASCII));
         shown.push(completion_summary(&plans::completion(&t), 80, ASCII));
         shown.push(dry_run(&plans::dry(&t), 40, ASCII));

@@ -3,6 +3,7 @@
 use super::super::*;
 use super::seed;
 use crate::samples::plans;
+use backstop_core::{Usage, WorkAt};
 use serde_json::Value;
 
 fn schema(text: &str) -> Value {

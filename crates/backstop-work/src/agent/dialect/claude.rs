@@ -3,7 +3,8 @@
 //! The last `result` decides. Its `subtype` is `success` on failures too, and older versions exit 0 on them: `is_error`,
 //! `api_error_status` and `terminal_reason` are what counts.
 
-use super::{Failure, Report, Said, Usage, number, status, text};
+use super::{Failure, Report, Said, number, status, text};
+use backstop_core::Usage;
 use serde_json::{Value, json};
 
 /// Reasons for its end that are failures whatever else the result says.

@@ -8,7 +8,7 @@ mod codex;
 mod opencode;
 
 use super::definition::OutputDialect;
-use backstop_core::SafeText;
+use backstop_core::{SafeText, Usage};
 use backstop_exec::Kept;
 use serde_json::Value;
 
@@ -21,17 +21,6 @@ const LAST_WORDS_BYTES_MAX: usize = 1 << 10;
 /// How many denials are kept, and how much of each.
 const DENIALS_MAX: usize = 32;
 const DENIAL_CHARS_MAX: usize = 300;
-
-/// What it cost.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Usage {
-    /// Tokens that the models read, cached ones included where the agent counts them.
-    pub input_tokens: u64,
-    /// Tokens that they wrote.
-    pub output_tokens: u64,
-    /// Money, where the agent says.
-    pub cost_usd: Option<f64>,
-}
 
 /// What a dialect reports about the end.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -3,7 +3,8 @@
 //! An `error` decides unless the model has finished after it. Exit codes mean little there: it exits 0 after errors, and hangs after
 //! others.
 
-use super::{Failure, Report, Said, Usage, number, status, text};
+use super::{Failure, Report, Said, number, status, text};
+use backstop_core::Usage;
 use serde_json::{Value, json};
 
 pub(super) fn hear(events: &[Value], said: &mut Said) {
@@ -30,22 +31,20 @@ pub(super) fn hear(events: &[Value], said: &mut Said) {
                 if text(event, "/part/reason") == Some("stop") {
                     said.report = Report::Succeeded;
                 }
-                let sum = said.usage.get_or_insert_default();
-                sum.add(event);
+                add_step(said.usage.get_or_insert_default(), event);
             }
             _ => {}
         }
     }
 }
 
-impl Usage {
-    fn add(&mut self, step: &Value) {
-        let input = ["/part/tokens/input", "/part/tokens/cache/read", "/part/tokens/cache/write"];
-        let read = input.iter().map(|path| number(step, path)).fold(0, u64::saturating_add);
-        self.input_tokens = self.input_tokens.saturating_add(read);
-        self.output_tokens = self.output_tokens.saturating_add(number(step, "/part/tokens/output"));
-        if let Some(cost) = step.pointer("/part/cost").and_then(Value::as_f64) {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
+/// Adds what one step used to the sum.
+fn add_step(sum: &mut Usage, step: &Value) {
+    let input = ["/part/tokens/input", "/part/tokens/cache/read", "/part/tokens/cache/write"];
+    let read = input.iter().map(|path| number(step, path)).fold(0, u64::saturating_add);
+    sum.input_tokens = sum.input_tokens.saturating_add(read);
+    sum.output_tokens = sum.output_tokens.saturating_add(number(step, "/part/tokens/output"));
+    if let Some(cost) = step.pointer("/part/cost").and_then(Value::as_f64) {
+        sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost);
     }
 }

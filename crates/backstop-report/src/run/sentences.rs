@@ -1,7 +1,7 @@
-//! The sentences of a story, before it is known where they go.
+//! The sentences of a story, before they are rendered for a terminal or Markdown.
 
-use super::event::how;
-use super::{AttemptStory, RunStory, clock, date, decided, duration};
+use super::event::exit_or_signal;
+use super::{AttemptStory, RunStory, clock, date, decision_words, duration};
 use crate::list::{count, names};
 use crate::notice::Words;
 use crate::summary;
@@ -12,21 +12,21 @@ pub(super) const LINE_CHARS_MAX: usize = 160;
 /// How many lines of output are shown.
 pub(super) const OUTPUT_LINES_MAX: usize = 8;
 
-/// What was run.
+/// The operation of the run.
 pub(super) fn operation(story: &RunStory) -> Words {
     story.operation.as_ref().map_or_else(|| "(not recorded)".into(), outside)
 }
 
-/// How it ended, in one word.
-pub(super) fn ended(story: &RunStory) -> &'static str {
+/// The outcome in one word.
+pub(super) fn outcome_word(story: &RunStory) -> &'static str {
     match &story.ending {
         Some(ending) => ending.outcome.map_or("halted", Outcome::name),
         None => "not ended",
     }
 }
 
-/// When, where, by whom.
-pub(super) fn about(story: &RunStory) -> Vec<Words> {
+/// The header: when, where, which surface, who called.
+pub(super) fn header(story: &RunStory) -> Vec<Words> {
     let mut parts = vec![Words::own(date(story.started))];
     parts.extend(story.folder.as_ref().map(|folder| Words::own("in ").and_words(outside(folder))));
     parts.push(outside(&story.surface.as_str().into()));
@@ -39,7 +39,7 @@ pub(super) fn about(story: &RunStory) -> Vec<Words> {
 }
 
 /// `attempt 2`; the operation is named where it is not the run's own.
-pub(super) fn title(story: &RunStory, attempt: &AttemptStory) -> Words {
+pub(super) fn attempt_title(story: &RunStory, attempt: &AttemptStory) -> Words {
     let title = Words::own(format!("attempt {}", attempt.attempt));
     match story.operation.as_ref() == Some(&attempt.operation) {
         true => title,
@@ -48,15 +48,15 @@ pub(super) fn title(story: &RunStory, attempt: &AttemptStory) -> Words {
     }
 }
 
-/// When it began, how long it took, how it ended.
-pub(super) fn course(story: &RunStory, attempt: &AttemptStory) -> Vec<String> {
+/// When an attempt began, how long it took, and how it ended.
+pub(super) fn attempt_summary(story: &RunStory, attempt: &AttemptStory) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(attempt.started.map(|at| match at.since(story.started) {
         later if later.is_zero() => clock(at),
         later => format!("{}, {} into the run", clock(at), duration(later)),
     }));
     parts.extend(attempt.duration.map(|took| format!("took {}", duration(took))));
-    parts.extend(how(attempt.exit, attempt.signal.as_deref()));
+    parts.extend(exit_or_signal(attempt.exit, attempt.signal.as_deref()));
     let end = match (attempt.success, &attempt.lost, &attempt.fault) {
         (Some(true), _, _) => "succeeded",
         (Some(false), _, _) => "failed",
@@ -68,8 +68,8 @@ pub(super) fn course(story: &RunStory, attempt: &AttemptStory) -> Vec<String> {
     parts
 }
 
-/// What was wrong with an attempt, why we think so, and what was decided.
-pub(super) fn details(attempt: &AttemptStory) -> Vec<Words> {
+/// The fault of an attempt, its evidence, and the decision.
+pub(super) fn attempt_details(attempt: &AttemptStory) -> Vec<Words> {
     let mut lines = Vec::new();
     if let Some((strategy, helped)) = &attempt.recovery {
         let helped = if *helped { ", it helped" } else { ", it did not help" };
@@ -81,12 +81,12 @@ pub(super) fn details(attempt: &AttemptStory) -> Vec<Words> {
     if let Some(fault) = &attempt.fault {
         let head = Words::own(format!("{} ({}): ", fault.reason, fault.class));
         lines.push(head.and_words(outside(&summary(fault).into())));
-        lines.push(because(fault));
-        lines.extend(found(&fault.facts));
+        lines.push(evidence_words(fault));
+        lines.extend(fact_words(&fault.facts));
     }
     if let Some(decision) = &attempt.decision {
         let why = (!decision.why.trim().is_empty()).then(|| outside(&decision.why.as_str().into()));
-        let action = Words::own("decided: ").and_words(decided(decision));
+        let action = Words::own("decided: ").and_words(decision_words(decision));
         lines.push(match why {
             Some(why) => action.and(", because ").and_words(why),
             None => action,
@@ -100,7 +100,7 @@ pub(super) fn details(attempt: &AttemptStory) -> Vec<Words> {
     lines
 }
 
-fn because(fault: &Fault) -> Words {
+fn evidence_words(fault: &Fault) -> Words {
     let Some(evidence) = fault.evidence.first() else {
         return "because no rule knows it".into();
     };
@@ -118,7 +118,7 @@ fn because(fault: &Fault) -> Words {
 }
 
 /// The facts that a summary does not always show.
-fn found(facts: &Facts) -> Option<Words> {
+fn fact_words(facts: &Facts) -> Option<Words> {
     let lists = [
         ("files ", facts.files.as_slice()),
         ("tests ", &facts.failed_tests),
@@ -136,11 +136,11 @@ fn found(facts: &Facts) -> Option<Words> {
 }
 
 /// The ending, and what to do next.
-pub(super) fn ending(story: &RunStory) -> Vec<Words> {
+pub(super) fn ending_lines(story: &RunStory) -> Vec<Words> {
     let Some(ending) = &story.ending else {
         let last = clock(story.last);
         return vec![
-            format!("no ending is recorded: it still runs, or Backstop was ended while it ran; the last event is of {last}")
+            format!("no ending is recorded: it still runs, or Backstop was killed while it ran; the last event is from {last}")
                 .into(),
             format!("next: `backstop events --run {}` shows every event", story.run).into(),
         ];
@@ -151,8 +151,8 @@ pub(super) fn ending(story: &RunStory) -> Vec<Words> {
         format!("after {} and {}", count(attempts.into(), "attempt", "attempts"), duration(story.total()));
     let exit = ending.exit.map(|exit| format!(", exit {exit}")).unwrap_or_default();
     let head = match ending.reason {
-        Some(reason) => format!("{}: {reason} ({}), {after}{exit}", ended(story), reason.class()),
-        None => format!("{} {after}{exit}", ended(story)),
+        Some(reason) => format!("{}: {reason} ({}), {after}{exit}", outcome_word(story), reason.class()),
+        None => format!("{} {after}{exit}", outcome_word(story)),
     };
     let next = match (&ending.next, ending.reason) {
         (Some(next), _) => Some(Words::own("next: ").and_code(&next.line(LINE_CHARS_MAX * 2).into())),
@@ -162,7 +162,7 @@ pub(super) fn ending(story: &RunStory) -> Vec<Words> {
     [Words::own(head)].into_iter().chain(next).collect()
 }
 
-/// What the last fault suggests, where it is the one that ended the run.
+/// The next step: what the last fault suggests, if its reason ended the run.
 fn next_step(story: &RunStory, reason: Reason) -> Words {
     let step = match story.attempts().filter_map(|attempt| attempt.fault.as_ref()).last() {
         Some(fault) if fault.reason == reason => outside(&fault.suggested_action),

@@ -1,4 +1,4 @@
-//! How each phase ended, where a run ends, and how that looks in a box.
+//! The phases of a run that ended, by their state, as rows of a box and as JSON.
 
 use super::boxed::Boxed;
 use super::row::commit_json;
@@ -14,7 +14,7 @@ const COMMITS_MAX: usize = 3;
 /// How many lines the details of a failure may have.
 const DETAILS_LINES_MAX: usize = 8;
 /// How many kept refs are listed.
-const KEPT_MAX: usize = 8;
+const KEPT_REFS_MAX: usize = 8;
 
 /// A phase that is complete, or was skipped.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,30 +36,30 @@ pub struct FailedPhase {
     pub id: SafeText,
     /// Its name.
     pub name: SafeText,
-    /// How many attempts it had since the run was last continued.
+    /// How many attempts were made since the run was last resumed.
     pub attempts: u32,
-    /// How many there may be.
+    /// How many attempts are allowed.
     pub of: u32,
-    /// How many attempts there were in all.
+    /// How many attempts were made in all.
     pub total_attempts: u32,
-    /// Why it failed.
+    /// The reason for the failure.
     pub error: Reason,
-    /// What was said.
+    /// The error message.
     pub details: SafeText,
-    /// Whether it was tried again.
+    /// Whether it was retried.
     pub retried: bool,
     /// The file with everything that it printed.
     pub log: SafeText,
 }
 
-/// A phase that cannot run because of another.
+/// A phase that cannot run because a phase that it depends on failed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BlockedPhase {
     /// Its id.
     pub id: SafeText,
     /// Its name.
     pub name: SafeText,
-    /// The phases that failed.
+    /// The failed phases that block it.
     pub by: Vec<SafeText>,
 }
 
@@ -72,10 +72,10 @@ pub struct PendingPhase {
     pub name: SafeText,
 }
 
-/// What is kept of a run that did not come to its end.
+/// Where the state of a halted run is kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StateKept {
-    /// The folder with the views of its state.
+pub struct PreservedState {
+    /// The folder with the state files of its phases.
     pub folder: SafeText,
     /// How many phases have a file there.
     pub files: u64,
@@ -83,8 +83,8 @@ pub struct StateKept {
     pub logs: SafeText,
     /// The run.
     pub run: RunId,
-    /// Where work is kept that is not integrated: refs.
-    pub kept: Vec<SafeText>,
+    /// The refs that hold work that is not integrated.
+    pub kept_refs: Vec<SafeText>,
 }
 
 /// `Phase 2A: Backend`.
@@ -178,16 +178,16 @@ impl PendingPhase {
     }
 }
 
-impl StateKept {
+impl PreservedState {
     pub(super) fn show(&self, page: &mut Boxed) {
         page.path("Directory: ", &command(&self.folder));
         page.line(format!("State files: {}", crate::list::count(self.files, "phase", "phases")));
         page.path("Logs: ", &command(&self.logs));
         page.line(format!("Run: {}", self.run));
-        for kept in self.kept.iter().take(KEPT_MAX) {
-            page.path("Kept: ", &command(kept));
+        for reference in self.kept_refs.iter().take(KEPT_REFS_MAX) {
+            page.path("Kept: ", &command(reference));
         }
-        if let Some(rest @ 1..) = self.kept.len().checked_sub(KEPT_MAX) {
+        if let Some(rest @ 1..) = self.kept_refs.len().checked_sub(KEPT_REFS_MAX) {
             page.line(format!("  and {rest} more"));
         }
     }
@@ -195,7 +195,7 @@ impl StateKept {
     pub(super) fn json(&self) -> Value {
         json!({
             "directory": self.folder.raw(), "files": self.files, "logs": self.logs.raw(), "run": self.run,
-            "kept": self.kept.iter().map(SafeText::raw).collect::<Vec<_>>(),
+            "kept": self.kept_refs.iter().map(SafeText::raw).collect::<Vec<_>>(),
         })
     }
 }

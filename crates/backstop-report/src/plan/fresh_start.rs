@@ -1,9 +1,9 @@
-//! What a fresh start does, and what it does not undo.
+//! The warning before a fresh start: what it does, and what it does not undo.
 
 use crate::notice::{Marker, Notice, Words, json_text};
 use backstop_core::{Reason, SafeText};
 
-/// A run that begins anew although an earlier one can be continued.
+/// A run that starts from the first phase although an earlier one can be continued.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FreshStart {
     /// The command that was typed.
@@ -14,7 +14,7 @@ pub struct FreshStart {
     pub folder: SafeText,
     /// The first phase.
     pub first_phase: SafeText,
-    /// Why the earlier run is not continued, where it is not simply wanted.
+    /// Why the earlier run cannot be continued; `None` where a person chose to start fresh.
     pub because: Option<(Reason, SafeText)>,
     /// How many commits the earlier run has made.
     pub commits: u64,

@@ -1,22 +1,22 @@
-//! The parts of guidance that come from facts.
+//! Parts of guidance sentences that are made of facts.
 
 use super::GuidanceContext;
 use crate::list::more;
 use crate::notice::code_span;
 use backstop_core::{Facts, SafeText};
 
-/// How many names are told before "and n more".
+/// How many names are listed before "and n more".
 const NAMES_MAX: usize = 5;
-/// How much of a name is told.
+/// How much of a name is shown.
 const NAME_CHARS_MAX: usize = 100;
 
 /// Facts and context, as parts of sentences.
-pub(super) struct Told<'a> {
+pub(super) struct Phrases<'a> {
     pub(super) facts: &'a Facts,
     pub(super) context: &'a GuidanceContext,
 }
 
-/// One name, or what stands in its place.
+/// A name as a code span, or `otherwise`.
 pub(super) fn name(given: Option<&SafeText>, otherwise: &str) -> String {
     match given {
         Some(text) if !text.raw().trim().is_empty() => code_span(text, NAME_CHARS_MAX),
@@ -24,7 +24,7 @@ pub(super) fn name(given: Option<&SafeText>, otherwise: &str) -> String {
     }
 }
 
-/// `before` and the names, or nothing.
+/// `before` and the names, or nothing where there are none.
 pub(super) fn names(before: &str, list: &[SafeText]) -> String {
     let list: Vec<&SafeText> = list.iter().filter(|text| !text.raw().trim().is_empty()).collect();
     if list.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn names(before: &str, list: &[SafeText]) -> String {
     format!("{before}{}{}", shown.join(", "), more(list.len(), NAMES_MAX))
 }
 
-impl Told<'_> {
+impl Phrases<'_> {
     /// ` in a, b`, with the line where there is one file.
     pub(super) fn places(&self) -> String {
         let line = match (self.facts.line, self.facts.files.len()) {
@@ -88,7 +88,7 @@ impl Told<'_> {
         }
     }
 
-    /// ` Y puts most of it right by itself.`
+    /// ` Y puts much of it right by itself; run it first.`
     pub(super) fn fix(&self) -> String {
         match &self.context.fix {
             Some(command) if !command.raw().trim().is_empty() => {
@@ -103,7 +103,7 @@ impl Told<'_> {
         name(self.facts.provider.as_ref(), "the provider")
     }
 
-    /// ` of X`, where the file is known.
+    /// The first file, or `otherwise`.
     pub(super) fn first_file(&self, otherwise: &str) -> String {
         name(self.facts.files.first(), otherwise)
     }
