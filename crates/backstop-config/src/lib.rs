@@ -4,7 +4,6 @@
 //! It must not act on any of them, and it must not ask the process for anything: folders, variables, flags and what is
 //! trusted are arguments. An unknown key is an error, because a mistake in `timout` must not mean "no timeout".
 
-mod address;
 mod endpoint;
 pub mod environment;
 mod error;
@@ -21,8 +20,6 @@ mod sinks;
 mod trust;
 mod value;
 
-pub use address::{Address, AddressError};
-pub use endpoint::Endpoint;
 pub use error::ConfigError;
 pub use find::{Surroundings, repository_root};
 pub use keys::{KEYS, Key, Kind};
@@ -33,6 +30,7 @@ pub use sinks::{SINK_KINDS, SinkSettings};
 pub use trust::{Candidate, candidate};
 
 use backstop_core::{HostLimits, Policy, Reason, RetryBudget};
+use backstop_http::Address;
 use layers::{Setting, plain_keys, texts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -330,8 +328,8 @@ impl Config {
     }
 
     /// Where traces are sent, if anywhere, and under which name of a service.
-    pub fn otel(&self) -> Option<(Endpoint, String)> {
-        let endpoint = Endpoint::parse(&self.text("otel.endpoint")?).ok()?;
+    pub fn otel(&self) -> Option<(Address, String)> {
+        let endpoint = endpoint::parse_endpoint(&self.text("otel.endpoint")?).ok()?;
         Some((endpoint, self.text("otel.service").unwrap_or_else(|| "backstop".to_owned())))
     }
 

@@ -3,6 +3,7 @@
 use super::Config;
 use super::value::{Value, Written};
 use backstop_core::Reason;
+use backstop_http::Address;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -81,11 +82,10 @@ pub(super) fn shown(key: &str, written: &Written) -> Written {
     let mut written = written.clone();
     if key.starts_with(PREFIX)
         && key.ends_with(".url")
-        && let Some((scheme, rest)) = written.text.split_once("://")
-        && let Some((authority, path)) = rest.split_once('/')
-        && !path.is_empty()
+        && let Ok(address) = Address::parse(&written.text)
+        && address.path_and_query() != "/"
     {
-        written.text = format!("{scheme}://{authority}/…");
+        written.text = format!("{}/…", address.place());
     }
     written
 }

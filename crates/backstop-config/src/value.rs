@@ -2,11 +2,12 @@
 //!
 //! It must not know where a value came from: whoever asked adds that.
 
-use super::endpoint::Endpoint;
+use super::endpoint::parse_endpoint;
 use super::keys::{Key, Kind, YES_OR_NO};
 use backstop_core::duration::{parse, parse_size, shown};
 use backstop_core::nearest::nearest;
 use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Jitter, Reason, SafeText, TAXONOMY};
+use backstop_http::Address;
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -157,13 +158,11 @@ impl Kind {
                 Err(Wrong::new(format!("`{}` is no path", found(text))))
             }
             Kind::Path | Kind::Paths => Ok(Value::Text(text.to_owned())),
-            Kind::Endpoint => match Endpoint::parse(text) {
+            Kind::Endpoint => match parse_endpoint(text) {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
-                Err(wrong) => {
-                    Err(Wrong::new(format!("`{}` {}", found(text), wrong.what())).hint(wrong.hint()))
-                }
+                Err(wrong) => Err(Wrong::new(format!("`{}` {wrong}", found(text))).hint(wrong.hint())),
             },
-            Kind::Address => match crate::Address::parse(text) {
+            Kind::Address => match Address::parse(text) {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
                 // What is in it may be a secret, and is not shown.
                 Err(wrong) => Err(Wrong::new(format!("what is there {wrong}")).hint(wrong.hint())),

@@ -1,8 +1,9 @@
 //! Whether what a configuration says of a sink makes one.
 
 use super::{Kind, Route, Sink};
-use backstop_config::{Address, AddressError, Config, SINK_KINDS, SinkSettings};
+use backstop_config::{Config, SINK_KINDS, SinkSettings};
 use backstop_core::{IdError, Name, Severity};
+use backstop_http::{Address, AddressError};
 
 /// The variable of a GitHub token where none is named.
 const GITHUB_TOKEN: &str = "GITHUB_TOKEN";
@@ -63,6 +64,9 @@ impl SinkError {
                 )
             }
             SinkError::Missing { sink, key, .. } => format!("set `notify.{sink}.{key}`"),
+            SinkError::Address { error: AddressError::UserInfo, sink } => {
+                format!("put the credential into a variable, and name it with `notify.{sink}.token_env`")
+            }
             SinkError::Address { error, .. } => error.hint().to_owned(),
             SinkError::Variable { .. } => {
                 "give the name, such as \"SLACK_WEBHOOK\": not `$SLACK_WEBHOOK`, and not its value".to_owned()
@@ -124,7 +128,7 @@ impl Kind {
             Some("slack") if address.is_none() && token_env.is_none() => Err(missing("slack", "url")),
             Some("slack") => Ok(Kind::Slack { address, address_env: token_env }),
             Some("github") => Ok(Kind::GitHub {
-                address: address.ok_or_else(|| missing("github", "url"))?.github_comments(),
+                address: github_comments(address.ok_or_else(|| missing("github", "url"))?),
                 token_env: token_env.unwrap_or_else(|| GITHUB_TOKEN.to_owned()),
             }),
             Some("command") if settings.command.is_empty() => Err(missing("command", "command")),
@@ -132,6 +136,20 @@ impl Kind {
             _ => Err(SinkError::NoType { sink: named() }),
         }
     }
+}
+
+/// The comments of a GitHub issue or pull request, where this is the page of one; itself otherwise.
+fn github_comments(address: Address) -> Address {
+    let parts: Vec<&str> = address.path().trim_matches('/').split('/').collect();
+    let comments = match parts.as_slice() {
+        [owner, repo, "issues" | "pull", number]
+            if address.host() == "github.com" && number.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            format!("https://api.github.com/repos/{owner}/{repo}/issues/{number}/comments")
+        }
+        _ => return address,
+    };
+    Address::parse(&comments).unwrap_or(address)
 }
 
 #[cfg(test)]
@@ -175,5 +193,16 @@ mod tests {
         assert_eq!(target("http://x/a"), target("http://x/a"));
         assert_ne!(target("http://x/a"), target("http://x/b"));
         assert!(!target("http://x/s3cret").contains("s3cret"));
+    }
+
+    #[test]
+    fn the_page_of_an_issue_is_where_its_comments_are() {
+        let api = |text: &str| github_comments(Address::parse(text).unwrap()).whole().to_owned();
+        for page in ["https://github.com/acme/shop/issues/12", "https://github.com/acme/shop/pull/12/"] {
+            assert_eq!(api(page), "https://api.github.com/repos/acme/shop/issues/12/comments");
+        }
+        for other in ["https://ghe.acme.dev/api/v3/repos/a/b/issues/1/comments", "https://github.com/a/b"] {
+            assert_eq!(api(other), other);
+        }
     }
 }

@@ -1,20 +1,23 @@
 //! One message to one sink, through the engine: attempts, waits, and an end that says what happened.
 
-use super::http::{Answer, Limits, Post};
-use super::{Kind, Message, Sink, Times, curl, http, program, rendered};
-use backstop_config::Address;
-use backstop_core::{Action, Class, Dispatch, Fault, Reason, SafeText, Signal, Surface, Timestamp};
+use super::{Kind, Message, Sink, Times, program, rendered};
+use backstop_core::{Action, Class, Dispatch, Fault, Reason, SafeText, Signal, Surface};
 use backstop_engine::{Attempt, Engine, Failed};
+use backstop_http::{Address, Client, HeaderError, Limits, Request};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a request may take.
-const REQUEST: Limits = Limits { step: Duration::from_secs(5), total: Duration::from_secs(10) };
+const REQUEST: Limits = Limits {
+    connect: Duration::from_secs(5),
+    idle: Duration::from_secs(5),
+    total: Some(Duration::from_secs(10)),
+};
 /// How long a program may take.
 const PROGRAM_MAX: Duration = Duration::from_secs(30);
-/// How long an attempt may take in all, finding the address of a name included.
-const ATTEMPT_MAX: Duration = Duration::from_secs(60);
+/// How much of an answer that refuses is read.
+const REFUSAL_BYTES_MAX: usize = 64 << 10;
 /// How much of an answer is told.
 const SAID_CHARS_MAX: usize = 200;
 
@@ -72,18 +75,14 @@ pub async fn deliver(
     message: &Message,
     times: &Times,
 ) -> Outcome {
+    let client = Client::new();
     let work = Arc::new((sink.clone(), credential.cloned(), message.clone(), times.clone()));
     let finished = engine
         .run(sink.name.as_str(), |_: Attempt| {
-            let work = Arc::clone(&work);
+            let (work, client) = (Arc::clone(&work), client.clone());
             async move {
-                let (sink, credential, message, times) = (*work).clone();
-                let attempt = move || attempt_once(&sink, credential.as_ref(), &message, &times);
-                match tokio::time::timeout(ATTEMPT_MAX, tokio::task::spawn_blocking(attempt)).await {
-                    Ok(Ok(result)) => result,
-                    Ok(Err(_)) => Err(Failed::from(Fault::new(Reason::Crash))),
-                    Err(_) => Err(Failed::classified(Fault::new(Reason::Timeout), Dispatch::Lost)),
-                }
+                let (sink, credential, message, times) = &*work;
+                attempt_once(&client, sink, credential.as_ref(), message, times).await
             }
         })
         .await;
@@ -118,38 +117,37 @@ fn told(fault: &Fault) -> SafeText {
     SafeText::new(parts.join(": "))
 }
 
-/// One try, which blocks. What was answered.
-pub fn attempt_once(
+/// One try. What was answered.
+pub async fn attempt_once(
+    client: &Client,
     sink: &Sink,
     credential: Option<&Credential>,
     message: &Message,
     times: &Times,
 ) -> Result<SafeText, Failed> {
     let body = rendered(sink, message, times);
-    let bearer = |credential: &Credential| ("authorization".to_owned(), format!("Bearer {}", credential.0));
     match &sink.kind {
         // Whoever has the terminal tells it.
         Kind::Terminal => Ok(SafeText::new("told")),
-        Kind::Webhook { address, .. } => {
-            let headers: Vec<_> = credential.map(bearer).into_iter().collect();
-            request(address, &headers, &body)
+        Kind::Webhook { address, .. } => post(client, address, &[], credential, body).await,
+        Kind::Slack { address: Some(address), .. } => post(client, address, &[], None, body).await,
+        Kind::Slack { address: None, .. } => {
+            let Some(Credential(text)) = credential else {
+                return Err(invalid("there is no address".to_owned()));
+            };
+            let address = Address::parse(text.trim())
+                .map_err(|error| invalid(format!("what the variable holds {error}; {}", error.hint())))?;
+            post(client, &address, &[], None, body).await
         }
-        Kind::Slack { address, .. } => match (address, credential) {
-            (Some(address), _) => request(address, &[], &body),
-            (None, Some(Credential(text))) => {
-                let address = Address::parse(text.trim())
-                    .map_err(|error| invalid(format!("what the variable holds {error}; {}", error.hint())))?;
-                request(&address, &[], &body)
-            }
-            (None, None) => Err(invalid("there is no address".to_owned())),
-        },
         Kind::GitHub { address, .. } => {
-            let usual = [("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")];
-            let mut headers: Vec<_> = usual.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
-            headers.extend(credential.map(bearer));
-            request(address, &headers, &body)
+            let headers = [("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")];
+            post(client, address, &headers, credential, body).await
         }
-        Kind::Command { argv } => command(argv, message, &body),
+        Kind::Command { argv } => {
+            let (argv, message) = (argv.clone(), message.clone());
+            let ran = tokio::task::spawn_blocking(move || command(&argv, &message, &body)).await;
+            ran.unwrap_or_else(|_| Err(Failed::from(Fault::new(Reason::Crash))))
+        }
     }
 }
 
@@ -159,36 +157,30 @@ fn invalid(why: String) -> Failed {
     Failed::classified(fault, Dispatch::NotDispatched)
 }
 
-fn request(address: &Address, headers: &[(String, String)], body: &str) -> Result<SafeText, Failed> {
-    let answer = if address.https {
-        curl::post(address, headers, body, REQUEST)?
-    } else {
-        let post = Post {
-            host: &address.host,
-            port: address.port,
-            authority: &address.authority(),
-            path: &address.path,
-            headers,
-            body: body.as_bytes(),
-        };
-        http::post(&post, REQUEST).map_err(Failed::from)?
-    };
-    match answer {
-        answer if answer.is_success() => {
-            Ok(SafeText::new(format!("answered {}", answer.status.unwrap_or_default())))
+async fn post(
+    client: &Client,
+    address: &Address,
+    headers: &[(&str, &str)],
+    bearer: Option<&Credential>,
+    body: String,
+) -> Result<SafeText, Failed> {
+    let request = || -> Result<Request, HeaderError> {
+        let mut request = Request::post(address).header("content-type", "application/json")?;
+        for (name, value) in headers {
+            request = request.header(name, value)?;
         }
-        Answer { status: None, .. } => Err(invalid(format!("{} does not speak HTTP", address.place()))),
-        Answer { status, headers, body } => Err(Failed::from(Signal {
-            surface: Surface::Response,
-            dispatch: Dispatch::Answered,
-            // Only for dates in headers, and nothing of ours says those: seconds need no clock.
-            at: None::<Timestamp>,
-            status,
-            headers,
-            stdout: body,
-            ..Signal::default()
-        })),
+        if let Some(Credential(token)) = bearer {
+            request = request.secret_header("authorization", &format!("Bearer {token}"))?;
+        }
+        Ok(request.body(body.into_bytes()).limits(REQUEST))
+    };
+    let request = request().map_err(|error| invalid(error.to_string()))?;
+    let mut response = client.send(request).await.map_err(|error| Failed::from(Signal::from(error)))?;
+    if response.is_success() {
+        return Ok(SafeText::new(format!("answered {}", response.status())));
     }
+    let body = response.body_start(REFUSAL_BYTES_MAX).await;
+    Err(Failed::from(response.signal(body)))
 }
 
 /// A program gets the text on its standard input; its folder is the project's where that is still there.

@@ -8,13 +8,11 @@
 //! outside is escaped by `backstop-report`, for each sink in its own way, before it is queued; nothing in an error message can
 //! ping a channel, forge a link or run.
 //!
-//! It must not read the environment: who asks for a credential is given a function. It does read the monotonic clock, in
-//! [`http`] only: a request runs in real time.
+//! It must not read the environment or a clock: who asks for a credential is given a function, and requests are bounded by
+//! `backstop-http`.
 
 mod config;
-mod curl;
 mod deliver;
-pub mod http;
 pub mod limits;
 mod message;
 mod program;

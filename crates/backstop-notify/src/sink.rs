@@ -1,8 +1,8 @@
 //! A sink: where messages go, and which of them.
 
 use super::About;
-use backstop_config::Address;
 use backstop_core::{Name, Reason, Severity, fnv1a};
+use backstop_http::Address;
 use std::path::{Path, PathBuf};
 
 /// Where messages go.
@@ -89,10 +89,12 @@ impl Sink {
     pub fn target(&self) -> String {
         let place = match &self.kind {
             Kind::Terminal => String::new(),
-            Kind::Webhook { address, .. } | Kind::GitHub { address, .. } => address.whole(),
-            Kind::Slack { address, address_env } => {
-                address.as_ref().map(Address::whole).or_else(|| address_env.clone()).unwrap_or_default()
-            }
+            Kind::Webhook { address, .. } | Kind::GitHub { address, .. } => address.whole().to_owned(),
+            Kind::Slack { address, address_env } => address
+                .as_ref()
+                .map(|address| address.whole().to_owned())
+                .or_else(|| address_env.clone())
+                .unwrap_or_default(),
             Kind::Command { argv } => argv.join("\0"),
         };
         format!("{}-{:016x}", self.name, fnv1a(format!("{}\0{place}", self.kind.name()).as_bytes()))

@@ -3,25 +3,27 @@
 //! Off unless `otel.endpoint` is set. It must not change how a run ends: what cannot be sent is an error for a warning, and
 //! all of it takes two seconds at most. What is sent is what the journal holds: secrets are masked already.
 
-mod http;
 mod trace;
 
 use crate::process::Process;
 use crate::project::Project;
 use crate::recorder::Observer;
-use backstop_config::{Config, Endpoint};
+use backstop_config::Config;
 use backstop_core::Event;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use backstop_http::{Address, Client, HttpErrorKind, Limits, Request};
 use std::time::Duration;
 
 /// How long all of it may take, finding the address included.
 const EXPORT_MAX: Duration = Duration::from_secs(2);
+/// How long connecting and waiting for the answer may take.
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(1), idle: Duration::from_secs(1), total: Some(EXPORT_MAX) };
 
 /// Why a trace could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OtelError {
-    #[error("cannot send the trace to {to}: {error}")]
-    Send { to: String, error: std::io::Error },
+    #[error("cannot send the trace to {to}: {why}")]
+    Send { to: String, why: String },
     #[error(
         "cannot send the trace to {to}: it did not answer within {}",
         backstop_report::duration(EXPORT_MAX)
@@ -75,27 +77,30 @@ impl Observer for Exporter {
 pub(crate) fn export(config: &Config, events: &[Event]) -> Result<(), OtelError> {
     let Some((endpoint, service)) = config.otel() else { return Ok(()) };
     match trace::request(events, &service) {
-        Some(request) => send(endpoint, request.to_string()),
+        Some(request) => send(&endpoint, request.to_string()),
         None => Ok(()),
     }
 }
 
-/// On a thread of its own, because looking a name up has no limit.
-fn send(endpoint: Endpoint, body: String) -> Result<(), OtelError> {
-    let to = http::shown(&endpoint);
-    let (done, answer) = channel();
-    let sender = std::thread::Builder::new().name("otel".to_owned()).spawn(move || {
-        let _ = done.send(http::post(&endpoint, "/v1/traces", body.as_bytes()));
+/// In a small runtime of its own: whoever ends a run has none any more.
+fn send(endpoint: &Address, body: String) -> Result<(), OtelError> {
+    let to = endpoint.place();
+    let unusable = |error: std::io::Error| OtelError::Send { to: to.clone(), why: error.to_string() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unusable)?;
+    let sent = runtime.block_on(async {
+        let address = endpoint.below("/v1/traces").map_err(|error| error.to_string())?;
+        let request = Request::post(&address).header("content-type", "application/json");
+        let request = request.map_err(|error| error.to_string())?.body(body.into_bytes()).limits(LIMITS);
+        Ok::<_, String>(Client::new().send(request).await)
     });
-    if let Err(error) = sender {
-        return Err(OtelError::Send { to, error });
-    }
-    match answer.recv_timeout(EXPORT_MAX) {
-        Ok(Ok(Some(200..=299))) => Ok(()),
-        Ok(Ok(Some(status))) => Err(OtelError::Refused { to, status }),
-        Ok(Ok(None)) => Err(OtelError::NoCollector { to }),
-        Ok(Err(error)) => Err(OtelError::Send { to, error }),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(OtelError::Slow { to }),
+    match sent.map_err(|why| OtelError::Send { to: to.clone(), why })? {
+        Ok(response) if response.is_success() => Ok(()),
+        Ok(response) => Err(OtelError::Refused { to, status: response.status() }),
+        Err(error) if error.timeout().is_some() => Err(OtelError::Slow { to }),
+        Err(error) if matches!(error.kind(), HttpErrorKind::NotHttp { .. }) => {
+            Err(OtelError::NoCollector { to })
+        }
+        Err(error) => Err(OtelError::Send { to, why: error.kind().to_string() }),
     }
 }
 

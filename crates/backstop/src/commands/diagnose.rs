@@ -49,8 +49,11 @@ fn run_of(project: &Project, given: &str) -> Result<Option<RunId>, CliError> {
         return Ok(Some(run));
     }
     if let Ok(id) = given.parse::<DeferredId>() {
-        let all =
-            project.existing_journal()?.map(backstop_store::Journal::deferred).transpose()?.unwrap_or_default();
+        let all = project
+            .existing_journal()?
+            .map(backstop_store::Journal::deferred)
+            .transpose()?
+            .unwrap_or_default();
         let found = all.into_iter().find(|work| work.id == id);
         return found.map(|work| Some(work.work.run)).ok_or_else(|| no_deferred(given));
     }

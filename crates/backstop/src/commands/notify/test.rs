@@ -111,9 +111,6 @@ async fn try_one(engine: &Engine, project: &Project, name: String, sink: Sink) -
                 (false, why, attempts)
             }
         };
-    if !tried.sent && tried.said.raw().contains("curl") {
-        tried.hint = Some("install curl: https goes through it".to_owned());
-    }
     tried
 }
 
