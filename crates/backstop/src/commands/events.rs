@@ -27,16 +27,16 @@ pub(crate) struct Events {
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Only those of this kind, such as `decision.made`
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", hide_short_help = true)]
     pub(crate) kind: Option<String>,
     /// At most so many, the newest ones
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1000)]
     pub(crate) limit: u32,
     /// Print classified errors as JSON lines: `type`, `timestamp`, `sessionId`, `payload`
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) jsonl: bool,
     /// Append to this file instead of printing; implies --jsonl
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) tail_to: Option<PathBuf>,
     /// Print every event as a line of JSON
     #[arg(long, conflicts_with = "jsonl")]

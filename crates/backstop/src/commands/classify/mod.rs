@@ -28,10 +28,10 @@ pub(crate) struct Classify {
     #[arg(long, value_name = "CODE", allow_hyphen_values = true, conflicts_with_all = ["signal", "status", "headers", "errno"])]
     pub(crate) exit: Option<i64>,
     /// The signal that ended the command, by number or name
-    #[arg(long, value_name = "SIGNAL")]
+    #[arg(long, value_name = "SIGNAL", hide_short_help = true)]
     pub(crate) signal: Option<String>,
     /// Our own clock ended the command
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) timed_out: bool,
     /// The command line, which tells the program
     #[arg(long, value_name = "COMMAND")]
@@ -43,13 +43,13 @@ pub(crate) struct Classify {
     #[arg(long = "header", value_name = "HEADER")]
     pub(crate) headers: Vec<String>,
     /// The errno or error code of the client, such as ECONNRESET
-    #[arg(long, value_name = "ERRNO")]
+    #[arg(long, value_name = "ERRNO", hide_short_help = true)]
     pub(crate) errno: Option<String>,
     /// Who answered, such as `openai`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) provider: Option<String>,
     /// A rule pack of your own; may be given several times
-    #[arg(long = "rules", value_name = "FILE")]
+    #[arg(long = "rules", value_name = "FILE", hide_short_help = true)]
     pub(crate) packs: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]

@@ -50,7 +50,7 @@ pub(crate) struct Exec {
     #[arg(trailing_var_arg = true, value_name = "COMMAND", required_unless_present = "confirm")]
     pub(crate) command: Vec<OsString>,
     /// The profile that decides how often and how long apart: command, tool, request, task, phase, state
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) profile: Option<String>,
     /// How many attempts there may be, the first included, wherever the profile allows more than one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -74,40 +74,40 @@ pub(crate) struct Exec {
     #[arg(long, short = 'q')]
     pub(crate) quiet: bool,
     /// Classify and record a failure, say nothing of it, and exit 0
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) quiet_failure: bool,
     /// Run it once, and explain a failure
-    #[arg(long, conflicts_with_all = ["attempts", "on", "once"])]
+    #[arg(long, conflicts_with_all = ["attempts", "on", "once"], hide_short_help = true)]
     pub(crate) classify: bool,
     /// Write how it ended into this file: JSON, or Markdown where its name ends in .md
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// Who calls, for the record
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) caller: Option<String>,
     /// The session that this belongs to, for the record
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", hide_short_help = true)]
     pub(crate) session: Option<String>,
     /// Why it is overridden (--on, --confirm), for the record
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) why: Option<String>,
     /// Repeat the command of a run that waits for somebody to say so
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", hide_short_help = true)]
     pub(crate) confirm: Option<String>,
     /// Print how it ended as JSON on standard output; the command's own output goes to standard error
     #[arg(long)]
     pub(crate) json: bool,
     /// Hold the output back until it is over; what failed attempts wrote is not shown unless the last one fails
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) buffer: bool,
     /// Give it a terminal of its own, on which its output and errors are one
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) pty: bool,
     /// Where its standard input comes from
-    #[arg(long, value_name = "MODE", default_value = "replay")]
+    #[arg(long, value_name = "MODE", default_value = "replay", hide_short_help = true)]
     pub(crate) stdin: StdinMode,
     /// Leave processes running that it started in the background and left behind
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) keep_background: bool,
     /// The provider behind it, such as `anthropic`: its shared rate limit and breaker are asked first and told afterwards
     #[arg(long, value_name = "NAME")]
@@ -116,20 +116,20 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "NAME")]
     pub(crate) budget: Option<String>,
     /// The task that it belongs to, for budgets per task; else the session
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", hide_short_help = true)]
     pub(crate) task: Option<String>,
     /// Use a result that is not older than this, such as 10m, where nothing that was declared has changed; for commands that
     /// only read
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub(crate) cache: Option<String>,
     /// Files that the result depends on, such as 'src/**'; may be given several times
-    #[arg(long = "input", value_name = "GLOB", requires = "cache")]
+    #[arg(long = "input", value_name = "GLOB", requires = "cache", hide_short_help = true)]
     pub(crate) inputs: Vec<String>,
     /// Environment variables that the result depends on; may be given several times
-    #[arg(long, value_name = "NAME", requires = "cache")]
+    #[arg(long, value_name = "NAME", requires = "cache", hide_short_help = true)]
     pub(crate) cache_env: Vec<String>,
     /// A rule pack of your own; may be given several times
-    #[arg(long = "rules", value_name = "FILE")]
+    #[arg(long = "rules", value_name = "FILE", hide_short_help = true)]
     pub(crate) packs: Vec<PathBuf>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// The model that agents are told to use
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub(crate) model: Option<String>,
     /// How finished phases are committed
     #[arg(long, value_name = "MODE")]
@@ -51,13 +51,13 @@ pub(crate) struct Run {
     #[arg(long, short = 'j', value_name = "N")]
     pub(crate) jobs: Option<String>,
     /// Which phases may run at once
-    #[arg(long, value_name = "WHICH")]
+    #[arg(long, value_name = "WHICH", hide_short_help = true)]
     pub(crate) parallel: Option<ParallelMode>,
     /// When a phase that failed is tried again
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", hide_short_help = true)]
     pub(crate) retry: Option<RetryMode>,
     /// Where phases run: in worktrees of their own, or in the folder itself, one at a time
-    #[arg(long, value_name = "WHERE")]
+    #[arg(long, value_name = "WHERE", hide_short_help = true)]
     pub(crate) isolation: Option<IsolationMode>,
     /// Whether the gates that the project's files suggest are run
     #[arg(long, value_name = "WHICH")]
@@ -66,22 +66,22 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<String>,
     /// How long an agent may be silent, or none
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub(crate) idle: Option<String>,
     /// How long running phases have to end once the run halts, or none
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub(crate) halt_timeout: Option<String>,
     /// Go on with the last run of this plan; the default where there is one
-    #[arg(long, conflicts_with = "fresh")]
+    #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) resume: bool,
     /// Begin anew: the old state is moved aside, commits stay
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Run finished phases again whose text in the plan has changed
-    #[arg(long, conflicts_with = "fresh")]
+    #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) rerun_changed: bool,
     /// Run although tracked files have changes that are not committed
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) allow_dirty: bool,
     /// Show what would be done, and do nothing
     #[arg(long)]
@@ -90,7 +90,7 @@ pub(crate) struct Run {
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
     /// Why something is overridden; it is recorded
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) why: Option<String>,
     /// Print every event as a line of JSON while it goes on, and the ending last
     #[arg(long)]
