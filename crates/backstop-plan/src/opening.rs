@@ -7,6 +7,9 @@ use crate::record::{RunRecord, SKIPPED, Status};
 use crate::view::Edit;
 use backstop_core::{EventKind, PhaseRecord, PlanRecord, SafeText};
 
+/// The isolation of a run whose phases run in the folder itself.
+pub const IN_PLACE: &str = "none";
+
 /// How a run is run, as it is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mode {
@@ -35,6 +38,9 @@ pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
         name: phase.name.clone(),
         hash: phase.hash.clone(),
         depends_on: phase.depends_on.iter().map(id).collect(),
+        parallel_with: phase.parallel_with.iter().map(id).collect(),
+        // In a worktree nothing is harmed by doing it again; in the folder itself the plan has to say so.
+        repeatable: phase.settings.repeatable.unwrap_or(mode.isolation != IN_PLACE),
         tasks: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
     };
     PlanRecord {
