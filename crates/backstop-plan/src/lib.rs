@@ -3,7 +3,7 @@
 //! - [`document`]: Markdown in, a plan out, and the marks in the Markdown.
 //! - [`record`]: what the events of a run add up to.
 //! - [`opening`]: how a run begins or goes on.
-//! - [`host`]: the loop that carries a plan out, recorded first; the scheduler in `backstop-core` decides.
+//! - [`observers`]: what follows a run into files.
 //! - [`site`]: where phases run: worktrees of their own, or the folder itself.
 //! - [`tell`]: a run in the words of the reports.
 //! - [`view`]: the project's `.backstop/`, for people and for tools that read files.
@@ -12,9 +12,12 @@
 //! run and what git does is `backstop-work`'s.
 
 pub mod document;
-pub mod host;
+pub mod observers;
 pub mod opening;
 pub mod record;
 pub mod site;
 pub mod tell;
 pub mod view;
+
+/// How a plan's run came to its end.
+pub type Ending = backstop_runtime::host::Ending<record::RunRecord, site::Conclusion>;

@@ -3,9 +3,10 @@
 //! Pure: the plan as it is now, what was recorded, and what somebody edited go in; events and notes come out.
 
 use crate::document::Plan;
-use crate::record::{RunRecord, SKIPPED, Status};
+use crate::record::RunRecord;
 use crate::view::Edit;
 use backstop_core::{EventKind, PhaseRecord, PlanRecord, SafeText};
+use backstop_runtime::host::{NodeStatus, SKIPPED};
 
 /// The isolation of a run whose phases run in the folder itself.
 pub const IN_PLACE: &str = "none";
@@ -99,20 +100,19 @@ pub fn resume(
 ) -> (Vec<EventKind>, Resumed) {
     let mut kinds = Vec::new();
     let mut told = Resumed::default();
-    for (id, phase) in record.phases.iter().filter(|(_, phase)| phase.status == Status::Running) {
-        if phase.is_delivered() {
-            // One that is no longer in the plan stays on its ref.
-            if new.phases.iter().any(|kept| kept.id == *id) {
-                told.handed_in.push(phase.plan.shown.clone());
-            }
-            continue;
+    for phase in record.all_phases() {
+        // One that is no longer in the plan stays on its ref.
+        if phase.node.is_delivered() && new.phases.iter().any(|kept| kept.id == phase.plan.id) {
+            told.handed_in.push(phase.plan.shown.clone());
         }
-        told.cut_off.push(phase.plan.shown.clone());
-        kinds.push(EventKind::AttemptLost {
-            operation: SafeText::new(id.clone()),
-            attempt: phase.total,
-            why: SafeText::new("Backstop was ended while it ran"),
-        });
+        if phase.node.is_cut_off() {
+            told.cut_off.push(phase.plan.shown.clone());
+            kinds.push(EventKind::AttemptLost {
+                operation: SafeText::new(phase.plan.id.clone()),
+                attempt: phase.node.total,
+                why: SafeText::new("Backstop was ended while it ran"),
+            });
+        }
     }
     kinds.push(EventKind::RunResumed {});
     for edit in edits {
@@ -120,27 +120,29 @@ pub fn resume(
         told.edited.push(SafeText::new(edit.what.clone()));
         let edited = Person { by: "state file".into(), ..person.clone() };
         kinds.push(edited.overrides(edit.what.clone()));
-        let state = if edit.status == Status::Complete { Status::Complete } else { Status::Pending };
+        let state =
+            if edit.status == NodeStatus::Complete { NodeStatus::Complete } else { NodeStatus::Pending };
         kinds.push(entered(&phase.plan.id, state.name()));
     }
     for phase in &new.phases {
-        let Some(known) = record.phases.get(&phase.id) else {
+        let Some(known) = record.phase_of(&phase.id) else {
             told.added.push(phase.shown.clone());
             continue;
         };
-        let finished = known.status == Status::Complete && !known.skipped;
-        if finished && known.finished_hash.as_ref().is_some_and(|hash| *hash != phase.hash) {
+        let finished = known.node.status == NodeStatus::Complete && !known.node.skipped;
+        if finished && known.finished_hash.is_some_and(|hash| hash != phase.hash) {
             told.changed.push(phase.shown.clone());
             if rerun_changed {
                 kinds.push(
                     person.overrides(format!("--rerun-changed: {} is run again", phase.shown.line(40))),
                 );
-                kinds.push(entered(&phase.id, Status::Pending.name()));
+                kinds.push(entered(&phase.id, NodeStatus::Pending.name()));
             }
         }
     }
     let kept = |id: &String| new.phases.iter().any(|phase| phase.id == *id);
-    let gone = record.order.iter().filter(|id| !kept(id)).filter_map(|id| record.phases.get(id));
+    let order = record.progress.order.iter();
+    let gone = order.filter(|id| !kept(id)).filter_map(|id| record.phase_of(id));
     told.gone.extend(gone.map(|phase| phase.plan.shown.clone()));
     // Last: what is finished keeps the hash that it was finished with.
     kinds.push(EventKind::PlanLoaded { plan: Box::new(new) });
@@ -152,7 +154,7 @@ pub fn set(record: &RunRecord, phases: &[usize], word: &str, person: &Person) ->
     let mut kinds = Vec::new();
     for &at in phases {
         let phase = record.phase(at);
-        let state = if word == "skip" { SKIPPED } else { Status::Pending.name() };
+        let state = if word == "skip" { SKIPPED } else { NodeStatus::Pending.name() };
         kinds.push(person.overrides(format!("plan {word} {}", phase.plan.shown.line(40))));
         kinds.push(entered(&phase.plan.id, state));
     }

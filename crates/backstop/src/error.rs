@@ -101,8 +101,6 @@ pub(crate) enum CliError {
     PlanIsNoFile { file: PathBuf },
     #[error("{} has {bytes} bytes; a plan has at most {}", file.display(), backstop_plan::document::PLAN_BYTES_MAX)]
     PlanTooLarge { file: PathBuf, bytes: u64 },
-    #[error("the plan cannot be worked through: {0}")]
-    Graph(String),
     #[error("{0}")]
     Agent(Box<backstop_work::agent::AgentError>),
     #[error("there is no agent `{given}`")]
@@ -149,7 +147,7 @@ pub(crate) enum CliError {
     #[error("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     StateFiles { errors: Vec<backstop_plan::view::EditError> },
     #[error("{0}")]
-    Host(backstop_plan::host::HostError),
+    Host(backstop_runtime::host::HostError),
     #[error("no plan was run in this project")]
     NoPlanRuns,
     #[error("several plans were run in this project: {}", plans.iter().take(10).map(|p| p.line(60)).collect::<Vec<_>>().join(", "))]
@@ -237,7 +235,6 @@ impl CliError {
             | CliError::PlanIsFolder { .. }
             | CliError::PlanIsNoFile { .. }
             | CliError::PlanTooLarge { .. }
-            | CliError::Graph(_)
             | CliError::Agent(_)
             | CliError::NoAgent { .. }
             | CliError::NoWorker { .. }
@@ -391,7 +388,6 @@ impl CliError {
                 "name a Markdown file; docs/plans.md says what a plan is".to_owned()
             }
             CliError::PlanTooLarge { .. } => "split the plan into several".to_owned(),
-            CliError::Graph(_) => "correct the column `Depends On`".to_owned(),
             CliError::Agent(error) => error.hint(),
             CliError::NoAgent { given, known } => {
                 match backstop_core::nearest::nearest(given, known.iter().map(String::as_str)) {

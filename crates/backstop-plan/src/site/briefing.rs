@@ -1,9 +1,11 @@
 //! What whoever works on a phase is told: the task, what failed before, and what its commit will say.
 
+use super::CONFLICT;
 use super::crew::{Bench, Crew};
-use crate::host::{AttemptJob, CONFLICT, message};
+use crate::record::fault_message;
 use backstop_core::{Delivery, Fault, Reason, SafeText};
 use backstop_report::{GuidanceContext, retry_guidance};
+use backstop_runtime::host::AttemptJob;
 use backstop_work::agent::{Assignment, GateToRun, RetryContext, Task, result_file};
 use backstop_work::gate::Gate;
 use std::path::Path;
@@ -43,7 +45,7 @@ impl Crew<'_> {
         }
         Some(RetryContext {
             previous_error_type: fault.reason.code().to_owned(),
-            previous_error_message: message(fault),
+            previous_error_message: fault_message(fault),
             previous_error_details: details(fault, job.output.as_ref()),
             tasks_completed: u32::try_from(job.tasks_done.len()).unwrap_or(u32::MAX),
             tasks_total: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),

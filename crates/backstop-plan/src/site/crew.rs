@@ -2,11 +2,12 @@
 
 use super::log::AttemptLog;
 use crate::document::{Phase, Plan};
-use crate::host::{AttemptJob, Note, Tell, Worked};
+use crate::record::fault_message;
 use crate::view::ViewFolder;
 use backstop_classify::Classifier;
 use backstop_core::{Fault, Reason, Redactor, SafeText, Timestamp};
 use backstop_exec::{Limits, Started, Stop};
+use backstop_runtime::host::{AttemptJob, AttemptResult, Note, Reporter};
 use backstop_store::{Child, RunJournal};
 use backstop_work::Log;
 use backstop_work::agent::{Agent, Attempt, Attempted, Work, attempt, prompt};
@@ -14,6 +15,9 @@ use backstop_work::gate::Gate;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How much of the reason of a refusal is logged.
+const REFUSAL_CHARS_MAX: usize = 400;
 
 /// Who works on a phase.
 #[derive(Debug, Clone)]
@@ -40,14 +44,6 @@ pub struct Equipment {
     pub limits: Limits,
 }
 
-/// Rate limits that are shared with others.
-pub trait Shared: Sync {
-    /// Waits until the provider lets us; what stands in the way for too long is a fault.
-    fn before(&self, provider: &str, stop: &Stop, waiting: &dyn Fn(Duration)) -> Option<Fault>;
-    /// An attempt failed.
-    fn failed(&self, provider: &str, fault: &Fault);
-}
-
 /// What every attempt of a run has in common.
 pub struct Crew<'c> {
     /// The plan.
@@ -72,8 +68,6 @@ pub struct Crew<'c> {
     pub mark: String,
     /// The time.
     pub now: &'c (dyn Fn() -> Timestamp + Sync),
-    /// Rate limits that are shared with others.
-    pub shared: &'c dyn Shared,
     /// Whether never more than one attempt is under way.
     pub one_at_a_time: bool,
 }
@@ -88,7 +82,7 @@ pub(super) struct Bench<'b> {
     /// The commit that holds what the attempt before this one left.
     pub(super) previous: Option<String>,
     pub(super) stop: &'b Stop,
-    pub(super) tell: &'b Tell,
+    pub(super) reporter: &'b Reporter,
 }
 
 /// Whether the folder was changed since the attempt began; nothing where nobody knows.
@@ -125,15 +119,15 @@ impl Crew<'_> {
     }
 
     /// The log of an attempt.
-    pub(super) fn log(&self, bench: &Bench<'_>) -> AttemptLog {
-        let file = self.views.attempt_log(self.key(bench.node), bench.attempt);
+    pub(super) fn log(&self, node: usize, attempt: u32) -> AttemptLog {
+        let file = self.views.attempt_log(self.key(node), attempt);
         AttemptLog::open(&file, Arc::clone(&self.redactor))
     }
 
     /// What a person should know of an attempt, whatever came of it.
     pub(super) fn tell_oddities(&self, bench: &Bench<'_>, attempted: &Attempted) {
         let id = self.phase(bench.node).id.shown();
-        let say = |text: String| bench.tell.note(Note::Said(SafeText::new(text)));
+        let say = |text: String| bench.reporter.note(Note::Message(SafeText::new(text)));
         if let Some(first) = attempted.denials.first() {
             let count = attempted.denials.len();
             say(format!(
@@ -161,25 +155,23 @@ impl Crew<'_> {
     }
 
     /// Makes an attempt in a folder, with its gates.
-    pub(super) fn perform(&self, job: &AttemptJob, bench: &Bench<'_>, changed: IsChanged<'_>) -> Worked {
-        let equipment = &self.equipment[job.node];
-        let log = self.log(bench);
-        if let Worker::Agent { agent, .. } = &equipment.worker
-            && let Some(provider) = &agent.provider
-        {
-            let waiting = |wait| bench.tell.note(Note::Guard(provider.clone(), wait));
-            if let Some(fault) = self.shared.before(provider, &job.stop, &waiting) {
-                return Worked::failed(fault);
-            }
-        }
-        let worked = self.attempt(job, bench, &log, changed);
-        if let (Some(fault), Worker::Agent { agent, .. }) = (&worked.fault, &equipment.worker)
-            && let Some(provider) = &agent.provider
-        {
-            self.shared.failed(provider, fault);
-        }
+    pub(super) fn perform(
+        &self,
+        job: &AttemptJob,
+        bench: &Bench<'_>,
+        changed: IsChanged<'_>,
+    ) -> AttemptResult {
+        let log = self.log(job.node, job.attempt);
+        let result = self.attempt(job, bench, &log, changed);
         log.finish();
-        worked
+        result
+    }
+
+    /// Writes into the log of an attempt why it was refused: whoever looks for the log finds out.
+    pub(super) fn log_refusal(&self, job: &AttemptJob, fault: &Fault) {
+        let log = self.log(job.node, job.attempt);
+        log.say(&format!("not started: {}", fault_message(fault).line(REFUSAL_CHARS_MAX)));
+        log.finish();
     }
 
     fn attempt(
@@ -188,7 +180,7 @@ impl Crew<'_> {
         bench: &Bench<'_>,
         log: &AttemptLog,
         changed: IsChanged<'_>,
-    ) -> Worked {
+    ) -> AttemptResult {
         let equipment = &self.equipment[job.node];
         let key = self.key(job.node);
         let scratch = self.scratch.join(format!("{key}-{}", job.attempt));
@@ -206,7 +198,7 @@ impl Crew<'_> {
         if let Err(error) = std::fs::create_dir_all(&scratch) {
             let mut fault = Fault::new(Reason::StateInvalid);
             fault.cause = Some(SafeText::new(format!("cannot make {}: {error}", scratch.display())));
-            return Worked::failed(fault);
+            return AttemptResult::failed(fault);
         }
         let made = attempt(
             Attempt {
@@ -230,7 +222,7 @@ impl Crew<'_> {
         );
         match made {
             Ok(attempted) => self.judged(bench, log, changed, attempted),
-            Err(error) => Worked::failed(error.fault()),
+            Err(error) => AttemptResult::failed(error.fault()),
         }
     }
 }

@@ -5,10 +5,12 @@ use super::crew::{Bench, Crew};
 use super::landing::{Conclusion, single_message, write_script};
 use super::log::now;
 use super::trouble::{commit_fault, git_fault};
-use crate::host::{AttemptJob, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 use crate::record::RunRecord;
 use backstop_core::{Fault, Reason, SafeText, Sha256};
 use backstop_report::plan::WorkAt;
+use backstop_runtime::host::{
+    AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
+};
 use backstop_work::git::{CommitTrouble, GitError, Repo, ScriptEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -45,7 +47,7 @@ impl InPlace<'_> {
         Ok(Some(paths.into_iter().map(|path| (path.clone(), look(&repo.root().join(&path)))).collect()))
     }
 
-    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Worked, Box<Fault>> {
+    fn work(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
         let before = self.changes().map_err(|error| git_fault(&error))?;
         let head = self.head();
         let changed = || {
@@ -59,9 +61,9 @@ impl InPlace<'_> {
             slot: 1,
             previous: None,
             stop: &job.stop,
-            tell,
+            reporter,
         };
-        let mut worked = self.crew.perform(job, &bench, &changed);
+        let mut result = self.crew.perform(job, &bench, &changed);
         if let (Some(before), Some(after)) = (&before, self.changes().map_err(|error| git_fault(&error))?) {
             let mut own = differing(before, &after);
             if self.commit == Commit::Auto {
@@ -82,18 +84,18 @@ impl InPlace<'_> {
                 )));
                 fault.suggested_action =
                     "run it in worktrees, without --isolation none, or rename the file".into();
-                worked.fault.get_or_insert_with(|| Box::new(fault));
+                result.fault.get_or_insert_with(|| Box::new(fault));
             }
-            worked.delivery.paths = own.iter().map(|path| SafeText::new(path.to_string_lossy())).collect();
+            result.delivery.paths = own.iter().map(|path| SafeText::new(path.to_string_lossy())).collect();
         }
         if head != self.head() && head.is_some() {
-            worked.delivery.own_commits = 1;
+            result.delivery.own_commits = 1;
             let id = self.crew.phase(job.node).id.shown();
-            tell.note(Note::Said(SafeText::new(format!(
+            reporter.note(Note::Message(SafeText::new(format!(
                 "{id} made commits by itself; they stay on your branch"
             ))));
         }
-        Ok(worked)
+        Ok(result)
     }
 
     fn head(&self) -> Option<String> {
@@ -101,9 +103,9 @@ impl InPlace<'_> {
     }
 
     /// Commits a phase's own paths, unless a killed Backstop did it already.
-    fn put_in(&self, job: &IntegrationJob) -> Result<Integrated, Box<Fault>> {
+    fn put_in(&self, job: &IntegrationJob) -> Result<IntegrationResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let nothing = Integrated::Done { tip: None, commit: None };
+        let nothing = IntegrationResult::Done { tip: None, commit: None };
         let Some(repo) = self.repo.as_ref().filter(|_| self.commit == Commit::Auto) else {
             return Ok(nothing);
         };
@@ -116,7 +118,10 @@ impl InPlace<'_> {
             && job.tip.is_some()
             && repo.says(&message).map_err(fault)?
         {
-            return Ok(Integrated::Done { tip: head.clone(), commit: head.map(|head| (head, subject)) });
+            return Ok(IntegrationResult::Done {
+                tip: head.clone(),
+                commit: head.map(|head| (head, subject)),
+            });
         }
         let paths: Vec<OsString> = job.delivery.paths.iter().map(|path| path.raw().into()).collect();
         if paths.is_empty() {
@@ -125,19 +130,19 @@ impl InPlace<'_> {
         match repo.commit_paths(&paths, &message) {
             Ok(sha) => {
                 let sha = sha.sha.to_string();
-                Ok(Integrated::Done { tip: Some(sha.clone()), commit: Some((sha, subject)) })
+                Ok(IntegrationResult::Done { tip: Some(sha.clone()), commit: Some((sha, subject)) })
             }
             Err(CommitTrouble::NoChange) => Ok(nothing),
-            Err(trouble) => Ok(Integrated::Failed(commit_fault(&trouble))),
+            Err(trouble) => Ok(IntegrationResult::Failed(commit_fault(&trouble))),
         }
     }
 
     fn end(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
         let Some(repo) = &self.repo else { return Ok(Conclusion::nothing()) };
-        let of = |at: usize| record.phase(at).delivery.clone().unwrap_or_default();
+        let of = |at: usize| record.phase(at).node.delivery.clone().unwrap_or_default();
         let paths =
             |at: usize| -> Vec<OsString> { of(at).paths.iter().map(|path| path.raw().into()).collect() };
-        let all: BTreeSet<OsString> = (0..record.order.len()).flat_map(paths).collect();
+        let all: BTreeSet<OsString> = (0..record.len()).flat_map(paths).collect();
         let mut conclusion = Conclusion { files_changed: Some(all.len() as u64), ..Conclusion::nothing() };
         match self.commit {
             Commit::Auto => {
@@ -166,7 +171,7 @@ impl InPlace<'_> {
                     deleted: Vec::new(),
                 };
                 let entries: Vec<ScriptEntry> =
-                    (0..record.order.len()).map(entry).filter(|entry| !entry.paths.is_empty()).collect();
+                    (0..record.len()).map(entry).filter(|entry| !entry.paths.is_empty()).collect();
                 let command = write_script(self.crew, &entries);
                 conclusion.work = Some(WorkAt::Uncommitted { command });
             }
@@ -195,22 +200,29 @@ fn look(path: &Path) -> Option<Vec<u8>> {
     Some(Sha256::of(&content).bytes().to_vec())
 }
 
-impl Workshop for InPlace<'_> {
+impl Executor for InPlace<'_> {
+    type Record = RunRecord;
+    type Conclusion = Conclusion;
+
     fn integrates(&self) -> bool {
         self.repo.is_some() && self.commit == Commit::Auto
     }
 
-    fn attempt(&self, job: &AttemptJob, tell: &Tell) -> Worked {
+    fn attempt(&self, job: &AttemptJob, reporter: &Reporter) -> AttemptResult {
         let began = now();
-        let worked = self.work(job, tell).unwrap_or_else(|fault| Worked::failed(*fault));
-        Worked { duration: began.elapsed(), ..worked }
+        let result = self.work(job, reporter).unwrap_or_else(|fault| AttemptResult::failed(*fault));
+        AttemptResult { duration: began.elapsed(), ..result }
     }
 
-    fn integrate(&self, job: &IntegrationJob, _: &Tell) -> Integrated {
-        self.put_in(job).unwrap_or_else(Integrated::Failed)
+    fn refused(&self, job: &AttemptJob, fault: &Fault) {
+        self.crew.log_refusal(job, fault);
     }
 
-    fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
-        self.end(record)
+    fn integrate(&self, job: &IntegrationJob, _: &Reporter) -> IntegrationResult {
+        self.put_in(job).unwrap_or_else(IntegrationResult::Failed)
+    }
+
+    fn conclude(&self, record: &RunRecord) -> Result<Concluded<Conclusion>, Box<Fault>> {
+        self.end(record).map(|conclusion| conclusion.recorded(record))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::crew::{Bench, Crew, IsChanged, Worker};
 use super::log::AttemptLog;
-use crate::host::{Checked, Note, Worked};
 use backstop_core::{Delivery, Fault, Reason, SafeText};
 use backstop_exec::Limits;
+use backstop_runtime::host::{AttemptResult, GateResult, Note};
 use backstop_work::Log;
 use backstop_work::agent::{Attempted, Claim};
 use backstop_work::gate::{self, GateRun, Judgement, judge};
@@ -21,7 +21,7 @@ impl Crew<'_> {
         log: &AttemptLog,
         changed: IsChanged<'_>,
         attempted: Attempted,
-    ) -> Worked {
+    ) -> AttemptResult {
         let phase = self.phase(bench.node);
         let is_agent = matches!(self.equipment[bench.node].worker, Worker::Agent { .. });
         let claim = attempted.envelope.as_ref().map(|envelope| envelope.status);
@@ -65,7 +65,7 @@ impl Crew<'_> {
         let usage = attempted.usage.unwrap_or_default();
         let message = phase.settings.message.as_ref().map(|text| SafeText::new(text.clone()));
         let claimed = attempted.envelope.as_ref().and_then(|envelope| envelope.commit_message.clone());
-        Worked {
+        AttemptResult {
             output: fault.as_ref().and_then(|_| ending(&attempted.tail)),
             fault,
             dispatch: attempted.dispatch,
@@ -82,6 +82,7 @@ impl Crew<'_> {
                 cost_millionths: usage.cost_usd.map(millionths),
                 ..Delivery::default()
             },
+            events: Vec::new(),
         }
     }
 
@@ -106,14 +107,14 @@ impl Crew<'_> {
             ..usual
         };
         let mut started = |started: gate::StartedGate<'_>| {
-            bench.tell.note(Note::Checking(started.gate.to_owned()));
+            bench.reporter.note(Note::Checking(started.gate.to_owned()));
             self.started(bench, started.child);
         };
         let mut done = |checked: &gate::Checked| {
             if let Some(cause) = checked.flaky_fault().and_then(|fault| fault.cause) {
                 log.say(&format!("flaky: {}", cause.line(400)));
             }
-            bench.tell.checked(Checked {
+            bench.reporter.gate_finished(GateResult {
                 gate: checked.gate.clone(),
                 passed: checked.passed,
                 reason: checked.fault.as_ref().map(|fault| fault.reason),

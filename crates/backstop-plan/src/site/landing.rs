@@ -5,6 +5,7 @@ use super::crew::Crew;
 use crate::record::RunRecord;
 use backstop_core::{EventKind, RunId, SafeText};
 use backstop_report::plan::WorkAt;
+use backstop_runtime::host::Concluded;
 use backstop_work::git::{
     Applied, CommitTrouble, GitError, How, Landing, Repo, ScriptEntry, Sha, commits_script, tip_ref,
 };
@@ -69,6 +70,16 @@ impl Conclusion {
     /// Outside git there is nothing left to do.
     pub fn nothing() -> Self {
         Self { work: None, files_changed: None, commit: None }
+    }
+
+    /// With the event that records its commit, where there is one.
+    pub(super) fn recorded(self, record: &RunRecord) -> Concluded<Self> {
+        let made = self.commit.clone().map(|(sha, subject)| EventKind::CommitMade {
+            operation: record.path().clone(),
+            sha,
+            subject: Some(subject),
+        });
+        Concluded { events: made.into_iter().collect(), conclusion: self }
     }
 }
 
@@ -170,13 +181,14 @@ fn kept(reference: &str, why: &str) -> WorkAt {
 /// One message for all phases.
 pub(super) fn single_message(crew: &Crew<'_>, record: &RunRecord) -> String {
     let line = |at: usize| {
-        let delivery = record.phase(at).delivery.clone().unwrap_or_default();
+        let delivery = record.phase(at).node.delivery.clone().unwrap_or_default();
         let message = crew.message(at, &delivery);
         format!("- {}: {}", crew.phase(at).id.shown(), message.lines().next().unwrap_or_default())
     };
-    let done = (0..record.order.len()).filter(|at| !record.phase(*at).skipped && record.phase(*at).total > 0);
+    let is_done = |at: &usize| !record.phase(*at).node.skipped && record.phase(*at).node.total > 0;
+    let done = (0..record.len()).filter(is_done);
     let lines: Vec<String> = done.map(line).collect();
-    let name = Path::new(record.path.raw()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = Path::new(record.path().raw()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let phases = if lines.len() == 1 { "1 phase".to_owned() } else { format!("{} phases", lines.len()) };
     format!("Complete {name}: {phases}\n\n{}\n", lines.join("\n"))
 }
@@ -195,7 +207,7 @@ fn script(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Result<Option
             before = tip;
             continue;
         };
-        let delivery = record.phase(at).delivery.clone().unwrap_or_default();
+        let delivery = record.phase(at).node.delivery.clone().unwrap_or_default();
         let mut entry =
             ScriptEntry { message: crew.message(at, &delivery), paths: Vec::new(), deleted: Vec::new() };
         for changed in last.repo.changed_paths(&before, &tip)? {
@@ -219,7 +231,7 @@ fn integrated(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Vec<(Opti
     let events = crew.journal.journal().load(last.run).unwrap_or_default();
     let tips = events.iter().filter_map(|event| match &event.kind {
         EventKind::IntegrationFinished { operation, tip } => {
-            let at = record.order.iter().position(|id| id == operation.raw());
+            let at = record.progress.number(operation.raw());
             Some((at, tip.parse().ok()?))
         }
         _ => None,

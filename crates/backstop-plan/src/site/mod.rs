@@ -14,7 +14,16 @@ mod trouble;
 mod worktree;
 
 pub use commit::Commit;
-pub use crew::{Crew, Equipment, Shared, Worker};
+pub use crew::{Crew, Equipment, Worker};
 pub use in_place::InPlace;
 pub use landing::Conclusion;
 pub use worktree::{Ground, Worktrees};
+
+use crate::record::RunRecord;
+use backstop_runtime::host::Executor;
+
+/// Runs phases: what the host of a plan's run is given.
+pub type PhaseExecutor<'e> = dyn Executor<Record = RunRecord, Conclusion = Conclusion> + 'e;
+
+/// The evidence of a conflict: the lines that do not go together. The next attempt is told of it.
+pub(crate) const CONFLICT: &str = "git.conflict";

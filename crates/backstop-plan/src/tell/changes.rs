@@ -1,25 +1,25 @@
 //! What happened to a phase, event by event.
 
 use super::rows::short;
-use crate::host::message;
-use crate::record::{RunRecord, Status};
+use crate::record::{RunRecord, fault_message};
 use crate::view::blockers;
 use backstop_core::{Action, Event, EventKind, NodeState, SafeText, Schedule};
 use backstop_report::plan::{Change, ChangeKind, Then};
+use backstop_runtime::host::NodeStatus;
 use std::time::Duration;
 
 /// What an event says of a phase, where it is worth a line. `record` knows of the event already.
 pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<Change> {
-    let at = |id: &SafeText| record.order.iter().position(|known| known == id.raw());
+    let at = |id: &SafeText| record.progress.number(id.raw());
     let (id, kind) = match &event.kind {
         EventKind::AttemptStarted { operation, .. } => {
-            let phase = record.phase(at(operation)?);
+            let phase = record.phase(at(operation)?).node;
             let of = record.plan.max_attempts.max(phase.attempt);
             (operation, ChangeKind::Started { attempt: phase.attempt, of })
         }
         EventKind::DecisionMade { operation: Some(operation), decision, .. } => {
             let node = at(operation)?;
-            let error = record.phase(node).errors.last()?;
+            let error = record.phase(node).node.errors.last()?;
             let then = match (&decision.action, schedule.state(node)) {
                 (action, _) if !action.goes_on() => Then::Fails,
                 (_, NodeState::Waiting { siblings, .. }) if !siblings.is_empty() => {
@@ -30,7 +30,7 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
                 }
                 _ => Then::RetriedNow,
             };
-            let (reason, message) = (error.fault.reason, message(&error.fault));
+            let (reason, message) = (error.fault.reason, fault_message(&error.fault));
             (operation, ChangeKind::AttemptFailed { attempt: error.attempt, reason, message, then })
         }
         EventKind::GateFinished {
@@ -67,14 +67,16 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
         }
         EventKind::StateEntered { operation: Some(operation), .. } => {
             let phase = record.phase(at(operation)?);
-            let kind = match phase.status {
-                Status::Complete if phase.skipped => ChangeKind::Skipped { why: SafeText::default() },
-                Status::Complete => ChangeKind::Complete {
-                    elapsed: Duration::from_millis(phase.worked_ms),
-                    attempts: phase.attempt,
+            let kind = match phase.node.status {
+                NodeStatus::Complete if phase.node.skipped => {
+                    ChangeKind::Skipped { why: SafeText::default() }
+                }
+                NodeStatus::Complete => ChangeKind::Complete {
+                    elapsed: Duration::from_millis(phase.node.worked_ms),
+                    attempts: phase.node.attempt,
                 },
-                Status::Blocked => {
-                    let shown = |id: &String| record.phases.get(id).map(|phase| phase.plan.shown.clone());
+                NodeStatus::Blocked => {
+                    let shown = |id: &String| record.phase_of(id).map(|phase| phase.plan.shown.clone());
                     ChangeKind::Blocked {
                         by: blockers(record, &phase.plan.id).iter().filter_map(shown).collect(),
                     }
@@ -86,6 +88,6 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
         }
         _ => return None,
     };
-    let phase = record.phases.get(id.raw())?;
+    let phase = record.phase_of(id.raw())?;
     Some(Change { id: phase.plan.shown.clone(), name: phase.plan.name.clone(), kind })
 }

@@ -1,8 +1,8 @@
 //! How a run ended, for the summary.
 
 use super::rows::short;
-use crate::host::{Ending, message};
-use crate::record::{PhaseProgress, RunRecord, Status};
+use crate::Ending;
+use crate::record::{PhaseProgress, RunRecord, fault_message};
 use crate::site::Conclusion;
 use crate::view::{ViewFolder, blockers};
 use backstop_core::{End, Reason, SafeText};
@@ -11,6 +11,7 @@ use backstop_report::plan::{
     StateKept, WorkAt,
 };
 use backstop_report::user_actions;
+use backstop_runtime::host::NodeStatus;
 use std::time::Duration;
 
 /// What the summary needs and the record does not know.
@@ -43,16 +44,17 @@ fn capital(text: &str) -> String {
 /// The summary of a run that halted.
 pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
     let record = &ending.record;
-    let run = record.run?;
-    let phases = || (0..record.order.len()).map(|at| record.phase(at));
-    let with = |status: Status| phases().filter(move |phase| phase.status == status);
+    let run = record.progress.run?;
+    let with = |status: NodeStatus| record.phases().filter(move |phase| phase.node.status == status);
     let stopped = ending.end == End::Stopped;
     // One whose retry did not begin any more has failed as far as anybody knows.
-    let unfinished = |phase: &&PhaseProgress| {
-        phase.status == Status::Pending && phase.attempt > 0 && phase.last_error().is_some()
+    let unfinished = |phase: &PhaseProgress<'_>| {
+        let node = phase.node;
+        node.status == NodeStatus::Pending && node.attempt > 0 && node.last_error().is_some()
     };
-    let failed: Vec<FailedPhase> = phases()
-        .filter(|phase| phase.status == Status::Failed || (!stopped && unfinished(phase)))
+    let failed: Vec<FailedPhase> = record
+        .phases()
+        .filter(|phase| phase.node.status == NodeStatus::Failed || (!stopped && unfinished(phase)))
         .map(|phase| failed_phase(phase, record.plan.max_attempts, facts))
         .collect();
     let reason = if stopped {
@@ -63,24 +65,24 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
     let resume = SafeText::new(facts.resume.clone());
     Some(HaltSummary {
         box_title: "BACKSTOP HALTED".into(),
-        plan: record.path.clone(),
+        plan: record.path().clone(),
         reason,
         reason_line: SafeText::new(reason_line(ending, reason)),
-        completed: with(Status::Complete).map(completed).collect(),
-        blocked: with(Status::Blocked)
+        completed: with(NodeStatus::Complete).map(completed).collect(),
+        blocked: with(NodeStatus::Blocked)
             .map(|phase| BlockedPhase {
                 id: phase.plan.shown.clone(),
                 name: phase.plan.name.clone(),
                 by: blockers(record, &phase.plan.id).iter().map(|id| shown(record, id)).collect(),
             })
             .collect(),
-        pending: with(Status::Pending)
+        pending: with(NodeStatus::Pending)
             .filter(|phase| stopped || !unfinished(phase))
             .map(|phase| PendingPhase { id: phase.plan.shown.clone(), name: phase.plan.name.clone() })
             .collect(),
         state: StateKept {
             folder: SafeText::new((facts.shown)(facts.views.path())),
-            files: record.order.len() as u64,
+            files: record.len() as u64,
             logs: SafeText::new((facts.shown)(&facts.views.logs())),
             run,
             kept: facts.kept.clone(),
@@ -93,34 +95,34 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
 }
 
 fn shown(record: &RunRecord, id: &str) -> SafeText {
-    record.phases.get(id).map_or_else(|| SafeText::new(id), |phase| phase.plan.shown.clone())
+    record.phase_of(id).map_or_else(|| SafeText::new(id), |phase| phase.plan.shown.clone())
 }
 
-fn completed(phase: &PhaseProgress) -> CompletedPhase {
+fn completed(phase: PhaseProgress<'_>) -> CompletedPhase {
     CompletedPhase {
         id: phase.plan.shown.clone(),
         name: phase.plan.name.clone(),
         commits: commits(phase),
-        skipped: phase.skipped,
+        skipped: phase.node.skipped,
     }
 }
 
-fn commits(phase: &PhaseProgress) -> Vec<(SafeText, SafeText)> {
+fn commits(phase: PhaseProgress<'_>) -> Vec<(SafeText, SafeText)> {
     phase.commits.iter().map(|(sha, subject)| (SafeText::new(short(sha)), subject.clone())).collect()
 }
 
-fn failed_phase(phase: &PhaseProgress, max_attempts: u32, facts: &Facts<'_>) -> FailedPhase {
-    let last = phase.errors.last();
+fn failed_phase(phase: PhaseProgress<'_>, max_attempts: u32, facts: &Facts<'_>) -> FailedPhase {
+    let last = phase.node.errors.last();
     FailedPhase {
         id: phase.plan.shown.clone(),
         name: phase.plan.name.clone(),
-        attempts: phase.attempt,
-        of: max_attempts.max(phase.attempt),
-        total_attempts: phase.total,
+        attempts: phase.node.attempt,
+        of: max_attempts.max(phase.node.attempt),
+        total_attempts: phase.node.total,
         error: last.map_or(Reason::Unknown, |error| error.fault.reason),
-        details: last.map(|error| message(&error.fault)).unwrap_or_default(),
-        retried: phase.attempt > 1,
-        log: SafeText::new((facts.shown)(&facts.views.attempt_log(&phase.plan.id, phase.total))),
+        details: last.map(|error| fault_message(&error.fault)).unwrap_or_default(),
+        retried: phase.node.attempt > 1,
+        log: SafeText::new((facts.shown)(&facts.views.attempt_log(&phase.plan.id, phase.node.total))),
     }
 }
 
@@ -129,7 +131,7 @@ fn reason_line(ending: &Ending, reason: Reason) -> String {
     if let Some(fault) = &ending.unconcluded {
         return format!(
             "Every phase is complete, and the work cannot be put in place: {}",
-            message(fault).line(300)
+            fault_message(fault).line(300)
         );
     }
     let End::Halted(failed) = &ending.end else {
@@ -143,7 +145,7 @@ fn reason_line(ending: &Ending, reason: Reason) -> String {
     };
     let id = phase.plan.shown.line(40);
     match failed.len() {
-        1 if phase.attempt > 1 => format!("Phase {id} failed after retry"),
+        1 if phase.node.attempt > 1 => format!("Phase {id} failed after retry"),
         1 => format!("Phase {id} failed: {reason} is not tried again"),
         n => format!("{n} phases failed; the first was {id}"),
     }
@@ -160,7 +162,8 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
         return steps;
     }
     let End::Halted(nodes) = &ending.end else { return steps };
-    let fault = nodes.first().and_then(|at| ending.record.phase(*at).errors.last()).map(|error| &error.fault);
+    let fault =
+        nodes.first().and_then(|at| ending.record.phase(*at).node.errors.last()).map(|error| &error.fault);
     if let Some(fault) = fault {
         let action = capital(&fault.suggested_action.line(300));
         if fault.facts.files.is_empty() {
@@ -190,25 +193,22 @@ fn one_commit((sha, subject): &(String, SafeText)) -> SafeText {
 
 /// The summary of a run that is complete.
 pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>) -> Option<Completion> {
-    let phase = |at: usize| {
-        let phase = record.phase(at);
-        CompletePhase {
-            id: phase.plan.shown.clone(),
-            name: phase.plan.name.clone(),
-            skipped: phase.skipped,
-            elapsed: (phase.total > 0).then(|| Duration::from_millis(phase.worked_ms)),
-            attempts: phase.total,
-            retried: !phase.errors.is_empty(),
-            flaky: phase.gates.iter().flat_map(|gate| gate.flaky.clone()).collect(),
-            gates_skipped: Vec::new(),
-            commits: commits(phase),
-        }
+    let complete = |phase: PhaseProgress<'_>| CompletePhase {
+        id: phase.plan.shown.clone(),
+        name: phase.plan.name.clone(),
+        skipped: phase.node.skipped,
+        elapsed: (phase.node.total > 0).then(|| Duration::from_millis(phase.node.worked_ms)),
+        attempts: phase.node.total,
+        retried: !phase.node.errors.is_empty(),
+        flaky: phase.gates.iter().flat_map(|gate| gate.flaky.clone()).collect(),
+        gates_skipped: Vec::new(),
+        commits: commits(phase),
     };
     Some(Completion {
-        plan: record.path.clone(),
-        run: record.run?,
+        plan: record.path().clone(),
+        run: record.progress.run?,
         elapsed: facts.elapsed,
-        phases: (0..record.order.len()).map(phase).collect(),
+        phases: record.phases().map(complete).collect(),
         work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
         files_changed: conclusion.files_changed,
         usage: record.used,

@@ -1,10 +1,10 @@
 //! Where each phase stands.
 
-use crate::host::{Note, message};
-use crate::record::{PhaseProgress, RunRecord, Status};
+use crate::record::{PhaseProgress, RunRecord, fault_message};
 use crate::view::blockers;
 use backstop_core::{NodeState, SafeText, Schedule, Timestamp};
 use backstop_report::plan::{Ahead, Course, PhaseRow, PhaseState, remaining};
+use backstop_runtime::host::{NodeRecord, NodeStatus, Note};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -20,21 +20,22 @@ pub struct Live<'l> {
 
 /// A row for each phase, in the plan's order.
 pub fn rows(record: &RunRecord, live: Option<&Live<'_>>, now: Timestamp) -> Vec<PhaseRow> {
-    (0..record.order.len()).map(|at| row(record, at, live, now)).collect()
+    (0..record.len()).map(|at| row(record, at, live, now)).collect()
 }
 
 fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -> PhaseRow {
     let phase = record.phase(at);
+    let node = phase.node;
     let mut row =
         PhaseRow::pending(phase.plan.shown.clone(), phase.plan.name.clone(), record.plan.max_attempts);
-    row.state = state(phase, at, live);
-    row.elapsed = elapsed(phase, now);
+    row.state = state(node, at, live);
+    row.elapsed = elapsed(node, now);
     row.commit = phase.commits.last().map(|(sha, subject)| (SafeText::new(short(sha)), subject.clone()));
-    row.attempt = phase.attempt;
-    row.total_attempts = phase.total;
-    row.of = row.of.max(phase.attempt);
-    row.retried = phase.attempt > 1;
-    row.error = phase.last_error().map(|error| (error.fault.reason, message(&error.fault)));
+    row.attempt = node.attempt;
+    row.total_attempts = node.total;
+    row.of = row.of.max(node.attempt);
+    row.retried = node.attempt > 1;
+    row.error = node.last_error().map(|error| (error.fault.reason, fault_message(&error.fault)));
     row.waits_for = waits_for(record, phase);
     row.flaky =
         u32::try_from(phase.gates.iter().map(|gate| gate.flaky.len()).sum::<usize>()).unwrap_or(u32::MAX);
@@ -44,35 +45,35 @@ fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -
         }
         _ => None,
     });
-    if phase.plan.tasks > 0 && phase.total > 0 {
-        row.tasks = Some((u32::try_from(phase.tasks_done.len()).unwrap_or(u32::MAX), phase.plan.tasks));
+    if phase.plan.tasks > 0 && node.total > 0 {
+        row.tasks = Some((u32::try_from(node.tasks_done.len()).unwrap_or(u32::MAX), phase.plan.tasks));
     }
-    if let Some(Note::Guard(provider, wait)) = live.and_then(|live| live.notes.get(&at)) {
-        row.until = Some(*wait);
+    if let Some(Note::AwaitingGuard { provider, left }) = live.and_then(|live| live.notes.get(&at)) {
+        row.until = Some(*left);
         row.note = Some(SafeText::new(format!("waits for {provider}")));
     }
     row
 }
 
-fn state(phase: &PhaseProgress, at: usize, live: Option<&Live<'_>>) -> PhaseState {
+fn state(phase: &NodeRecord, at: usize, live: Option<&Live<'_>>) -> PhaseState {
     match phase.status {
-        Status::Complete if phase.skipped => PhaseState::Skipped,
-        Status::Complete => PhaseState::Complete,
-        Status::Failed => PhaseState::Failed,
-        Status::Blocked => PhaseState::Blocked,
-        Status::Running => match live.and_then(|live| live.notes.get(&at)) {
+        NodeStatus::Complete if phase.skipped => PhaseState::Skipped,
+        NodeStatus::Complete => PhaseState::Complete,
+        NodeStatus::Failed => PhaseState::Failed,
+        NodeStatus::Blocked => PhaseState::Blocked,
+        NodeStatus::Running => match live.and_then(|live| live.notes.get(&at)) {
             Some(Note::Integrating) => PhaseState::Integrating,
             Some(Note::Checking(gate)) => PhaseState::Checking(SafeText::new(gate.clone())),
             _ => PhaseState::Running,
         },
-        Status::Pending if phase.attempt > 0 && live.is_some() => PhaseState::RetryWaiting,
-        Status::Pending => PhaseState::Pending,
+        NodeStatus::Pending if phase.attempt > 0 && live.is_some() => PhaseState::RetryWaiting,
+        NodeStatus::Pending => PhaseState::Pending,
     }
 }
 
-fn elapsed(phase: &PhaseProgress, now: Timestamp) -> Option<Duration> {
+fn elapsed(phase: &NodeRecord, now: Timestamp) -> Option<Duration> {
     match phase.status {
-        Status::Running => phase.attempt_at.map(|at| now.since(at)),
+        NodeStatus::Running => phase.attempt_at.map(|at| now.since(at)),
         _ if phase.total == 0 => None,
         _ => Some(Duration::from_millis(phase.worked_ms)),
     }
@@ -83,13 +84,13 @@ pub(super) fn short(sha: &str) -> &str {
     sha.get(..7).unwrap_or(sha)
 }
 
-fn waits_for(record: &RunRecord, phase: &PhaseProgress) -> Vec<SafeText> {
-    let shown = |id: &String| record.phases.get(id).map(|phase| phase.plan.shown.clone());
-    match phase.status {
-        Status::Blocked => blockers(record, &phase.plan.id).iter().filter_map(shown).collect(),
-        Status::Pending if phase.attempt == 0 => {
+fn waits_for(record: &RunRecord, phase: PhaseProgress<'_>) -> Vec<SafeText> {
+    let shown = |id: &String| record.phase_of(id).map(|phase| phase.plan.shown.clone());
+    match phase.node.status {
+        NodeStatus::Blocked => blockers(record, &phase.plan.id).iter().filter_map(shown).collect(),
+        NodeStatus::Pending if phase.node.attempt == 0 => {
             let open =
-                |id: &&String| record.phases.get(*id).is_some_and(|dep| dep.status != Status::Complete);
+                |id: &&String| record.phase_of(id).is_some_and(|dep| dep.node.status != NodeStatus::Complete);
             phase.plan.depends_on.iter().filter(open).filter_map(shown).collect()
         }
         _ => Vec::new(),
@@ -105,19 +106,19 @@ pub fn left(
     now: Timestamp,
 ) -> Option<Duration> {
     let ahead = |at: usize| {
-        let phase = record.phase(at);
+        let phase = record.phase(at).node;
         Ahead {
             level: levels.get(at).copied().unwrap_or(0),
             planned: planned(at),
             course: match phase.status {
-                Status::Complete if phase.skipped || phase.total == 0 => Course::Out,
-                Status::Complete => Course::Done(Duration::from_millis(phase.worked_ms)),
-                Status::Failed | Status::Blocked => Course::Out,
-                Status::Running => Course::Running(elapsed(phase, now).unwrap_or_default()),
-                Status::Pending => Course::Waiting,
+                NodeStatus::Complete if phase.skipped || phase.total == 0 => Course::Out,
+                NodeStatus::Complete => Course::Done(Duration::from_millis(phase.worked_ms)),
+                NodeStatus::Failed | NodeStatus::Blocked => Course::Out,
+                NodeStatus::Running => Course::Running(elapsed(phase, now).unwrap_or_default()),
+                NodeStatus::Pending => Course::Waiting,
             },
         }
     };
-    let all: Vec<Ahead> = (0..record.order.len()).map(ahead).collect();
+    let all: Vec<Ahead> = (0..record.len()).map(ahead).collect();
     remaining(&all, jobs)
 }

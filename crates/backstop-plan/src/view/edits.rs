@@ -3,8 +3,9 @@
 //! Each file carries the `seq` that it was written from: only a difference from what was written then is an edit.
 
 use super::ViewFolder;
-use crate::record::{RunRecord, Status};
+use crate::record::RunRecord;
 use backstop_core::{Event, SafeText};
+use backstop_runtime::host::{Fold, NodeStatus};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
@@ -19,7 +20,7 @@ pub struct Edit {
     /// The phase, by its place in the plan.
     pub phase: usize,
     /// What it was set to.
-    pub status: Status,
+    pub status: NodeStatus,
     /// In words: what was changed where.
     pub what: String,
 }
@@ -51,7 +52,7 @@ pub struct Edits {
 struct Found {
     phase: usize,
     seq: u64,
-    status: Status,
+    status: NodeStatus,
 }
 
 impl Edits {
@@ -61,15 +62,16 @@ impl Edits {
         let mut edits = Self::default();
         let mut found = Vec::new();
         let folder_is_there = views.phases().is_dir();
-        for (at, id) in record.order.iter().enumerate() {
+        for (at, id) in record.progress.order.iter().enumerate() {
             let file = views.phase_file(id);
             match read(&file, at, id) {
                 Ok(Some(state)) => found.push(state),
                 Ok(None) => {
-                    let phase = record.phase(at);
-                    if folder_is_there && all_written && phase.total > 0 && phase.status == Status::Complete {
+                    let phase = record.phase(at).node;
+                    let finished = phase.total > 0 && phase.status == NodeStatus::Complete;
+                    if folder_is_there && all_written && finished {
                         let what = format!("{} was deleted", file.display());
-                        edits.edits.push(Edit { phase: at, status: Status::Pending, what });
+                        edits.edits.push(Edit { phase: at, status: NodeStatus::Pending, what });
                     }
                 }
                 Err((field, what)) => edits.broken.push(EditError {
@@ -93,15 +95,15 @@ impl Edits {
             while let Some(event) = events.next_if(|event| event.seq <= state.seq) {
                 then.apply(event);
             }
-            let id = &record.order[state.phase];
-            let Some(written) = then.phases.get(id) else { continue };
-            if written.status == state.status {
+            let id = &record.progress.order[state.phase];
+            let Some(written) = then.phase_of(id) else { continue };
+            if written.node.status == state.status {
                 continue;
             }
             let what = format!(
                 "the status of {} was set from {} to {} in its state file",
                 written.plan.shown.line(40),
-                written.status.name(),
+                written.node.status.name(),
                 state.status.name()
             );
             self.edits.push(Edit { phase: state.phase, status: state.status, what });
@@ -127,7 +129,7 @@ fn read(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<Found>,
         return Err((Some("phase_id"), format!("`phase_id` must be `{id}`")));
     }
     let seq = field("seq")?.as_u64().ok_or(wrong("seq", "a number"))?;
-    let status = field("status")?.as_str().and_then(Status::from_name);
+    let status = field("status")?.as_str().and_then(NodeStatus::from_name);
     let status = status.ok_or(wrong("status", "one of pending, running, complete, failed, blocked"))?;
     for name in ["attempt", "max_attempts"] {
         field(name)?.as_u64().ok_or(wrong(name, "a number"))?;

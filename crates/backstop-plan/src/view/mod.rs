@@ -84,7 +84,7 @@ impl ViewFolder {
     /// Writes the state files of these phases.
     pub fn write_phases(&self, record: &RunRecord, phases: &[usize]) -> std::io::Result<()> {
         for &at in phases {
-            let Some(id) = record.order.get(at) else { continue };
+            let Some(id) = record.progress.order.get(at) else { continue };
             let text = PhaseFile::of(record, at).to_text();
             self.again(|| write_view(&self.phase_file(id), text.as_bytes()))?;
         }

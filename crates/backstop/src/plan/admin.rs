@@ -8,12 +8,14 @@ use crate::error::{CliError, DONE};
 use crate::terminal;
 use backstop_core::{EventKind, RunId, SafeText, shell};
 use backstop_plan::document::PhaseId;
+use backstop_plan::observers::mark;
 use backstop_plan::opening;
-use backstop_plan::record::{RunRecord, Status};
+use backstop_plan::record::{PhaseProgress, RunRecord};
 use backstop_plan::tell::rows;
 use backstop_plan::view::ViewFolder;
 use backstop_report::plan::{PlanStatus, Progress, RunState, plan_status, plan_status_json};
 use backstop_report::to_json;
+use backstop_runtime::host::NodeStatus;
 use backstop_store::{Held, Journal, RunFilter, RunJournal};
 use backstop_work::git::{Repo, Sha, attempt_ref};
 use serde_json::json;
@@ -65,18 +67,18 @@ fn find(context: &Context, which: &Which) -> Result<Found, CliError> {
         }
     };
     let record = RunRecord::of(&journal.load(run)?);
-    if record.order.is_empty() {
+    if record.is_empty() {
         return Err(CliError::NoRun { run });
     }
-    let views = ViewFolder::new(&context.project, &read::view_name(record.path.raw()));
+    let views = ViewFolder::new(&context.project, &read::view_name(record.path().raw()));
     Ok(Found { journal, run, record, views })
 }
 
 fn phase_of(record: &RunRecord, given: &str) -> Result<usize, CliError> {
-    let known = || record.order.iter().map(|id| record.phases[id].plan.shown.line(40)).collect::<Vec<_>>();
+    let known = || record.phases().map(|phase| phase.plan.shown.line(40)).collect::<Vec<_>>();
     let id: PhaseId =
         given.parse().map_err(|_| CliError::NoPhase { given: given.to_owned(), known: known() })?;
-    let at = record.order.iter().position(|known| known == id.key().as_str());
+    let at = record.progress.number(id.key().as_str());
     at.ok_or_else(|| CliError::NoPhase { given: given.to_owned(), known: known() })
 }
 
@@ -86,27 +88,27 @@ fn status(context: &Context, args: &cli::PlanStatus) -> Result<u8, CliError> {
     let now = context::now();
     let rows = rows(record, None, now);
     let summary = found.journal.run(found.run)?.ok_or(CliError::NoRun { run: found.run })?;
-    let is_over = record.ended.is_some() || record.halted.is_some();
-    let state = match (&record.halted, record.ended) {
+    let is_over = record.progress.ended.is_some() || record.progress.halted.is_some();
+    let state = match (&record.progress.halted, record.progress.ended) {
         (Some((reason, _)), _) => RunState::Halted { reason: *reason },
-        (None, Some(backstop_core::Outcome::Done))
-            if record.count(Status::Complete) == record.order.len() =>
-        {
+        (None, Some(backstop_core::Outcome::Done)) if record.count(NodeStatus::Complete) == record.len() => {
             RunState::Complete
         }
         (None, None) if context::is_alive(&summary.host) => RunState::Running { pid: summary.host.pid },
         _ => RunState::Interrupted,
     };
-    let until = if is_over { record.last_at.unwrap_or(now) } else { now };
-    let elapsed = record.active(until);
-    let changed = (0..record.order.len()).map(|at| record.phase(at)).filter(|phase| phase.changed_since());
+    let until = if is_over { record.progress.last_at.unwrap_or(now) } else { now };
+    let elapsed = record.progress.active(until);
+    let changed = record.phases().filter(PhaseProgress::changed_since);
     let next = match &state {
-        RunState::Halted { .. } => record.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone())),
+        RunState::Halted { .. } => {
+            record.progress.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone()))
+        }
         RunState::Interrupted => Some(SafeText::new(next_command(record))),
         _ => None,
     };
     let given = PlanStatus {
-        plan: record.path.clone(),
+        plan: record.path().clone(),
         run: found.run,
         state,
         progress: Progress::of(&rows, elapsed, None),
@@ -126,13 +128,13 @@ fn logs(context: &Context, args: &cli::PlanAttempt) -> Result<u8, CliError> {
     let found = find(context, &args.which)?;
     let at = phase_of(&found.record, &args.phase)?;
     let phase = found.record.phase(at);
-    let attempt = args.attempt.unwrap_or(phase.total);
+    let attempt = args.attempt.unwrap_or(phase.node.total);
     let file = found.views.attempt_log(&phase.plan.id, attempt);
-    if phase.total == 0 {
+    if phase.node.total == 0 {
         return Err(CliError::NotRun { phase: args.phase.clone() });
     }
-    if attempt == 0 || attempt > phase.total {
-        return Err(CliError::NoAttempt { phase: args.phase.clone(), attempt, total: phase.total });
+    if attempt == 0 || attempt > phase.node.total {
+        return Err(CliError::NoAttempt { phase: args.phase.clone(), attempt, total: phase.node.total });
     }
     let mut text = Vec::new();
     let read = std::fs::File::open(&file).and_then(|file| {
@@ -156,7 +158,7 @@ fn diff(context: &Context, args: &cli::PlanAttempt) -> Result<u8, CliError> {
     let found = find(context, &args.which)?;
     let at = phase_of(&found.record, &args.phase)?;
     let phase = found.record.phase(at);
-    let attempt = args.attempt.unwrap_or(phase.total);
+    let attempt = args.attempt.unwrap_or(phase.node.total);
     let repo = Repo::find(&context.project)
         .map_err(CliError::git)?
         .ok_or(CliError::NoDiff { phase: args.phase.clone() })?;
@@ -187,7 +189,7 @@ fn diff(context: &Context, args: &cli::PlanAttempt) -> Result<u8, CliError> {
 /// The command that goes on with a run.
 fn next_command(record: &RunRecord) -> String {
     match record.plan.resume.as_str() {
-        "" => format!("backstop run {}", record.path.line(400)),
+        "" => format!("backstop run {}", record.path().line(400)),
         known => known.to_owned(),
     }
 }
@@ -208,16 +210,18 @@ fn base_of(found: &Found, id: &str, attempt: u32) -> Option<Sha> {
 fn change(context: &Context, args: &cli::PlanChange, word: &str) -> Result<PathBuf, CliError> {
     let skip = word == "skip";
     let found = find(context, &args.which)?;
-    let lock = read::lock_name(found.record.path.raw());
+    let lock = read::lock_name(found.record.path().raw());
     let hold = match context.folder()?.hold(&context.project, &lock, context::host())? {
         Held::Ours(hold) => hold,
         Held::By(holder) => {
-            return Err(CliError::HeldBy { holder, plan: found.record.path.raw().to_owned() });
+            return Err(CliError::HeldBy { holder, plan: found.record.path().raw().to_owned() });
         }
     };
     let phases: Vec<usize> =
         args.phases.iter().map(|given| phase_of(&found.record, given)).collect::<Result<_, _>>()?;
-    if let Some(at) = phases.iter().find(|at| skip && found.record.phase(**at).status == Status::Complete) {
+    if let Some(at) =
+        phases.iter().find(|at| skip && found.record.phase(**at).node.status == NodeStatus::Complete)
+    {
         return Err(CliError::PhaseComplete { phase: found.record.phase(*at).plan.shown.line(40) });
     }
     let kinds = opening::set(&found.record, &phases, word, &person(args.why.as_ref()));
@@ -225,8 +229,8 @@ fn change(context: &Context, args: &cli::PlanChange, word: &str) -> Result<PathB
     writer.append(kinds)?;
     let record = RunRecord::of(&found.journal.load(found.run)?);
     let _ = found.views.make().and_then(|()| found.views.write_phases(&record, &phases));
-    let file = context.project.join(record.path.raw());
-    if let Err(error) = backstop_plan::host::mark(&file, &record, &phases) {
+    let file = context.project.join(record.path().raw());
+    if let Err(error) = mark(&file, &record, &phases) {
         terminal::warn(&format!("the plan's marks cannot be written: {error}"), None);
     }
     drop(hold);
@@ -235,7 +239,7 @@ fn change(context: &Context, args: &cli::PlanChange, word: &str) -> Result<PathB
     if args.json {
         let states: Vec<_> = phases
             .iter()
-            .map(|at| json!({ "phase_id": record.phase(*at).plan.id, "status": record.phase(*at).status.name(), "skipped": record.phase(*at).skipped }))
+            .map(|at| json!({ "phase_id": record.phase(*at).plan.id, "status": record.phase(*at).node.status.name(), "skipped": record.phase(*at).node.skipped }))
             .collect();
         terminal::print(&format!(
             "{}\n",
@@ -246,8 +250,10 @@ fn change(context: &Context, args: &cli::PlanChange, word: &str) -> Result<PathB
         terminal::say(&format!("{}: {what}; go on with `{next}`\n", names.join(", ")));
         let waits = |at: &usize| {
             let id = &record.phase(*at).plan.id;
-            let complete = record.order.iter().filter_map(|other| record.phases.get(other));
-            complete.filter(|p| p.status == Status::Complete && p.plan.depends_on.contains(id)).count()
+            let waits = |p: &PhaseProgress<'_>| {
+                p.node.status == NodeStatus::Complete && p.plan.depends_on.contains(id)
+            };
+            record.phases().filter(waits).count()
         };
         let later: usize = if skip { 0 } else { phases.iter().map(waits).sum() };
         if later > 0 {
@@ -259,7 +265,7 @@ fn change(context: &Context, args: &cli::PlanChange, word: &str) -> Result<PathB
             );
         }
     }
-    Ok(context.project.join(record.path.raw()))
+    Ok(context.project.join(record.path().raw()))
 }
 
 fn retry(context: &Context, args: &cli::PlanRetry, format: Option<LogFormat>) -> Result<u8, CliError> {

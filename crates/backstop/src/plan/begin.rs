@@ -9,9 +9,10 @@ use crate::{cli, leftovers, terminal};
 use backstop_config as config;
 use backstop_core::{Event, EventKind, Name, Outcome, RunId, SafeText};
 use backstop_plan::opening::{self, Resumed};
-use backstop_plan::record::{PhaseProgress, RunRecord, Status};
+use backstop_plan::record::RunRecord;
 use backstop_plan::view::{Edits, ViewFolder};
 use backstop_report::{FreshStart, fresh_start};
+use backstop_runtime::host::NodeStatus;
 use backstop_store::{Held, Hold, Holder, Journal, RunFilter, RunHeader, RunJournal, RunState};
 use backstop_work::git::{Sha, tip_ref};
 
@@ -86,9 +87,12 @@ pub(super) fn begin(
     hold.note(&Holder { pid: context::host().pid, run: Some(run.id()), since: context::now() })?;
     if let Err(error) = views.make().and_then(|()| {
         // Files of phases that have not begun are written when they have, or at the end.
-        let begun =
-            (0..record.order.len()).filter(|at| record.phase(*at).total > 0 || record.phase(*at).skipped);
-        views.write_phases(&record, &begun.collect::<Vec<_>>())
+        let has_begun = |at: &usize| {
+            let phase = record.phase(*at).node;
+            phase.total > 0 || phase.skipped
+        };
+        let begun: Vec<usize> = (0..record.len()).filter(has_begun).collect();
+        views.write_phases(&record, &begun)
     }) {
         terminal::warn(&format!("the views in {} cannot be written: {error}", views.path().display()), None);
     }
@@ -100,16 +104,15 @@ pub(super) fn begin(
 fn running(journal: &Journal, path: &str) -> Result<Vec<SafeText>, CliError> {
     let Some(run) = last_run(journal, path)? else { return Ok(Vec::new()) };
     let record = RunRecord::of(&journal.load(run)?);
-    let cut_off =
-        record.phases.values().filter(|phase| phase.status == Status::Running && !phase.is_delivered());
+    let cut_off = record.all_phases().filter(|phase| phase.node.is_cut_off());
     Ok(cut_off.map(|phase| phase.plan.shown.clone()).collect())
 }
 
 /// A phase that must not be repeated, and of which nobody knows how it ended, waits for somebody's word.
 fn must_be_repeatable(args: &cli::Run, found: &Found, record: &RunRecord) -> Result<(), CliError> {
     let harmful = found.plan.phases.iter().filter(|phase| {
-        let known = record.phases.get(phase.id.key().as_str());
-        phase.settings.repeatable == Some(false) && known.is_some_and(|known| known.lost)
+        let known = record.phase_of(phase.id.key().as_str());
+        phase.settings.repeatable == Some(false) && known.is_some_and(|known| known.node.lost)
     });
     let phases: Vec<String> = harmful.map(|phase| phase.id.shown().to_owned()).collect();
     if phases.is_empty() || args.yes { Ok(()) } else { Err(CliError::MayHaveHappened { phases }) }
@@ -185,9 +188,10 @@ fn resume(
 ) -> Result<(RunJournal, RunRecord), CliError> {
     let summary = journal.run(run)?;
     // Views are whole when a run comes to an end by itself; of one that was cut off, a file may never have been written.
-    let done = record.ended == Some(Outcome::Done);
-    let whole =
-        done || record.halted.is_some() || summary.is_some_and(|summary| summary.state == RunState::Halted);
+    let done = record.progress.ended == Some(Outcome::Done);
+    let whole = done
+        || record.progress.halted.is_some()
+        || summary.is_some_and(|summary| summary.state == RunState::Halted);
     let edits = Edits::find(views, &events, &record, whole);
     if !edits.broken.is_empty() {
         return Err(CliError::StateFiles { errors: edits.broken });
@@ -196,10 +200,10 @@ fn resume(
         opening::plan_record(&found.plan, &site.mode(&super::again(args, &found.path), max_attempts));
     let mut tip = None;
     if let Site::Worktrees(ground) = site {
-        let before: Option<Sha> = record.tip.as_ref().and_then(|tip| tip.parse().ok());
+        let before: Option<Sha> = record.progress.tip.as_ref().and_then(|tip| tip.parse().ok());
         if let Some(before) = &before {
             // What is handed in is integrated onto the tip as it was; the two meet at the next start.
-            let waiting = record.phases.values().any(PhaseProgress::is_delivered);
+            let waiting = record.all_phases().any(|phase| phase.node.is_delivered());
             let actual = ground.repo.read_ref(&tip_ref(run)).map_err(CliError::git)?;
             let settled = actual.as_ref().is_none_or(|actual| actual == before);
             if !waiting && settled {
@@ -235,12 +239,12 @@ fn resume(
 
 fn tell_resumed(told: &Resumed, record: &RunRecord, rerun: bool, notes: &mut Vec<String>) {
     let names = |list: &[SafeText]| list.iter().map(|id| id.line(40)).collect::<Vec<_>>().join(", ");
-    let attempts: u32 = record.phases.values().map(|phase| phase.total).sum();
-    let done = record.count(Status::Complete);
+    let attempts = record.progress.attempts();
+    let done = record.count(NodeStatus::Complete);
     notes.push(format!(
         "going on with {}: {done} of {} phases are complete; attempts so far: {attempts}",
-        record.run.map(|run| run.to_string()).unwrap_or_default(),
-        record.order.len()
+        record.progress.run.map(|run| run.to_string()).unwrap_or_default(),
+        record.len()
     ));
     let mut say = |list: &[SafeText], what: &str| {
         if !list.is_empty() {
@@ -270,7 +274,7 @@ fn start_fresh(
     views: &ViewFolder,
     record: &RunRecord,
 ) -> Result<Option<String>, CliError> {
-    let commits: u64 = record.phases.values().map(|phase| phase.commits.len() as u64).sum();
+    let commits: u64 = record.all_phases().map(|phase| phase.commits.len() as u64).sum();
     let again = super::again(args, &found.path);
     let notice = fresh_start(&FreshStart {
         command: SafeText::new(format!("{again} --fresh")),
@@ -314,7 +318,7 @@ fn set_tip(site: &Site, run: &RunJournal, record: &RunRecord) -> Result<(), CliE
     let Site::Worktrees(ground) = site else { return Ok(()) };
     let name = tip_ref(run.id());
     let tip: Sha =
-        record.tip.as_ref().and_then(|tip| tip.parse().ok()).unwrap_or_else(|| ground.base.clone());
+        record.progress.tip.as_ref().and_then(|tip| tip.parse().ok()).unwrap_or_else(|| ground.base.clone());
     let now = ground.repo.read_ref(&name).map_err(CliError::git)?;
     let behind = match &now {
         None => true,

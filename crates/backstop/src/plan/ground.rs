@@ -7,9 +7,10 @@ use crate::context::Context;
 use crate::error::CliError;
 use backstop_config as config;
 use backstop_core::SafeText;
-use backstop_plan::opening::Mode;
-use backstop_plan::record::{PhaseProgress, RunRecord, Status};
+use backstop_plan::opening::{IN_PLACE, Mode};
+use backstop_plan::record::RunRecord;
 use backstop_plan::site::{Commit, Ground};
+use backstop_runtime::host::NodeStatus;
 use backstop_store::RunFilter;
 use backstop_work::git::{Head, Repo, Sha, tip_ref};
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ impl Site {
             },
             Site::InPlace(place) => Mode {
                 commit: place.commit.name().to_owned(),
-                isolation: "none".to_owned(),
+                isolation: IN_PLACE.to_owned(),
                 base: place.repo.as_ref().and_then(|repo| repo.head().ok()?.sha).map(|sha| sha.to_string()),
                 branch: None,
                 resume,
@@ -101,7 +102,8 @@ pub(super) fn look(
         let files = repo.dirty(&exempt).map_err(CliError::git)?;
         // Phases that ran in the folder itself have changed it, and so has work that was put there at the end: that is what
         // is gone on with.
-        let finished = before.is_some_and(|record| record.count(Status::Complete) == found.plan.phases.len());
+        let finished =
+            before.is_some_and(|record| record.count(NodeStatus::Complete) == found.plan.phases.len());
         if !files.is_empty() && (isolated || before.is_none()) && !finished {
             return Err(CliError::Dirty { files });
         }
@@ -127,7 +129,7 @@ pub(super) fn look(
     let Head { sha: Some(base), branch, .. } = head else { return Err(CliError::NoCommit) };
     // While work is handed in and not integrated, what the user committed since cannot be met yet: then the tree is taken as
     // it was, and they meet at the next start. A tip that does not hold it must not be put in its place.
-    let base = match before.filter(|record| record.phases.values().any(PhaseProgress::is_delivered)) {
+    let base = match before.filter(|record| record.all_phases().any(|phase| phase.node.is_delivered())) {
         Some(record) if !is_ours(&repo, record, &base)? => {
             record.plan.base.as_ref().and_then(|base| base.parse().ok()).unwrap_or(base)
         }
@@ -147,11 +149,11 @@ pub(super) fn look(
 
 /// Whether a run's tip holds what is checked out: then nobody but the run has committed.
 fn is_ours(repo: &Repo, record: &RunRecord, head: &Sha) -> Result<bool, CliError> {
-    let now = match record.run {
+    let now = match record.progress.run {
         Some(run) => repo.read_ref(&tip_ref(run)).map_err(CliError::git)?,
         None => None,
     };
-    let tip = now.or_else(|| record.tip.as_ref().and_then(|tip| tip.parse().ok()));
+    let tip = now.or_else(|| record.progress.tip.as_ref().and_then(|tip| tip.parse().ok()));
     tip.map_or(Ok(false), |tip| repo.contains(&tip, head).map_err(CliError::git))
 }
 

@@ -17,12 +17,12 @@ use crate::context::{self, Context};
 use crate::error::{CliError, DEFERRED, DONE, HALTED, INTERRUPTED};
 use crate::{aftermath, classify, deferred, freeze, host, terminal};
 use backstop_config::Given;
-use backstop_core::{End, Graph, Parallel, RetryWhen, Rules, SafeText, Schedule, shell};
-use backstop_plan::host::{Host, Parts, Workshop};
+use backstop_core::{End, Parallel, RetryWhen, Rules, SafeText, shell};
+use backstop_plan::observers::PlanFiles;
 use backstop_plan::opening::Person;
-use backstop_plan::record::Status;
-use backstop_plan::site::{Crew, InPlace, Worktrees};
+use backstop_plan::site::{Crew, InPlace, PhaseExecutor, Worktrees};
 use backstop_plan::view::ViewFolder;
+use backstop_runtime::host::{Host, HostParts, Observer};
 use begin::Begun;
 use clap::ValueEnum;
 use equip::Outfit;
@@ -85,9 +85,6 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
         }
     }
 
-    let graph = Graph::new(found.plan.phases.iter().map(|phase| phase.depends_on.clone()).collect())
-        .map_err(|error| CliError::Graph(error.to_string()))?;
-    let beside: Vec<Vec<usize>> = found.plan.phases.iter().map(|phase| phase.parallel_with.clone()).collect();
     let in_place = matches!(site, Site::InPlace(_));
     let jobs = if in_place { 1 } else { settings.jobs };
     let rules = Rules {
@@ -95,17 +92,9 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
         parallel: if settings.parallel == "auto" { Parallel::Auto } else { Parallel::Declared },
         retry: if settings.retry == "immediate" { RetryWhen::Immediate } else { RetryWhen::AfterSiblings },
     };
-    let complete: Vec<bool> =
-        (0..record.order.len()).map(|at| record.phase(at).status == Status::Complete).collect();
-    // In a worktree nothing is harmed by doing it again; in the folder itself the plan has to say so.
-    let repeatable = |at: usize| found.plan.phases[at].settings.repeatable.unwrap_or(!in_place);
-    let schedule =
-        Schedule::new(Arc::new(graph.with_beside(&beside)), rules, &policy, &complete, &repeatable)
-            .disabled(context::is_disabled());
-
     let scratch =
         context.folder()?.work_folder(&context.project, &begin::folder_name(journal.id(), "scratch"))?;
-    let guards = Guards(&context);
+    let guards = Guards::new(&context, &equipment);
     let crew = Crew {
         plan: &found.plan,
         plan_path: SafeText::new(found.file.to_string_lossy()),
@@ -118,30 +107,31 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
         journal: &journal,
         mark: context::mark(journal.id(), &context::host()),
         now: &context::now,
-        shared: &guards,
         one_at_a_time: jobs == 1,
     };
     let began = Instant::now();
     let mut viewer =
         Viewer::new(show, &found.plan, jobs, Arc::clone(&context.redactor), context.config.tail_to());
-    let run_host = |workshop: &dyn Workshop, viewer: &mut Viewer<'_>| {
-        let parts = Parts {
-            plan: &found.plan,
-            schedule,
-            journal: &journal,
+    let mut files = PlanFiles::new(&views, found.file.clone(), again.clone());
+    let run_host = |executor: &PhaseExecutor<'_>, viewer: &mut Viewer<'_>| {
+        let parts = HostParts {
+            log: &journal,
             record,
-            views: views.clone(),
-            plan_file: found.file.clone(),
-            workshop,
+            opened,
+            rules,
+            policy: Arc::clone(&policy),
+            recovery_disabled: context::is_disabled(),
+            executor,
+            admission: &guards,
+            observers: files.observers().into_iter().chain([viewer as &mut dyn Observer<_>]).collect(),
             halt_timeout: settings.halt_timeout,
             resume: again.clone(),
             clock: &move || began.elapsed(),
-            witness: &|fault| host::witness(&context, journal.journal().deferred_count().ok(), fault),
-            frozen: &|| freeze::frozen(&context).map(|freeze| freeze.reason),
+            annotate_fault: &|fault| host::witness(&context, journal.journal().deferred_count().ok(), fault),
             random: &|| (context::random() >> 11) as f64 / (1u64 << 53) as f64,
-            opened,
         };
-        let ended = Host::new(parts, viewer).run(asks::listen()?).map_err(CliError::Host);
+        let requests = asks::listen()?;
+        let ended = Host::new(parts).and_then(|host| host.run(requests)).map_err(CliError::Host);
         ended.inspect_err(|error| aftermath::broke_off(&context, &found.path, journal.id(), error))
     };
     let ending = match site {

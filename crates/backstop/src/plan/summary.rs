@@ -9,8 +9,8 @@ use crate::error::{CliError, DONE};
 use crate::{freeze, terminal};
 use backstop_config as config;
 use backstop_core::{End, Policy, SafeText};
+use backstop_plan::Ending;
 use backstop_plan::document::Plan;
-use backstop_plan::host::Ending;
 use backstop_plan::site::{Equipment, Worker};
 use backstop_plan::tell::{Facts, completion, halt};
 use backstop_plan::view::ViewFolder;
@@ -63,7 +63,7 @@ pub(super) fn tell(
     }
     if args.quiet && ending.conclusion.is_some() {
         let time = backstop_report::duration(elapsed);
-        terminal::say(&format!("{}: complete, {time}\n", ending.record.path.line(200)));
+        terminal::say(&format!("{}: complete, {time}\n", ending.record.path().line(200)));
     } else if !matches!(show, Show::Events(_)) {
         let text = context.redactor.redact(&text).into_owned();
         terminal::say(&format!("\n{}\n", text.trim_end()));
@@ -73,16 +73,17 @@ pub(super) fn tell(
 
 /// Refs that hold work which is not on the user's branch: the tip, where it is not there, and what failed.
 fn kept(context: &Context, ending: &Ending) -> Vec<SafeText> {
-    let (Some(run), Ok(Some(repo))) = (ending.record.run, Repo::find(&context.project)) else {
+    let (Some(run), Ok(Some(repo))) = (ending.record.progress.run, Repo::find(&context.project)) else {
         return Vec::new();
     };
     if ending.record.plan.isolation == "none" {
         return Vec::new();
     }
     let Ok(refs) = repo.runs_refs(run) else { return Vec::new() };
-    let failed: Vec<&str> = (0..ending.record.order.len())
-        .map(|at| ending.record.phase(at))
-        .filter(|phase| phase.last_error().is_some())
+    let failed: Vec<&str> = ending
+        .record
+        .phases()
+        .filter(|phase| phase.node.last_error().is_some())
         .map(|phase| phase.plan.id.as_str())
         .collect();
     let tip = tip_ref(run);

@@ -3,12 +3,13 @@
 
 use super::Worktrees;
 use super::slots::Place;
-use crate::host::{CONFLICT, Integrated, IntegrationJob, Note, Tell};
+use crate::site::CONFLICT;
 use crate::site::commit::Commit;
 use crate::site::crew::Bench;
 use crate::site::landing::Landed;
 use crate::site::trouble::{commit_fault, git_fault, state_invalid};
 use backstop_core::{Evidence, Fault, Reason, SafeText};
+use backstop_runtime::host::{IntegrationJob, IntegrationResult, Note, Reporter};
 use backstop_work::git::{CommitTrouble, Conflict, GitError, Merged, Sha, attempt_ref, tip_ref};
 use std::sync::PoisonError;
 
@@ -16,7 +17,11 @@ use std::sync::PoisonError;
 const HUNKS_CHARS_MAX: usize = 8000;
 
 impl Worktrees<'_> {
-    pub(super) fn put_in(&self, job: &IntegrationJob, tell: &Tell) -> Result<Integrated, Box<Fault>> {
+    pub(super) fn put_in(
+        &self,
+        job: &IntegrationJob,
+        reporter: &Reporter,
+    ) -> Result<IntegrationResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let tip_name = tip_ref(self.run);
         let tip = self.tip(job.tip.as_ref())?;
@@ -28,7 +33,7 @@ impl Worktrees<'_> {
                     "{tip_name} is at {now}, and by the record it is at {tip}"
                 )));
             }
-            self.land(now, tell);
+            self.land(now, reporter);
             return Ok(self.done(job, Some(now.clone())));
         }
         let parse = |text: &Option<String>| -> Result<Sha, Box<Fault>> {
@@ -38,9 +43,9 @@ impl Worktrees<'_> {
         let (saved, base) = (parse(&job.delivery.saved)?, parse(&job.delivery.base)?);
         let tree = self.repo.tree_of(&saved).map_err(fault)?;
         if tree == self.repo.tree_of(&base).map_err(fault)? {
-            return Ok(Integrated::Done { tip: None, commit: None });
+            return Ok(IntegrationResult::Done { tip: None, commit: None });
         }
-        tell.note(Note::Integrating);
+        reporter.note(Note::Integrating);
         let merged =
             if tip == base { Merged::Clean(tree) } else { self.repo.merge(&tip, &saved).map_err(fault)? };
         let tree = match merged {
@@ -49,15 +54,15 @@ impl Worktrees<'_> {
         };
         if tree == self.repo.tree_of(&tip).map_err(fault)? {
             // Somebody else did just the same meanwhile.
-            return Ok(Integrated::Done { tip: None, commit: None });
+            return Ok(IntegrationResult::Done { tip: None, commit: None });
         }
         let mut place = match self.held(job.node) {
             Some(place) => place,
             None => self.take().map_err(fault)?,
         };
-        let done = self.commit(job, tell, &mut place, &tip, &base, &saved, &tree);
+        let done = self.commit(job, reporter, &mut place, &tip, &base, &saved, &tree);
         self.give_back(place);
-        let Some(new) = done? else { return Ok(Integrated::Done { tip: None, commit: None }) };
+        let Some(new) = done? else { return Ok(IntegrationResult::Done { tip: None, commit: None }) };
         let new = match new {
             Ok(new) => new,
             Err(integrated) => return Ok(*integrated),
@@ -65,7 +70,7 @@ impl Worktrees<'_> {
         if !self.repo.set_ref(&tip_name, &new, Some(&tip)).map_err(fault)? {
             return Err(state_invalid(&format!("{tip_name} was moved by somebody else")));
         }
-        self.land(&new, tell);
+        self.land(&new, reporter);
         Ok(self.done(job, Some(new)))
     }
 
@@ -74,20 +79,20 @@ impl Worktrees<'_> {
     pub(super) fn commit(
         &self,
         job: &IntegrationJob,
-        tell: &Tell,
+        reporter: &Reporter,
         place: &mut Place,
         tip: &Sha,
         base: &Sha,
         saved: &Sha,
         tree: &Sha,
-    ) -> Result<Option<Result<Sha, Box<Integrated>>>, Box<Fault>> {
+    ) -> Result<Option<Result<Sha, Box<IntegrationResult>>>, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let message = self.crew.message(job.node, &job.delivery);
         place.saved.get_or_insert_with(|| saved.clone());
         if tip != base && !self.crew.equipment[job.node].gates.is_empty() {
             let merged =
                 self.repo.commit_tree(tree, &[tip, saved], "merged, not checked yet").map_err(fault)?;
-            if let Some(refused) = self.check_merged(job, tell, place, &merged)? {
+            if let Some(refused) = self.check_merged(job, reporter, place, &merged)? {
                 return Ok(Some(Err(Box::new(refused))));
             }
         }
@@ -109,7 +114,7 @@ impl Worktrees<'_> {
                 let name = attempt_ref(self.run, self.crew.phase(job.node).id.key(), job.attempt);
                 let name = format!("{name}-refused");
                 place.saved = Some(place.slot.save(tip, &name, &message).map_err(fault)?.sha);
-                Ok(Some(Err(Box::new(Integrated::Failed(commit_fault(&trouble))))))
+                Ok(Some(Err(Box::new(IntegrationResult::Failed(commit_fault(&trouble))))))
             }
         }
     }
@@ -118,10 +123,10 @@ impl Worktrees<'_> {
     pub(super) fn check_merged(
         &self,
         job: &IntegrationJob,
-        tell: &Tell,
+        reporter: &Reporter,
         place: &mut Place,
         merged: &Sha,
-    ) -> Result<Option<Integrated>, Box<Fault>> {
+    ) -> Result<Option<IntegrationResult>, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         place.slot.reset_to(merged, place.saved.as_ref()).map_err(fault)?;
         place.saved = None;
@@ -134,9 +139,9 @@ impl Worktrees<'_> {
                 slot: place.number,
                 previous: None,
                 stop: &job.stop,
-                tell,
+                reporter,
             };
-            let log = self.crew.log(&bench);
+            let log = self.crew.log(job.node, job.attempt);
             let checked = self.crew.check(&bench, &log, "gates on the merged tree");
             log.finish();
             checked
@@ -146,12 +151,12 @@ impl Worktrees<'_> {
             Some(place.slot.save(merged, &name, "the merged tree, after its gates").map_err(fault)?.sha);
         let found = match checked {
             Ok(checks) => checks.into_iter().find(|checked| !checked.passed),
-            Err(fault) => return Ok(Some(Integrated::Failed(fault))),
+            Err(fault) => return Ok(Some(IntegrationResult::Failed(fault))),
         };
         let Some(found) = found else { return Ok(None) };
         let inner = found.fault.unwrap_or_else(|| Fault::new(Reason::Unknown));
         if matches!(inner.reason, Reason::Interrupted | Reason::DependencyMissing) {
-            return Ok(Some(Integrated::Failed(Box::new(inner))));
+            return Ok(Some(IntegrationResult::Failed(Box::new(inner))));
         }
         let cause =
             inner.cause.as_ref().map_or_else(|| inner.reason.code().to_owned(), |cause| cause.line(200));
@@ -164,7 +169,7 @@ impl Worktrees<'_> {
         let output = self.crew.redactor.redact(&String::from_utf8_lossy(&found.tail)).into_owned();
         fault.evidence = vec![evidence(output)];
         let files = vec![format!("gate {} on the merged tree", found.gate)];
-        Ok(Some(Integrated::Conflicted { files, fault: Box::new(fault) }))
+        Ok(Some(IntegrationResult::Conflicted { files, fault: Box::new(fault) }))
     }
 
     pub(super) fn conflicted(
@@ -173,7 +178,7 @@ impl Worktrees<'_> {
         base: &Sha,
         tip: &Sha,
         conflicts: &[Conflict],
-    ) -> Integrated {
+    ) -> IntegrationResult {
         if let Some(place) = self.held(job.node) {
             self.give_back(place);
         }
@@ -199,7 +204,7 @@ impl Worktrees<'_> {
         fault.facts.files = files.iter().map(|file| SafeText::new(file.clone())).collect();
         let hunks: Vec<String> = conflicts.iter().map(|conflict| conflict.hunks.raw().to_owned()).collect();
         fault.evidence = vec![evidence(format!("{}\n\n{}", lines.join("\n"), hunks.join("\n")))];
-        Integrated::Conflicted { files, fault: Box::new(fault) }
+        IntegrationResult::Conflicted { files, fault: Box::new(fault) }
     }
 
     /// The phases whose work came in between two tips, in words.
@@ -224,20 +229,20 @@ impl Worktrees<'_> {
         }
     }
 
-    pub(super) fn done(&self, job: &IntegrationJob, tip: Option<Sha>) -> Integrated {
+    pub(super) fn done(&self, job: &IntegrationJob, tip: Option<Sha>) -> IntegrationResult {
         let subject = self.crew.message(job.node, &job.delivery);
         let subject = SafeText::new(subject.lines().next().unwrap_or_default());
         let commit = match (self.commit, &tip) {
             (Commit::Auto, Some(tip)) => Some((tip.to_string(), subject)),
             _ => None,
         };
-        Integrated::Done { tip: tip.map(|tip| tip.to_string()), commit }
+        IntegrationResult::Done { tip: tip.map(|tip| tip.to_string()), commit }
     }
 
     /// Brings the user's branch to the tip, where phases are committed as they come in.
     ///
     /// The work is in, whatever becomes of this: what keeps the branch from following is told, and tried again at the end.
-    pub(super) fn land(&self, tip: &Sha, tell: &Tell) {
+    pub(super) fn land(&self, tip: &Sha, reporter: &Reporter) {
         if self.commit != Commit::Auto {
             return;
         }
@@ -252,7 +257,7 @@ impl Worktrees<'_> {
             kept => {
                 if landed.1.is_none() {
                     let text = kept.note(&tip_ref(self.run));
-                    tell.note(Note::Said(SafeText::new(text)));
+                    reporter.note(Note::Message(SafeText::new(text)));
                 }
                 landed.1 = Some(kept);
             }

@@ -11,10 +11,12 @@ use super::crew::{Bench, Crew};
 use super::landing::{Conclusion, Landed};
 use super::log::now;
 use super::trouble::{commit_fault, git_fault, state_invalid};
-use crate::host::{AttemptJob, Integrated, IntegrationJob, Note, Tell, Worked, Workshop};
 use crate::record::RunRecord;
 use backstop_core::{Fault, Reason, RunId, SafeText};
 use backstop_report::plan::WorkAt;
+use backstop_runtime::host::{
+    AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
+};
 use backstop_work::git::{GitError, Repo, Sha, attempt_ref};
 use slots::{Place, Slots};
 use std::path::PathBuf;
@@ -76,12 +78,12 @@ impl<'w> Worktrees<'w> {
         }
     }
 
-    fn work(&self, job: &AttemptJob, tell: &Tell) -> Result<Worked, Box<Fault>> {
+    fn work(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
         let base = self.tip(job.tip.as_ref())?;
         let mut place = self.take().map_err(|error| git_fault(&error))?;
-        let done = self.work_in(job, tell, &base, &mut place);
+        let done = self.work_in(job, reporter, &base, &mut place);
         match &done {
-            Ok(worked) if worked.fault.is_none() => {
+            Ok(result) if result.fault.is_none() => {
                 self.slots().held.insert(job.node, place);
             }
             Ok(_) => self.give_back(place),
@@ -94,16 +96,16 @@ impl<'w> Worktrees<'w> {
     fn work_in(
         &self,
         job: &AttemptJob,
-        tell: &Tell,
+        reporter: &Reporter,
         base: &Sha,
         place: &mut Place,
-    ) -> Result<Worked, Box<Fault>> {
+    ) -> Result<AttemptResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let reset = place.slot.reset_to(base, place.saved.as_ref()).map_err(fault)?;
         place.saved = None;
         for path in reset.put_aside {
             let text = format!("a repository inside the worktree was put aside: {}", path.display());
-            tell.note(Note::Said(SafeText::new(text)));
+            reporter.note(Note::Message(SafeText::new(text)));
         }
         place.slot.provide(self.repo.root(), &self.link, &self.copy).map_err(fault)?;
         let base_tree = self.repo.tree_of(base).map_err(fault)?;
@@ -111,7 +113,7 @@ impl<'w> Worktrees<'w> {
         let previous = job.attempt.checked_sub(1).filter(|n| *n > 0 && job.previous.is_some());
         let previous =
             previous.and_then(|n| self.repo.read_ref(&attempt_ref(self.run, phase, n)).ok().flatten());
-        let mut worked = {
+        let mut result = {
             let changed = || place.slot.tree_hash().ok().map(|tree| tree != base_tree);
             let bench = Bench {
                 node: job.node,
@@ -120,25 +122,25 @@ impl<'w> Worktrees<'w> {
                 slot: place.number,
                 previous: previous.map(|sha| sha.to_string()),
                 stop: &job.stop,
-                tell,
+                reporter,
             };
             self.crew.perform(job, &bench, &changed)
         };
         let name = attempt_ref(self.run, phase, job.attempt);
-        let message = self.crew.message(job.node, &worked.delivery);
+        let message = self.crew.message(job.node, &result.delivery);
         let saved = place.slot.save(base, &name, &message).map_err(fault)?;
-        if worked.fault.is_none() && !saved.unsaved.is_empty() {
-            worked.fault = Some(Box::new(unsaved(&saved.unsaved)));
+        if result.fault.is_none() && !saved.unsaved.is_empty() {
+            result.fault = Some(Box::new(unsaved(&saved.unsaved)));
         }
-        if worked.fault.is_none() && saved.changed.is_empty() && super::briefing::conflict(job).is_some() {
-            worked.fault = Some(Box::new(nothing_again()));
+        if result.fault.is_none() && saved.changed.is_empty() && super::briefing::conflict(job).is_some() {
+            result.fault = Some(Box::new(nothing_again()));
         }
-        if worked.delivery.message.is_none() {
-            worked.delivery.message = saved.own_commits.first().map(|commit| commit.subject.clone());
+        if result.delivery.message.is_none() {
+            result.delivery.message = saved.own_commits.first().map(|commit| commit.subject.clone());
         }
-        worked.delivery.own_commits = u32::try_from(saved.own_commits.len()).unwrap_or(u32::MAX);
-        worked.delivery.saved = Some(saved.sha.to_string());
-        worked.delivery.base = Some(base.to_string());
+        result.delivery.own_commits = u32::try_from(saved.own_commits.len()).unwrap_or(u32::MAX);
+        result.delivery.saved = Some(saved.sha.to_string());
+        result.delivery.base = Some(base.to_string());
         if !saved.own_commits.is_empty() {
             let text = format!(
                 "{} made {} by itself; they are a part of this phase",
@@ -148,16 +150,16 @@ impl<'w> Worktrees<'w> {
                     n => format!("{n} commits"),
                 }
             );
-            tell.note(Note::Said(SafeText::new(text)));
+            reporter.note(Note::Message(SafeText::new(text)));
         }
         place.saved = Some(saved.sha);
-        Ok(worked)
+        Ok(result)
     }
 
     /// What is left to do once every phase is complete.
     pub fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let tip = self.tip(record.tip.as_ref())?;
+        let tip = self.tip(record.progress.tip.as_ref())?;
         super::landing::conclude(
             self.crew,
             &super::landing::Last {
@@ -190,27 +192,34 @@ impl<'w> Worktrees<'w> {
     }
 }
 
-impl Workshop for Worktrees<'_> {
+impl Executor for Worktrees<'_> {
+    type Record = RunRecord;
+    type Conclusion = Conclusion;
+
     fn integrates(&self) -> bool {
         true
     }
 
-    fn attempt(&self, job: &AttemptJob, tell: &Tell) -> Worked {
+    fn attempt(&self, job: &AttemptJob, reporter: &Reporter) -> AttemptResult {
         let began = now();
-        let worked = self.work(job, tell).unwrap_or_else(|fault| Worked::failed(*fault));
-        Worked { duration: began.elapsed(), ..worked }
+        let result = self.work(job, reporter).unwrap_or_else(|fault| AttemptResult::failed(*fault));
+        AttemptResult { duration: began.elapsed(), ..result }
     }
 
-    fn integrate(&self, job: &IntegrationJob, tell: &Tell) -> Integrated {
-        let done = self.put_in(job, tell);
+    fn refused(&self, job: &AttemptJob, fault: &Fault) {
+        self.crew.log_refusal(job, fault);
+    }
+
+    fn integrate(&self, job: &IntegrationJob, reporter: &Reporter) -> IntegrationResult {
+        let done = self.put_in(job, reporter);
         // Whatever became of it, its slot is free.
         if let Some(place) = self.held(job.node) {
             self.give_back(place);
         }
-        done.unwrap_or_else(Integrated::Failed)
+        done.unwrap_or_else(IntegrationResult::Failed)
     }
 
-    fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
+    fn conclude(&self, record: &RunRecord) -> Result<Concluded<Conclusion>, Box<Fault>> {
         let concluded = Worktrees::conclude(self, record)?;
         match &concluded.work {
             // Finished is what the user has: until then the run can be gone on with, which tries again.
@@ -221,7 +230,7 @@ impl Workshop for Worktrees<'_> {
                 fault.suggested_action = SafeText::new(format!("Bring it in: `{}`", command.raw()));
                 Err(Box::new(fault))
             }
-            _ => Ok(concluded),
+            _ => Ok(concluded.recorded(record)),
         }
     }
 }
