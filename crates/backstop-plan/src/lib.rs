@@ -2,10 +2,10 @@
 //!
 //! - [`document`]: Markdown in, a plan out, and the marks in the Markdown.
 //! - [`record`]: what the events of a run add up to.
-//! - [`opening`]: how a run begins or goes on.
+//! - [`start_events`]: how a run begins or goes on.
 //! - [`observers`]: what follows a run into files.
-//! - [`site`]: where phases run: worktrees of their own, or the folder itself.
-//! - [`tell`]: a run in the words of the reports.
+//! - [`workspace`]: where phases run: worktrees of their own, or the folder itself.
+//! - [`present`]: a run in the words of the reports.
 //! - [`view`]: the project's `.backstop/`, for people and for tools that read files.
 //!
 //! It must not print, read the environment or the clock on the wall: those come from the caller. How an agent or a gate is
@@ -13,11 +13,11 @@
 
 pub mod document;
 pub mod observers;
-pub mod opening;
+pub mod present;
 pub mod record;
-pub mod site;
-pub mod tell;
+pub mod start_events;
 pub mod view;
+pub mod workspace;
 
 /// How a plan's run came to its end.
-pub type Ending = backstop_runtime::host::Ending<record::RunRecord, site::Conclusion>;
+pub type Ending = backstop_runtime::host::Ending<record::RunRecord, workspace::Conclusion>;

@@ -161,7 +161,7 @@ pub enum PlanErrorKind {
 }
 
 /// Text from a plan as part of a message.
-pub(crate) fn given(text: &str) -> Box<str> {
+pub(crate) fn shown_text(text: &str) -> Box<str> {
     SafeText::new(text).line(GIVEN_CHARS_MAX).into()
 }
 

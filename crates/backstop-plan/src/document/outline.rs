@@ -5,7 +5,7 @@
 
 use super::block::{self, Blocks, Checkbox};
 use super::cells::Cell;
-use super::error::{PlanError, PlanErrorKind, given};
+use super::error::{PlanError, PlanErrorKind, shown_text};
 use super::id::PhaseId;
 use super::inline::{plain, without_remarks};
 use super::section::{self, Owner, Sections};
@@ -75,7 +75,7 @@ impl<'t> Outline<'t> {
     }
 
     /// What a phase's row says in a column, or its section where the table does not have the column. With its place.
-    pub(crate) fn said(&self, phase: usize, column: Column) -> Option<Range<usize>> {
+    pub(crate) fn cell_range(&self, phase: usize, column: Column) -> Option<Range<usize>> {
         match self.table.place(column) {
             Some(_) => self.cell(phase, column).map(|cell| cell.text.clone()),
             None => self.sections.of[phase].field(column).map(|field| field.value.clone()),
@@ -98,7 +98,7 @@ fn ids(source: &Source<'_>, table: &Table) -> Result<(Vec<PhaseId>, HashMap<Stri
         let (outside, inside) = without_remarks(&plain(text));
         let written = if outside.is_empty() { inside } else { outside };
         let id: PhaseId = written.parse().map_err(|_| {
-            let kind = PlanErrorKind::BadId { given: given(text) };
+            let kind = PlanErrorKind::BadId { given: shown_text(text) };
             in_row(source, row.line, range.start, kind)
         })?;
         if let Some(first) = known.insert(id.key().as_str().to_owned(), ids.len()) {

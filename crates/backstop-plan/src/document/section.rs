@@ -4,7 +4,7 @@
 //! phases inside it: every line belongs to one phase at most.
 
 use super::block::{Blocks, Kind};
-use super::heading::{Meant, meanings, speaks_of};
+use super::heading::{HeadingMatch, heading_matches, names_phase};
 use super::inline::plain;
 use super::source::Source;
 use super::table::{Column, column, header_name};
@@ -78,7 +78,7 @@ pub(crate) fn find(
     shown: &[&str],
     warnings: &mut Warnings,
 ) -> Sections {
-    let chosen = chosen(blocks, known, shown.len());
+    let chosen = section_headings(blocks, known, shown.len());
     let mut sections = Sections { of: Vec::new(), owners: Vec::new() };
     sections.of.resize_with(shown.len(), Section::default);
     // The headings that we are inside of, with their level and whom they belong to.
@@ -89,12 +89,12 @@ pub(crate) fn find(
         }
         let mut begins = None;
         match &chosen[at] {
-            Said::Nothing => {}
-            Said::First(phase, name) => {
+            SectionHeading::Nothing => {}
+            SectionHeading::First(phase, name) => {
                 sections.of[*phase].name.clone_from(name);
                 begins = Some(Owner::Phase(*phase));
             }
-            Said::Again(phase, first) => {
+            SectionHeading::Second(phase, first) => {
                 warnings.add(heading.line, || {
                     format!(
                         "phase {} has a second section: the one on line {} counts",
@@ -104,7 +104,7 @@ pub(crate) fn find(
                 });
                 begins = Some(Owner::Nobody);
             }
-            Said::Stranger(id) => {
+            SectionHeading::UnknownPhase(id) => {
                 warnings.add(heading.line, || {
                     format!("this section is of phase {id}, which has no row in the table: it is left out")
                 });
@@ -130,48 +130,53 @@ pub(crate) fn find(
 }
 
 /// What a heading is for.
-enum Said {
+enum SectionHeading {
     Nothing,
     First(usize, String),
     /// With the line of the first.
-    Again(usize, usize),
-    Stranger(String),
+    Second(usize, usize),
+    UnknownPhase(String),
 }
 
 /// What each heading is for. Plain words come before hints, the first before later ones.
-fn chosen(blocks: &Blocks<'_>, known: &HashMap<String, usize>, phases: usize) -> Vec<Said> {
+fn section_headings(
+    blocks: &Blocks<'_>,
+    known: &HashMap<String, usize>,
+    phases: usize,
+) -> Vec<SectionHeading> {
     let mut first: Vec<Option<(usize, bool)>> = vec![None; phases];
-    let mut said = Vec::with_capacity(blocks.headings.len());
+    let mut headings = Vec::with_capacity(blocks.headings.len());
     for (at, heading) in blocks.headings.iter().enumerate() {
         if !LEVELS.contains(&heading.level) {
-            said.push(None);
+            headings.push(None);
             continue;
         }
         let text = plain(heading.text);
-        let meant = meanings(&text);
-        let place = |meant: Meant| known.get(meant.id.key().as_str()).map(|phase| (*phase, meant));
-        let stranger = speaks_of(&text, &meant);
-        match meant.into_iter().find_map(place) {
-            Some((phase, meant)) => {
-                let better = first[phase].is_none_or(|(_, plainly)| meant.plainly && !plainly);
+        let matched = heading_matches(&text);
+        let place =
+            |matched: HeadingMatch| known.get(matched.id.key().as_str()).map(|phase| (*phase, matched));
+        let unknown = names_phase(&text, &matched);
+        match matched.into_iter().find_map(place) {
+            Some((phase, matched)) => {
+                let better = first[phase].is_none_or(|(_, plainly)| matched.plainly && !plainly);
                 if better {
-                    first[phase] = Some((at, meant.plainly));
+                    first[phase] = Some((at, matched.plainly));
                 }
-                said.push(Some(Ok((phase, meant))));
+                headings.push(Some(Ok((phase, matched))));
             }
-            None => said.push(stranger.map(|id| Err(id.to_string()))),
+            None => headings.push(unknown.map(|id| Err(id.to_string()))),
         }
     }
-    let said = said.into_iter().enumerate().map(|(at, said)| match said {
-        None => Said::Nothing,
-        Some(Err(id)) => Said::Stranger(id),
-        Some(Ok((phase, meant))) => match first[phase] {
-            Some((first, _)) if first == at => Said::First(phase, meant.name),
-            Some((first, _)) if meant.plainly => Said::Again(phase, blocks.headings[first].line),
-            _ => Said::Nothing,
+    let headings = headings.into_iter().enumerate().map(|(at, headings)| match headings {
+        None => SectionHeading::Nothing,
+        Some(Err(id)) => SectionHeading::UnknownPhase(id),
+        Some(Ok((phase, matched))) => match first[phase] {
+            Some((first, _)) if first == at => SectionHeading::First(phase, matched.name),
+            Some((first, _)) if matched.plainly => SectionHeading::Second(phase, blocks.headings[first].line),
+            _ => SectionHeading::Nothing,
         },
     });
-    said.collect()
+    headings.collect()
 }
 
 /// The fields of the quote block in these lines.

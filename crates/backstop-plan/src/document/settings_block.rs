@@ -53,7 +53,7 @@ pub(crate) fn read(source: &Source<'_>, fence: &SettingsFence) -> Result<Setting
         let line = fence.open + 1 + before.matches('\n').count();
         let column = stripped(source.line(line), fence) + before[start..].chars().count() + 1;
         let (message, hint) =
-            said(error.message(), text[start..].split_once('=').map_or("", |(key, _)| key.trim()));
+            toml_message(error.message(), text[start..].split_once('=').map_or("", |(key, _)| key.trim()));
         let message = SafeText::new(message).line(MESSAGE_CHARS_MAX);
         let hint = hint.map(|hint| SafeText::new(hint).line(MESSAGE_CHARS_MAX).into());
         let kind = PlanErrorKind::BadSettings { message: message.into(), hint };
@@ -80,7 +80,7 @@ const VALUES: &[(&str, &str)] = &[
 ];
 
 /// What is said about an unknown key or a value, and what to write instead.
-fn said(message: &str, key: &str) -> (String, Option<String>) {
+fn toml_message(message: &str, key: &str) -> (String, Option<String>) {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`'));
     match unknown {
         Some((given, rest)) => {

@@ -1,6 +1,6 @@
 //! How a status is written where another one stands: in the same words, case and width.
 
-use super::status::{COLOURED, Said, Status, said};
+use super::status::{COLOURED, Status, StatusCell, read_cell};
 use std::ops::Range;
 
 /// The picture of a status.
@@ -36,14 +36,14 @@ fn is_todo(word: &str) -> bool {
 
 /// Whether a cell says `todo` or `done`.
 pub(crate) fn says_todo(cell: &str) -> bool {
-    said(cell).word.is_some_and(|(range, _)| is_todo(&cell[range]))
+    read_cell(cell).word.is_some_and(|(range, _)| is_todo(&cell[range]))
 }
 
 /// The word for a status as the one that stands there is written.
 fn alike(there: &str, status: Status, column_todo: bool) -> String {
     let upper = there.chars().any(char::is_uppercase) && !there.chars().any(char::is_lowercase);
     let lower = !there.chars().any(char::is_uppercase);
-    let shared = said(there).word.is_some_and(|(_, status)| {
+    let shared = read_cell(there).word.is_some_and(|(_, status)| {
         !matches!(status, Status::NotStarted | Status::Complete | Status::Unknown)
     });
     let todo = is_todo(there) || shared && (column_todo || upper);
@@ -57,7 +57,7 @@ fn alike(there: &str, status: Status, column_todo: bool) -> String {
 /// The text of a cell that says another status, or nothing if it says that already. `column_todo`: whether another cell of the
 /// column says `todo` or `done`.
 pub(crate) fn respelt(cell: &str, status: Status, column_todo: bool) -> Option<String> {
-    let found = said(cell);
+    let found = read_cell(cell);
     if status == Status::Unknown || (found.status() == status && !found.several) {
         return None;
     }
@@ -65,7 +65,7 @@ pub(crate) fn respelt(cell: &str, status: Status, column_todo: bool) -> Option<S
         return Some(picture(status).to_owned());
     }
     let brackets = if status == Status::Complete { "[x]" } else { "[ ]" };
-    let Said { picture: there, word, brackets: boxed, .. } = found;
+    let StatusCell { picture: there, word, brackets: boxed, .. } = found;
     let mut parts: Vec<(Range<usize>, String)> = Vec::new();
     parts.extend(boxed.map(|(range, _)| (range, brackets.to_owned())));
     parts.extend(there.map(|(range, _)| (range, picture(status).to_owned())));

@@ -102,7 +102,7 @@ pub(crate) const COLOURED: char = '\u{fe0f}';
 
 /// What was found in a cell, and where in the cell's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct StatusCell {
     /// A picture.
     pub(crate) picture: Option<(Range<usize>, Status)>,
     /// A word.
@@ -113,17 +113,17 @@ pub(crate) struct Said {
     pub(crate) several: bool,
 }
 
-impl Said {
+impl StatusCell {
     /// What it adds up to. A word is plainer than a picture.
     pub(crate) fn status(&self) -> Status {
-        let said = self.word.as_ref().or(self.picture.as_ref()).or(self.brackets.as_ref());
-        said.map_or(Status::Unknown, |(_, status)| *status)
+        let first = self.word.as_ref().or(self.picture.as_ref()).or(self.brackets.as_ref());
+        first.map_or(Status::Unknown, |(_, status)| *status)
     }
 }
 
 /// Reads the text of a cell. Only what it begins with counts: `almost done` is not done.
-pub(crate) fn said(cell: &str) -> Said {
-    let mut found = Said::default();
+pub(crate) fn read_cell(cell: &str) -> StatusCell {
+    let mut found = StatusCell::default();
     let mut at = 0;
     while let Some(c) = cell[at..].chars().next() {
         let rest = &cell[at..];
@@ -195,9 +195,9 @@ mod tests {
             ("-", Status::Unknown),
             ("é", Status::Unknown),
         ] {
-            assert_eq!(said(cell).status(), want, "{cell}");
+            assert_eq!(read_cell(cell).status(), want, "{cell}");
         }
-        assert!(said("⬜/⏭️").several);
-        assert_eq!(said("**⏸️ Blocked** x").picture.unwrap().0, 2..8);
+        assert!(read_cell("⬜/⏭️").several);
+        assert_eq!(read_cell("**⏸️ Blocked** x").picture.unwrap().0, 2..8);
     }
 }

@@ -34,7 +34,7 @@ impl Warnings {
     }
 
     /// All of them, in the order of lines.
-    pub(crate) fn told(mut self) -> Vec<Warning> {
+    pub(crate) fn into_sorted(mut self) -> Vec<Warning> {
         self.list.sort_by_key(|warning| warning.line);
         if self.left_out > 0 {
             let line = self.list.last().map_or(1, |warning| warning.line);

@@ -39,7 +39,7 @@ pub struct EditError {
     pub what: String,
 }
 
-/// What was found.
+/// What somebody changed in the state files, and which cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edits {
     /// What somebody changed.
@@ -49,7 +49,7 @@ pub struct Edits {
 }
 
 /// What one file says.
-struct Found {
+struct StateFile {
     phase: usize,
     seq: u64,
     status: NodeStatus,
@@ -60,12 +60,12 @@ impl Edits {
     /// which every file was there: then a missing one was deleted by somebody.
     pub fn find(views: &ViewFolder, events: &[Event], record: &RunRecord, all_written: bool) -> Self {
         let mut edits = Self::default();
-        let mut found = Vec::new();
+        let mut files = Vec::new();
         let folder_is_there = views.phases().is_dir();
         for (at, id) in record.progress.order.iter().enumerate() {
             let file = views.phase_file(id);
-            match read(&file, at, id) {
-                Ok(Some(state)) => found.push(state),
+            match read_state_file(&file, at, id) {
+                Ok(Some(state)) => files.push(state),
                 Ok(None) => {
                     let phase = record.phase(at).node;
                     let finished = phase.total > 0 && phase.status == NodeStatus::Complete;
@@ -82,16 +82,16 @@ impl Edits {
                 }),
             }
         }
-        edits.compare(found, events, record);
+        edits.compare(files, events, record);
         edits.edits.sort_by_key(|edit| edit.phase);
         edits
     }
 
-    fn compare(&mut self, mut found: Vec<Found>, events: &[Event], record: &RunRecord) {
-        found.sort_by_key(|found| found.seq);
+    fn compare(&mut self, mut files: Vec<StateFile>, events: &[Event], record: &RunRecord) {
+        files.sort_by_key(|files| files.seq);
         let mut then = RunRecord::default();
         let mut events = events.iter().peekable();
-        for state in found {
+        for state in files {
             while let Some(event) = events.next_if(|event| event.seq <= state.seq) {
                 then.apply(event);
             }
@@ -111,9 +111,9 @@ impl Edits {
     }
 }
 
-type Wrong = (Option<&'static str>, String);
+type FieldError = (Option<&'static str>, String);
 
-fn read(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<Found>, Wrong> {
+fn read_state_file(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<StateFile>, FieldError> {
     let opened = match File::open(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(|error| (None, error.to_string()))?,
@@ -134,5 +134,5 @@ fn read(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<Found>,
     for name in ["attempt", "max_attempts"] {
         field(name)?.as_u64().ok_or(wrong(name, "a number"))?;
     }
-    Ok(Some(Found { phase, seq, status }))
+    Ok(Some(StateFile { phase, seq, status }))
 }

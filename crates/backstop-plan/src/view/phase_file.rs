@@ -58,7 +58,7 @@ impl PhaseFile {
             },
             "quality_gates": gates,
             "commit": commit,
-            "error": error(record, phase),
+            "error": errors_json(record, phase),
         }))
     }
 
@@ -69,10 +69,10 @@ impl PhaseFile {
 }
 
 /// `error.attempt_1`, `resolved_on_retry`, `final`; or who blocks it.
-fn error(record: &RunRecord, phase: PhaseProgress<'_>) -> Value {
+fn errors_json(record: &RunRecord, phase: PhaseProgress<'_>) -> Value {
     let mut fields = Map::new();
     for error in since_resume(record, phase) {
-        fields.insert(format!("attempt_{}", error.attempt), told(error));
+        fields.insert(format!("attempt_{}", error.attempt), error_json(error));
     }
     match phase.node.status {
         NodeStatus::Complete if !fields.is_empty() => {
@@ -103,17 +103,17 @@ fn since_resume<'r>(record: &RunRecord, phase: PhaseProgress<'r>) -> impl Iterat
     node.errors.iter().filter(move |error| all || error.total > before)
 }
 
-fn told(error: &AttemptError) -> Value {
+fn error_json(error: &AttemptError) -> Value {
     let fault = &error.fault;
     let message = fault_message(fault);
-    let mut told = json!({ "type": fault.reason, "message": message.line(MESSAGE_CHARS_MAX) });
+    let mut json = json!({ "type": fault.reason, "message": message.line(MESSAGE_CHARS_MAX) });
     let facts = &fault.facts;
     if let (Value::Object(fields), false) =
-        (&mut told, facts.failed_tests.is_empty() && facts.files.is_empty())
+        (&mut json, facts.failed_tests.is_empty() && facts.files.is_empty())
     {
         fields.insert("details".to_owned(), json!({ "tests": facts.failed_tests, "files": facts.files }));
     }
-    told
+    json
 }
 
 /// The failed phases that a phase waits for, at whatever distance.

@@ -9,9 +9,9 @@ use crate::terminal;
 use backstop_core::{EventKind, RunId, SafeText, shell};
 use backstop_plan::document::PhaseId;
 use backstop_plan::observers::mark;
-use backstop_plan::opening;
+use backstop_plan::present::rows;
 use backstop_plan::record::{PhaseProgress, RunRecord};
-use backstop_plan::tell::rows;
+use backstop_plan::start_events;
 use backstop_plan::view::ViewFolder;
 use backstop_report::plan::{PlanStatus, Progress, RunState, plan_status, plan_status_json};
 use backstop_report::to_json;
@@ -224,7 +224,7 @@ fn change(context: &Context, args: &cli::PlanChange, word: &str) -> Result<PathB
     {
         return Err(CliError::PhaseComplete { phase: found.record.phase(*at).plan.shown.line(40) });
     }
-    let kinds = opening::set(&found.record, &phases, word, &person(args.why.as_ref()));
+    let kinds = start_events::set_phases(&found.record, &phases, word, &person(args.why.as_ref()));
     let writer = RunJournal::resume(&found.journal, found.run, context::host())?;
     writer.append(kinds)?;
     let record = RunRecord::of(&found.journal.load(found.run)?);

@@ -8,8 +8,8 @@ use crate::error::CliError;
 use crate::{cli, leftovers, terminal};
 use backstop_config as config;
 use backstop_core::{Event, EventKind, Name, Outcome, RunId, SafeText};
-use backstop_plan::opening::{self, Resumed};
 use backstop_plan::record::RunRecord;
+use backstop_plan::start_events::{self, Resumed};
 use backstop_plan::view::{Edits, ViewFolder};
 use backstop_report::{FreshStart, fresh_start};
 use backstop_runtime::host::NodeStatus;
@@ -157,7 +157,7 @@ fn new_run(
             parent,
         },
         EventKind::PlanLoaded {
-            plan: Box::new(opening::plan_record(
+            plan: Box::new(start_events::plan_record(
                 &found.plan,
                 &site.mode(&super::again(args, &found.path), max_attempts),
             )),
@@ -197,7 +197,7 @@ fn resume(
         return Err(CliError::StateFiles { errors: edits.broken });
     }
     let mut new =
-        opening::plan_record(&found.plan, &site.mode(&super::again(args, &found.path), max_attempts));
+        start_events::plan_record(&found.plan, &site.mode(&super::again(args, &found.path), max_attempts));
     let mut tip = None;
     if let Site::Worktrees(ground) = site {
         let before: Option<Sha> = record.progress.tip.as_ref().and_then(|tip| tip.parse().ok());
@@ -216,7 +216,7 @@ fn resume(
             notes.push(format!("the run began on {branch}; finished work now goes to {now}"));
         }
     }
-    let (mut kinds, told) = opening::resume(
+    let (mut kinds, told) = start_events::resume(
         &record,
         std::mem::take(&mut new),
         &edits.edits,

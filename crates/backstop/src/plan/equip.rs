@@ -4,7 +4,7 @@ use crate::error::CliError;
 use backstop_config::{self as config, Config};
 use backstop_exec::Limits;
 use backstop_plan::document::{GateSetting, Limit, Phase, Plan};
-use backstop_plan::site::{Equipment, Worker};
+use backstop_plan::workspace::{Equipment, Worker};
 use backstop_work::CommandLine;
 use backstop_work::agent::{Agent, BUILTINS, TemplateOptions, builtin, from_template};
 use backstop_work::gate::{Detected, Gate, Origin, detect};

@@ -7,9 +7,9 @@ use crate::context::Context;
 use crate::error::CliError;
 use backstop_config as config;
 use backstop_core::SafeText;
-use backstop_plan::opening::{IN_PLACE, Mode};
 use backstop_plan::record::RunRecord;
-use backstop_plan::site::{Commit, Ground};
+use backstop_plan::start_events::{IN_PLACE, Mode};
+use backstop_plan::workspace::{CommitMode, WorktreeSetup};
 use backstop_runtime::host::NodeStatus;
 use backstop_store::RunFilter;
 use backstop_work::git::{Head, Repo, Sha, tip_ref};
@@ -21,7 +21,7 @@ const BEFORE_MAX: usize = 10_000;
 /// Where a plan is run.
 pub(super) enum Site {
     /// In worktrees.
-    Worktrees(Box<Ground>),
+    Worktrees(Box<WorktreeSetup>),
     /// In the folder itself.
     InPlace(Box<Place>),
 }
@@ -30,7 +30,7 @@ pub(super) enum Site {
 pub(super) struct Place {
     pub(super) folder: PathBuf,
     pub(super) repo: Option<Repo>,
-    pub(super) commit: Commit,
+    pub(super) commit: CommitMode,
     pub(super) exclude: Vec<PathBuf>,
     /// What differed from the last commit before the run began.
     pub(super) before: Vec<SafeText>,
@@ -95,7 +95,7 @@ pub(super) fn look(
     if let Some(underway) = head.underway {
         return Err(CliError::Underway { what: underway.command() });
     }
-    if !args.allow_dirty && !args.dry_run && (isolated || commit != Commit::None) {
+    if !args.allow_dirty && !args.dry_run && (isolated || commit != CommitMode::None) {
         // The plans that were run here carry marks of ours, which are in no commit of ours.
         let plans = plans_here(context);
         let exempt: Vec<&Path> = plans.iter().chain([&found.file]).map(PathBuf::as_path).collect();
@@ -135,7 +135,7 @@ pub(super) fn look(
         }
         _ => base,
     };
-    Ok(Site::Worktrees(Box::new(Ground {
+    Ok(Site::Worktrees(Box::new(WorktreeSetup {
         repo,
         folder: PathBuf::new(),
         commit,
@@ -175,23 +175,23 @@ fn commit(
     settings: &config::PlanSettings,
     is_git: bool,
     before: Option<&RunRecord>,
-) -> Result<Commit, CliError> {
-    let recorded = before.and_then(|record| Commit::from_name(&record.plan.commit));
-    let given = settings.commit.as_deref().and_then(Commit::from_name);
+) -> Result<CommitMode, CliError> {
+    let recorded = before.and_then(|record| CommitMode::from_name(&record.plan.commit));
+    let given = settings.commit.as_deref().and_then(CommitMode::from_name);
     if let (Some(recorded), Some(given)) = (recorded, given)
         && recorded != given
     {
         return Err(CliError::OtherCommit { began: recorded.name(), given: given.name() });
     }
     if let Some(commit) = recorded.or(given) {
-        return if is_git || commit == Commit::None || recorded.is_some() {
+        return if is_git || commit == CommitMode::None || recorded.is_some() {
             Ok(commit)
         } else {
             Err(CliError::NoGitForCommit { given: commit.name() })
         };
     }
     if !is_git || args.dry_run {
-        return Ok(Commit::None);
+        return Ok(CommitMode::None);
     }
     if !asks::can_ask() {
         return Err(CliError::NoCommitMode);
@@ -201,7 +201,7 @@ fn commit(
                     none          no commits\nType one of these: ";
     for _ in 0..3 {
         let answer = asks::ask(question).unwrap_or_default();
-        if let Some(commit) = Commit::from_name(&answer) {
+        if let Some(commit) = CommitMode::from_name(&answer) {
             return Ok(commit);
         }
         if answer.is_empty() {
@@ -213,7 +213,7 @@ fn commit(
 }
 
 /// Brings the run's tip and what the user has committed since together. Gives the new tip, where it moves.
-pub(super) fn meet(ground: &Ground, tip: &Sha) -> Result<Option<Sha>, CliError> {
+pub(super) fn meet(ground: &WorktreeSetup, tip: &Sha) -> Result<Option<Sha>, CliError> {
     let (repo, head) = (&ground.repo, &ground.base);
     if repo.contains(tip, head).map_err(CliError::git)? {
         return Ok(None);

@@ -19,9 +19,9 @@ use crate::{aftermath, classify, deferred, freeze, host, terminal};
 use backstop_config::Given;
 use backstop_core::{End, Parallel, RetryWhen, Rules, SafeText, shell};
 use backstop_plan::observers::PlanFiles;
-use backstop_plan::opening::Person;
-use backstop_plan::site::{Crew, InPlace, PhaseExecutor, Worktrees};
+use backstop_plan::start_events::Person;
 use backstop_plan::view::ViewFolder;
+use backstop_plan::workspace::{InPlace, PhaseExecutor, PhaseRunner, Worktrees};
 use backstop_runtime::host::{Host, HostParts, Observer};
 use begin::Begun;
 use clap::ValueEnum;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     let scratch =
         context.folder()?.work_folder(&context.project, &begin::folder_name(journal.id(), "scratch"))?;
     let guards = Guards::new(&context, &equipment);
-    let crew = Crew {
+    let runner = PhaseRunner {
         plan: &found.plan,
         plan_path: SafeText::new(found.file.to_string_lossy()),
         equipment,
@@ -136,16 +136,16 @@ pub(crate) fn run(args: &cli::Run, format: Option<LogFormat>) -> Result<u8, CliE
     };
     let ending = match site {
         Site::Worktrees(ground) => {
-            let site = Worktrees::new(&crew, *ground);
+            let site = Worktrees::new(&runner, *ground);
             let ending = run_host(&site, &mut viewer)?;
             if ending.end == End::Complete && ending.unconcluded.is_none() {
-                site.clear_away();
+                site.remove_slots();
             }
             ending
         }
         Site::InPlace(place) => {
             let site = InPlace {
-                crew: &crew,
+                runner: &runner,
                 folder: place.folder,
                 repo: place.repo,
                 commit: place.commit,

@@ -67,12 +67,12 @@ pub(super) fn view_name(path: &str) -> Name {
     let name = if plain {
         slug
     } else {
-        format!("{}{}", if slug.is_empty() { "plan".to_owned() } else { slug }, tail(path))
+        format!("{}{}", if slug.is_empty() { "plan".to_owned() } else { slug }, hash_suffix(path))
     };
     name.parse().unwrap_or_else(|_| fallback(path))
 }
 
-fn tail(path: &str) -> String {
+fn hash_suffix(path: &str) -> String {
     format!("-{}", &digest(path)[..6])
 }
 

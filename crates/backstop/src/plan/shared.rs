@@ -4,7 +4,7 @@ use crate::context::{self, Context};
 use crate::guard::{Waited, await_open};
 use crate::{freeze, limits};
 use backstop_core::{EventKind, Fault, Name, Reason};
-use backstop_plan::site::{Equipment, Worker};
+use backstop_plan::workspace::{Equipment, Worker};
 use backstop_runtime::host::{Admission, AttemptJob, Refusal, Waiting};
 use std::time::Duration;
 

@@ -11,9 +11,9 @@ use backstop_config as config;
 use backstop_core::{End, Policy, SafeText};
 use backstop_plan::Ending;
 use backstop_plan::document::Plan;
-use backstop_plan::site::{Equipment, Worker};
-use backstop_plan::tell::{Facts, completion, halt};
+use backstop_plan::present::{Facts, completion, halt};
 use backstop_plan::view::ViewFolder;
+use backstop_plan::workspace::{Equipment, Worker};
 use backstop_report::plan::{
     Ahead, Course, DryPhase, DryRun, completion_json, completion_summary, dry_run as dry_text, dry_run_json,
     halt_json, halt_summary, remaining,

@@ -4,8 +4,8 @@ use crate::cli::LogFormat;
 use crate::{context, terminal};
 use backstop_core::{Event, EventKind, Redactor, Schedule};
 use backstop_plan::document::Plan;
+use backstop_plan::present::{Live, change, rows, time_left};
 use backstop_plan::record::RunRecord;
-use backstop_plan::tell::{Live, change, left, rows};
 use backstop_report::Style;
 use backstop_report::plan::{ChangeKind, Progress, live_view, plain_line};
 use backstop_runtime::host::{HostState, Note, Observer, ObserverError, StopRequest};
@@ -81,7 +81,7 @@ impl<'v> Viewer<'v> {
         let live = Live { schedule, notes: &self.notes, clock: self.began.elapsed() };
         let rows = rows(record, Some(&live), now);
         let planned = |at: usize| self.plan.phases.get(at).and_then(|phase| phase.estimated);
-        let left = left(record, &self.levels, &planned, self.jobs, now).filter(|left| !left.is_zero());
+        let left = time_left(record, &self.levels, &planned, self.jobs, now).filter(|left| !left.is_zero());
         let (width, height) = terminal::size();
         let bar = Progress::of(&rows, self.began.elapsed(), left);
         let lines = live_view(&rows, bar, width, height.saturating_sub(1), self.style);

@@ -1,7 +1,7 @@
 //! What whoever works on a phase is told: the task, what failed before, and what its commit will say.
 
 use super::CONFLICT;
-use super::crew::{Bench, Crew};
+use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::fault_message;
 use backstop_core::{Delivery, Fault, Reason, SafeText};
 use backstop_report::{GuidanceContext, retry_guidance};
@@ -15,15 +15,15 @@ const SUBJECT_CHARS_MAX: usize = 150;
 /// How much of a failure's details the next attempt is told.
 const DETAILS_CHARS_MAX: usize = 4000;
 
-impl Crew<'_> {
+impl PhaseRunner<'_> {
     pub(super) fn tasks(&self, node: usize) -> Vec<Task> {
         self.phase(node).tasks.iter().map(|task| Task { text: task.text.clone(), done: task.done }).collect()
     }
 
-    pub(super) fn retry_context(&self, job: &AttemptJob, bench: &Bench<'_>) -> Option<RetryContext> {
+    pub(super) fn retry_context(&self, job: &AttemptJob, dir: &AttemptDir<'_>) -> Option<RetryContext> {
         let fault = job.previous.as_deref()?;
         let phase = self.phase(job.node);
-        let gate = self.equipment[job.node].gates.iter().find(|gate| fits(gate, fault.reason));
+        let gate = self.equipment[job.node].gates.iter().find(|gate| finds(gate, fault.reason));
         let is_open = |(n, _): &(usize, &crate::document::Task)| {
             !job.tasks_done.iter().any(|done| *done as usize == n + 1)
         };
@@ -37,7 +37,7 @@ impl Crew<'_> {
             ..GuidanceContext::default()
         };
         let mut guidance = retry_guidance(fault.reason, &fault.facts, &guided);
-        if let Some(previous) = &bench.previous {
+        if let Some(previous) = &dir.previous {
             guidance.push_str(&format!(
                 " You begin from a clean tree. What the last attempt left is kept as commit {previous}: look at it \
                  with `git show {previous}`, and take over what was right."
@@ -88,7 +88,7 @@ impl Crew<'_> {
     }
 
     /// What a phase's commit says where nobody said anything.
-    pub(super) fn message(&self, node: usize, delivery: &Delivery) -> String {
+    pub(super) fn commit_message(&self, node: usize, delivery: &Delivery) -> String {
         match &delivery.message {
             // A terminal shows commits: nothing that it would act on goes into one.
             Some(message) if !message.raw().trim().is_empty() => {
@@ -109,7 +109,7 @@ pub(super) fn conflict(job: &AttemptJob) -> Option<SafeText> {
 }
 
 /// Whether a failure is of the kind that a gate finds.
-fn fits(gate: &Gate, reason: Reason) -> bool {
+fn finds(gate: &Gate, reason: Reason) -> bool {
     use backstop_work::gate::Kind;
     matches!(
         (gate.kind(), reason),

@@ -36,7 +36,7 @@ impl AttemptLog {
     }
 
     /// Writes a line of our own.
-    pub(super) fn say(&self, line: &str) {
+    pub(super) fn write_line(&self, line: &str) {
         let mut to = self.clone();
         let _ = to.write_all(format!("{line}\n").as_bytes());
     }
@@ -46,13 +46,13 @@ impl AttemptLog {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = inner.stream.take() {
             let rest = stream.finish();
-            inner.put(&rest);
+            inner.append(&rest);
         }
     }
 }
 
 impl Inner {
-    fn put(&mut self, text: &str) {
+    fn append(&mut self, text: &str) {
         let Some(file) = &mut self.file else { return };
         if self.written >= LOG_BYTES_MAX {
             return;
@@ -71,7 +71,7 @@ impl Write for AttemptLog {
         // Past the cap there is nothing to mask: an agent that prints a gigabyte is not slowed down by us.
         if inner.written < LOG_BYTES_MAX {
             let text = inner.stream.as_mut().map(|stream| stream.push(bytes)).unwrap_or_default();
-            inner.put(&text);
+            inner.append(&text);
         }
         Ok(bytes.len())
     }

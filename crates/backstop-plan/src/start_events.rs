@@ -99,14 +99,14 @@ pub fn resume(
     person: &Person,
 ) -> (Vec<EventKind>, Resumed) {
     let mut kinds = Vec::new();
-    let mut told = Resumed::default();
+    let mut resumed = Resumed::default();
     for phase in record.all_phases() {
         // One that is no longer in the plan stays on its ref.
         if phase.node.is_delivered() && new.phases.iter().any(|kept| kept.id == phase.plan.id) {
-            told.handed_in.push(phase.plan.shown.clone());
+            resumed.handed_in.push(phase.plan.shown.clone());
         }
         if phase.node.is_cut_off() {
-            told.cut_off.push(phase.plan.shown.clone());
+            resumed.cut_off.push(phase.plan.shown.clone());
             kinds.push(EventKind::AttemptLost {
                 operation: SafeText::new(phase.plan.id.clone()),
                 attempt: phase.node.total,
@@ -117,51 +117,51 @@ pub fn resume(
     kinds.push(EventKind::RunResumed {});
     for edit in edits {
         let phase = record.phase(edit.phase);
-        told.edited.push(SafeText::new(edit.what.clone()));
+        resumed.edited.push(SafeText::new(edit.what.clone()));
         let edited = Person { by: "state file".into(), ..person.clone() };
         kinds.push(edited.overrides(edit.what.clone()));
         let state =
             if edit.status == NodeStatus::Complete { NodeStatus::Complete } else { NodeStatus::Pending };
-        kinds.push(entered(&phase.plan.id, state.name()));
+        kinds.push(state_entered(&phase.plan.id, state.name()));
     }
     for phase in &new.phases {
         let Some(known) = record.phase_of(&phase.id) else {
-            told.added.push(phase.shown.clone());
+            resumed.added.push(phase.shown.clone());
             continue;
         };
         let finished = known.node.status == NodeStatus::Complete && !known.node.skipped;
         if finished && known.finished_hash.is_some_and(|hash| hash != phase.hash) {
-            told.changed.push(phase.shown.clone());
+            resumed.changed.push(phase.shown.clone());
             if rerun_changed {
                 kinds.push(
                     person.overrides(format!("--rerun-changed: {} is run again", phase.shown.line(40))),
                 );
-                kinds.push(entered(&phase.id, NodeStatus::Pending.name()));
+                kinds.push(state_entered(&phase.id, NodeStatus::Pending.name()));
             }
         }
     }
     let kept = |id: &String| new.phases.iter().any(|phase| phase.id == *id);
     let order = record.progress.order.iter();
     let gone = order.filter(|id| !kept(id)).filter_map(|id| record.phase_of(id));
-    told.gone.extend(gone.map(|phase| phase.plan.shown.clone()));
+    resumed.gone.extend(gone.map(|phase| phase.plan.shown.clone()));
     // Last: what is finished keeps the hash that it was finished with.
     kinds.push(EventKind::PlanLoaded { plan: Box::new(new) });
-    (kinds, told)
+    (kinds, resumed)
 }
 
 /// What is recorded when phases are set back or passed over by somebody.
-pub fn set(record: &RunRecord, phases: &[usize], word: &str, person: &Person) -> Vec<EventKind> {
+pub fn set_phases(record: &RunRecord, phases: &[usize], word: &str, person: &Person) -> Vec<EventKind> {
     let mut kinds = Vec::new();
     for &at in phases {
         let phase = record.phase(at);
         let state = if word == "skip" { SKIPPED } else { NodeStatus::Pending.name() };
         kinds.push(person.overrides(format!("plan {word} {}", phase.plan.shown.line(40))));
-        kinds.push(entered(&phase.plan.id, state));
+        kinds.push(state_entered(&phase.plan.id, state));
     }
     kinds
 }
 
-fn entered(id: &str, state: &str) -> EventKind {
+fn state_entered(id: &str, state: &str) -> EventKind {
     EventKind::StateEntered {
         operation: Some(SafeText::new(id)),
         state: state.to_owned(),

@@ -1,7 +1,7 @@
 //! The third signal: what the gates say, beside how an attempt ended and what was claimed.
 
-use super::crew::{Bench, Crew, IsChanged, Worker};
-use super::log::AttemptLog;
+use super::attempt_log::AttemptLog;
+use super::phase_runner::{AttemptDir, IsChanged, PhaseRunner, Worker};
 use backstop_core::{Delivery, Fault, Reason, SafeText};
 use backstop_exec::Limits;
 use backstop_runtime::host::{AttemptResult, GateResult, Note};
@@ -13,24 +13,24 @@ use std::time::Duration;
 /// How much of the end of an attempt's output is recorded.
 const OUTPUT_BYTES_MAX: usize = 2 << 10;
 
-impl Crew<'_> {
+impl PhaseRunner<'_> {
     /// The third signal: what the gates say, beside what was claimed.
-    pub(super) fn judged(
+    pub(super) fn judge_attempt(
         &self,
-        bench: &Bench<'_>,
+        dir: &AttemptDir<'_>,
         log: &AttemptLog,
         changed: IsChanged<'_>,
         attempted: Attempted,
     ) -> AttemptResult {
-        let phase = self.phase(bench.node);
-        let is_agent = matches!(self.equipment[bench.node].worker, Worker::Agent { .. });
+        let phase = self.phase(dir.node);
+        let is_agent = matches!(self.equipment[dir.node].worker, Worker::Agent { .. });
         let claim = attempted.envelope.as_ref().map(|envelope| envelope.status);
         let done = tasks_done(phase.tasks.len(), is_agent, &attempted);
         // What only claims to have failed may still have done its work: the gates and the tree say so.
         let only_claims = claim == Some(Claim::Failed) && attempted.exit == Some(0);
         let mut fault = attempted.fault.clone().map(Box::new);
         if fault.is_none() || only_claims {
-            let checks = self.check(bench, log, "gates");
+            let checks = self.run_gates(dir, log, "gates");
             let left = u32::try_from(phase.tasks.len().saturating_sub(done.len())).ok();
             fault = match checks {
                 Ok(checks) => match judge(claim, &checks, changed(), left) {
@@ -48,7 +48,7 @@ impl Crew<'_> {
             fault = Some(Box::new(did_nothing()));
         }
         if let Some(fault) = fault.as_mut().filter(|fault| fault.cause.is_none()) {
-            fault.cause = Some(SafeText::new(match ending(&attempted.tail) {
+            fault.cause = Some(SafeText::new(match output_tail(&attempted.tail) {
                 Some(output) => output.raw().lines().last().unwrap_or_default().to_owned(),
                 None => match (attempted.exit, &attempted.signal) {
                     (_, Some(signal)) => format!("it was ended by {signal} and said nothing"),
@@ -56,17 +56,17 @@ impl Crew<'_> {
                 },
             }));
         }
-        self.tell_oddities(bench, &attempted);
+        self.note_oddities(dir, &attempted);
         let taken = |name: &str| matches!(name, "SIGKILL" | "SIGTERM" | "SIGHUP" | "SIGINT");
         let worker_lost = fault.is_some()
             && !attempted.timed_out
-            && bench.stop.requests() == 0
+            && dir.stop.requests() == 0
             && attempted.signal.as_deref().is_some_and(taken);
         let usage = attempted.usage.unwrap_or_default();
         let message = phase.settings.message.as_ref().map(|text| SafeText::new(text.clone()));
         let claimed = attempted.envelope.as_ref().and_then(|envelope| envelope.commit_message.clone());
         AttemptResult {
-            output: fault.as_ref().and_then(|_| ending(&attempted.tail)),
+            output: fault.as_ref().and_then(|_| output_tail(&attempted.tail)),
             fault,
             dispatch: attempted.dispatch,
             worker_lost,
@@ -87,34 +87,34 @@ impl Crew<'_> {
     }
 
     /// Runs the gates of a phase in a folder, under a title in the log. What keeps them from running is a fault.
-    pub(super) fn check(
+    pub(super) fn run_gates(
         &self,
-        bench: &Bench<'_>,
+        dir: &AttemptDir<'_>,
         log: &AttemptLog,
         title: &str,
     ) -> Result<Vec<gate::Checked>, Box<Fault>> {
-        let gates = &self.equipment[bench.node].gates;
+        let gates = &self.equipment[dir.node].gates;
         if gates.is_empty() {
             return Ok(Vec::new());
         }
-        log.say(&format!("--- {title} ---"));
-        let usual = GateRun::new(bench.folder, self.classifier, (self.now)());
+        log.write_line(&format!("--- {title} ---"));
+        let usual = GateRun::new(dir.folder, self.classifier, (self.now)());
         let run = GateRun {
-            env: self.env(bench).into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            env: self.env(dir).into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             log: Log::to(log.clone()),
             limits: Limits { wall: self.gate_timeout, ..usual.limits.clone() },
             exclusive: self.one_at_a_time,
             ..usual
         };
         let mut started = |started: gate::StartedGate<'_>| {
-            bench.reporter.note(Note::Checking(started.gate.to_owned()));
-            self.started(bench, started.child);
+            dir.reporter.note(Note::Checking(started.gate.to_owned()));
+            self.record_child(dir, started.child);
         };
         let mut done = |checked: &gate::Checked| {
             if let Some(cause) = checked.flaky_fault().and_then(|fault| fault.cause) {
-                log.say(&format!("flaky: {}", cause.line(400)));
+                log.write_line(&format!("flaky: {}", cause.line(400)));
             }
-            bench.reporter.gate_finished(GateResult {
+            dir.reporter.gate_finished(GateResult {
                 gate: checked.gate.clone(),
                 passed: checked.passed,
                 reason: checked.fault.as_ref().map(|fault| fault.reason),
@@ -122,7 +122,7 @@ impl Crew<'_> {
                 duration: checked.duration,
             });
         };
-        gate::run(gates, &run, bench.stop, &mut started, &mut done).map_err(|error| {
+        gate::run(gates, &run, dir.stop, &mut started, &mut done).map_err(|error| {
             let mut fault = Fault::new(Reason::StateInvalid);
             fault.cause = Some(SafeText::new(error.to_string()));
             fault.suggested_action = SafeText::new(error.hint());
@@ -164,7 +164,7 @@ fn did_nothing() -> Fault {
     fault
 }
 
-fn ending(tail: &[u8]) -> Option<SafeText> {
+fn output_tail(tail: &[u8]) -> Option<SafeText> {
     let text = String::from_utf8_lossy(tail);
     let text = text.trim_end();
     let from = text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_BYTES_MAX));

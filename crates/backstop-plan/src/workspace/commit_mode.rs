@@ -2,7 +2,7 @@
 
 /// How finished phases are committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Commit {
+pub enum CommitMode {
     /// One commit a phase, on the user's branch as soon as it is in.
     Auto,
     /// None; a script has one command a phase.
@@ -13,13 +13,13 @@ pub enum Commit {
     None,
 }
 
-impl Commit {
+impl CommitMode {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Commit); 4] = [
-        ("auto", Commit::Auto),
-        ("message-only", Commit::MessageOnly),
-        ("single", Commit::Single),
-        ("none", Commit::None),
+    pub const ALL: [(&'static str, CommitMode); 4] = [
+        ("auto", CommitMode::Auto),
+        ("message-only", CommitMode::MessageOnly),
+        ("single", CommitMode::Single),
+        ("none", CommitMode::None),
     ];
 
     /// The name as it is written.

@@ -30,7 +30,7 @@ fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -
         PhaseRow::pending(phase.plan.shown.clone(), phase.plan.name.clone(), record.plan.max_attempts);
     row.state = state(node, at, live);
     row.elapsed = elapsed(node, now);
-    row.commit = phase.commits.last().map(|(sha, subject)| (SafeText::new(short(sha)), subject.clone()));
+    row.commit = phase.commits.last().map(|(sha, subject)| (SafeText::new(short_hash(sha)), subject.clone()));
     row.attempt = node.attempt;
     row.total_attempts = node.total;
     row.of = row.of.max(node.attempt);
@@ -80,7 +80,7 @@ fn elapsed(phase: &NodeRecord, now: Timestamp) -> Option<Duration> {
 }
 
 /// The first digits of a hash, for people.
-pub(super) fn short(sha: &str) -> &str {
+pub(super) fn short_hash(sha: &str) -> &str {
     sha.get(..7).unwrap_or(sha)
 }
 
@@ -98,7 +98,7 @@ fn waits_for(record: &RunRecord, phase: PhaseProgress<'_>) -> Vec<SafeText> {
 }
 
 /// About how long the run still takes.
-pub fn left(
+pub fn time_left(
     record: &RunRecord,
     levels: &[usize],
     planned: &dyn Fn(usize) -> Option<Duration>,

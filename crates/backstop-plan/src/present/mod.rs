@@ -8,4 +8,4 @@ mod rows;
 
 pub use changes::change;
 pub use endings::{Facts, completion, halt};
-pub use rows::{Live, left, rows};
+pub use rows::{Live, rows, time_left};

@@ -1,6 +1,6 @@
 //! What every attempt has in common, wherever it runs: the agent or command, then the gates, then a judgement.
 
-use super::log::AttemptLog;
+use super::attempt_log::AttemptLog;
 use crate::document::{Phase, Plan};
 use crate::record::fault_message;
 use crate::view::ViewFolder;
@@ -45,7 +45,7 @@ pub struct Equipment {
 }
 
 /// What every attempt of a run has in common.
-pub struct Crew<'c> {
+pub struct PhaseRunner<'c> {
     /// The plan.
     pub plan: &'c Plan,
     /// Its path, as it is shown.
@@ -73,7 +73,7 @@ pub struct Crew<'c> {
 }
 
 /// Where processes run, and for which attempt.
-pub(super) struct Bench<'b> {
+pub(super) struct AttemptDir<'b> {
     pub(super) node: usize,
     pub(super) attempt: u32,
     pub(super) folder: &'b Path,
@@ -88,7 +88,7 @@ pub(super) struct Bench<'b> {
 /// Whether the folder was changed since the attempt began; nothing where nobody knows.
 pub(super) type IsChanged<'c> = &'c dyn Fn() -> Option<bool>;
 
-impl Crew<'_> {
+impl PhaseRunner<'_> {
     pub(super) fn phase(&self, node: usize) -> &Phase {
         &self.plan.phases[node]
     }
@@ -98,9 +98,9 @@ impl Crew<'_> {
     }
 
     /// Variables of everything that is run for an attempt. By them its processes are told from others'.
-    pub(super) fn env(&self, bench: &Bench<'_>) -> Vec<(String, String)> {
+    pub(super) fn env(&self, dir: &AttemptDir<'_>) -> Vec<(String, String)> {
         let mut env: Vec<(String, String)> = self
-            .phase(bench.node)
+            .phase(dir.node)
             .settings
             .env
             .iter()
@@ -109,10 +109,10 @@ impl Crew<'_> {
         let mut set = |name: &str, value: String| env.push((name.to_owned(), value));
         set("BACKSTOP_RUN_ID", self.journal.id().to_string());
         set("BACKSTOP_RUN_MARK", self.mark.clone());
-        set("BACKSTOP_PHASE", self.key(bench.node).to_owned());
-        set("BACKSTOP_ATTEMPT", bench.attempt.to_string());
-        set("BACKSTOP_SLOT", bench.slot.to_string());
-        if let Some(previous) = &bench.previous {
+        set("BACKSTOP_PHASE", self.key(dir.node).to_owned());
+        set("BACKSTOP_ATTEMPT", dir.attempt.to_string());
+        set("BACKSTOP_SLOT", dir.slot.to_string());
+        if let Some(previous) = &dir.previous {
             set("BACKSTOP_PREVIOUS", previous.clone());
         }
         env
@@ -125,9 +125,9 @@ impl Crew<'_> {
     }
 
     /// What a person should know of an attempt, whatever came of it.
-    pub(super) fn tell_oddities(&self, bench: &Bench<'_>, attempted: &Attempted) {
-        let id = self.phase(bench.node).id.shown();
-        let say = |text: String| bench.reporter.note(Note::Message(SafeText::new(text)));
+    pub(super) fn note_oddities(&self, dir: &AttemptDir<'_>, attempted: &Attempted) {
+        let id = self.phase(dir.node).id.shown();
+        let say = |text: String| dir.reporter.note(Note::Message(SafeText::new(text)));
         if let Some(first) = attempted.denials.first() {
             let count = attempted.denials.len();
             say(format!(
@@ -143,11 +143,11 @@ impl Crew<'_> {
         }
     }
 
-    pub(super) fn started(&self, bench: &Bench<'_>, started: Started) {
+    pub(super) fn record_child(&self, dir: &AttemptDir<'_>, started: Started) {
         // Where this cannot be recorded, the next event meets the same trouble and the run ends.
         let _ = self.journal.child_started(Child {
-            operation: Some(SafeText::new(self.key(bench.node))),
-            attempt: bench.attempt,
+            operation: Some(SafeText::new(self.key(dir.node))),
+            attempt: dir.attempt,
             pid: started.process.pid,
             start: started.process.start,
             group: started.group,
@@ -158,11 +158,11 @@ impl Crew<'_> {
     pub(super) fn perform(
         &self,
         job: &AttemptJob,
-        bench: &Bench<'_>,
+        dir: &AttemptDir<'_>,
         changed: IsChanged<'_>,
     ) -> AttemptResult {
         let log = self.log(job.node, job.attempt);
-        let result = self.attempt(job, bench, &log, changed);
+        let result = self.attempt(job, dir, &log, changed);
         log.finish();
         result
     }
@@ -170,21 +170,21 @@ impl Crew<'_> {
     /// Writes into the log of an attempt why it was refused: whoever looks for the log finds out.
     pub(super) fn log_refusal(&self, job: &AttemptJob, fault: &Fault) {
         let log = self.log(job.node, job.attempt);
-        log.say(&format!("not started: {}", fault_message(fault).line(REFUSAL_CHARS_MAX)));
+        log.write_line(&format!("not started: {}", fault_message(fault).line(REFUSAL_CHARS_MAX)));
         log.finish();
     }
 
     fn attempt(
         &self,
         job: &AttemptJob,
-        bench: &Bench<'_>,
+        dir: &AttemptDir<'_>,
         log: &AttemptLog,
         changed: IsChanged<'_>,
     ) -> AttemptResult {
         let equipment = &self.equipment[job.node];
         let key = self.key(job.node);
         let scratch = self.scratch.join(format!("{key}-{}", job.attempt));
-        let context = self.retry_context(job, bench);
+        let context = self.retry_context(job, dir);
         let tasks = self.tasks(job.node);
         let work = match &equipment.worker {
             Worker::Agent { agent, model } => {
@@ -203,12 +203,12 @@ impl Crew<'_> {
         let made = attempt(
             Attempt {
                 work,
-                folder: bench.folder,
+                folder: dir.folder,
                 scratch: &scratch,
                 phase_key: key,
                 number: job.attempt,
                 tasks: &tasks,
-                env: self.env(bench),
+                env: self.env(dir),
                 limits: equipment.limits.clone(),
                 retry_context: context.as_ref(),
                 log: Log::to(log.clone()),
@@ -218,10 +218,10 @@ impl Crew<'_> {
             self.classifier,
             (self.now)(),
             &job.stop,
-            |started| self.started(bench, started),
+            |started| self.record_child(dir, started),
         );
         match made {
-            Ok(attempted) => self.judged(bench, log, changed, attempted),
+            Ok(attempted) => self.judge_attempt(dir, log, changed, attempted),
             Err(error) => AttemptResult::failed(error.fault()),
         }
     }

@@ -1,7 +1,7 @@
 //! How finished work comes to the user: on the branch, as one commit, or as files in the tree.
 
-use super::commit::Commit;
-use super::crew::Crew;
+use super::commit_mode::CommitMode;
+use super::phase_runner::PhaseRunner;
 use crate::record::RunRecord;
 use backstop_core::{EventKind, RunId, SafeText};
 use backstop_report::plan::WorkAt;
@@ -22,12 +22,12 @@ pub(super) enum Landed {
 
 impl Landed {
     pub(super) fn of(landing: Landing, branch: Option<&str>) -> Self {
-        let branch = short(branch);
+        let branch = branch_name(branch);
         match landing {
             Landing::Done | Landing::AlreadyThere => Landed::There,
             Landing::Moved { .. } => Landed::Kept(format!("{branch} has moved meanwhile")),
             Landing::OtherBranch { now: Some(now) } => {
-                Landed::Kept(format!("{} is checked out now", short(Some(&now))))
+                Landed::Kept(format!("{} is checked out now", branch_name(Some(&now))))
             }
             Landing::OtherBranch { now: None } => {
                 Landed::Kept(format!("{branch} is not checked out any more"))
@@ -50,7 +50,7 @@ impl Landed {
 }
 
 /// A branch as people write it.
-pub(super) fn short(branch: Option<&str>) -> String {
+pub(super) fn branch_name(branch: Option<&str>) -> String {
     let name = branch.map(|branch| branch.strip_prefix("refs/heads/").unwrap_or(branch));
     name.unwrap_or("the commit without a branch").to_owned()
 }
@@ -84,22 +84,22 @@ impl Conclusion {
 }
 
 /// What stands in the way of the end.
-pub(super) enum Trouble {
+pub(super) enum ConcludeError {
     Git(GitError),
     Commit(CommitTrouble),
 }
 
-impl From<GitError> for Trouble {
+impl From<GitError> for ConcludeError {
     fn from(error: GitError) -> Self {
-        Trouble::Git(error)
+        ConcludeError::Git(error)
     }
 }
 
 /// What the end of a run in worktrees needs.
-pub(super) struct Last<'l> {
+pub(super) struct ConcludeParts<'l> {
     pub(super) repo: &'l Repo,
     pub(super) run: RunId,
-    pub(super) commit: Commit,
+    pub(super) commit: CommitMode,
     pub(super) branch: Option<&'l str>,
     pub(super) base: &'l Sha,
     pub(super) tip: &'l Sha,
@@ -113,44 +113,46 @@ pub(super) type MakeCommit<'m> =
 
 /// Brings the work to the user, in the way that was asked for. Can be done again after a crash.
 pub(super) fn conclude(
-    crew: &Crew<'_>,
-    last: &Last<'_>,
+    runner: &PhaseRunner<'_>,
+    parts: &ConcludeParts<'_>,
     record: &RunRecord,
     make: &mut MakeCommit<'_>,
-) -> Result<Conclusion, Trouble> {
-    let Last { repo, base, tip, .. } = last;
+) -> Result<Conclusion, ConcludeError> {
+    let ConcludeParts { repo, base, tip, .. } = parts;
     let first: Sha =
         record.first_base.as_ref().and_then(|base| base.parse().ok()).unwrap_or_else(|| (*base).clone());
     let files_changed = Some(repo.changed_paths(&first, tip)?.len() as u64);
-    let reference = tip_ref(last.run);
+    let reference = tip_ref(parts.run);
     let mut commit = None;
-    let work = match last.commit {
-        _ if repo.tree_of(base)? == repo.tree_of(tip)? && last.commit != Commit::Auto => {
+    let work = match parts.commit {
+        _ if repo.tree_of(base)? == repo.tree_of(tip)? && parts.commit != CommitMode::Auto => {
             WorkAt::Uncommitted { command: None }
         }
-        Commit::Auto => landed_at(last, last.landed, tip, &reference)?,
-        Commit::Single => {
-            let name = format!("refs/backstop/{}/%single", last.run);
-            let message = single_message(crew, record);
+        CommitMode::Auto => landed_at(parts, parts.landed, tip, &reference)?,
+        CommitMode::Single => {
+            let name = format!("refs/backstop/{}/%single", parts.run);
+            let message = single_message(runner, record);
             let subject = SafeText::new(message.lines().next().unwrap_or_default());
             let sha = match repo.read_ref(&name)? {
                 Some(made) if repo.tree_of(&made)? == repo.tree_of(tip)? => made,
                 before => {
-                    let made = make(&repo.tree_of(tip)?, base, &message)?.map_err(Trouble::Commit)?;
+                    let made = make(&repo.tree_of(tip)?, base, &message)?.map_err(ConcludeError::Commit)?;
                     repo.set_ref(&name, &made, before.as_ref())?;
                     made
                 }
             };
             commit = Some((sha.to_string(), subject));
-            landed_at(last, base, &sha, &name)?
+            landed_at(parts, base, &sha, &name)?
         }
-        Commit::MessageOnly | Commit::None => {
-            let except: Vec<&Path> = last.exclude.iter().map(PathBuf::as_path).collect();
+        CommitMode::MessageOnly | CommitMode::None => {
+            let except: Vec<&Path> = parts.exclude.iter().map(PathBuf::as_path).collect();
             match repo.apply_tree(base, tip, &except)? {
-                Applied::Done { .. } => WorkAt::Uncommitted { command: script(crew, last, record)? },
+                Applied::Done { .. } => {
+                    WorkAt::Uncommitted { command: commits_of_phases(runner, parts, record)? }
+                }
                 Applied::Refused { files } => {
                     let names: Vec<String> = files.iter().take(3).map(|f| f.display().to_string()).collect();
-                    kept(&reference, &format!("changes of yours are in the way: {}", names.join(", ")))
+                    kept_at(&reference, &format!("changes of yours are in the way: {}", names.join(", ")))
                 }
             }
         }
@@ -158,19 +160,20 @@ pub(super) fn conclude(
     Ok(Conclusion { work: Some(work), files_changed, commit })
 }
 
-fn landed_at(last: &Last<'_>, from: &Sha, to: &Sha, reference: &str) -> Result<WorkAt, GitError> {
-    let landing = last.repo.land_ff(last.branch, from, to);
+fn landed_at(parts: &ConcludeParts<'_>, from: &Sha, to: &Sha, reference: &str) -> Result<WorkAt, GitError> {
+    let landing = parts.repo.land_ff(parts.branch, from, to);
     let landed = landing
-        .map_or_else(|error| Landed::Kept(error.to_string()), |landing| Landed::of(landing, last.branch));
+        .map_or_else(|error| Landed::Kept(error.to_string()), |landing| Landed::of(landing, parts.branch));
     Ok(match landed {
-        Landed::There => {
-            WorkAt::Landed { branch: SafeText::new(short(last.branch)), sha: SafeText::new(to.short()) }
-        }
-        Landed::Kept(why) => kept(reference, &why),
+        Landed::There => WorkAt::Landed {
+            branch: SafeText::new(branch_name(parts.branch)),
+            sha: SafeText::new(to.short()),
+        },
+        Landed::Kept(why) => kept_at(reference, &why),
     })
 }
 
-fn kept(reference: &str, why: &str) -> WorkAt {
+fn kept_at(reference: &str, why: &str) -> WorkAt {
     WorkAt::Kept {
         reference: SafeText::new(reference),
         why: SafeText::new(why),
@@ -179,11 +182,11 @@ fn kept(reference: &str, why: &str) -> WorkAt {
 }
 
 /// One message for all phases.
-pub(super) fn single_message(crew: &Crew<'_>, record: &RunRecord) -> String {
+pub(super) fn single_message(runner: &PhaseRunner<'_>, record: &RunRecord) -> String {
     let line = |at: usize| {
         let delivery = record.phase(at).node.delivery.clone().unwrap_or_default();
-        let message = crew.message(at, &delivery);
-        format!("- {}: {}", crew.phase(at).id.shown(), message.lines().next().unwrap_or_default())
+        let message = runner.commit_message(at, &delivery);
+        format!("- {}: {}", runner.phase(at).id.shown(), message.lines().next().unwrap_or_default())
     };
     let is_done = |at: &usize| !record.phase(*at).node.skipped && record.phase(*at).node.total > 0;
     let done = (0..record.len()).filter(is_done);
@@ -194,23 +197,30 @@ pub(super) fn single_message(crew: &Crew<'_>, record: &RunRecord) -> String {
 }
 
 /// Writes the script that commits phase by phase, and names it.
-fn script(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Result<Option<SafeText>, GitError> {
-    if last.commit != Commit::MessageOnly {
+fn commits_of_phases(
+    runner: &PhaseRunner<'_>,
+    parts: &ConcludeParts<'_>,
+    record: &RunRecord,
+) -> Result<Option<SafeText>, GitError> {
+    if parts.commit != CommitMode::MessageOnly {
         return Ok(None);
     }
     let mut entries = Vec::new();
     let first = record.first_base.as_ref().and_then(|base| base.parse().ok());
-    let mut before: Sha = first.unwrap_or_else(|| last.base.clone());
+    let mut before: Sha = first.unwrap_or_else(|| parts.base.clone());
     // The tips in the order in which they were made: each is one phase's work, or what the user committed meanwhile.
-    for (at, tip) in integrated(crew, last, record) {
+    for (at, tip) in integrated_tips(runner, parts, record) {
         let Some(at) = at else {
             before = tip;
             continue;
         };
         let delivery = record.phase(at).node.delivery.clone().unwrap_or_default();
-        let mut entry =
-            ScriptEntry { message: crew.message(at, &delivery), paths: Vec::new(), deleted: Vec::new() };
-        for changed in last.repo.changed_paths(&before, &tip)? {
+        let mut entry = ScriptEntry {
+            message: runner.commit_message(at, &delivery),
+            paths: Vec::new(),
+            deleted: Vec::new(),
+        };
+        for changed in parts.repo.changed_paths(&before, &tip)? {
             match changed.how {
                 How::Deleted => entry.deleted.push(changed.path),
                 How::Added | How::Modified => entry.paths.push(changed.path),
@@ -219,16 +229,20 @@ fn script(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Result<Option
         before = tip;
         entries.push(entry);
     }
-    Ok(write_script(crew, &entries))
+    Ok(write_script(runner, &entries))
 }
 
-pub(super) fn write_script(crew: &Crew<'_>, entries: &[ScriptEntry]) -> Option<SafeText> {
-    crew.views.write_commits(&commits_script(entries)).ok()?;
-    Some(SafeText::new(format!("sh {}", crew.views.commits_script().display())))
+pub(super) fn write_script(runner: &PhaseRunner<'_>, entries: &[ScriptEntry]) -> Option<SafeText> {
+    runner.views.write_commits(&commits_script(entries)).ok()?;
+    Some(SafeText::new(format!("sh {}", runner.views.commits_script().display())))
 }
 
-fn integrated(crew: &Crew<'_>, last: &Last<'_>, record: &RunRecord) -> Vec<(Option<usize>, Sha)> {
-    let events = crew.journal.journal().load(last.run).unwrap_or_default();
+fn integrated_tips(
+    runner: &PhaseRunner<'_>,
+    parts: &ConcludeParts<'_>,
+    record: &RunRecord,
+) -> Vec<(Option<usize>, Sha)> {
+    let events = runner.journal.journal().load(parts.run).unwrap_or_default();
     let tips = events.iter().filter_map(|event| match &event.kind {
         EventKind::IntegrationFinished { operation, tip } => {
             let at = record.progress.number(operation.raw());

@@ -1,6 +1,6 @@
 //! What happened to a phase, event by event.
 
-use super::rows::short;
+use super::rows::short_hash;
 use crate::record::{RunRecord, fault_message};
 use crate::view::blockers;
 use backstop_core::{Action, Event, EventKind, NodeState, SafeText, Schedule};
@@ -59,7 +59,7 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
             (operation, ChangeKind::Conflicted { files, rerun })
         }
         EventKind::CommitMade { operation, sha, subject } => {
-            let (sha, subject) = (SafeText::new(short(sha)), subject.clone().unwrap_or_default());
+            let (sha, subject) = (SafeText::new(short_hash(sha)), subject.clone().unwrap_or_default());
             (operation, ChangeKind::Committed { sha, subject })
         }
         EventKind::AttemptLost { operation, attempt, .. } => {

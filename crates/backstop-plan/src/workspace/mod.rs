@@ -1,23 +1,23 @@
 //! Where phases run: in worktrees of their own ([`Worktrees`]), or in the folder itself, one at a time ([`InPlace`]).
 //!
-//! Both are workshops of the host, and share a [`Crew`]: the agent or command of a phase, then its gates, then a judgement.
+//! Both are workshops of the host, and share a [`PhaseRunner`]: the agent or command of a phase, then its gates, then a judgement.
 //! It must not decide what is attempted when, and it records nothing but the processes that it starts.
 
+mod attempt_log;
 mod briefing;
-mod commit;
-mod crew;
+mod commit_mode;
+mod faults;
 mod in_place;
-mod judging;
+mod judgement;
 mod landing;
-mod log;
-mod trouble;
+mod phase_runner;
 mod worktree;
 
-pub use commit::Commit;
-pub use crew::{Crew, Equipment, Worker};
+pub use commit_mode::CommitMode;
 pub use in_place::InPlace;
 pub use landing::Conclusion;
-pub use worktree::{Ground, Worktrees};
+pub use phase_runner::{Equipment, PhaseRunner, Worker};
+pub use worktree::{WorktreeSetup, Worktrees};
 
 use crate::record::RunRecord;
 use backstop_runtime::host::Executor;

@@ -6,11 +6,11 @@
 mod integrate;
 mod slots;
 
-use super::commit::Commit;
-use super::crew::{Bench, Crew};
+use super::attempt_log::now;
+use super::commit_mode::CommitMode;
+use super::faults::{commit_fault, git_fault, state_invalid};
 use super::landing::{Conclusion, Landed};
-use super::log::now;
-use super::trouble::{commit_fault, git_fault, state_invalid};
+use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::RunRecord;
 use backstop_core::{Fault, Reason, RunId, SafeText};
 use backstop_report::plan::WorkAt;
@@ -18,17 +18,17 @@ use backstop_runtime::host::{
     AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
 };
 use backstop_work::git::{GitError, Repo, Sha, attempt_ref};
-use slots::{Place, Slots};
+use slots::{SlotState, Slots};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Phases in worktrees of their own.
 pub struct Worktrees<'w> {
-    crew: &'w Crew<'w>,
+    runner: &'w PhaseRunner<'w>,
     repo: Repo,
     run: RunId,
     folder: PathBuf,
-    commit: Commit,
+    commit: CommitMode,
     /// The branch that finished work goes to.
     branch: Option<String>,
     /// What the user's tree begins from.
@@ -42,13 +42,13 @@ pub struct Worktrees<'w> {
 }
 
 /// What a site of worktrees is made of.
-pub struct Ground {
+pub struct WorktreeSetup {
     /// The repository.
     pub repo: Repo,
     /// The folder of the slots.
     pub folder: PathBuf,
     /// How finished phases are committed.
-    pub commit: Commit,
+    pub commit: CommitMode,
     /// The branch that finished work goes to.
     pub branch: Option<String>,
     /// What the user's tree begins from.
@@ -63,77 +63,77 @@ pub struct Ground {
 
 impl<'w> Worktrees<'w> {
     /// A site that has no slot yet.
-    pub fn new(crew: &'w Crew<'w>, ground: Ground) -> Self {
-        let Ground { repo, folder, commit, branch, base, exclude, link, copy } = ground;
+    pub fn new(runner: &'w PhaseRunner<'w>, setup: WorktreeSetup) -> Self {
+        let WorktreeSetup { repo, folder, commit, branch, base, exclude, link, copy } = setup;
         let landed = Mutex::new((base.clone(), None));
-        let run = crew.journal.id();
+        let run = runner.journal.id();
         let slots = Mutex::default();
-        Self { crew, repo, run, folder, commit, branch, base, exclude, link, copy, slots, landed }
+        Self { runner, repo, run, folder, commit, branch, base, exclude, link, copy, slots, landed }
     }
 
-    fn tip(&self, tip: Option<&String>) -> Result<Sha, Box<Fault>> {
+    fn tip_commit(&self, tip: Option<&String>) -> Result<Sha, Box<Fault>> {
         match tip {
             Some(tip) => tip.parse().map_err(|error| state_invalid(&format!("the tip of the run: {error}"))),
             None => Ok(self.base.clone()),
         }
     }
 
-    fn work(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
-        let base = self.tip(job.tip.as_ref())?;
-        let mut place = self.take().map_err(|error| git_fault(&error))?;
-        let done = self.work_in(job, reporter, &base, &mut place);
+    fn attempt_in_slot(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
+        let base = self.tip_commit(job.tip.as_ref())?;
+        let mut slot_state = self.take_free().map_err(|error| git_fault(&error))?;
+        let done = self.attempt_in(job, reporter, &base, &mut slot_state);
         match &done {
             Ok(result) if result.fault.is_none() => {
-                self.slots().held.insert(job.node, place);
+                self.slots().held.insert(job.node, slot_state);
             }
-            Ok(_) => self.give_back(place),
+            Ok(_) => self.give_back(slot_state),
             // Git cannot work in it any more: it stays as it is, and the next attempt gets another.
             Err(_) => {}
         }
         done
     }
 
-    fn work_in(
+    fn attempt_in(
         &self,
         job: &AttemptJob,
         reporter: &Reporter,
         base: &Sha,
-        place: &mut Place,
+        slot_state: &mut SlotState,
     ) -> Result<AttemptResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let reset = place.slot.reset_to(base, place.saved.as_ref()).map_err(fault)?;
-        place.saved = None;
+        let reset = slot_state.slot.reset_to(base, slot_state.saved.as_ref()).map_err(fault)?;
+        slot_state.saved = None;
         for path in reset.put_aside {
             let text = format!("a repository inside the worktree was put aside: {}", path.display());
             reporter.note(Note::Message(SafeText::new(text)));
         }
-        place.slot.provide(self.repo.root(), &self.link, &self.copy).map_err(fault)?;
+        slot_state.slot.provide(self.repo.root(), &self.link, &self.copy).map_err(fault)?;
         let base_tree = self.repo.tree_of(base).map_err(fault)?;
-        let phase = self.crew.phase(job.node).id.key();
+        let phase = self.runner.phase(job.node).id.key();
         let previous = job.attempt.checked_sub(1).filter(|n| *n > 0 && job.previous.is_some());
         let previous =
             previous.and_then(|n| self.repo.read_ref(&attempt_ref(self.run, phase, n)).ok().flatten());
         let mut result = {
-            let changed = || place.slot.tree_hash().ok().map(|tree| tree != base_tree);
-            let bench = Bench {
+            let changed = || slot_state.slot.tree_hash().ok().map(|tree| tree != base_tree);
+            let dir = AttemptDir {
                 node: job.node,
                 attempt: job.attempt,
-                folder: place.slot.path(),
-                slot: place.number,
+                folder: slot_state.slot.path(),
+                slot: slot_state.number,
                 previous: previous.map(|sha| sha.to_string()),
                 stop: &job.stop,
                 reporter,
             };
-            self.crew.perform(job, &bench, &changed)
+            self.runner.perform(job, &dir, &changed)
         };
         let name = attempt_ref(self.run, phase, job.attempt);
-        let message = self.crew.message(job.node, &result.delivery);
-        let saved = place.slot.save(base, &name, &message).map_err(fault)?;
+        let message = self.runner.commit_message(job.node, &result.delivery);
+        let saved = slot_state.slot.save(base, &name, &message).map_err(fault)?;
         if result.fault.is_none() && !saved.unsaved.is_empty() {
-            result.fault = Some(Box::new(unsaved(&saved.unsaved)));
+            result.fault = Some(Box::new(unsaved_repositories(&saved.unsaved)));
         }
         if result.fault.is_none() && saved.changed.is_empty() && super::briefing::conflict(job).is_some() {
-            result.fault = Some(Box::new(nothing_again()));
+            result.fault = Some(Box::new(rerun_changed_nothing()));
         }
         if result.delivery.message.is_none() {
             result.delivery.message = saved.own_commits.first().map(|commit| commit.subject.clone());
@@ -144,7 +144,7 @@ impl<'w> Worktrees<'w> {
         if !saved.own_commits.is_empty() {
             let text = format!(
                 "{} made {} by itself; they are a part of this phase",
-                self.crew.phase(job.node).id.shown(),
+                self.runner.phase(job.node).id.shown(),
                 match saved.own_commits.len() {
                     1 => "a commit".to_owned(),
                     n => format!("{n} commits"),
@@ -152,17 +152,17 @@ impl<'w> Worktrees<'w> {
             );
             reporter.note(Note::Message(SafeText::new(text)));
         }
-        place.saved = Some(saved.sha);
+        slot_state.saved = Some(saved.sha);
         Ok(result)
     }
 
     /// What is left to do once every phase is complete.
     pub fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let tip = self.tip(record.progress.tip.as_ref())?;
+        let tip = self.tip_commit(record.progress.tip.as_ref())?;
         super::landing::conclude(
-            self.crew,
-            &super::landing::Last {
+            self.runner,
+            &super::landing::ConcludeParts {
                 repo: &self.repo,
                 run: self.run,
                 commit: self.commit,
@@ -174,20 +174,20 @@ impl<'w> Worktrees<'w> {
             },
             record,
             &mut |tree, parent, message| {
-                let mut place = self.take()?;
-                place.slot.reset_to(parent, place.saved.as_ref())?;
-                place.saved = None;
-                let made = self.repo.commit_in(&place.slot, tree, parent, message);
+                let mut slot_state = self.take_free()?;
+                slot_state.slot.reset_to(parent, slot_state.saved.as_ref())?;
+                slot_state.saved = None;
+                let made = self.repo.commit_in(&slot_state.slot, tree, parent, message);
                 if let Ok(made) = &made {
-                    place.saved = Some(made.sha.clone());
-                    self.give_back(place);
+                    slot_state.saved = Some(made.sha.clone());
+                    self.give_back(slot_state);
                 }
                 Ok(made.map(|made| made.sha))
             },
         )
-        .map_err(|trouble| match trouble {
-            super::landing::Trouble::Git(error) => fault(error),
-            super::landing::Trouble::Commit(trouble) => commit_fault(&trouble),
+        .map_err(|error| match error {
+            super::landing::ConcludeError::Git(error) => fault(error),
+            super::landing::ConcludeError::Commit(error) => commit_fault(&error),
         })
     }
 }
@@ -202,19 +202,20 @@ impl Executor for Worktrees<'_> {
 
     fn attempt(&self, job: &AttemptJob, reporter: &Reporter) -> AttemptResult {
         let began = now();
-        let result = self.work(job, reporter).unwrap_or_else(|fault| AttemptResult::failed(*fault));
+        let result =
+            self.attempt_in_slot(job, reporter).unwrap_or_else(|fault| AttemptResult::failed(*fault));
         AttemptResult { duration: began.elapsed(), ..result }
     }
 
     fn refused(&self, job: &AttemptJob, fault: &Fault) {
-        self.crew.log_refusal(job, fault);
+        self.runner.log_refusal(job, fault);
     }
 
     fn integrate(&self, job: &IntegrationJob, reporter: &Reporter) -> IntegrationResult {
-        let done = self.put_in(job, reporter);
+        let done = self.integrate_work(job, reporter);
         // Whatever became of it, its slot is free.
-        if let Some(place) = self.held(job.node) {
-            self.give_back(place);
+        if let Some(slot_state) = self.take_held(job.node) {
+            self.give_back(slot_state);
         }
         done.unwrap_or_else(IntegrationResult::Failed)
     }
@@ -236,7 +237,7 @@ impl Executor for Worktrees<'_> {
 }
 
 /// Work that git can only keep as a link would be lost in silence.
-fn unsaved(paths: &[PathBuf]) -> Fault {
+fn unsaved_repositories(paths: &[PathBuf]) -> Fault {
     let names: Vec<String> = paths.iter().take(3).map(|path| path.display().to_string()).collect();
     let mut fault = Fault::new(Reason::VcsError);
     fault.cause = Some(SafeText::new(format!(
@@ -249,7 +250,7 @@ fn unsaved(paths: &[PathBuf]) -> Fault {
 }
 
 /// The re-run of a conflict left the work out: what was done first is only on its ref.
-fn nothing_again() -> Fault {
+fn rerun_changed_nothing() -> Fault {
     let mut fault = Fault::new(Reason::VerificationMismatch);
     fault.cause =
         Some("after a conflict it was run again and changed nothing; its first work is not in".into());

@@ -1,10 +1,10 @@
 //! Phases in the folder itself, one at a time: outside git, or where isolation is switched off.
 
-use super::commit::Commit;
-use super::crew::{Bench, Crew};
+use super::attempt_log::now;
+use super::commit_mode::CommitMode;
+use super::faults::{commit_fault, git_fault};
 use super::landing::{Conclusion, single_message, write_script};
-use super::log::now;
-use super::trouble::{commit_fault, git_fault};
+use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::RunRecord;
 use backstop_core::{Fault, Reason, SafeText, Sha256};
 use backstop_report::plan::WorkAt;
@@ -23,13 +23,13 @@ const COMPARED_BYTES_MAX: u64 = 64 << 20;
 /// Phases in the folder itself.
 pub struct InPlace<'p> {
     /// What every attempt has in common.
-    pub crew: &'p Crew<'p>,
+    pub runner: &'p PhaseRunner<'p>,
     /// The folder.
     pub folder: PathBuf,
     /// The repository that it is in, if it is in one.
     pub repo: Option<Repo>,
     /// How finished phases are committed.
-    pub commit: Commit,
+    pub commit: CommitMode,
     /// Paths that belong to no phase.
     pub exclude: Vec<PathBuf>,
     /// Paths that differed from the last commit before the run began: the user's.
@@ -44,17 +44,19 @@ impl InPlace<'_> {
         let Some(repo) = &self.repo else { return Ok(None) };
         let except: Vec<&Path> = self.exclude.iter().map(PathBuf::as_path).collect();
         let paths = repo.changed_now(&except)?;
-        Ok(Some(paths.into_iter().map(|path| (path.clone(), look(&repo.root().join(&path)))).collect()))
+        Ok(Some(
+            paths.into_iter().map(|path| (path.clone(), fingerprint(&repo.root().join(&path)))).collect(),
+        ))
     }
 
-    fn work(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
+    fn attempt_in_folder(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
         let before = self.changes().map_err(|error| git_fault(&error))?;
         let head = self.head();
         let changed = || {
             let now = self.changes().ok()?;
             before.as_ref().zip(now).map(|(before, now)| *before != now || head != self.head())
         };
-        let bench = Bench {
+        let dir = AttemptDir {
             node: job.node,
             attempt: job.attempt,
             folder: &self.folder,
@@ -63,10 +65,10 @@ impl InPlace<'_> {
             stop: &job.stop,
             reporter,
         };
-        let mut result = self.crew.perform(job, &bench, &changed);
+        let mut result = self.runner.perform(job, &dir, &changed);
         if let (Some(before), Some(after)) = (&before, self.changes().map_err(|error| git_fault(&error))?) {
-            let mut own = differing(before, &after);
-            if self.commit == Commit::Auto {
+            let mut own = changed_paths(before, &after);
+            if self.commit == CommitMode::Auto {
                 // What an attempt left that was cut off or failed is this phase's, too.
                 let users =
                     |path: &OsString| self.before.iter().any(|known| known.raw() == path.to_string_lossy());
@@ -75,7 +77,7 @@ impl InPlace<'_> {
                 own.dedup();
             }
             if let Some(odd) =
-                own.iter().find(|path| path.to_str().is_none()).filter(|_| self.commit != Commit::None)
+                own.iter().find(|path| path.to_str().is_none()).filter(|_| self.commit != CommitMode::None)
             {
                 let mut fault = Fault::new(Reason::VcsError);
                 let name = odd.to_string_lossy();
@@ -90,7 +92,7 @@ impl InPlace<'_> {
         }
         if head != self.head() && head.is_some() {
             result.delivery.own_commits = 1;
-            let id = self.crew.phase(job.node).id.shown();
+            let id = self.runner.phase(job.node).id.shown();
             reporter.note(Note::Message(SafeText::new(format!(
                 "{id} made commits by itself; they stay on your branch"
             ))));
@@ -103,13 +105,13 @@ impl InPlace<'_> {
     }
 
     /// Commits a phase's own paths, unless a killed Backstop did it already.
-    fn put_in(&self, job: &IntegrationJob) -> Result<IntegrationResult, Box<Fault>> {
+    fn commit_phase(&self, job: &IntegrationJob) -> Result<IntegrationResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let nothing = IntegrationResult::Done { tip: None, commit: None };
-        let Some(repo) = self.repo.as_ref().filter(|_| self.commit == Commit::Auto) else {
+        let Some(repo) = self.repo.as_ref().filter(|_| self.commit == CommitMode::Auto) else {
             return Ok(nothing);
         };
-        let message = self.crew.message(job.node, &job.delivery);
+        let message = self.runner.commit_message(job.node, &job.delivery);
         let subject = SafeText::new(message.lines().next().unwrap_or_default());
         let head = repo.head().map_err(fault)?.sha.map(|sha| sha.to_string());
         if job.resumed
@@ -137,7 +139,7 @@ impl InPlace<'_> {
         }
     }
 
-    fn end(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
+    fn conclude_in_folder(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
         let Some(repo) = &self.repo else { return Ok(Conclusion::nothing()) };
         let of = |at: usize| record.phase(at).node.delivery.clone().unwrap_or_default();
         let paths =
@@ -145,15 +147,15 @@ impl InPlace<'_> {
         let all: BTreeSet<OsString> = (0..record.len()).flat_map(paths).collect();
         let mut conclusion = Conclusion { files_changed: Some(all.len() as u64), ..Conclusion::nothing() };
         match self.commit {
-            Commit::Auto => {
+            CommitMode::Auto => {
                 let head = repo.head().map_err(|error| git_fault(&error))?;
                 conclusion.work = head.sha.map(|sha| WorkAt::Landed {
-                    branch: SafeText::new(super::landing::short(head.branch.as_deref())),
+                    branch: SafeText::new(super::landing::branch_name(head.branch.as_deref())),
                     sha: SafeText::new(sha.short()),
                 });
             }
-            Commit::Single => {
-                let message = single_message(self.crew, record);
+            CommitMode::Single => {
+                let message = single_message(self.runner, record);
                 let all: Vec<OsString> = all.into_iter().collect();
                 match repo.commit_paths(&all, &message) {
                     Ok(sha) => {
@@ -164,31 +166,31 @@ impl InPlace<'_> {
                     Err(trouble) => return Err(commit_fault(&trouble)),
                 }
             }
-            Commit::MessageOnly => {
+            CommitMode::MessageOnly => {
                 let entry = |at: usize| ScriptEntry {
-                    message: self.crew.message(at, &of(at)),
+                    message: self.runner.commit_message(at, &of(at)),
                     paths: paths(at),
                     deleted: Vec::new(),
                 };
                 let entries: Vec<ScriptEntry> =
                     (0..record.len()).map(entry).filter(|entry| !entry.paths.is_empty()).collect();
-                let command = write_script(self.crew, &entries);
+                let command = write_script(self.runner, &entries);
                 conclusion.work = Some(WorkAt::Uncommitted { command });
             }
-            Commit::None => conclusion.work = Some(WorkAt::Uncommitted { command: None }),
+            CommitMode::None => conclusion.work = Some(WorkAt::Uncommitted { command: None }),
         }
         Ok(conclusion)
     }
 }
 
 /// The paths that do not look as they did.
-fn differing(before: &Changes, after: &Changes) -> Vec<OsString> {
+fn changed_paths(before: &Changes, after: &Changes) -> Vec<OsString> {
     let all: BTreeSet<&OsString> = before.keys().chain(after.keys()).collect();
     all.into_iter().filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
 }
 
 /// How a path looks: its content, or what a link leads to.
-fn look(path: &Path) -> Option<Vec<u8>> {
+fn fingerprint(path: &Path) -> Option<Vec<u8>> {
     let found = path.symlink_metadata().ok()?;
     if found.is_symlink() {
         return std::fs::read_link(path).ok().map(|to| [b"link ", OsStr::as_bytes(to.as_os_str())].concat());
@@ -205,24 +207,25 @@ impl Executor for InPlace<'_> {
     type Conclusion = Conclusion;
 
     fn integrates(&self) -> bool {
-        self.repo.is_some() && self.commit == Commit::Auto
+        self.repo.is_some() && self.commit == CommitMode::Auto
     }
 
     fn attempt(&self, job: &AttemptJob, reporter: &Reporter) -> AttemptResult {
         let began = now();
-        let result = self.work(job, reporter).unwrap_or_else(|fault| AttemptResult::failed(*fault));
+        let result =
+            self.attempt_in_folder(job, reporter).unwrap_or_else(|fault| AttemptResult::failed(*fault));
         AttemptResult { duration: began.elapsed(), ..result }
     }
 
     fn refused(&self, job: &AttemptJob, fault: &Fault) {
-        self.crew.log_refusal(job, fault);
+        self.runner.log_refusal(job, fault);
     }
 
     fn integrate(&self, job: &IntegrationJob, _: &Reporter) -> IntegrationResult {
-        self.put_in(job).unwrap_or_else(IntegrationResult::Failed)
+        self.commit_phase(job).unwrap_or_else(IntegrationResult::Failed)
     }
 
     fn conclude(&self, record: &RunRecord) -> Result<Concluded<Conclusion>, Box<Fault>> {
-        self.end(record).map(|conclusion| conclusion.recorded(record))
+        self.conclude_in_folder(record).map(|conclusion| conclusion.recorded(record))
     }
 }

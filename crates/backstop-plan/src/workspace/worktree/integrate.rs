@@ -2,12 +2,12 @@
 //! tip moves, and the user's branch follows.
 
 use super::Worktrees;
-use super::slots::Place;
-use crate::site::CONFLICT;
-use crate::site::commit::Commit;
-use crate::site::crew::Bench;
-use crate::site::landing::Landed;
-use crate::site::trouble::{commit_fault, git_fault, state_invalid};
+use super::slots::SlotState;
+use crate::workspace::CONFLICT;
+use crate::workspace::commit_mode::CommitMode;
+use crate::workspace::faults::{commit_fault, git_fault, state_invalid};
+use crate::workspace::landing::Landed;
+use crate::workspace::phase_runner::AttemptDir;
 use backstop_core::{Evidence, Fault, Reason, SafeText};
 use backstop_runtime::host::{IntegrationJob, IntegrationResult, Note, Reporter};
 use backstop_work::git::{CommitTrouble, Conflict, GitError, Merged, Sha, attempt_ref, tip_ref};
@@ -17,14 +17,14 @@ use std::sync::PoisonError;
 const HUNKS_CHARS_MAX: usize = 8000;
 
 impl Worktrees<'_> {
-    pub(super) fn put_in(
+    pub(super) fn integrate_work(
         &self,
         job: &IntegrationJob,
         reporter: &Reporter,
     ) -> Result<IntegrationResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let tip_name = tip_ref(self.run);
-        let tip = self.tip(job.tip.as_ref())?;
+        let tip = self.tip_commit(job.tip.as_ref())?;
         let now = self.repo.read_ref(&tip_name).map_err(fault)?;
         if let Some(now) = now.as_ref().filter(|now| **now != tip) {
             // A Backstop that was killed had got this far, and nobody else moves this ref.
@@ -33,8 +33,8 @@ impl Worktrees<'_> {
                     "{tip_name} is at {now}, and by the record it is at {tip}"
                 )));
             }
-            self.land(now, reporter);
-            return Ok(self.done(job, Some(now.clone())));
+            self.fast_forward(now, reporter);
+            return Ok(self.integrated(job, Some(now.clone())));
         }
         let parse = |text: &Option<String>| -> Result<Sha, Box<Fault>> {
             let text = text.as_ref().ok_or_else(|| state_invalid("the work of a phase was not saved"))?;
@@ -56,12 +56,12 @@ impl Worktrees<'_> {
             // Somebody else did just the same meanwhile.
             return Ok(IntegrationResult::Done { tip: None, commit: None });
         }
-        let mut place = match self.held(job.node) {
-            Some(place) => place,
-            None => self.take().map_err(fault)?,
+        let mut slot_state = match self.take_held(job.node) {
+            Some(slot_state) => slot_state,
+            None => self.take_free().map_err(fault)?,
         };
-        let done = self.commit(job, reporter, &mut place, &tip, &base, &saved, &tree);
-        self.give_back(place);
+        let done = self.commit_merged(job, reporter, &mut slot_state, &tip, &base, &saved, &tree);
+        self.give_back(slot_state);
         let Some(new) = done? else { return Ok(IntegrationResult::Done { tip: None, commit: None }) };
         let new = match new {
             Ok(new) => new,
@@ -70,50 +70,50 @@ impl Worktrees<'_> {
         if !self.repo.set_ref(&tip_name, &new, Some(&tip)).map_err(fault)? {
             return Err(state_invalid(&format!("{tip_name} was moved by somebody else")));
         }
-        self.land(&new, reporter);
-        Ok(self.done(job, Some(new)))
+        self.fast_forward(&new, reporter);
+        Ok(self.integrated(job, Some(new)))
     }
 
     /// The commit of the merged tree. Nothing where there is nothing to commit; what stands in the way otherwise.
     #[expect(clippy::too_many_arguments)] // One caller; they are the parts of one step.
-    pub(super) fn commit(
+    pub(super) fn commit_merged(
         &self,
         job: &IntegrationJob,
         reporter: &Reporter,
-        place: &mut Place,
+        slot_state: &mut SlotState,
         tip: &Sha,
         base: &Sha,
         saved: &Sha,
         tree: &Sha,
     ) -> Result<Option<Result<Sha, Box<IntegrationResult>>>, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let message = self.crew.message(job.node, &job.delivery);
-        place.saved.get_or_insert_with(|| saved.clone());
-        if tip != base && !self.crew.equipment[job.node].gates.is_empty() {
+        let message = self.runner.commit_message(job.node, &job.delivery);
+        slot_state.saved.get_or_insert_with(|| saved.clone());
+        if tip != base && !self.runner.equipment[job.node].gates.is_empty() {
             let merged =
                 self.repo.commit_tree(tree, &[tip, saved], "merged, not checked yet").map_err(fault)?;
-            if let Some(refused) = self.check_merged(job, reporter, place, &merged)? {
+            if let Some(refused) = self.check_merged(job, reporter, slot_state, &merged)? {
                 return Ok(Some(Err(Box::new(refused))));
             }
         }
-        if self.commit != Commit::Auto {
+        if self.commit != CommitMode::Auto {
             return Ok(Some(Ok(self.repo.commit_tree(tree, &[tip], &message).map_err(fault)?)));
         }
         // Files that are right already are not written again, so that nothing has to be built again.
         if tip != base || job.delivery.own_commits > 0 {
-            place.slot.reset_to(tip, place.saved.as_ref()).map_err(fault)?;
+            slot_state.slot.reset_to(tip, slot_state.saved.as_ref()).map_err(fault)?;
         }
-        place.saved = None;
-        match self.repo.commit_in(&place.slot, tree, tip, &message) {
+        slot_state.saved = None;
+        match self.repo.commit_in(&slot_state.slot, tree, tip, &message) {
             Ok(committed) => {
-                place.saved = Some(committed.sha.clone());
+                slot_state.saved = Some(committed.sha.clone());
                 Ok(Some(Ok(committed.sha)))
             }
             Err(CommitTrouble::NoChange) => Ok(None),
             Err(trouble) => {
-                let name = attempt_ref(self.run, self.crew.phase(job.node).id.key(), job.attempt);
+                let name = attempt_ref(self.run, self.runner.phase(job.node).id.key(), job.attempt);
                 let name = format!("{name}-refused");
-                place.saved = Some(place.slot.save(tip, &name, &message).map_err(fault)?.sha);
+                slot_state.saved = Some(slot_state.slot.save(tip, &name, &message).map_err(fault)?.sha);
                 Ok(Some(Err(Box::new(IntegrationResult::Failed(commit_fault(&trouble))))))
             }
         }
@@ -124,31 +124,31 @@ impl Worktrees<'_> {
         &self,
         job: &IntegrationJob,
         reporter: &Reporter,
-        place: &mut Place,
+        slot_state: &mut SlotState,
         merged: &Sha,
     ) -> Result<Option<IntegrationResult>, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        place.slot.reset_to(merged, place.saved.as_ref()).map_err(fault)?;
-        place.saved = None;
-        let key = self.crew.phase(job.node).id.key();
+        slot_state.slot.reset_to(merged, slot_state.saved.as_ref()).map_err(fault)?;
+        slot_state.saved = None;
+        let key = self.runner.phase(job.node).id.key();
         let checked = {
-            let bench = Bench {
+            let dir = AttemptDir {
                 node: job.node,
                 attempt: job.attempt,
-                folder: place.slot.path(),
-                slot: place.number,
+                folder: slot_state.slot.path(),
+                slot: slot_state.number,
                 previous: None,
                 stop: &job.stop,
                 reporter,
             };
-            let log = self.crew.log(job.node, job.attempt);
-            let checked = self.crew.check(&bench, &log, "gates on the merged tree");
+            let log = self.runner.log(job.node, job.attempt);
+            let checked = self.runner.run_gates(&dir, &log, "gates on the merged tree");
             log.finish();
             checked
         };
         let name = format!("{}-merged", attempt_ref(self.run, key, job.attempt));
-        place.saved =
-            Some(place.slot.save(merged, &name, "the merged tree, after its gates").map_err(fault)?.sha);
+        slot_state.saved =
+            Some(slot_state.slot.save(merged, &name, "the merged tree, after its gates").map_err(fault)?.sha);
         let found = match checked {
             Ok(checks) => checks.into_iter().find(|checked| !checked.passed),
             Err(fault) => return Ok(Some(IntegrationResult::Failed(fault))),
@@ -166,8 +166,8 @@ impl Worktrees<'_> {
             found.gate
         )));
         fault.facts = inner.facts;
-        let output = self.crew.redactor.redact(&String::from_utf8_lossy(&found.tail)).into_owned();
-        fault.evidence = vec![evidence(output)];
+        let output = self.runner.redactor.redact(&String::from_utf8_lossy(&found.tail)).into_owned();
+        fault.evidence = vec![conflict_evidence(output)];
         let files = vec![format!("gate {} on the merged tree", found.gate)];
         Ok(Some(IntegrationResult::Conflicted { files, fault: Box::new(fault) }))
     }
@@ -179,8 +179,8 @@ impl Worktrees<'_> {
         tip: &Sha,
         conflicts: &[Conflict],
     ) -> IntegrationResult {
-        if let Some(place) = self.held(job.node) {
-            self.give_back(place);
+        if let Some(slot_state) = self.take_held(job.node) {
+            self.give_back(slot_state);
         }
         let name = |conflict: &Conflict| conflict.path.to_string_lossy().into_owned();
         let files: Vec<String> = conflicts.iter().map(name).collect();
@@ -188,12 +188,12 @@ impl Worktrees<'_> {
             let all: Vec<String> = ranges.iter().take(10).map(|(from, to)| format!("{from}-{to}")).collect();
             if all.is_empty() { String::new() } else { format!(" lines {}", all.join(", ")) }
         };
-        let others = self.others(base, tip);
+        let others = self.phases_between(base, tip);
         let line = |conflict: &Conflict| {
             format!(
                 "{}: phase {} changed{}, {others} changed{}",
                 SafeText::new(name(conflict)).line(200),
-                self.crew.phase(job.node).id.shown(),
+                self.runner.phase(job.node).id.shown(),
                 ranges(&conflict.theirs),
                 ranges(&conflict.ours),
             )
@@ -203,13 +203,13 @@ impl Worktrees<'_> {
         fault.cause = Some(SafeText::new(lines.join("; ")));
         fault.facts.files = files.iter().map(|file| SafeText::new(file.clone())).collect();
         let hunks: Vec<String> = conflicts.iter().map(|conflict| conflict.hunks.raw().to_owned()).collect();
-        fault.evidence = vec![evidence(format!("{}\n\n{}", lines.join("\n"), hunks.join("\n")))];
+        fault.evidence = vec![conflict_evidence(format!("{}\n\n{}", lines.join("\n"), hunks.join("\n")))];
         IntegrationResult::Conflicted { files, fault: Box::new(fault) }
     }
 
     /// The phases whose work came in between two tips, in words.
-    pub(super) fn others(&self, base: &Sha, tip: &Sha) -> String {
-        let commits = self.crew.journal.journal().load(self.run).unwrap_or_default();
+    pub(super) fn phases_between(&self, base: &Sha, tip: &Sha) -> String {
+        let commits = self.runner.journal.journal().load(self.run).unwrap_or_default();
         let mut names = Vec::new();
         for event in &commits {
             if let backstop_core::EventKind::IntegrationFinished { operation, tip: at } = &event.kind {
@@ -229,11 +229,11 @@ impl Worktrees<'_> {
         }
     }
 
-    pub(super) fn done(&self, job: &IntegrationJob, tip: Option<Sha>) -> IntegrationResult {
-        let subject = self.crew.message(job.node, &job.delivery);
+    pub(super) fn integrated(&self, job: &IntegrationJob, tip: Option<Sha>) -> IntegrationResult {
+        let subject = self.runner.commit_message(job.node, &job.delivery);
         let subject = SafeText::new(subject.lines().next().unwrap_or_default());
         let commit = match (self.commit, &tip) {
-            (Commit::Auto, Some(tip)) => Some((tip.to_string(), subject)),
+            (CommitMode::Auto, Some(tip)) => Some((tip.to_string(), subject)),
             _ => None,
         };
         IntegrationResult::Done { tip: tip.map(|tip| tip.to_string()), commit }
@@ -242,8 +242,8 @@ impl Worktrees<'_> {
     /// Brings the user's branch to the tip, where phases are committed as they come in.
     ///
     /// The work is in, whatever becomes of this: what keeps the branch from following is told, and tried again at the end.
-    pub(super) fn land(&self, tip: &Sha, reporter: &Reporter) {
-        if self.commit != Commit::Auto {
+    pub(super) fn fast_forward(&self, tip: &Sha, reporter: &Reporter) {
+        if self.commit != CommitMode::Auto {
             return;
         }
         let mut landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -266,7 +266,7 @@ impl Worktrees<'_> {
 }
 
 /// What the next attempt is told about a conflict.
-fn evidence(text: String) -> Evidence {
+fn conflict_evidence(text: String) -> Evidence {
     let cut = text.chars().take(HUNKS_CHARS_MAX).collect::<String>();
     Evidence { rule: CONFLICT.to_owned(), line: None, text: SafeText::new(cut), stream: None }
 }

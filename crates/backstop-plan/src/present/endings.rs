@@ -1,10 +1,10 @@
 //! How a run ended, for the summary.
 
-use super::rows::short;
+use super::rows::short_hash;
 use crate::Ending;
 use crate::record::{PhaseProgress, RunRecord, fault_message};
-use crate::site::Conclusion;
 use crate::view::{ViewFolder, blockers};
+use crate::workspace::Conclusion;
 use backstop_core::{End, Reason, SafeText};
 use backstop_report::plan::{
     BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
@@ -73,7 +73,7 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
             .map(|phase| BlockedPhase {
                 id: phase.plan.shown.clone(),
                 name: phase.plan.name.clone(),
-                by: blockers(record, &phase.plan.id).iter().map(|id| shown(record, id)).collect(),
+                by: blockers(record, &phase.plan.id).iter().map(|id| shown_id(record, id)).collect(),
             })
             .collect(),
         pending: with(NodeStatus::Pending)
@@ -94,7 +94,7 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
     })
 }
 
-fn shown(record: &RunRecord, id: &str) -> SafeText {
+fn shown_id(record: &RunRecord, id: &str) -> SafeText {
     record.phase_of(id).map_or_else(|| SafeText::new(id), |phase| phase.plan.shown.clone())
 }
 
@@ -108,7 +108,7 @@ fn completed(phase: PhaseProgress<'_>) -> CompletedPhase {
 }
 
 fn commits(phase: PhaseProgress<'_>) -> Vec<(SafeText, SafeText)> {
-    phase.commits.iter().map(|(sha, subject)| (SafeText::new(short(sha)), subject.clone())).collect()
+    phase.commits.iter().map(|(sha, subject)| (SafeText::new(short_hash(sha)), subject.clone())).collect()
 }
 
 fn failed_phase(phase: PhaseProgress<'_>, max_attempts: u32, facts: &Facts<'_>) -> FailedPhase {
@@ -188,7 +188,7 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
 
 /// What is said of the one commit of a whole plan.
 fn one_commit((sha, subject): &(String, SafeText)) -> SafeText {
-    SafeText::new(format!("One commit for all phases: {} {}", short(sha), subject.line(200)))
+    SafeText::new(format!("One commit for all phases: {} {}", short_hash(sha), subject.line(200)))
 }
 
 /// The summary of a run that is complete.
