@@ -110,13 +110,13 @@ pub(super) fn conflict(job: &AttemptJob) -> Option<SafeText> {
 
 /// Whether a failure is of the kind that a gate finds.
 fn finds(gate: &Gate, reason: Reason) -> bool {
-    use backstop_work::gate::Kind;
+    use backstop_work::gate::GateKind;
     matches!(
         (gate.kind(), reason),
-        (Kind::Lint, Reason::LintError)
-            | (Kind::Format, Reason::FormatError)
-            | (Kind::Typecheck, Reason::TypecheckError | Reason::CompileError)
-            | (Kind::Test, Reason::TestFailure | Reason::FlakyTest)
+        (GateKind::Lint, Reason::LintError)
+            | (GateKind::Format, Reason::FormatError)
+            | (GateKind::Typecheck, Reason::TypecheckError | Reason::CompileError)
+            | (GateKind::Test, Reason::TestFailure | Reason::FlakyTest)
     )
 }
 

@@ -118,7 +118,7 @@ impl InPlace<'_> {
             && head.is_some()
             && head != job.tip
             && job.tip.is_some()
-            && repo.says(&message).map_err(fault)?
+            && repo.last_message_is(&message).map_err(fault)?
         {
             return Ok(IntegrationResult::Done {
                 tip: head.clone(),
