@@ -1,8 +1,9 @@
 //! What the events of a plan's run add up to.
 //!
-//! [`RunRecord`] is a fold: the host applies each event that it has recorded, a later process applies all of them, and both
-//! know the same. Where the run and its phases stand is [`RunProgress`], which any run of nodes has; here is what only a plan
-//! has. It must not look at a file, a clock or the plan as it is now.
+//! [`RunRecord`] is a fold: the host applies each event that it has recorded, a later process
+//! applies all of them, and both know the same. Where the run and its phases stand is
+//! [`RunProgress`], which any run of nodes has; here is what only a plan has. It must not look at a
+//! file, a clock or the plan as it is now.
 
 use backstop_core::{Delivery, Event, EventKind, Fault, PhaseRecord, PlanRecord, SafeText};
 use backstop_report::plan::Usage;
@@ -141,7 +142,8 @@ impl RunRecord {
         self.progress.order.is_empty()
     }
 
-    /// A phase, by its place in the plan. One that is not there is a phase of which nothing is known.
+    /// A phase, by its place in the plan. One that is not there is a phase of which nothing is
+    /// known.
     pub fn phase(&self, at: usize) -> PhaseProgress<'_> {
         static NONE: std::sync::LazyLock<PhaseFacts> = std::sync::LazyLock::new(PhaseFacts::default);
         let facts = self.progress.order.get(at).and_then(|id| self.facts.get(id)).unwrap_or(&NONE);

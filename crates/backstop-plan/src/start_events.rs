@@ -1,6 +1,7 @@
-//! How a run begins or goes on: what is recorded first, and what a person should know of it.
+//! The events that start or resume a run, and what a person should know about a resume.
 //!
-//! Pure: the plan as it is now, what was recorded, and what somebody edited go in; events and notes come out.
+//! Pure: the plan as it is now, the recorded run and edits of state files go in; events and notes
+//! come out.
 
 use crate::document::Plan;
 use crate::record::RunRecord;
@@ -8,29 +9,30 @@ use crate::view::Edit;
 use backstop_core::{EventKind, PhaseRecord, PlanRecord, SafeText};
 use backstop_runtime::host::{NodeStatus, SKIPPED};
 
-/// The isolation of a run whose phases run in the folder itself.
+/// The name of the isolation mode in which phases run in the project's folder itself.
 pub const IN_PLACE: &str = "none";
 
-/// How a run is run, as it is recorded.
+/// How a run commits and isolates its phases, as `plan.loaded` records it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// How finished phases are committed.
+    /// The commit mode, by name.
     pub commit: String,
-    /// Where phases run.
+    /// The isolation mode: `worktree` or `none`.
     pub isolation: String,
-    /// The commit that the run begins from, where there is one.
+    /// The commit that the run starts from, in a repository.
     pub base: Option<String>,
-    /// The branch that finished work goes to, where there is one.
+    /// The branch that finished work is committed to, in worktree mode.
     pub branch: Option<String>,
-    /// The command that goes on.
+    /// The command that resumes the run.
     pub resume: String,
     /// How many attempts a phase has for its own mistakes.
     pub max_attempts: u32,
-    /// Paths that differed from the last commit before anything was done, where phases run in the folder itself.
+    /// Without isolation: paths that differed from the last commit before the run started. They are
+    /// the user's.
     pub before: Vec<SafeText>,
 }
 
-/// The plan as it is recorded.
+/// The plan as `plan.loaded` records it.
 pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
     let id = |at: &usize| plan.phases[*at].id.key().as_str().to_owned();
     let phase = |phase: &crate::document::Phase| PhaseRecord {
@@ -40,7 +42,8 @@ pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
         hash: phase.hash.clone(),
         depends_on: phase.depends_on.iter().map(id).collect(),
         parallel_with: phase.parallel_with.iter().map(id).collect(),
-        // In a worktree nothing is harmed by doing it again; in the folder itself the plan has to say so.
+        // A lost attempt in a worktree harms nothing when it is repeated; without isolation the
+        // plan has to allow it.
         repeatable: phase.settings.repeatable.unwrap_or(mode.isolation != IN_PLACE),
         tasks: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
     };
@@ -57,40 +60,40 @@ pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
     }
 }
 
-/// Somebody who overrides something, and why.
+/// Who overrides something, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// Who.
+    /// The person or agent.
     pub by: SafeText,
-    /// Why.
+    /// The rationale.
     pub why: SafeText,
 }
 
 impl Person {
-    /// What is recorded of an override.
+    /// The event that records an override.
     pub fn overrides(&self, what: impl Into<String>) -> EventKind {
         EventKind::Override { by: self.by.clone(), what: SafeText::new(what), rationale: self.why.clone() }
     }
 }
 
-/// What a person is told when a run goes on.
+/// What a person is told when a run is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resumed {
-    /// Phases that were cut off and are run again.
+    /// Phases that were running when Backstop was ended; they are run again.
     pub cut_off: Vec<SafeText>,
-    /// Phases whose work was finished and is only put in.
+    /// Phases whose work was delivered and only has to be integrated.
     pub handed_in: Vec<SafeText>,
-    /// Finished phases whose text has changed since.
+    /// Complete phases whose text in the plan has changed since.
     pub changed: Vec<SafeText>,
     /// Phases that are no longer in the plan.
     pub gone: Vec<SafeText>,
     /// Phases that are new in the plan.
     pub added: Vec<SafeText>,
-    /// What somebody set by hand.
+    /// Statuses that somebody changed in state files, in words.
     pub edited: Vec<SafeText>,
 }
 
-/// What is recorded when a run goes on. `record` is what was recorded so far.
+/// The events that resume a run, and what to tell a person. `record` is what was recorded so far.
 pub fn resume(
     record: &RunRecord,
     new: PlanRecord,
@@ -101,7 +104,7 @@ pub fn resume(
     let mut kinds = Vec::new();
     let mut resumed = Resumed::default();
     for phase in record.all_phases() {
-        // One that is no longer in the plan stays on its ref.
+        // The work of a phase that is no longer in the plan stays on its ref.
         if phase.node.is_delivered() && new.phases.iter().any(|kept| kept.id == phase.plan.id) {
             resumed.handed_in.push(phase.plan.shown.clone());
         }
@@ -144,12 +147,13 @@ pub fn resume(
     let order = record.progress.order.iter();
     let gone = order.filter(|id| !kept(id)).filter_map(|id| record.phase_of(id));
     resumed.gone.extend(gone.map(|phase| phase.plan.shown.clone()));
-    // Last: what is finished keeps the hash that it was finished with.
+    // Last, so that complete phases keep the hash that they were completed with.
     kinds.push(EventKind::PlanLoaded { plan: Box::new(new) });
     (kinds, resumed)
 }
 
-/// What is recorded when phases are set back or passed over by somebody.
+/// The events that set phases back to pending, or skip them. `word` is the command: `reset`,
+/// `retry` or `skip`.
 pub fn set_phases(record: &RunRecord, phases: &[usize], word: &str, person: &Person) -> Vec<EventKind> {
     let mut kinds = Vec::new();
     for &at in phases {

@@ -1,27 +1,27 @@
-//! Which phase a heading begins the section of.
+//! Finds the phase that a heading begins the section of.
 
 use super::id::{PhaseId, after_word};
 use super::inline::without_remarks;
 
-/// What a heading may mean.
+/// A phase that a heading may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeadingMatch {
     /// The phase.
     pub(crate) id: PhaseId,
-    /// What the heading calls it.
+    /// The phase's name in the heading.
     pub(crate) name: String,
-    /// Whether it is said plainly: `Phase 2A: Name`, not `Phase 2A Name`.
+    /// Whether id and name are separated: `Phase 2A: Name`, not `Phase 2A Name`.
     pub(crate) plainly: bool,
 }
 
-/// What a heading without markup may mean, the best first.
+/// The phases that a heading without markup may name, the most likely first.
 pub(crate) fn heading_matches(text: &str) -> Vec<HeadingMatch> {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let word = after_word(text);
     let rest = word.unwrap_or(text);
     let mut matched = Vec::new();
     let mut add = |head: &str, name: &str, plainly: bool| {
-        // Without the word, only what stands before a separator is an id of its own.
+        // Without the word `Phase`, only what comes before a separator is an id.
         if let Ok(id) = without_remarks(head).0.parse::<PhaseId>() {
             matched.push(HeadingMatch { id, name: name.trim().to_owned(), plainly });
         }
@@ -44,7 +44,7 @@ pub(crate) fn heading_matches(text: &str) -> Vec<HeadingMatch> {
     matched
 }
 
-/// Whether a heading without markup speaks of a phase with a number, whether or not the table has it.
+/// The numbered phase that a heading without markup names, whether or not the table has it.
 pub(crate) fn names_phase(text: &str, matched: &[HeadingMatch]) -> Option<PhaseId> {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let numbered = |id: &PhaseId| id.key().as_str().bytes().any(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Makes a plan of the structure of its text: what each cell, block and section means.
+//! Builds a [`Plan`] from its outline: reads each cell, settings block and section.
 
 use super::error::{PlanError, PlanErrorKind, shown_text};
 use super::inline::plain;
@@ -45,7 +45,7 @@ pub fn parse(text: &[u8]) -> Result<Plan, PlanError> {
 struct AllSettings {
     defaults: Settings,
     defaults_text: String,
-    /// By the phase's place in the table.
+    /// The settings of each phase, by its place in the table.
     own: Vec<Option<Settings>>,
 }
 
@@ -63,7 +63,7 @@ impl<'o, 't> Reader<'o, 't> {
         self.outline.text(range)
     }
 
-    /// An error in a phase's row: at the cell of a column where there is one.
+    /// An error in a phase's row, at the cell of a column where the row has one.
     fn error(&self, phase: usize, column: Column, kind: PlanErrorKind) -> PlanError {
         let row = self.outline.row(phase);
         match self.outline.cell_range(phase, column) {
@@ -95,7 +95,7 @@ impl<'o, 't> Reader<'o, 't> {
         }
     }
 
-    /// What each phase says in a column about other phases.
+    /// The phases that each phase names in a column: its dependencies, its parallel phases.
     fn references(&mut self, column: Column) -> Result<Vec<Vec<usize>>, PlanError> {
         let outline = self.outline;
         let ids = Ids { ids: &outline.ids, known: &outline.known };
@@ -132,7 +132,7 @@ impl<'o, 't> Reader<'o, 't> {
         Ok(lists)
     }
 
-    /// Warns if a section says something else than the table.
+    /// Warns if a section contradicts the table.
     fn compare(&mut self, phase: usize, column: Column, table: &Named, ids: &Ids<'_>) {
         let field = self.outline.sections.of[phase].field(column);
         let (Some(field), Some(_)) = (field, self.outline.table.place(column)) else { return };
@@ -159,7 +159,7 @@ impl<'o, 't> Reader<'o, 't> {
         Err(error)
     }
 
-    /// Whoever is listed as parallel lists the other too.
+    /// Makes `Parallel With` symmetric: a phase that is listed lists the other too.
     fn symmetric(&mut self, listed: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut both = listed.to_vec();
         for (phase, others) in listed.iter().enumerate() {
@@ -179,7 +179,7 @@ impl<'o, 't> Reader<'o, 't> {
         both
     }
 
-    /// Nobody waits for a phase that it runs side by side with.
+    /// Refuses phases that are parallel with a phase that they depend on.
     fn compatible(
         &self,
         depends_on: &[Vec<usize>],
@@ -212,7 +212,7 @@ impl<'o, 't> Reader<'o, 't> {
     fn settings(&mut self) -> Result<AllSettings, PlanError> {
         let outline = self.outline;
         let mut all = AllSettings { own: vec![None; outline.ids.len()], ..AllSettings::default() };
-        // The line of the block that the plan or a phase has.
+        // The line of the settings block of the plan, or of a phase.
         let mut seen = std::collections::HashMap::new();
         for fence in &outline.blocks.settings {
             let phase = match outline.sections.owner(fence.open) {
@@ -285,7 +285,7 @@ impl<'o, 't> Reader<'o, 't> {
         name.map_or_else(|| SafeText::new(format!("Phase {}", self.shown(phase))), SafeText::new)
     }
 
-    /// The section as it stands, without empty lines at its end.
+    /// The text of a section, without empty lines at its end.
     fn section(&self, phase: usize) -> SafeText {
         let source = &self.outline.source;
         let mut text = String::new();

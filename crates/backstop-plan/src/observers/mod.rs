@@ -1,7 +1,8 @@
-//! What follows a plan's run into files: the plan's marks, the state files of phases, the summary, the execution log.
+//! What follows a plan's run into files: the plan's marks, the state files of phases, the summary,
+//! the execution log.
 //!
-//! Each is an [`Observer`] of the host: it writes what was recorded, and what it cannot write holds nothing up. Nothing here
-//! decides anything.
+//! Each is an [`Observer`] of the host: it writes what was recorded, and what it cannot write holds
+//! nothing up. Nothing here decides anything.
 
 mod execution_log;
 mod log_lines;

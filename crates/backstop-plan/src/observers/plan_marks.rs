@@ -1,5 +1,5 @@
-//! The marks in the plan's file: the status of phases, and the ticks of their tasks. Only Backstop sets them; whatever
-//! somebody else writes into the file stays.
+//! The marks in the plan's file: the status of phases, and the ticks of their tasks. Only Backstop
+//! sets them; whatever somebody else writes into the file stays.
 
 use super::{MARKS_EVERY, phases_of};
 use crate::document::{Change, Edit, PLAN_BYTES_MAX, PhaseId, Status as Mark, updated};
@@ -89,7 +89,8 @@ fn edits(phase: PhaseProgress<'_>) -> Vec<Edit> {
     edits
 }
 
-/// Marks phases in the plan's file as they are recorded. Tasks of a phase that is pending again are open again.
+/// Marks phases in the plan's file as they are recorded. Tasks of a phase that is pending again are
+/// open again.
 pub fn mark(file: &Path, record: &RunRecord, phases: &[usize]) -> Result<(), String> {
     let mut edits = Vec::new();
     for &at in phases {

@@ -46,7 +46,8 @@ impl Observer<RunRecord> for StateFiles {
         }
     }
 
-    /// Every phase has its file before the end is recorded: from then on, a missing file means that somebody deleted it.
+    /// Every phase has its file before the end is recorded: from then on, a missing file means that
+    /// somebody deleted it.
     fn before_end(&mut self, state: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
         let record = state.record;
         let is_missing = |at: &usize| !self.views.phase_file(&record.progress.order[*at]).exists();

@@ -1,4 +1,4 @@
-//! What happened to a phase, event by event.
+//! Turns events into the lines that people read while a plan runs.
 
 use super::rows::short_hash;
 use crate::record::{RunRecord, fault_message};
@@ -8,7 +8,8 @@ use backstop_report::plan::{Change, ChangeKind, Then};
 use backstop_runtime::host::NodeStatus;
 use std::time::Duration;
 
-/// What an event says of a phase, where it is worth a line. `record` knows of the event already.
+/// The change of a phase that an event stands for, where it is worth a line. The event is applied
+/// to `record` already.
 pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<Change> {
     let at = |id: &SafeText| record.progress.number(id.raw());
     let (id, kind) = match &event.kind {
@@ -81,7 +82,7 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
                         by: blockers(record, &phase.plan.id).iter().filter_map(shown).collect(),
                     }
                 }
-                // Told with the decision that led to it.
+                // Shown with the decision that led to it.
                 _ => return None,
             };
             (operation, kind)

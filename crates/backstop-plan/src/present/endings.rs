@@ -1,4 +1,4 @@
-//! How a run ended, for the summary.
+//! The summary at the end of a run: halted or complete.
 
 use super::rows::short_hash;
 use crate::Ending;
@@ -14,28 +14,28 @@ use backstop_report::user_actions;
 use backstop_runtime::host::NodeStatus;
 use std::time::Duration;
 
-/// What the summary needs and the record does not know.
+/// What the summary needs beside the record.
 pub struct Facts<'f> {
     /// Where the views are.
     pub views: &'f ViewFolder,
-    /// How paths are shown.
+    /// Shortens a path for people.
     pub shown: &'f dyn Fn(&std::path::Path) -> String,
-    /// What has to be done before anything else, where there is something.
+    /// The step that has to come first, where there is one.
     pub first: Option<SafeText>,
-    /// The command that goes on.
+    /// The command that resumes the run.
     pub resume: String,
     /// Refs that hold work which is not on the user's branch.
     pub kept: Vec<SafeText>,
-    /// How long it took since it was started.
+    /// How long the run took since it was started or resumed.
     pub elapsed: Duration,
-    /// What else a person should know.
+    /// Notes for people.
     pub notes: Vec<SafeText>,
 }
 
-/// How many logs are named.
+/// How many logs of failed phases are named.
 const LOGS_MAX: usize = 3;
 
-/// With a capital letter first, as steps have.
+/// The text with a capital first letter.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
@@ -47,7 +47,7 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
     let run = record.progress.run?;
     let with = |status: NodeStatus| record.phases().filter(move |phase| phase.node.status == status);
     let stopped = ending.end == End::Stopped;
-    // One whose retry did not begin any more has failed as far as anybody knows.
+    // A phase whose retry did not begin any more counts as failed.
     let unfinished = |phase: &PhaseProgress<'_>| {
         let node = phase.node;
         node.status == NodeStatus::Pending && node.attempt > 0 && node.last_error().is_some()
@@ -151,7 +151,7 @@ fn reason_line(ending: &Ending, reason: Reason) -> String {
     }
 }
 
-/// What to do: what the failure itself suggests, then what such failures need.
+/// The next steps: what the fault suggests, then the usual step for its reason, then the logs.
 fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeText> {
     if ending.end == End::Stopped {
         return Vec::new();
@@ -186,7 +186,7 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
     steps
 }
 
-/// What is said of the one commit of a whole plan.
+/// The note about the squashed commit of `--commit single`.
 fn one_commit((sha, subject): &(String, SafeText)) -> SafeText {
     SafeText::new(format!("One commit for all phases: {} {}", short_hash(sha), subject.line(200)))
 }

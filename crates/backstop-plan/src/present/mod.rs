@@ -1,6 +1,6 @@
-//! A run in the words of the reports: rows while it goes on, changes line by line, and how it ended.
+//! Presents a run: a row for each phase, a line for each change, the summary at the end.
 //!
-//! Pure: what was recorded and the time go in, values for `backstop-report` come out.
+//! Pure: the record and the time go in, values that `backstop-report` renders come out.
 
 mod changes;
 mod endings;

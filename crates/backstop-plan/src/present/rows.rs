@@ -1,4 +1,4 @@
-//! Where each phase stands.
+//! A row for each phase: its state, attempts, time and last error.
 
 use crate::record::{PhaseProgress, RunRecord, fault_message};
 use crate::view::blockers;
@@ -8,13 +8,13 @@ use backstop_runtime::host::{NodeRecord, NodeStatus, Note};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What is known only while a run goes on.
+/// What is known only while the run is under way.
 pub struct Live<'l> {
     /// Where the scheduler has each phase.
     pub schedule: &'l Schedule,
-    /// What the workshop said last about each.
+    /// The last note about each phase.
     pub notes: &'l BTreeMap<usize, Note>,
-    /// Time since the run began.
+    /// Time since the run was started or resumed.
     pub clock: Duration,
 }
 
@@ -79,7 +79,7 @@ fn elapsed(phase: &NodeRecord, now: Timestamp) -> Option<Duration> {
     }
 }
 
-/// The first digits of a hash, for people.
+/// The first seven digits of a commit hash.
 pub(super) fn short_hash(sha: &str) -> &str {
     sha.get(..7).unwrap_or(sha)
 }
@@ -97,7 +97,7 @@ fn waits_for(record: &RunRecord, phase: PhaseProgress<'_>) -> Vec<SafeText> {
     }
 }
 
-/// About how long the run still takes.
+/// An estimate of how long the run still takes.
 pub fn time_left(
     record: &RunRecord,
     levels: &[usize],

@@ -1,6 +1,7 @@
-//! What somebody changed in the state files since they were written.
+//! Finds what people changed in state files since Backstop wrote them.
 //!
-//! Each file carries the `seq` that it was written from: only a difference from what was written then is an edit.
+//! Each file has the `seq` of the event that it was written after: only a difference from the
+//! status at that time is an edit.
 
 use super::ViewFolder;
 use crate::record::RunRecord;
@@ -11,21 +12,21 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// How much of a state file is read.
+/// The most that is read of a state file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A status that somebody set by hand.
+/// A status that somebody changed in a state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The phase, by its place in the plan.
     pub phase: usize,
-    /// What it was set to.
+    /// The status that it was set to.
     pub status: NodeStatus,
-    /// In words: what was changed where.
+    /// What was changed, in words.
     pub what: String,
 }
 
-/// A state file that cannot be read as one.
+/// A state file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the state file {} cannot be used: {what}", file.display())]
 pub struct EditError {
@@ -33,7 +34,7 @@ pub struct EditError {
     pub file: PathBuf,
     /// The phase, as the plan writes it.
     pub phase: SafeText,
-    /// The field that is wrong, where it is one.
+    /// The field that is wrong, where it is a single one.
     pub field: Option<&'static str>,
     /// What is wrong.
     pub what: String,
@@ -48,7 +49,7 @@ pub struct Edits {
     pub broken: Vec<EditError>,
 }
 
-/// What one file says.
+/// What one state file says.
 struct StateFile {
     phase: usize,
     seq: u64,
@@ -56,8 +57,8 @@ struct StateFile {
 }
 
 impl Edits {
-    /// Compares the state files with what these events add up to. `all_written` says that the run came to an end at
-    /// which every file was there: then a missing one was deleted by somebody.
+    /// Compares the state files with the events. `all_written`: the run ended by itself, when every
+    /// file existed, so that a missing one was deleted by somebody.
     pub fn find(views: &ViewFolder, events: &[Event], record: &RunRecord, all_written: bool) -> Self {
         let mut edits = Self::default();
         let mut files = Vec::new();

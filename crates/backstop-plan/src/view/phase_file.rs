@@ -1,13 +1,13 @@
-//! The state file of one phase, in the shape that tools around plans know.
+//! The state file of one phase, in the format that existing tools for plans read.
 
 use crate::record::{PhaseProgress, RunRecord, fault_message};
 use backstop_runtime::host::{AttemptError, NodeStatus};
 use serde_json::{Map, Value, json};
 
-/// The version of the shape.
+/// The version of the format.
 pub const PHASE_FILE_SCHEMA: u32 = 1;
 
-/// How much of a message is written.
+/// The longest error message in a state file.
 const MESSAGE_CHARS_MAX: usize = 500;
 
 /// The state file of one phase.
@@ -15,7 +15,7 @@ const MESSAGE_CHARS_MAX: usize = 500;
 pub struct PhaseFile(Value);
 
 impl PhaseFile {
-    /// What is known of a phase.
+    /// The state file of a phase, by its place in the plan.
     pub fn of(record: &RunRecord, at: usize) -> Self {
         let phase = record.phase(at);
         let node = phase.node;
@@ -62,13 +62,13 @@ impl PhaseFile {
         }))
     }
 
-    /// As it is written.
+    /// The JSON text.
     pub fn to_text(&self) -> String {
         format!("{}\n", serde_json::to_string_pretty(&self.0).unwrap_or_default())
     }
 }
 
-/// `error.attempt_1`, `resolved_on_retry`, `final`; or who blocks it.
+/// The field `error`: `attempt_1`, `resolved_on_retry`, `final`; or which phases block this one.
 fn errors_json(record: &RunRecord, phase: PhaseProgress<'_>) -> Value {
     let mut fields = Map::new();
     for error in since_resume(record, phase) {
@@ -95,7 +95,7 @@ fn errors_json(record: &RunRecord, phase: PhaseProgress<'_>) -> Value {
     if fields.is_empty() { Value::Null } else { Value::Object(fields) }
 }
 
-/// What failed since the run last went on; of a finished phase, what it failed of on its way.
+/// The failed attempts since the run was last started or resumed.
 fn since_resume<'r>(record: &RunRecord, phase: PhaseProgress<'r>) -> impl Iterator<Item = &'r AttemptError> {
     let node = phase.node;
     let before = node.total.saturating_sub(node.attempt);
@@ -116,7 +116,7 @@ fn error_json(error: &AttemptError) -> Value {
     json
 }
 
-/// The failed phases that a phase waits for, at whatever distance.
+/// The failed phases that a phase waits for, directly or through others.
 pub(crate) fn blockers(record: &RunRecord, id: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut seen = std::collections::BTreeSet::new();

@@ -1,4 +1,5 @@
-//! The log of one attempt: everything that its processes write, masked and within a cap.
+//! The log of one attempt: everything that its processes write, with secrets masked, up to a size
+//! limit.
 
 use backstop_core::{RedactStream, Redactor};
 use std::fs::{File, OpenOptions};
@@ -7,9 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// How large the log of an attempt may grow.
+/// The largest size of an attempt's log, in bytes.
 const LOG_BYTES_MAX: u64 = 32 << 20;
-/// What stands where it ends then.
+/// Written where a log is cut at its limit.
 const CUT: &str = "\n[the rest was left out: the log is full]\n";
 
 /// The log of one attempt. Clones share it.
@@ -23,7 +24,8 @@ struct Inner {
 }
 
 impl AttemptLog {
-    /// Opens a log that is not there yet; where that cannot be, everything goes nowhere: a log holds no work up.
+    /// Opens a log for appending. Where it cannot be opened, writes are dropped: a log must not
+    /// hold work up.
     pub(super) fn open(path: &Path, redactor: Arc<Redactor>) -> Self {
         let open = || -> std::io::Result<File> {
             if let Some(folder) = path.parent() {
@@ -35,13 +37,13 @@ impl AttemptLog {
         Self(Arc::new(Mutex::new(Inner { file: open().ok(), stream, written: 0 })))
     }
 
-    /// Writes a line of our own.
+    /// Writes a line of Backstop's own.
     pub(super) fn write_line(&self, line: &str) {
         let mut to = self.clone();
         let _ = to.write_all(format!("{line}\n").as_bytes());
     }
 
-    /// What is held back comes out.
+    /// Writes what the redactor still holds back.
     pub(super) fn finish(&self) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = inner.stream.take() {
@@ -68,7 +70,7 @@ impl Inner {
 impl Write for AttemptLog {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Past the cap there is nothing to mask: an agent that prints a gigabyte is not slowed down by us.
+        // Nothing is masked past the limit: an agent that prints a gigabyte is not slowed down.
         if inner.written < LOG_BYTES_MAX {
             let text = inner.stream.as_mut().map(|stream| stream.push(bytes)).unwrap_or_default();
             inner.append(&text);
@@ -81,7 +83,7 @@ impl Write for AttemptLog {
     }
 }
 
-/// A process runs in real time.
+/// The monotonic clock: how long a real process ran is measured, not given.
 #[expect(clippy::disallowed_methods)]
 pub(super) fn now() -> Instant {
     Instant::now()

@@ -1,4 +1,5 @@
-//! What whoever works on a phase is told: the task, what failed before, and what its commit will say.
+//! What the worker of a phase is told: its assignment and what failed before; and the phase's
+//! commit message.
 
 use super::CONFLICT;
 use super::phase_runner::{AttemptDir, PhaseRunner};
@@ -10,9 +11,9 @@ use backstop_work::agent::{Assignment, GateToRun, RetryContext, Task, result_fil
 use backstop_work::gate::Gate;
 use std::path::Path;
 
-/// How long the first line of a commit may be that nobody wrote.
+/// The longest phase name in a generated commit subject.
 const SUBJECT_CHARS_MAX: usize = 150;
-/// How much of a failure's details the next attempt is told.
+/// How much of a failure's details goes into the next attempt's prompt.
 const DETAILS_CHARS_MAX: usize = 4000;
 
 impl PhaseRunner<'_> {
@@ -87,10 +88,10 @@ impl PhaseRunner<'_> {
         }
     }
 
-    /// What a phase's commit says where nobody said anything.
+    /// The commit message of a phase: the delivered one, else one made of its id and name.
     pub(super) fn commit_message(&self, node: usize, delivery: &Delivery) -> String {
         match &delivery.message {
-            // A terminal shows commits: nothing that it would act on goes into one.
+            // Terminals show commit messages: escape sequences are taken out.
             Some(message) if !message.raw().trim().is_empty() => {
                 SafeText::new(message.raw().trim()).terminal()
             }
@@ -102,13 +103,13 @@ impl PhaseRunner<'_> {
     }
 }
 
-/// What the work of the last attempt did not go together with.
+/// The conflicting lines, where the last attempt ended in a conflict.
 pub(super) fn conflict(job: &AttemptJob) -> Option<SafeText> {
     let evidence = &job.previous.as_ref()?.evidence;
     evidence.iter().find(|evidence| evidence.rule == CONFLICT).map(|evidence| evidence.text.clone())
 }
 
-/// Whether a failure is of the kind that a gate finds.
+/// Whether failures with this reason are found by this gate.
 fn finds(gate: &Gate, reason: Reason) -> bool {
     use backstop_work::gate::GateKind;
     matches!(
@@ -120,7 +121,7 @@ fn finds(gate: &Gate, reason: Reason) -> bool {
     )
 }
 
-/// What was found out about a failure, beyond its one line.
+/// The details of a failure: failed tests, files, rules, evidence and the end of the output.
 fn details(fault: &Fault, output: Option<&SafeText>) -> SafeText {
     let mut lines = Vec::new();
     let mut list = |label: &str, names: &[SafeText]| {

@@ -1,15 +1,15 @@
-//! The ways in which finished phases are committed.
+//! How finished phases are committed: the values of `--commit`.
 
 /// How finished phases are committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitMode {
-    /// One commit a phase, on the user's branch as soon as it is in.
+    /// One commit a phase, on the user's branch as soon as the phase is integrated.
     Auto,
-    /// None; a script has one command a phase.
+    /// No commits; `commits.sh` has one command a phase.
     MessageOnly,
-    /// One commit at the end.
+    /// One squashed commit at the end.
     Single,
-    /// None.
+    /// No commits.
     None,
 }
 
@@ -22,12 +22,12 @@ impl CommitMode {
         ("none", CommitMode::None),
     ];
 
-    /// The name as it is written.
+    /// The name, as it is typed and recorded.
     pub fn name(self) -> &'static str {
         Self::ALL.into_iter().find(|(_, commit)| *commit == self).map_or("none", |(name, _)| name)
     }
 
-    /// By its name.
+    /// The mode of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, commit)| commit)
     }

@@ -1,9 +1,9 @@
-//! What keeps a site from its work, as faults.
+//! Errors of git and of recorded state, as faults.
 
 use backstop_core::{Fault, Reason, SafeText};
 use backstop_work::git::{CommitTrouble, GitError};
 
-/// Trouble with git, as a fault.
+/// The fault of a failed git command: `disk_full` or `vcs_error`.
 pub(super) fn git_fault(error: &GitError) -> Box<Fault> {
     let full = error.to_string().contains("No space left on device");
     let mut fault = Fault::new(if full { Reason::DiskFull } else { Reason::VcsError });

@@ -1,4 +1,5 @@
-//! Phases in the folder itself, one at a time: outside git, or where isolation is switched off.
+//! Runs phases in the project's folder itself, one at a time: outside git, or with `--isolation
+//! none`.
 
 use super::attempt_log::now;
 use super::commit_mode::CommitMode;
@@ -17,26 +18,26 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The largest file whose content is compared; of a larger one, its size and time count.
+/// The largest file whose content is compared, in bytes. Larger ones are compared by size and time.
 const COMPARED_BYTES_MAX: u64 = 64 << 20;
 
-/// Phases in the folder itself.
+/// Runs phases in the project's folder itself.
 pub struct InPlace<'p> {
-    /// What every attempt has in common.
+    /// Makes the attempts.
     pub runner: &'p PhaseRunner<'p>,
-    /// The folder.
+    /// The project's folder.
     pub folder: PathBuf,
-    /// The repository that it is in, if it is in one.
+    /// The repository that contains the folder, if there is one.
     pub repo: Option<Repo>,
     /// How finished phases are committed.
     pub commit: CommitMode,
-    /// Paths that belong to no phase.
+    /// Paths that are never a phase's work: the plan's file, the views.
     pub exclude: Vec<PathBuf>,
-    /// Paths that differed from the last commit before the run began: the user's.
+    /// Paths that differed from the last commit before the run started. They are the user's.
     pub before: Vec<SafeText>,
 }
 
-/// What differs from the last commit, and how each path looks; nothing for one that is gone.
+/// The paths that differ from the last commit, each with its [`fingerprint`].
 type Changes = BTreeMap<OsString, Option<Vec<u8>>>;
 
 impl InPlace<'_> {
@@ -69,7 +70,8 @@ impl InPlace<'_> {
         if let (Some(before), Some(after)) = (&before, self.changes().map_err(|error| git_fault(&error))?) {
             let mut own = changed_paths(before, &after);
             if self.commit == CommitMode::Auto {
-                // What an attempt left that was cut off or failed is this phase's, too.
+                // What earlier attempts left that failed or were cut off is part of this phase,
+                // too.
                 let users =
                     |path: &OsString| self.before.iter().any(|known| known.raw() == path.to_string_lossy());
                 own.extend(after.keys().filter(|path| !users(path)).cloned());
@@ -104,7 +106,7 @@ impl InPlace<'_> {
         self.repo.as_ref()?.head().ok()?.sha.map(|sha| sha.to_string())
     }
 
-    /// Commits a phase's own paths, unless a killed Backstop did it already.
+    /// Commits the paths that a phase changed, unless a killed process has done it already.
     fn commit_phase(&self, job: &IntegrationJob) -> Result<IntegrationResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let nothing = IntegrationResult::Done { tip: None, commit: None };
@@ -183,13 +185,14 @@ impl InPlace<'_> {
     }
 }
 
-/// The paths that do not look as they did.
+/// The paths whose fingerprints differ.
 fn changed_paths(before: &Changes, after: &Changes) -> Vec<OsString> {
     let all: BTreeSet<&OsString> = before.keys().chain(after.keys()).collect();
     all.into_iter().filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
 }
 
-/// How a path looks: its content, or what a link leads to.
+/// What tells whether a path was changed: the hash of a file, the target of a link. Nothing where
+/// the path is gone.
 fn fingerprint(path: &Path) -> Option<Vec<u8>> {
     let found = path.symlink_metadata().ok()?;
     if found.is_symlink() {

@@ -1,4 +1,5 @@
-//! The third signal: what the gates say, beside how an attempt ended and what was claimed.
+//! Judges an attempt by three signals: how its process ended, what it claims, and what the gates
+//! say.
 
 use super::attempt_log::AttemptLog;
 use super::phase_runner::{AttemptDir, IsChanged, PhaseRunner, Worker};
@@ -10,11 +11,11 @@ use backstop_work::agent::{Attempted, Claim};
 use backstop_work::gate::{self, GateRun, Judgement, judge};
 use std::time::Duration;
 
-/// How much of the end of an attempt's output is recorded.
+/// How much of the end of an attempt's output is recorded, in bytes.
 const OUTPUT_BYTES_MAX: usize = 2 << 10;
 
 impl PhaseRunner<'_> {
-    /// The third signal: what the gates say, beside what was claimed.
+    /// Runs the gates and compares them with what the attempt claims.
     pub(super) fn judge_attempt(
         &self,
         dir: &AttemptDir<'_>,
@@ -26,7 +27,8 @@ impl PhaseRunner<'_> {
         let is_agent = matches!(self.equipment[dir.node].worker, Worker::Agent { .. });
         let claim = attempted.envelope.as_ref().map(|envelope| envelope.status);
         let done = tasks_done(phase.tasks.len(), is_agent, &attempted);
-        // What only claims to have failed may still have done its work: the gates and the tree say so.
+        // An agent that exits 0 and claims to have failed may have done the work: gates and tree
+        // decide.
         let only_claims = claim == Some(Claim::Failed) && attempted.exit == Some(0);
         let mut fault = attempted.fault.clone().map(Box::new);
         if fault.is_none() || only_claims {
@@ -35,7 +37,7 @@ impl PhaseRunner<'_> {
             fault = match checks {
                 Ok(checks) => match judge(claim, &checks, changed(), left) {
                     Judgement::Complete => None,
-                    // The agent's own words say more than that it claims to have failed.
+                    // The agent's own error says more than "it claims to have failed".
                     Judgement::Failed(found) if found.reason == Reason::TaskIncomplete && only_claims => {
                         fault.or(Some(found))
                     }
@@ -86,7 +88,8 @@ impl PhaseRunner<'_> {
         }
     }
 
-    /// Runs the gates of a phase in a folder, under a title in the log. What keeps them from running is a fault.
+    /// Runs the gates of a phase, under a title in the attempt's log. Gates that cannot be run are
+    /// a fault.
     pub(super) fn run_gates(
         &self,
         dir: &AttemptDir<'_>,
@@ -149,7 +152,7 @@ fn tasks_done(total: usize, is_agent: bool, attempted: &Attempted) -> Vec<u32> {
     }
 }
 
-/// Dollars as a whole number of millionths: what is recorded is compared and added up.
+/// Dollars as millionths: recorded costs are compared and added up, which floats are bad at.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Held within the range first.
 fn millionths(dollars: f64) -> u64 {
     (dollars.clamp(0.0, 1e9) * 1e6).round() as u64

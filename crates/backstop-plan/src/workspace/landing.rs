@@ -1,4 +1,4 @@
-//! How finished work comes to the user: on the branch, as one commit, or as files in the tree.
+//! Brings finished work to the user: on the branch, as one commit, or as changed files.
 
 use super::commit_mode::CommitMode;
 use super::phase_runner::PhaseRunner;
@@ -11,12 +11,12 @@ use backstop_work::git::{
 };
 use std::path::{Path, PathBuf};
 
-/// What came of bringing work to the user.
+/// Whether the user's branch was moved to the finished work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Landed {
-    /// It is there.
+    /// It was.
     There,
-    /// It is kept, and why.
+    /// It was not, and why; the work is kept on a ref.
     Kept(String),
 }
 
@@ -40,7 +40,7 @@ impl Landed {
         }
     }
 
-    /// What a person is told.
+    /// The note for people, where the work is kept.
     pub(super) fn note(&self, reference: &str) -> String {
         match self {
             Landed::There => String::new(),
@@ -49,30 +49,30 @@ impl Landed {
     }
 }
 
-/// A branch as people write it.
+/// A branch name without `refs/heads/`.
 pub(super) fn branch_name(branch: Option<&str>) -> String {
     let name = branch.map(|branch| branch.strip_prefix("refs/heads/").unwrap_or(branch));
     name.unwrap_or("the commit without a branch").to_owned()
 }
 
-/// Where everything is once a run is complete.
+/// Where the work is once a run is complete.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
-    /// Where the work is; nothing where there is no git.
+    /// On a branch, uncommitted, or kept on a ref; nothing outside git.
     pub work: Option<WorkAt>,
     /// How many files were changed in all.
     pub files_changed: Option<u64>,
-    /// The one commit, hash and first line.
+    /// The squashed commit of `--commit single`: hash and first line.
     pub commit: Option<(String, SafeText)>,
 }
 
 impl Conclusion {
-    /// Outside git there is nothing left to do.
+    /// The conclusion outside git: there is nothing left to do.
     pub fn nothing() -> Self {
         Self { work: None, files_changed: None, commit: None }
     }
 
-    /// With the event that records its commit, where there is one.
+    /// This conclusion with the event that records its commit, where there is one.
     pub(super) fn recorded(self, record: &RunRecord) -> Concluded<Self> {
         let made = self.commit.clone().map(|(sha, subject)| EventKind::CommitMade {
             operation: record.path().clone(),
@@ -83,7 +83,7 @@ impl Conclusion {
     }
 }
 
-/// What stands in the way of the end.
+/// Why the work could not be brought to the user.
 pub(super) enum ConcludeError {
     Git(GitError),
     Commit(CommitTrouble),
@@ -95,7 +95,7 @@ impl From<GitError> for ConcludeError {
     }
 }
 
-/// What the end of a run in worktrees needs.
+/// What [`conclude`] needs to know of a run in worktrees.
 pub(super) struct ConcludeParts<'l> {
     pub(super) repo: &'l Repo,
     pub(super) run: RunId,
@@ -107,11 +107,11 @@ pub(super) struct ConcludeParts<'l> {
     pub(super) exclude: &'l [PathBuf],
 }
 
-/// Makes a commit of a tree on a parent, with hooks and signing.
+/// Commits a tree onto a parent with this message, with hooks and signing.
 pub(super) type MakeCommit<'m> =
     dyn FnMut(&Sha, &Sha, &str) -> Result<Result<Sha, CommitTrouble>, GitError> + 'm;
 
-/// Brings the work to the user, in the way that was asked for. Can be done again after a crash.
+/// Brings the work to the user as the commit mode says. It can be called again after a crash.
 pub(super) fn conclude(
     runner: &PhaseRunner<'_>,
     parts: &ConcludeParts<'_>,
@@ -181,7 +181,7 @@ fn kept_at(reference: &str, why: &str) -> WorkAt {
     }
 }
 
-/// One message for all phases.
+/// The message of the squashed commit: all phases, a line each.
 pub(super) fn single_message(runner: &PhaseRunner<'_>, record: &RunRecord) -> String {
     let line = |at: usize| {
         let delivery = record.phase(at).node.delivery.clone().unwrap_or_default();
@@ -196,7 +196,7 @@ pub(super) fn single_message(runner: &PhaseRunner<'_>, record: &RunRecord) -> St
     format!("Complete {name}: {phases}\n\n{}\n", lines.join("\n"))
 }
 
-/// Writes the script that commits phase by phase, and names it.
+/// Writes `commits.sh` for `--commit message-only`, and returns the command that runs it.
 fn commits_of_phases(
     runner: &PhaseRunner<'_>,
     parts: &ConcludeParts<'_>,
@@ -208,7 +208,8 @@ fn commits_of_phases(
     let mut entries = Vec::new();
     let first = record.first_base.as_ref().and_then(|base| base.parse().ok());
     let mut before: Sha = first.unwrap_or_else(|| parts.base.clone());
-    // The tips in the order in which they were made: each is one phase's work, or what the user committed meanwhile.
+    // The tips in the order in which they were recorded: each is one phase's work, or a commit of
+    // the user's.
     for (at, tip) in integrated_tips(runner, parts, record) {
         let Some(at) = at else {
             before = tip;

@@ -1,7 +1,9 @@
-//! Where phases run: in worktrees of their own ([`Worktrees`]), or in the folder itself, one at a time ([`InPlace`]).
+//! Where phases run: in git worktrees ([`Worktrees`]), or in the project's folder, one at a time
+//! ([`InPlace`]).
 //!
-//! Both are workshops of the host, and share a [`PhaseRunner`]: the agent or command of a phase, then its gates, then a judgement.
-//! It must not decide what is attempted when, and it records nothing but the processes that it starts.
+//! Both are executors of the host and share a [`PhaseRunner`], which runs a phase's agent or
+//! command and its gates and judges the result. This module must not decide what is attempted when,
+//! and it records nothing but the processes that it starts.
 
 mod attempt_log;
 mod briefing;
@@ -22,8 +24,9 @@ pub use worktree::{WorktreeSetup, Worktrees};
 use crate::record::RunRecord;
 use backstop_runtime::host::Executor;
 
-/// Runs phases: what the host of a plan's run is given.
+/// An executor that runs the phases of a plan.
 pub type PhaseExecutor<'e> = dyn Executor<Record = RunRecord, Conclusion = Conclusion> + 'e;
 
-/// The evidence of a conflict: the lines that do not go together. The next attempt is told of it.
+/// The rule name of a conflict's evidence, the conflicting lines. They go into the next attempt's
+/// prompt.
 pub(crate) const CONFLICT: &str = "git.conflict";

@@ -1,4 +1,5 @@
-//! What every attempt has in common, wherever it runs: the agent or command, then the gates, then a judgement.
+//! Makes one attempt of a phase in a folder: runs its agent or command, then its gates, and judges
+//! the result.
 
 use super::attempt_log::AttemptLog;
 use crate::document::{Phase, Plan};
@@ -19,73 +20,74 @@ use std::time::Duration;
 /// How much of the reason of a refusal is logged.
 const REFUSAL_CHARS_MAX: usize = 400;
 
-/// Who works on a phase.
+/// What does the work of a phase.
 #[derive(Debug, Clone)]
 pub enum Worker {
-    /// An agent, with the model it is told to use.
+    /// A coding agent.
     Agent {
         /// The agent.
         agent: Agent,
-        /// Its model, where it is not its own choice.
+        /// The model that it is told to use; without one it chooses.
         model: Option<String>,
     },
-    /// A command.
+    /// A command of the plan.
     Command(backstop_work::CommandLine),
 }
 
-/// What a phase needs to be worked on.
+/// What a phase is run with.
 #[derive(Debug, Clone)]
 pub struct Equipment {
-    /// Who works.
+    /// The agent or command.
     pub worker: Worker,
-    /// What the work must pass.
+    /// The gates that the work must pass.
     pub gates: Vec<Gate>,
-    /// How long an attempt may take, and be silent.
+    /// How long an attempt may take, how long it may be silent, how much output is kept.
     pub limits: Limits,
 }
 
-/// What every attempt of a run has in common.
+/// Makes attempts of a plan's phases.
 pub struct PhaseRunner<'c> {
     /// The plan.
     pub plan: &'c Plan,
-    /// Its path, as it is shown.
+    /// The plan's path, for prompts.
     pub plan_path: SafeText,
-    /// What each phase needs.
+    /// What each phase is run with, by its place in the plan.
     pub equipment: Vec<Equipment>,
-    /// How long a gate may take.
+    /// How long a gate may take, where the gate does not say.
     pub gate_timeout: Option<Duration>,
-    /// Says what a failure is.
+    /// Classifies failures.
     pub classifier: &'c Classifier,
-    /// Masks what is kept.
+    /// Masks secrets in logs and prompts.
     pub redactor: Arc<Redactor>,
-    /// Where logs go.
+    /// Where attempt logs are written.
     pub views: ViewFolder,
-    /// A private folder for files of attempts, which goes when the run ends: file systems are slow where files come and go.
+    /// A private folder for the files of attempts, outside the worktrees. It is removed when the
+    /// run ends.
     pub scratch: PathBuf,
-    /// The pen of the run, for processes that a later Backstop may have to find.
+    /// The run's journal: started processes are recorded, so that a later Backstop can end them.
     pub journal: &'c RunJournal,
-    /// What everything below this run is marked with.
+    /// The value of `BACKSTOP_RUN_MARK`, by which processes of this run are recognised.
     pub mark: String,
-    /// The time.
+    /// The wall clock.
     pub now: &'c (dyn Fn() -> Timestamp + Sync),
-    /// Whether never more than one attempt is under way.
+    /// Whether at most one attempt runs at a time.
     pub one_at_a_time: bool,
 }
 
-/// Where processes run, and for which attempt.
+/// The folder of one attempt, and what its processes need to know.
 pub(super) struct AttemptDir<'b> {
     pub(super) node: usize,
     pub(super) attempt: u32,
     pub(super) folder: &'b Path,
-    /// The number of the slot, counted from 1.
+    /// The number of the worktree slot, counted from 1.
     pub(super) slot: usize,
-    /// The commit that holds what the attempt before this one left.
+    /// The commit that holds what the failed attempt before this one left.
     pub(super) previous: Option<String>,
     pub(super) stop: &'b Stop,
     pub(super) reporter: &'b Reporter,
 }
 
-/// Whether the folder was changed since the attempt began; nothing where nobody knows.
+/// Whether files were changed since the attempt began; nothing where that cannot be known.
 pub(super) type IsChanged<'c> = &'c dyn Fn() -> Option<bool>;
 
 impl PhaseRunner<'_> {
@@ -97,7 +99,7 @@ impl PhaseRunner<'_> {
         self.phase(node).id.key().as_str()
     }
 
-    /// Variables of everything that is run for an attempt. By them its processes are told from others'.
+    /// The environment of an attempt's processes: the phase's variables and Backstop's own.
     pub(super) fn env(&self, dir: &AttemptDir<'_>) -> Vec<(String, String)> {
         let mut env: Vec<(String, String)> = self
             .phase(dir.node)
@@ -118,13 +120,13 @@ impl PhaseRunner<'_> {
         env
     }
 
-    /// The log of an attempt.
+    /// Opens the log of an attempt.
     pub(super) fn log(&self, node: usize, attempt: u32) -> AttemptLog {
         let file = self.views.attempt_log(self.key(node), attempt);
         AttemptLog::open(&file, Arc::clone(&self.redactor))
     }
 
-    /// What a person should know of an attempt, whatever came of it.
+    /// Notes what a person should know of an attempt, whether it succeeded or not.
     pub(super) fn note_oddities(&self, dir: &AttemptDir<'_>, attempted: &Attempted) {
         let id = self.phase(dir.node).id.shown();
         let say = |text: String| dir.reporter.note(Note::Message(SafeText::new(text)));
@@ -144,7 +146,7 @@ impl PhaseRunner<'_> {
     }
 
     pub(super) fn record_child(&self, dir: &AttemptDir<'_>, started: Started) {
-        // Where this cannot be recorded, the next event meets the same trouble and the run ends.
+        // If this cannot be recorded, neither can the next event, and the run ends there.
         let _ = self.journal.child_started(Child {
             operation: Some(SafeText::new(self.key(dir.node))),
             attempt: dir.attempt,

@@ -1,5 +1,5 @@
-//! Finished work put together with what is in, one phase at a time: merged, checked where the tip had moved, committed; then the
-//! tip moves, and the user's branch follows.
+//! Integrates a phase's work: merges it onto the run's tip, runs the gates again if the tip had
+//! moved, commits, moves the tip and fast-forwards the user's branch.
 
 use super::Worktrees;
 use super::slots::SlotState;
@@ -13,7 +13,7 @@ use backstop_runtime::host::{IntegrationJob, IntegrationResult, Note, Reporter};
 use backstop_work::git::{CommitTrouble, Conflict, GitError, Merged, Sha, attempt_ref, tip_ref};
 use std::sync::PoisonError;
 
-/// How much of a conflict is told and recorded.
+/// How much of a conflict's lines is recorded.
 const HUNKS_CHARS_MAX: usize = 8000;
 
 impl Worktrees<'_> {
@@ -27,7 +27,7 @@ impl Worktrees<'_> {
         let tip = self.tip_commit(job.tip.as_ref())?;
         let now = self.repo.read_ref(&tip_name).map_err(fault)?;
         if let Some(now) = now.as_ref().filter(|now| **now != tip) {
-            // A Backstop that was killed had got this far, and nobody else moves this ref.
+            // A killed process had moved the tip already; nobody else moves this ref.
             if !job.resumed || !self.repo.contains(now, &tip).map_err(fault)? {
                 return Err(state_invalid(&format!(
                     "{tip_name} is at {now}, and by the record it is at {tip}"
@@ -53,7 +53,7 @@ impl Worktrees<'_> {
             Merged::Conflicted(conflicts) => return Ok(self.conflicted(job, &base, &tip, &conflicts)),
         };
         if tree == self.repo.tree_of(&tip).map_err(fault)? {
-            // Somebody else did just the same meanwhile.
+            // The tip has the same content already.
             return Ok(IntegrationResult::Done { tip: None, commit: None });
         }
         let mut slot_state = match self.take_held(job.node) {
@@ -74,7 +74,8 @@ impl Worktrees<'_> {
         Ok(self.integrated(job, Some(new)))
     }
 
-    /// The commit of the merged tree. Nothing where there is nothing to commit; what stands in the way otherwise.
+    /// Commits the merged tree, after its gates. `None`: there is nothing to commit. `Some(Err)`: a
+    /// gate or a commit hook refuses it.
     #[expect(clippy::too_many_arguments)] // One caller; they are the parts of one step.
     pub(super) fn commit_merged(
         &self,
@@ -99,7 +100,7 @@ impl Worktrees<'_> {
         if self.commit != CommitMode::Auto {
             return Ok(Some(Ok(self.repo.commit_tree(tree, &[tip], &message).map_err(fault)?)));
         }
-        // Files that are right already are not written again, so that nothing has to be built again.
+        // Files that are right already are not written again, so that build caches stay valid.
         if tip != base || job.delivery.own_commits > 0 {
             slot_state.slot.reset_to(tip, slot_state.saved.as_ref()).map_err(fault)?;
         }
@@ -119,7 +120,8 @@ impl Worktrees<'_> {
         }
     }
 
-    /// The gates once more, on the merged tree. What they find there and did not find before is a conflict.
+    /// Runs the gates on the merged tree. What fails there and did not fail on the phase's own tree
+    /// is a conflict.
     pub(super) fn check_merged(
         &self,
         job: &IntegrationJob,
@@ -207,7 +209,7 @@ impl Worktrees<'_> {
         IntegrationResult::Conflicted { files, fault: Box::new(fault) }
     }
 
-    /// The phases whose work came in between two tips, in words.
+    /// The phases that were integrated between two tips, in words.
     pub(super) fn phases_between(&self, base: &Sha, tip: &Sha) -> String {
         let commits = self.runner.journal.journal().load(self.run).unwrap_or_default();
         let mut names = Vec::new();
@@ -239,9 +241,10 @@ impl Worktrees<'_> {
         IntegrationResult::Done { tip: tip.map(|tip| tip.to_string()), commit }
     }
 
-    /// Brings the user's branch to the tip, where phases are committed as they come in.
+    /// Fast-forwards the user's branch to the tip, with `--commit auto`.
     ///
-    /// The work is in, whatever becomes of this: what keeps the branch from following is told, and tried again at the end.
+    /// The work is integrated whether or not this succeeds: what is in the way is noted, and it is
+    /// tried again at the end.
     pub(super) fn fast_forward(&self, tip: &Sha, reporter: &Reporter) {
         if self.commit != CommitMode::Auto {
             return;
@@ -265,7 +268,7 @@ impl Worktrees<'_> {
     }
 }
 
-/// What the next attempt is told about a conflict.
+/// The evidence of a conflict, for the next attempt.
 fn conflict_evidence(text: String) -> Evidence {
     let cut = text.chars().take(HUNKS_CHARS_MAX).collect::<String>();
     Evidence { rule: CONFLICT.to_owned(), line: None, text: SafeText::new(cut), stream: None }

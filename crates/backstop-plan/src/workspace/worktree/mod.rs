@@ -1,7 +1,9 @@
-//! Phases in worktrees of their own: begun from the run's tip, saved whatever becomes of them, integrated one at a time.
+//! Runs phases in git worktrees: each attempt starts from the run's tip, is saved on a ref whether
+//! it succeeds or not, and is integrated alone.
 //!
-//! The order of steps is what a crash is survived by: an attempt is saved before it is reported; the tip moves by
-//! compare-and-swap after its commit exists; the user's branch follows the tip. Each step can be done again.
+//! Crash safety relies on the order of steps: an attempt is saved before it is reported; the tip
+//! moves by compare-and-swap after its commit exists; the user's branch follows the tip. Each step
+//! can be repeated.
 
 mod integrate;
 mod slots;
@@ -22,47 +24,47 @@ use slots::{SlotState, Slots};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Phases in worktrees of their own.
+/// Runs phases in git worktrees.
 pub struct Worktrees<'w> {
     runner: &'w PhaseRunner<'w>,
     repo: Repo,
     run: RunId,
     folder: PathBuf,
     commit: CommitMode,
-    /// The branch that finished work goes to.
+    /// The branch that finished work is committed to.
     branch: Option<String>,
-    /// What the user's tree begins from.
+    /// The commit that is checked out in the user's tree.
     base: Sha,
     exclude: Vec<PathBuf>,
     link: Vec<String>,
     copy: Vec<String>,
     slots: Mutex<Slots>,
-    /// Where the user's branch was brought last, and what kept it from going on.
+    /// The commit that the user's branch was moved to last, and why it could not be moved further.
     landed: Mutex<(Sha, Option<Landed>)>,
 }
 
-/// What a site of worktrees is made of.
+/// What [`Worktrees`] are made from.
 pub struct WorktreeSetup {
     /// The repository.
     pub repo: Repo,
-    /// The folder of the slots.
+    /// The folder in which worktree slots are created.
     pub folder: PathBuf,
     /// How finished phases are committed.
     pub commit: CommitMode,
-    /// The branch that finished work goes to.
+    /// The branch that finished work is committed to.
     pub branch: Option<String>,
-    /// What the user's tree begins from.
+    /// The commit that is checked out in the user's tree.
     pub base: Sha,
-    /// Paths that belong to no phase.
+    /// Paths that are never a phase's work: the plan's file, the views.
     pub exclude: Vec<PathBuf>,
-    /// What a worktree gets as links.
+    /// Paths of the project that each worktree gets as links.
     pub link: Vec<String>,
-    /// What a worktree gets as copies.
+    /// Paths of the project that each worktree gets as copies.
     pub copy: Vec<String>,
 }
 
 impl<'w> Worktrees<'w> {
-    /// A site that has no slot yet.
+    /// No slot is created yet.
     pub fn new(runner: &'w PhaseRunner<'w>, setup: WorktreeSetup) -> Self {
         let WorktreeSetup { repo, folder, commit, branch, base, exclude, link, copy } = setup;
         let landed = Mutex::new((base.clone(), None));
@@ -87,7 +89,7 @@ impl<'w> Worktrees<'w> {
                 self.slots().held.insert(job.node, slot_state);
             }
             Ok(_) => self.give_back(slot_state),
-            // Git cannot work in it any more: it stays as it is, and the next attempt gets another.
+            // Git fails in this slot: it is left as it is, and the next attempt gets another one.
             Err(_) => {}
         }
         done
@@ -156,7 +158,7 @@ impl<'w> Worktrees<'w> {
         Ok(result)
     }
 
-    /// What is left to do once every phase is complete.
+    /// Brings the work to the user once every phase is complete.
     pub fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
         let tip = self.tip_commit(record.progress.tip.as_ref())?;
@@ -213,7 +215,7 @@ impl Executor for Worktrees<'_> {
 
     fn integrate(&self, job: &IntegrationJob, reporter: &Reporter) -> IntegrationResult {
         let done = self.integrate_work(job, reporter);
-        // Whatever became of it, its slot is free.
+        // Its slot is free, whether it was integrated or not.
         if let Some(slot_state) = self.take_held(job.node) {
             self.give_back(slot_state);
         }
@@ -223,7 +225,8 @@ impl Executor for Worktrees<'_> {
     fn conclude(&self, record: &RunRecord) -> Result<Concluded<Conclusion>, Box<Fault>> {
         let concluded = Worktrees::conclude(self, record)?;
         match &concluded.work {
-            // Finished is what the user has: until then the run can be gone on with, which tries again.
+            // A run is complete when the user has the work. Until then it is halted, and resuming
+            // it tries again.
             Some(WorkAt::Kept { reference, why, command }) => {
                 let mut fault = Fault::new(Reason::VcsError);
                 fault.cause =
@@ -236,7 +239,7 @@ impl Executor for Worktrees<'_> {
     }
 }
 
-/// Work that git can only keep as a link would be lost in silence.
+/// A nested repository is saved by git as a link only: its content would be lost silently.
 fn unsaved_repositories(paths: &[PathBuf]) -> Fault {
     let names: Vec<String> = paths.iter().take(3).map(|path| path.display().to_string()).collect();
     let mut fault = Fault::new(Reason::VcsError);
@@ -249,7 +252,7 @@ fn unsaved_repositories(paths: &[PathBuf]) -> Fault {
     fault
 }
 
-/// The re-run of a conflict left the work out: what was done first is only on its ref.
+/// The re-run after a conflict changed nothing: the first work is only on its ref.
 fn rerun_changed_nothing() -> Fault {
     let mut fault = Fault::new(Reason::VerificationMismatch);
     fault.cause =

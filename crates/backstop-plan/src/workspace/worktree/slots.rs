@@ -1,4 +1,4 @@
-//! The slots of a run: worktrees that are used again and kept warm.
+//! The slots of a run: worktrees that are reused, so that build caches stay warm.
 
 use super::Worktrees;
 use backstop_work::git::{GitError, Sha, Slot};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{MutexGuard, PoisonError};
 
-/// A slot, and the commit that holds all that is in it.
+/// A slot, and the commit that holds all of its content, where it was saved.
 pub(super) struct SlotState {
     pub(super) slot: Slot,
     pub(super) number: usize,
@@ -16,7 +16,7 @@ pub(super) struct SlotState {
 #[derive(Default)]
 pub(super) struct Slots {
     pub(super) free: Vec<SlotState>,
-    /// Slots of phases whose work is not in yet.
+    /// Slots of phases whose work is not integrated yet, by phase.
     pub(super) held: BTreeMap<usize, SlotState>,
     pub(super) made: usize,
 }
@@ -26,7 +26,7 @@ impl Worktrees<'_> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A free slot, or a new one.
+    /// Takes a free slot, or creates one.
     pub(super) fn take_free(&self) -> Result<SlotState, GitError> {
         let number = {
             let mut slots = self.slots();
@@ -49,7 +49,7 @@ impl Worktrees<'_> {
         slot.exclude(&self.exclude);
         let mut slot_state = SlotState { slot, number, saved: None };
         if slot_state.slot.was_there() {
-            // A killed Backstop left it as it was: whatever is in it is kept before anything is done to it.
+            // A killed process left it: its content is saved before anything is done to it.
             let name =
                 format!("refs/backstop/{}/%slot-{number}/{}", self.run, self.times_left_in_use(number)?);
             let at = slot_state.slot.at()?;
@@ -58,13 +58,14 @@ impl Worktrees<'_> {
         Ok(slot_state)
     }
 
-    /// How often a slot was found with something in it.
+    /// How often the content that a killed process left in this slot was saved.
     pub(super) fn times_left_in_use(&self, number: usize) -> Result<usize, GitError> {
         let prefix = format!("refs/backstop/{}/%slot-{number}/", self.run);
         Ok(self.repo.runs_refs(self.run)?.iter().filter(|(name, _)| name.starts_with(&prefix)).count())
     }
 
-    /// The slot of a phase whose work is not in yet. A function of its own: nobody may hold the lock after it.
+    /// Takes the slot of a phase whose work is not integrated yet. A function of its own, so that
+    /// the lock is released.
     pub(super) fn take_held(&self, node: usize) -> Option<SlotState> {
         self.slots().held.remove(&node)
     }
@@ -72,17 +73,18 @@ impl Worktrees<'_> {
     pub(super) fn give_back(&self, slot_state: SlotState) {
         let mut slots = self.slots();
         slots.free.push(slot_state);
-        // The same slot for the same kind of work: warm caches, and an order that does not depend on time.
+        // The lowest free slot is used first: its caches are warm, and the order does not depend on
+        // time.
         slots.free.sort_by_key(|slot_state| std::cmp::Reverse(slot_state.number));
     }
 
-    /// Removes the slots of a run that is complete. What is not clean, or not saved, stays.
+    /// Removes the slots of a complete run. A slot that is not clean or not saved stays.
     pub fn remove_slots(&self) {
         let (mut slot_states, made) = {
             let mut slots = self.slots();
             (std::mem::take(&mut slots.free), slots.made)
         };
-        // Those that a killed Backstop made and this one did not need.
+        // Slots that a killed process created and this one did not use.
         let left = (made + 1..).take_while(|number| self.slot_path(*number).exists());
         slot_states.extend(left.filter_map(|number| self.open(number).ok()));
         for slot_state in slot_states {
