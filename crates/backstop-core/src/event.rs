@@ -456,8 +456,23 @@ pub struct PhaseRecord {
     pub hash: String,
     /// The ids of those it waits for.
     pub depends_on: Vec<String>,
+    /// The ids of those that may run at the same time.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub parallel_with: Vec<String>,
+    /// Whether it may be attempted again when nobody knows how far its last attempt got.
+    #[serde(skip_serializing_if = "is_true", default = "yes")]
+    pub repeatable: bool,
     /// How many tasks it has.
     pub tasks: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What is so by default is not written.
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// What the attempt of a phase handed in.

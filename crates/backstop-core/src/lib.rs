@@ -72,7 +72,8 @@ pub use redact::{MASK, RedactStream, Redactor};
 pub use retry_budget::{Recent, RetryBudget};
 pub use safe::SafeText;
 pub use schedule::{
-    Command, End, Graph, GraphError, Happening, NodeState, Parallel, RetryWhen, Rules, Schedule,
+    Command, End, Graph, GraphError, Growth, GrowthError, Happening, NewNode, NodeState, Parallel, RetryWhen,
+    Rules, Schedule,
 };
 pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
 pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};

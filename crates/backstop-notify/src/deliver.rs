@@ -170,7 +170,7 @@ async fn post(
             request = request.header(name, value)?;
         }
         if let Some(Credential(token)) = bearer {
-            request = request.secret_header("authorization", &format!("Bearer {token}"))?;
+            request = request.secret_header("authorization", format!("Bearer {token}"))?;
         }
         Ok(request.body(body.into_bytes()).limits(REQUEST))
     };

@@ -1,21 +1,30 @@
-//! Plans: from a document to finished phases, or to a halt that can be gone on from.
+//! Plans: a Markdown document becomes phases, and phases are run until the plan is complete or
+//! halts and can be resumed.
 //!
 //! - [`document`]: Markdown in, a plan out, and the marks in the Markdown.
 //! - [`record`]: what the events of a run add up to.
-//! - [`start`]: starting or resuming a plan; [`opening`]: what is recorded then.
-//! - [`host`]: the loop that carries a plan out, recorded first; the scheduler in `backstop-core` decides.
-//! - [`site`]: where phases run: worktrees of their own, or the folder itself.
-//! - [`tell`]: a run in the words of the reports.
+//! - [`start`]: starting or resuming a plan, from any surface; [`start_events`]: what is recorded
+//!   then.
+//! - [`run`]: carrying it out.
+//! - [`observers`]: the files that follow a run: the plan's marks, views, the execution log.
+//! - [`workspace`]: where phases run: git worktrees, or the project's folder itself.
+//! - [`present`]: a run as values that `backstop-report` renders.
 //! - [`view`]: the project's `.backstop/`, for people and for tools that read files.
 //!
-//! It must not print, read the environment or the clock on the wall: those come from the caller. How an agent or a gate is
-//! run and what git does is `backstop-work`'s.
+//! The loop that drives a run is `backstop_runtime::host`; here is what it is given. This crate
+//! must not print or read the environment or the wall clock: those come from the caller. Running
+//! agents, gates and git is `backstop-work`'s job.
 
+mod admission;
 pub mod document;
-pub mod host;
-pub mod opening;
+pub mod observers;
+pub mod present;
 pub mod record;
-pub mod site;
+pub mod run;
 pub mod start;
-pub mod tell;
+pub mod start_events;
 pub mod view;
+pub mod workspace;
+
+/// How a plan's run ended.
+pub type Ending = backstop_runtime::host::Ending<record::RunRecord, workspace::Conclusion>;

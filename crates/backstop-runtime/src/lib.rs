@@ -3,6 +3,7 @@
 pub mod admission;
 pub mod aftermath;
 pub mod command;
+pub mod host;
 pub mod machine_state;
 pub mod operation;
 mod otel;

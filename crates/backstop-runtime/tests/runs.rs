@@ -243,8 +243,8 @@ fn attempt(scratch: &Scratch, budget: Option<&str>, reasons: &[Reason]) -> Vec<S
     let mut last = finished.unrecorded;
     last.push(EventKind::ended(outcome, None));
     recorder.end(last).unwrap();
-    let log = order.log.lock().unwrap().clone();
-    log
+    let log = order.log.lock().unwrap();
+    log.clone()
 }
 
 #[test]

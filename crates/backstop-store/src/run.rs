@@ -56,12 +56,26 @@ impl RunJournal {
 
     /// Records these, in order, all or none. They are returned as they were stored, with secrets masked.
     pub fn append(&self, kinds: Vec<EventKind>) -> Result<Vec<Event>, StoreError> {
+        self.append_if(None, kinds)
+    }
+
+    /// Like [`Self::append`], for one who knows the run's version: where the run is at another one, nothing is written and
+    /// the answer is [`StoreError::Conflict`].
+    pub fn append_at(&self, version: u64, kinds: Vec<EventKind>) -> Result<Vec<Event>, StoreError> {
+        self.append_if(Some(version), kinds)
+    }
+
+    fn append_if(&self, version: Option<u64>, kinds: Vec<EventKind>) -> Result<Vec<Event>, StoreError> {
         if kinds.is_empty() {
             return Ok(Vec::new());
         }
         let durable = must_survive_power_loss(&self.row().run.surface, &kinds);
         let masked = self.journal.mask(kinds)?;
         let mut row = self.row();
+        let found = row.run.events;
+        if let Some(expected) = version.filter(|version| *version != found) {
+            return Err(StoreError::Conflict { run: self.id, expected, found });
+        }
         let mut next = row.clone();
         // Read under the lock, so that the times of a run's events do not go back where the clock did not.
         let at = self.journal.now();

@@ -36,6 +36,8 @@ fn plan() -> PlanRecord {
         name: "Backend".into(),
         hash: "abc".into(),
         depends_on: vec!["1".into()],
+        parallel_with: Vec::new(),
+        repeatable: true,
         tasks: 3,
     };
     PlanRecord {

@@ -112,6 +112,9 @@ fn a_writer_that_knows_an_old_version_writes_nothing() {
     assert_eq!(journal.load(run.id()).unwrap().len(), 2);
     assert_eq!(journal.run(run.id()).unwrap().unwrap().state, RunState::Open);
     assert_eq!(run.version(), 1);
+    let error = other.append_at(1, vec![ended(Outcome::Done)]).unwrap_err();
+    assert_eq!(error, StoreError::Conflict { run: run.id(), expected: 1, found: 2 });
+    assert_eq!(other.append_at(2, vec![ended(Outcome::Done)]).unwrap()[0].seq, 3);
     assert!(matches!(
         RunJournal::resume(&journal, "r-ffff".parse().unwrap(), HERE),
         Err(StoreError::NoSuchRun { .. })

@@ -1,8 +1,8 @@
 //! What a run asks of a person.
 
 use crate::terminal;
-use backstop_plan::site::Commit;
 use backstop_plan::start::Prompts;
+use backstop_plan::workspace::CommitMode;
 use backstop_report::Notice;
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -20,7 +20,7 @@ impl Prompts for TerminalPrompts {
         yes || (can_ask() && confirm("Start fresh? [y/N] "))
     }
 
-    fn commit_mode(&self) -> Option<Commit> {
+    fn commit_mode(&self) -> Option<CommitMode> {
         const QUESTION: &str = "How are finished phases committed?\n  auto          one commit a phase, on your branch\n  \
             single        one commit at the end\n  message-only  no commits; commits.sh has one command a phase\n  \
             none          no commits\nType one of these: ";
@@ -29,7 +29,7 @@ impl Prompts for TerminalPrompts {
         }
         for _ in 0..TRIES_MAX {
             let answer = ask(QUESTION).unwrap_or_default();
-            if let Some(commit) = Commit::from_name(&answer) {
+            if let Some(commit) = CommitMode::from_name(&answer) {
                 return Some(commit);
             }
             if answer.is_empty() {

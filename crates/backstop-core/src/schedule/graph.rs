@@ -26,6 +26,34 @@ pub enum GraphError {
     },
 }
 
+/// What a [`Graph`] grows by. New nodes come after those that are there, whose numbers stay the
+/// same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Growth {
+    /// The new nodes. The first gets the number that is the length of the graph before.
+    pub nodes: Vec<NewNode>,
+    /// New dependencies of nodes that were there before: a node, and what it waits for from now on.
+    pub edges: Vec<(usize, usize)>,
+}
+
+impl Growth {
+    /// Whether nothing is added.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.edges.is_empty()
+    }
+}
+
+/// One new node of a [`Growth`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NewNode {
+    /// What it waits for: nodes that were there before, or new ones.
+    pub depends_on: Vec<usize>,
+    /// Those that may run at the same time, where not everything may.
+    pub beside: Vec<usize>,
+    /// Whether it may be attempted again when nobody knows how far its last attempt got.
+    pub repeatable: bool,
+}
+
 impl Graph {
     /// From what each node waits for.
     pub fn new(mut depends_on: Vec<Vec<usize>>) -> Result<Self, GraphError> {
@@ -44,7 +72,8 @@ impl Graph {
         }
     }
 
-    /// With those that may run side by side, where not everything may. It counts in both directions.
+    /// With those that may run side by side, where not everything may. It counts in both
+    /// directions.
     pub fn with_beside(mut self, beside: &[Vec<usize>]) -> Self {
         for (node, others) in beside.iter().enumerate().take(self.len()) {
             for &other in others.iter().filter(|other| **other < self.depends_on.len()) {
@@ -57,6 +86,24 @@ impl Graph {
             others.dedup();
         }
         self
+    }
+
+    /// This graph with what it grows by. A cycle is refused, and so is a number that no node has.
+    pub fn grown(&self, growth: &Growth) -> Result<Self, GraphError> {
+        let mut depends_on = self.depends_on.clone();
+        let mut beside = self.beside.clone();
+        for (at, new) in growth.nodes.iter().enumerate() {
+            let (node, count) = (self.len() + at, self.len() + growth.nodes.len());
+            if let Some(&other) = new.beside.iter().find(|other| **other >= count) {
+                return Err(GraphError::Unknown { node, other });
+            }
+            depends_on.push(new.depends_on.clone());
+            beside.push(new.beside.clone());
+        }
+        for &(node, other) in &growth.edges {
+            depends_on.get_mut(node).ok_or(GraphError::Unknown { node: other, other: node })?.push(other);
+        }
+        Ok(Self::new(depends_on)?.with_beside(&beside))
     }
 
     /// How many nodes there are.
@@ -98,7 +145,8 @@ impl Graph {
         (0..self.len()).filter(|at| seen[*at]).collect()
     }
 
-    /// The nodes by the length of the longest way to them: what could begin together if nothing else held it up.
+    /// The nodes by the length of the longest way to them: what could begin together if nothing
+    /// else held it up.
     pub fn levels(&self) -> Vec<Vec<usize>> {
         order::levels(&self.depends_on)
     }
@@ -124,5 +172,25 @@ mod tests {
         assert_eq!(graph.all_dependents(0), [1, 2, 3]);
         let graph = graph.with_beside(&[vec![], vec![2], vec![], vec![], vec![]]);
         assert!(graph.are_beside(2, 1) && !graph.are_beside(1, 3));
+    }
+
+    #[test]
+    fn a_graph_grows_at_its_end_and_refuses_a_cycle() {
+        let graph = Graph::new(vec![vec![], vec![0]]).unwrap().with_beside(&[vec![1], vec![]]);
+        let node = |depends_on: &[usize], beside: &[usize]| NewNode {
+            depends_on: depends_on.to_vec(),
+            beside: beside.to_vec(),
+            repeatable: true,
+        };
+        let growth = Growth { nodes: vec![node(&[0], &[1]), node(&[2], &[])], edges: vec![(1, 3)] };
+        let grown = graph.grown(&growth).unwrap();
+        assert_eq!(grown.levels(), [vec![0], vec![2], vec![3], vec![1]]);
+        assert!(grown.are_beside(0, 1) && grown.are_beside(1, 2) && !grown.are_beside(2, 3));
+        let cycle = Growth { nodes: vec![node(&[1], &[])], edges: vec![(1, 2)] };
+        assert_eq!(graph.grown(&cycle), Err(GraphError::Cycle(vec![1, 2, 1])));
+        let unknown = Growth { nodes: vec![node(&[], &[3])], edges: Vec::new() };
+        assert_eq!(graph.grown(&unknown), Err(GraphError::Unknown { node: 2, other: 3 }));
+        let unknown = Growth { nodes: Vec::new(), edges: vec![(7, 0)] };
+        assert_eq!(graph.grown(&unknown), Err(GraphError::Unknown { node: 0, other: 7 }));
     }
 }

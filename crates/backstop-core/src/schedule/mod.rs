@@ -1,9 +1,14 @@
-//! The scheduler: which node of a [`Graph`] may be attempted now, what follows from a failure, and when it is over.
+//! The scheduler: which node of a [`Graph`] may be attempted now, what follows from a failure, and
+//! when it is over.
 //!
-//! Pure. [`Schedule::decide`] says what follows from a [`Command`], as [`Happening`]s; [`Schedule::evolve`] is what each of
-//! them makes of the state, so that the state is the fold of what happened. A host carries out what happened and feeds
-//! commands back. It must not wait, run or record anything. Each node has an attempt machine of its own; here is what lies
-//! between nodes: what waits for what, who runs beside whom, who is retried when, what a failure blocks.
+//! Pure. [`Schedule::decide`] says what follows from a [`Command`], as [`Happening`]s;
+//! [`Schedule::evolve`] is what each of them makes of the state, so that the state is the fold of
+//! what happened. A host carries out what happened and feeds commands back. It must not wait, run
+//! or record anything. Each node has an attempt machine of its own; here is what lies between
+//! nodes: what waits for what, who runs beside whom, who is retried when, what a failure blocks.
+//!
+//! The graph can grow while it is worked through: [`Schedule::grow`] adds nodes and dependencies
+//! and keeps where every node stands.
 //!
 //! The three types that matter: [`Schedule`], [`Command`] and [`Happening`].
 
@@ -11,7 +16,7 @@ mod graph;
 #[cfg(test)]
 mod properties;
 
-pub use graph::{Graph, GraphError};
+pub use graph::{Graph, GraphError, Growth, NewNode};
 
 use crate::{Action, Failure, Machine, Policy, Verdict};
 use std::sync::Arc;
@@ -90,7 +95,8 @@ pub enum Command<'c> {
     Failed(usize, &'c Failure<'c>),
     /// The work of this node does not go together with what came in meanwhile.
     Conflicted(usize),
-    /// The attempt of this node was stopped by us, since everything ends: it says nothing about the node.
+    /// The attempt of this node was stopped by us, since everything ends: it says nothing about the
+    /// node.
     Dropped(usize),
     /// Somebody asks for the end: nothing begins any more.
     Stop,
@@ -142,10 +148,36 @@ pub enum Happening {
         /// Which node.
         node: usize,
     },
+    /// The graph has grown. Where the nodes stand that were there before has not changed.
+    Grew {
+        /// The graph as it is now.
+        graph: Arc<Graph>,
+        /// For each new node, whether it may be attempted again when nobody knows how far it got.
+        repeatable: Vec<bool>,
+    },
     /// Nothing begins any more.
     Stopping,
     /// It is over.
     Ended(End),
+}
+
+/// Why a graph that is worked through cannot grow like this. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GrowthError {
+    /// What would come of it is no graph that can be worked through.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A node that has begun, or never will, is to wait for another one.
+    #[error("node {node} has begun or cannot begin any more, and is to wait for {other}")]
+    Begun {
+        /// The node.
+        node: usize,
+        /// What it is to wait for.
+        other: usize,
+    },
+    /// Everything has ended already.
+    #[error("it is over already: nothing can be added")]
+    Over,
 }
 
 /// How it ended.
@@ -179,7 +211,7 @@ const CONFLICTS_MAX: u32 = 1;
 pub struct Schedule {
     graph: Arc<Graph>,
     rules: Rules,
-    chances: u32,
+    policy: Arc<Policy>,
     nodes: Vec<Node>,
     running: Vec<usize>,
     failed: Vec<usize>,
@@ -189,8 +221,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Nothing has begun but what is `complete` already. Whether a node may be repeated when nobody knows how far it got is
-    /// asked of `repeatable`.
+    /// Nothing has begun but what is `complete` already. Whether a node may be repeated when nobody
+    /// knows how far it got is asked of `repeatable`.
     pub fn new(
         graph: Arc<Graph>,
         rules: Rules,
@@ -210,7 +242,7 @@ impl Schedule {
             nodes: (0..graph.len()).map(node).collect(),
             graph,
             rules: Rules { jobs: rules.jobs.max(1), ..rules },
-            chances: policy.usual_attempts(),
+            policy: Arc::clone(policy),
             running: Vec::new(),
             failed: Vec::new(),
             stopping: false,
@@ -228,6 +260,11 @@ impl Schedule {
         self
     }
 
+    /// The graph, as it has grown so far.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
     /// Where a node stands.
     pub fn state(&self, node: usize) -> &NodeState {
         &self.nodes[node].state
@@ -243,9 +280,11 @@ impl Schedule {
         self.stopping || !self.failed.is_empty()
     }
 
-    /// Which of its chances a node is at, counted from 1, and how many it has: what the world did wrong does not count.
+    /// Which of its chances a node is at, counted from 1, and how many it has: what the world did
+    /// wrong does not count.
     pub fn chance(&self, node: usize) -> (u32, u32) {
-        ((self.nodes[node].failures + 1).min(self.chances), self.chances)
+        let chances = self.policy.usual_attempts();
+        ((self.nodes[node].failures + 1).min(chances), chances)
     }
 
     /// When, after now, something may begin that waits for nothing but the time.
@@ -282,6 +321,36 @@ impl Schedule {
             // Said twice, or of a node that does not run: it changes nothing.
             _ => Vec::new(),
         }
+    }
+
+    /// What follows from growth. Nothing is changed: [`Self::evolve`] does that, and
+    /// [`Command::Look`] then says what may begin. New nodes that wait for one that failed for good
+    /// are blocked from the start. A cycle is refused, and so is a new dependency of a node that
+    /// has begun.
+    pub fn grow(&self, growth: &Growth) -> Result<Vec<Happening>, GrowthError> {
+        if growth.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.over {
+            return Err(GrowthError::Over);
+        }
+        let graph = self.graph.grown(growth)?;
+        let begun = |node: usize| self.nodes.get(node).is_some_and(|node| node.state != NodeState::Pending);
+        if let Some(&(node, other)) = growth.edges.iter().find(|(node, _)| begun(*node)) {
+            return Err(GrowthError::Begun { node, other });
+        }
+        let mut blocked = vec![false; graph.len()];
+        let mut all = Vec::new();
+        for &by in &self.failed {
+            for node in graph.all_dependents(by) {
+                if !begun(node) && !std::mem::replace(&mut blocked[node], true) {
+                    all.push(Happening::Blocked { node, by });
+                }
+            }
+        }
+        let repeatable = growth.nodes.iter().map(|node| node.repeatable).collect();
+        all.insert(0, Happening::Grew { graph: Arc::new(graph), repeatable });
+        Ok(all)
     }
 
     /// Decides, evolves, and looks what may begin then: all that follows, in order.
@@ -418,8 +487,27 @@ impl Schedule {
                 self.no_longer_running(*node);
             }
             Happening::Blocked { node, by } => self.nodes[*node].state = NodeState::Blocked { by: *by },
+            Happening::Grew { graph, repeatable } => self.grew(graph, repeatable),
             Happening::Stopping => self.stopping = true,
             Happening::Ended(_) => self.over = true,
+        }
+    }
+
+    fn grew(&mut self, graph: &Arc<Graph>, repeatable: &[bool]) {
+        self.graph = Arc::clone(graph);
+        for repeatable in repeatable {
+            let machine = Machine::new(Arc::clone(&self.policy));
+            self.nodes.push(Node {
+                state: NodeState::Pending,
+                machine: machine.repeatable(*repeatable).disabled(self.disabled),
+                open: 0,
+                conflicts: 0,
+                failures: 0,
+            });
+        }
+        for at in 0..self.nodes.len() {
+            let open = |dep: &&usize| self.nodes[**dep].state != NodeState::Complete;
+            self.nodes[at].open = self.graph.depends_on(at).iter().filter(open).count();
         }
     }
 

@@ -1,4 +1,5 @@
-//! Random graphs with random faults: they always end, and never do what they must not.
+//! Random graphs with random faults that grow at random times: they always end, and never do what
+//! they must not.
 
 use super::*;
 use crate::{Dispatch, Fault, Reason, profile};
@@ -43,6 +44,49 @@ struct World {
     outcomes: Vec<Outcome>,
     /// Which of those that run ends next.
     picks: Vec<usize>,
+    growths: Vec<GrowthAt>,
+}
+
+/// Nodes and dependencies that come while the graph is worked through. Numbers are taken modulo
+/// what there is.
+#[derive(Debug, Clone)]
+struct GrowthAt {
+    /// Before which step.
+    step: usize,
+    /// What each new node waits for.
+    nodes: Vec<Vec<usize>>,
+    beside: Vec<usize>,
+    /// Old nodes, each of which is to wait for a new one. It may be a cycle, or come too late: then
+    /// all of it is refused.
+    edges: Vec<(usize, usize)>,
+}
+
+prop_compose! {
+    fn growth()(
+        step in 0usize..20,
+        nodes in prop::collection::vec(prop::collection::vec(0usize..40, 0..3), 1..4),
+        beside in prop::collection::vec(0usize..40, 0..4),
+        edges in prop::collection::vec((0usize..40, 0usize..4), 0..2),
+    ) -> GrowthAt {
+        GrowthAt { step, nodes, beside, edges }
+    }
+}
+
+impl GrowthAt {
+    fn of(&self, graph: &Graph) -> Growth {
+        let before = graph.len();
+        let node = |(at, deps): (usize, &Vec<usize>)| {
+            // Earlier ones only: no cycle among the new ones themselves.
+            let deps = deps.iter().map(|dep| dep % (before + at).max(1)).filter(|dep| *dep < before + at);
+            let beside = self.beside.iter().map(|other| other % before).collect();
+            NewNode { depends_on: deps.collect(), beside, repeatable: true }
+        };
+        let edge = |(old, new): &(usize, usize)| (old % before, before + new % self.nodes.len());
+        Growth {
+            nodes: self.nodes.iter().enumerate().map(node).collect(),
+            edges: self.edges.iter().map(edge).collect(),
+        }
+    }
 }
 
 prop_compose! {
@@ -53,6 +97,7 @@ prop_compose! {
         jobs in 1usize..5, auto in any::<bool>(), immediate in any::<bool>(),
         outcomes in prop::collection::vec(outcome(), 1..200),
         picks in prop::collection::vec(0usize..8, 1..50),
+        growths in prop::collection::vec(growth(), 0..4),
         count in Just(count),
     ) -> World {
         let mut depends_on = vec![Vec::new(); count];
@@ -69,7 +114,7 @@ prop_compose! {
             parallel: if auto { Parallel::Auto } else { Parallel::Declared },
             retry: if immediate { RetryWhen::Immediate } else { RetryWhen::AfterSiblings },
         };
-        World { depends_on, beside, complete, rules, outcomes, picks }
+        World { depends_on, beside, complete, rules, outcomes, picks, growths }
     }
 }
 
@@ -87,6 +132,14 @@ struct Seen {
 }
 
 impl Seen {
+    fn resize(&mut self, count: usize) {
+        self.complete.resize(count, false);
+        for counts in [&mut self.own_failures, &mut self.waits, &mut self.conflicts, &mut self.attempts] {
+            counts.resize(count, 0);
+        }
+        self.siblings.resize(count, Vec::new());
+    }
+
     fn note(&mut self, world: &World, graph: &Graph, happening: &Happening) -> Result<(), TestCaseError> {
         match happening {
             Happening::Started { node } => {
@@ -131,6 +184,7 @@ impl Seen {
             Happening::GaveUp { node } | Happening::Dropped { node } => {
                 self.running.retain(|other| other != node);
             }
+            Happening::Grew { graph, .. } => self.resize(graph.len()),
             Happening::Blocked { .. } | Happening::Stopping => {}
             Happening::Ended(end) => self.ended = Some(end.clone()),
         }
@@ -148,17 +202,17 @@ fn play(world: &World) -> Result<(), TestCaseError> {
     let policy = Arc::new(profile("phase").unwrap());
     let mut schedule = Schedule::new(Arc::clone(&graph), world.rules, &policy, &complete, &|_| true);
     let mut folded = schedule.clone();
-    let count = graph.len();
     let mut seen = Seen {
         complete,
         running: Vec::new(),
-        own_failures: vec![0; count],
-        waits: vec![0; count],
-        conflicts: vec![0; count],
-        siblings: vec![Vec::new(); count],
-        attempts: vec![0; count],
+        own_failures: Vec::new(),
+        waits: Vec::new(),
+        conflicts: Vec::new(),
+        siblings: Vec::new(),
+        attempts: Vec::new(),
         ended: None,
     };
+    seen.resize(graph.len());
     let mut now = Duration::ZERO;
     let mut outcomes = world.outcomes.iter().copied().chain(std::iter::repeat(Outcome::Success));
     let mut picks = world.picks.iter().copied().cycle();
@@ -168,7 +222,7 @@ fn play(world: &World) -> Result<(), TestCaseError> {
         prop_assert!(step < 2000, "it always ends");
         for happening in &happenings {
             folded.evolve(happening);
-            seen.note(world, &graph, happening)?;
+            seen.note(world, &folded.graph, happening)?;
         }
         prop_assert_eq!(
             format!("{schedule:?}"),
@@ -178,6 +232,14 @@ fn play(world: &World) -> Result<(), TestCaseError> {
         if seen.ended.is_some() {
             break;
         }
+        let growths = world.growths.iter().filter(|growth| growth.step == step);
+        let grown = growths.map(|growth| grow(&mut schedule, growth, now)).collect::<Result<Vec<_>, _>>()?;
+        if grown.iter().any(|happenings| !happenings.is_empty()) {
+            happenings = grown.concat();
+            continue;
+        }
+        let graph = Arc::clone(&schedule.graph);
+        let count = graph.len();
         let free = seen.running.len() < world.rules.jobs && !schedule.is_stopping();
         if free {
             let wasted = (0..count).find(|node| schedule.may_start(*node, &seen.running, now));
@@ -220,7 +282,7 @@ fn play(world: &World) -> Result<(), TestCaseError> {
             }
         };
     }
-    for node in 0..count {
+    for node in 0..schedule.graph.len() {
         prop_assert!(seen.own_failures[node] <= 2, "one retry for its own mistakes");
         prop_assert!(seen.waits[node] <= 5 && seen.conflicts[node] <= 1);
     }
@@ -230,7 +292,7 @@ fn play(world: &World) -> Result<(), TestCaseError> {
         Some(End::Halted(failed)) => {
             prop_assert!(!failed.is_empty());
             for node in failed {
-                for other in graph.all_dependents(node) {
+                for other in schedule.graph.all_dependents(node) {
                     let blocked = matches!(schedule.state(other), NodeState::Blocked { .. });
                     prop_assert!(blocked, "what waits for a failed one is blocked");
                 }
@@ -239,6 +301,43 @@ fn play(world: &World) -> Result<(), TestCaseError> {
         None => prop_assert!(false),
     }
     Ok(())
+}
+
+/// Adds what comes now. It is refused where it is a cycle or comes too late, and for no other
+/// reason.
+fn grow(schedule: &mut Schedule, growth: &GrowthAt, now: Duration) -> Result<Vec<Happening>, TestCaseError> {
+    let growth = growth.of(&schedule.graph);
+    let begun = |(node, _): &(usize, usize)| *schedule.state(*node) != NodeState::Pending;
+    let mut happenings = match schedule.grow(&growth) {
+        Ok(happenings) => {
+            prop_assert!(!growth.edges.iter().any(begun), "nobody waits for one that came after its start");
+            happenings
+        }
+        Err(GrowthError::Begun { node, other }) => {
+            prop_assert!(begun(&(node, other)));
+            return Ok(Vec::new());
+        }
+        Err(GrowthError::Graph(GraphError::Cycle(cycle))) => {
+            let wait = |node: usize, other: usize| {
+                let new = node.checked_sub(schedule.graph.len()).map(|at| &growth.nodes[at].depends_on[..]);
+                let old = || schedule.graph.depends_on(node);
+                new.unwrap_or_else(old).contains(&other) || growth.edges.contains(&(node, other))
+            };
+            prop_assert!(cycle.windows(2).all(|pair| wait(pair[0], pair[1])), "{:?}", cycle);
+            prop_assert_eq!(cycle.first(), cycle.last());
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(TestCaseError::fail(error.to_string())),
+    };
+    let before: Vec<NodeState> = schedule.nodes.iter().map(|node| node.state.clone()).collect();
+    happenings.iter().for_each(|happening| schedule.evolve(happening));
+    for (node, state) in before.iter().enumerate() {
+        let now_blocked = matches!(schedule.state(node), NodeState::Blocked { .. });
+        prop_assert!(schedule.state(node) == state || (now_blocked && *state == NodeState::Pending));
+    }
+    let next = schedule.handle(&Command::Look, now);
+    happenings.extend(next);
+    Ok(happenings)
 }
 
 proptest! {
@@ -312,4 +411,59 @@ fn a_second_conflict_is_one_too_many() {
     let end = all.handle(&Command::Conflicted(0), Duration::ZERO);
     assert!(matches!(end.last(), Some(Happening::Ended(End::Halted(_)))));
     assert_eq!(all.chance(0), (1, 2), "a conflict uses up none of its chances");
+}
+
+#[test]
+fn new_nodes_wait_for_their_dependencies_and_old_ones_go_on() {
+    let mut all = schedule(&[&[], &[0]], &[], TWO);
+    all.handle(&Command::Look, Duration::ZERO);
+    let new = |deps: &[usize]| NewNode { depends_on: deps.to_vec(), ..NewNode::default() };
+    let growth = Growth { nodes: vec![new(&[]), new(&[2])], edges: vec![(1, 2)] };
+    for happening in all.grow(&growth).unwrap() {
+        all.evolve(&happening);
+    }
+    assert_eq!(*all.state(0), NodeState::Running);
+    assert_eq!(started(&all.handle(&Command::Look, Duration::ZERO)), [0usize; 0], "none is declared beside");
+    assert_eq!(started(&all.handle(&Command::Succeeded(0), Duration::ZERO)), [2], "1 waits for the new one");
+    assert_eq!(started(&all.handle(&Command::Succeeded(2), Duration::ZERO)), [1]);
+    assert_eq!(started(&all.handle(&Command::Succeeded(1), Duration::ZERO)), [3]);
+    let end = all.handle(&Command::Succeeded(3), Duration::ZERO);
+    assert!(matches!(end.last(), Some(Happening::Ended(End::Complete))));
+    assert_eq!(all.grow(&growth).unwrap_err(), GrowthError::Over);
+}
+
+#[test]
+fn growth_that_is_a_cycle_or_comes_too_late_is_refused_as_a_whole() {
+    let mut all = schedule(&[&[], &[0]], &[], TWO);
+    all.handle(&Command::Look, Duration::ZERO);
+    let new = |deps: &[usize]| NewNode { depends_on: deps.to_vec(), ..NewNode::default() };
+    let cycle = Growth { nodes: vec![new(&[1])], edges: vec![(1, 2)] };
+    assert_eq!(all.grow(&cycle).unwrap_err(), GrowthError::Graph(GraphError::Cycle(vec![1, 2, 1])));
+    let late = Growth { nodes: vec![new(&[])], edges: vec![(0, 2)] };
+    assert_eq!(all.grow(&late).unwrap_err(), GrowthError::Begun { node: 0, other: 2 });
+    assert!(all.grow(&Growth::default()).unwrap().is_empty());
+    assert_eq!(all.graph().len(), 2);
+}
+
+#[test]
+fn what_waits_for_a_failed_one_is_blocked_from_the_start() {
+    let mut all = schedule(&[&[], &[]], &[&[1], &[]], TWO);
+    all.handle(&Command::Look, Duration::ZERO);
+    fail(&mut all, 0, Reason::AuthError);
+    let nodes = vec![
+        NewNode { depends_on: vec![0], ..NewNode::default() },
+        NewNode { depends_on: vec![2], ..NewNode::default() },
+        NewNode::default(),
+    ];
+    for happening in all.grow(&Growth { nodes, edges: Vec::new() }).unwrap() {
+        all.evolve(&happening);
+    }
+    assert_eq!([all.state(2), all.state(3)], [&NodeState::Blocked { by: 0 }; 2]);
+    assert_eq!(
+        *all.state(4),
+        NodeState::Pending,
+        "nothing begins any more, and nothing keeps it from it later"
+    );
+    let end = all.handle(&Command::Succeeded(1), Duration::ZERO);
+    assert!(matches!(end.last(), Some(Happening::Ended(End::Halted(failed))) if *failed == [0]));
 }

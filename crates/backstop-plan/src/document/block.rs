@@ -1,12 +1,13 @@
 //! What each line of a plan is: heading, list item, quote, code, and so on.
 //!
-//! As CommonMark has it, as far as a plan needs it, and kinder in two places: inside a list any indentation is a list item or a fence,
-//! and a fence is only ended by a fence. It must not know what a phase is.
+//! It follows CommonMark as far as a plan needs it, and is more lenient in two places: inside a
+//! list any indentation may be a list item or a fence, and a fence is only ended by a fence. It
+//! must not know what a phase is.
 
 use super::source::Source;
 use super::{HEADINGS_MAX, TASKS_MAX};
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Blank,
@@ -55,8 +56,9 @@ pub(crate) struct SettingsFence {
     pub(crate) indent: usize,
 }
 
-/// All lines of a plan, and what stands out among them, in order. Of headings and checkboxes there is at most one more than
-/// there may be.
+/// All lines of a plan with their kinds, and its headings, checkboxes and settings blocks in order.
+/// Headings and checkboxes are collected up to one more than their limit, so that exceeding it is
+/// noticed.
 #[derive(Default)]
 pub(crate) struct Blocks<'t> {
     pub(crate) kinds: Vec<Kind>,
@@ -69,9 +71,9 @@ pub(crate) struct Blocks<'t> {
 
 /// The word that makes fenced code a settings block.
 const SETTINGS: &str = "backstop";
-/// The deepest indentation that is still no indented code.
+/// The deepest indentation, in columns, that is not indented code.
 const INDENT_MAX: usize = 3;
-/// The longest number of a list item: as in CommonMark.
+/// The longest number of a list item, in digits, as in CommonMark.
 const NUMBER_DIGITS_MAX: usize = 9;
 
 struct Fence {
@@ -92,7 +94,7 @@ struct Reader<'t> {
     after_blank: bool,
 }
 
-/// Says what each line is.
+/// Finds the kind of each line.
 pub(crate) fn read<'t>(source: &Source<'t>) -> Blocks<'t> {
     let mut reader = Reader::default();
     reader.blocks.kinds.reserve_exact(source.count());

@@ -5,7 +5,7 @@
 use super::inline::code_spans;
 use std::ops::Range;
 
-/// A cell: where it is between its borders, and where its text is. Both are bytes of the plan.
+/// A cell: the byte range between its borders, and the byte range of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) whole: Range<usize>,
@@ -47,13 +47,13 @@ pub(crate) fn split(line: &str, start: usize) -> Vec<Cell> {
 fn cell(line: &str, whole: Range<usize>, start: usize) -> Cell {
     let text = &line[whole.clone()];
     let trimmed = text.trim();
-    // The text of an empty cell is where it would begin.
+    // The text range of an empty cell is empty, where text would begin.
     let left = if trimmed.is_empty() { 0 } else { text.len() - text.trim_start().len() };
     let from = start + whole.start + left;
     Cell { whole: start + whole.start..start + whole.end, text: from..from + trimmed.len() }
 }
 
-/// Whether a line is the one of dashes below a header.
+/// Whether a line is the delimiter row below a header: `|---|---|`.
 pub(crate) fn is_delimiter(line: &str) -> bool {
     let plain = line.bytes().all(|byte| matches!(byte, b'|' | b'-' | b':' | b' ' | b'\t'));
     plain

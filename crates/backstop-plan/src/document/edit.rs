@@ -1,6 +1,6 @@
 //! Keeps a plan's marks up to date: status cells and checkboxes, and nothing else.
 //!
-//! It must not decide what is done. Everything that is no mark stays as it is, byte for byte.
+//! It must not decide what is done. Everything that is not a mark stays the same, byte for byte.
 
 use super::error::PlanError;
 use super::id::PhaseId;
@@ -10,7 +10,7 @@ use super::status::Status;
 use super::table::Column;
 use std::collections::BTreeMap;
 
-/// One thing to change.
+/// One change of a phase's marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The phase.
@@ -34,11 +34,11 @@ pub enum Change {
     UntickAll,
 }
 
-/// What stands at a place instead: from where to where, and what.
+/// Replacements by the byte that they begin at: where each ends, and the new text.
 type Changes = BTreeMap<usize, (usize, String)>;
 
-/// The text with edits made, in order. A phase or task that is not there any more is passed over, and so is the status of a row that
-/// is too short to have one.
+/// The text with these edits made, in order. A phase or task that is no longer there is skipped,
+/// and so is the status of a row that is too short to have one.
 pub fn updated(text: &[u8], edits: &[Edit]) -> Result<Vec<u8>, PlanError> {
     if edits.is_empty() {
         return Ok(text.to_vec());

@@ -5,7 +5,7 @@ use backstop_core::{Reason, SafeText};
 /// How much of a text from the plan is part of a message.
 const GIVEN_CHARS_MAX: usize = 60;
 
-/// What is wrong with a plan, with all that a person needs to put it right.
+/// What is wrong with a plan, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {kind}")]
 pub struct PlanError {
@@ -17,11 +17,11 @@ pub struct PlanError {
     pub row: Option<SafeText>,
     /// What is wrong.
     pub kind: PlanErrorKind,
-    /// Other lines that have to do with it, each with what is there.
+    /// Other lines that are involved, each with a description.
     pub also: Vec<(usize, String)>,
 }
 
-/// Why bytes are no text.
+/// Why a plan's bytes are not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotText {
     /// Not UTF-8.
@@ -35,7 +35,8 @@ pub enum NotText {
     Nul,
 }
 
-/// The kinds of things that are wrong with plans. Ids are as the plan writes them; texts are escaped and cut short.
+/// The kinds of things that are wrong with plans. Ids are as the plan writes them; texts are
+/// escaped and cut short.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanErrorKind {
     /// There is no overview table.
@@ -111,7 +112,7 @@ pub enum PlanErrorKind {
         phase: Box<str>,
         /// The phase that it waits for.
         other: Box<str>,
-        /// How it comes to wait, from the one to the other.
+        /// The chain of dependencies from the one to the other.
         path: Box<[String]>,
     },
     /// Phases wait for each other. The first is repeated at the end.
@@ -160,8 +161,8 @@ pub enum PlanErrorKind {
     NotText(NotText),
 }
 
-/// Text from a plan as part of a message.
-pub(crate) fn given(text: &str) -> Box<str> {
+/// Text from a plan, escaped and cut for a message.
+pub(crate) fn shown_text(text: &str) -> Box<str> {
     SafeText::new(text).line(GIVEN_CHARS_MAX).into()
 }
 
@@ -171,7 +172,7 @@ impl PlanError {
         Self { line, column, row: None, kind, also: Vec::new() }
     }
 
-    /// The reason that a fault made of it has.
+    /// The reason of the fault for this error.
     pub fn reason(&self) -> Reason {
         match self.kind {
             PlanErrorKind::Cycle(_) => Reason::CircularDependency,

@@ -1,13 +1,14 @@
-//! What an estimate is as a duration, where it is one.
+//! Reads an estimate such as `2-3h` as a duration.
 
 use super::inline::{plain, without_remarks};
 use backstop_core::duration;
 use std::time::Duration;
 
-/// The longest estimate that is looked at, in bytes.
+/// The longest estimate that is read, in bytes.
 const ESTIMATE_BYTES_MAX: usize = 64;
 
-/// Reads `2h`, `30 min`, `~1.5 hours`, `1h 30m`, `1-2 days` (the upper end), `1 week`. Points are no duration.
+/// Reads `2h`, `30 min`, `~1.5 hours`, `1h 30m`, `1-2 days` (the upper end), `1 week`. Story points
+/// are not a duration.
 pub(crate) fn duration(cell: &str) -> Option<Duration> {
     if cell.len() > ESTIMATE_BYTES_MAX {
         return None;

@@ -1,26 +1,28 @@
-//! Whether the files that two phases declare may be the same files.
+//! Finds phases whose declared `files` may overlap.
 //!
-//! A pattern has `*` and `?` within a name and `**` over folders; the name of a folder stands for all that is in it. It must
-//! not look at any file: two patterns overlap if there could be a file that both mean.
+//! A pattern has `*` and `?` within a name and `**` over folders; the name of a folder stands for
+//! all that is in it. It must not look at any file: two patterns overlap if some path could match
+//! both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much work the comparison may be, in steps. After that, pairs are left out.
+/// The most steps of the comparison. After that, pairs are left out.
 const STEPS_MAX: usize = 10_000_000;
-/// The most pairs that are told.
+/// The most pairs that are reported.
 const PAIRS_MAX: usize = 10_000;
 
-/// A declared pattern: whose it is, how it is written, and its parts.
+/// A declared pattern: its phase, its text, and its path components.
 struct Pattern<'f> {
     phase: usize,
     written: &'f str,
     parts: Vec<&'f str>,
 }
 
-/// A pair of phases, and what overlaps between them.
+/// Pairs of phases, each with the patterns that overlap.
 type Pairs = BTreeMap<(usize, usize), BTreeSet<String>>;
 
-/// Pairs of phases that declare overlapping files, except where `ordered` says that one waits for the other.
+/// Pairs of phases that declare overlapping files, except where `ordered` says that one waits for
+/// the other.
 pub(crate) fn overlaps(
     declared: &[&[String]],
     ordered: impl Fn(usize, usize) -> bool,
@@ -29,11 +31,12 @@ pub(crate) fn overlaps(
     for (phase, files) in declared.iter().enumerate() {
         patterns.extend(files.iter().map(|written| Pattern { phase, written, parts: parts(written) }));
     }
-    // Sorted by the folders that are plainly named, everything that may overlap with a pattern is below it or above it.
+    // Sorted by their leading folders without wildcards: what may overlap with a pattern is inside
+    // its folder or around it.
     let plain = |pattern: &Pattern<'_>| pattern.parts.iter().take_while(|part| !is_wild(part)).count();
     patterns.sort_by(|a, b| (&a.parts[..plain(a)], a.phase).cmp(&(&b.parts[..plain(b)], b.phase)));
     let (mut pairs, mut steps) = (Pairs::new(), 0);
-    // The patterns whose folders the current one is in.
+    // The patterns whose folders contain the current one.
     let mut above: Vec<usize> = Vec::new();
     for (at, pattern) in patterns.iter().enumerate() {
         let folders = &pattern.parts[..plain(pattern)];
@@ -72,16 +75,16 @@ fn is_wild(part: &str) -> bool {
     part.contains(['*', '?'])
 }
 
-/// Whether there is a path that both patterns mean, as itself or as a folder above it.
+/// Whether some path matches both patterns, itself or through a folder that contains it.
 fn meet(a: &[&str], b: &[&str], steps: &mut usize) -> bool {
-    // `row[j]`: whether the parts of `a` so far and the first `j` of `b` can mean the same folder.
+    // `row[j]`: whether the parts of `a` so far and the first `j` of `b` can match the same folder.
     let mut row = vec![false; b.len() + 1];
     row[0] = true;
     for j in 0..b.len() {
         row[j + 1] = row[j] && b[j] == "**";
     }
     for part in a {
-        // One pattern is at its end: the rest of the other is inside it.
+        // One pattern has ended: the rest of the other is inside its folder.
         if row[b.len()] {
             return true;
         }
@@ -100,7 +103,7 @@ fn meet(a: &[&str], b: &[&str], steps: &mut usize) -> bool {
     row.iter().any(|meets| *meets)
 }
 
-/// Whether there is a name that two patterns of `*`, `?` and letters mean.
+/// Whether some file name matches both patterns of `*`, `?` and letters.
 fn names_meet(a: &str, b: &str, steps: &mut usize) -> bool {
     if !is_wild(a) && !is_wild(b) {
         *steps += 1;

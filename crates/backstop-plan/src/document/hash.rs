@@ -1,17 +1,17 @@
-//! Hashes of a plan's parts. What Backstop itself changes, status and checkbox marks, makes no difference, nor do line ends and
-//! the layout of the table.
+//! Hashes of a plan's parts. Status and checkbox marks, which Backstop changes itself, line ends
+//! and the layout of the table make no difference.
 
 use super::outline::Outline;
 use super::table::{Column, Row};
 use backstop_core::Sha256;
 
-/// Each part with its length, so that no two lists of parts are the same bytes.
+/// Hashes a part with its length, so that different lists of parts never hash the same bytes.
 fn part(hasher: &mut Sha256, text: &str) {
     hasher.update((text.len() as u64).to_le_bytes());
     hasher.update(text);
 }
 
-/// Of a text.
+/// The hash of a text.
 pub(crate) fn text(text: &str) -> String {
     let mut hasher = Sha256::new();
     part(&mut hasher, text);
@@ -27,7 +27,7 @@ fn row(hasher: &mut Sha256, outline: &Outline<'_>, row: &Row) {
     }
 }
 
-/// Of the table.
+/// The hash of the overview table.
 pub(crate) fn table(outline: &Outline<'_>) -> String {
     let mut hasher = Sha256::new();
     row(&mut hasher, outline, &outline.table.header);
@@ -37,7 +37,7 @@ pub(crate) fn table(outline: &Outline<'_>) -> String {
     hasher.hex()
 }
 
-/// Of a phase: its row and its section.
+/// The hash of a phase: its row and its section.
 pub(crate) fn phase(outline: &Outline<'_>, phase: usize) -> String {
     let mut hasher = Sha256::new();
     row(&mut hasher, outline, outline.row(phase));

@@ -1,29 +1,29 @@
-//! Which phase a heading begins the section of.
+//! Finds the phase that a heading begins the section of.
 
 use super::id::{PhaseId, after_word};
 use super::inline::without_remarks;
 
-/// What a heading may mean.
+/// A phase that a heading may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Meant {
+pub(crate) struct HeadingMatch {
     /// The phase.
     pub(crate) id: PhaseId,
-    /// What the heading calls it.
+    /// The phase's name in the heading.
     pub(crate) name: String,
-    /// Whether it is said plainly: `Phase 2A: Name`, not `Phase 2A Name`.
+    /// Whether id and name are separated: `Phase 2A: Name`, not `Phase 2A Name`.
     pub(crate) plainly: bool,
 }
 
-/// What a heading without markup may mean, the best first.
-pub(crate) fn meanings(text: &str) -> Vec<Meant> {
+/// The phases that a heading without markup may name, the most likely first.
+pub(crate) fn heading_matches(text: &str) -> Vec<HeadingMatch> {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let word = after_word(text);
     let rest = word.unwrap_or(text);
-    let mut meant = Vec::new();
+    let mut matched = Vec::new();
     let mut add = |head: &str, name: &str, plainly: bool| {
-        // Without the word, only what stands before a separator is an id of its own.
+        // Without the word `Phase`, only what comes before a separator is an id.
         if let Ok(id) = without_remarks(head).0.parse::<PhaseId>() {
-            meant.push(Meant { id, name: name.trim().to_owned(), plainly });
+            matched.push(HeadingMatch { id, name: name.trim().to_owned(), plainly });
         }
     };
     if let Some((head, name)) = rest.split_once(':') {
@@ -41,15 +41,15 @@ pub(crate) fn meanings(text: &str) -> Vec<Meant> {
     {
         add(head, name, false);
     }
-    meant
+    matched
 }
 
-/// Whether a heading without markup speaks of a phase with a number, whether or not the table has it.
-pub(crate) fn speaks_of(text: &str, meant: &[Meant]) -> Option<PhaseId> {
+/// The numbered phase that a heading without markup names, whether or not the table has it.
+pub(crate) fn names_phase(text: &str, matched: &[HeadingMatch]) -> Option<PhaseId> {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let numbered = |id: &PhaseId| id.key().as_str().bytes().any(|byte| byte.is_ascii_digit());
     after_word(text)?;
-    meant.iter().find(|meant| meant.plainly && numbered(&meant.id)).map(|meant| meant.id.clone())
+    matched.iter().find(|matched| matched.plainly && numbered(&matched.id)).map(|matched| matched.id.clone())
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
     fn headings_mean_phases() {
         let of = |text: &str| -> Vec<String> {
             let mark = |plainly: bool| if plainly { "" } else { "?" };
-            meanings(text).iter().map(|m| format!("{}{}={}", m.id, mark(m.plainly), m.name)).collect()
+            heading_matches(text).iter().map(|m| format!("{}{}={}", m.id, mark(m.plainly), m.name)).collect()
         };
         for (text, want) in [
             ("Phase 2A: Backend", vec!["2A=Backend", "2A?=Backend"]),
@@ -76,7 +76,7 @@ mod tests {
         ] {
             assert_eq!(of(text), want, "{text}");
         }
-        let speaks = |text: &str| speaks_of(text, &meanings(text)).map(|id| id.to_string());
+        let speaks = |text: &str| names_phase(text, &heading_matches(text)).map(|id| id.to_string());
         assert_eq!(speaks("Phase 9: Old"), Some("9".to_owned()));
         assert_eq!(speaks("Phase Overview"), None);
         assert_eq!(speaks("9: Old"), None);

@@ -1,16 +1,17 @@
-//! The id of a phase: how people write it, and the key that two ways of writing have in common.
+//! The id of a phase: how people write it, and the normalised key by which ids are compared.
 
 use backstop_core::{Name, SafeText};
 use serde::{Deserialize, Serialize};
 
 /// The word before an id that is not part of it.
 const WORD: &str = "phase";
-/// How much of a text that is no id is shown.
+/// How much of an invalid id is shown.
 const GIVEN_CHARS_MAX: usize = 60;
-/// The longest text that is looked at, in bytes: a key has at most 64.
+/// The longest text that is read as an id, in bytes: a key has at most 64.
 const GIVEN_BYTES_MAX: usize = 512;
 
-/// The id of a phase. `2A`, `Phase 2-A` and `2 a` are the same phase, with the key `2a`; `1.1` and `11` are two.
+/// The id of a phase. `2A`, `Phase 2-A` and `2 a` are the same phase, with the key `2a`; `1.1` and
+/// `11` are two.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PhaseId {
@@ -18,7 +19,7 @@ pub struct PhaseId {
     shown: String,
 }
 
-/// A text that is no phase id.
+/// A text that is not a phase id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is no phase id", given.line(GIVEN_CHARS_MAX))]
 pub struct PhaseIdError {
@@ -34,18 +35,18 @@ impl PhaseIdError {
 }
 
 impl PhaseId {
-    /// What two ways of writing the id have in common. Safe in file names.
+    /// The normalised id. Safe in file names.
     pub fn key(&self) -> &Name {
         &self.key
     }
 
-    /// As its author wrote it, without the word `Phase`. Safe to print.
+    /// The id as its author wrote it, without the word `Phase`. Safe to print.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 }
 
-/// What follows the word `Phase`, if it is a word of its own and something follows.
+/// The text after the word `Phase`, if it is a word of its own and something follows.
 pub(crate) fn after_word(text: &str) -> Option<&str> {
     let (word, rest) = text.split_at_checked(WORD.len())?;
     let mut chars = rest.chars();
@@ -58,10 +59,10 @@ pub(crate) fn after_word(text: &str) -> Option<&str> {
     (word.eq_ignore_ascii_case(WORD) && separated && !rest.is_empty()).then_some(rest)
 }
 
-/// The key and what is shown, of a text without its markup.
+/// The key and the shown form of a text without markup.
 fn normalised(text: &str) -> Option<(String, String)> {
     let (mut key, mut shown) = (String::new(), String::new());
-    // What stands between the last letter and the next.
+    // The separator between the last letter and the next one.
     let mut between: Option<char> = None;
     for c in text.chars() {
         match c {

@@ -1,16 +1,18 @@
-//! Looks through the markup of a cell or heading: what is left is what a reader sees.
+//! Removes the Markdown markup of a cell or heading: what is left is what a reader sees.
 //!
-//! One pass over the text, whatever is in it. It must not know what the text is for.
+//! It takes one pass over the text, whatever the text is. It must not know what the text is for.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The code spans of a text, with their backticks, in order. A backtick run that nothing closes is no span.
+/// The code spans of a text, with their backticks, in order. A backtick run that is never closed is
+/// not a span.
 pub(crate) fn code_spans(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut spans = Vec::new();
     let run = |at: usize| bytes[at..].iter().take_while(|byte| **byte == b'`').count();
-    // Where the runs of each length are. This keeps it to one pass, even where every run has another length.
+    // The positions of the runs by length: one pass is enough even where every run has another
+    // length.
     let mut runs: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut at = 0;
     while let Some(next) = text[at..].find('`').map(|found| at + found) {
@@ -36,7 +38,8 @@ pub(crate) fn code_spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// The text without its markup: emphasis, links, code marks, tags and escapes. `<br>` becomes a line end.
+/// The text without its markup: emphasis, links, code marks, tags and escapes. `<br>` becomes a
+/// line end.
 pub(crate) fn plain(text: &str) -> String {
     let mut reader = Plain { text, out: Vec::with_capacity(text.len()), brackets: Vec::new(), dead: [0; 3] };
     let mut at = 0;
@@ -52,26 +55,26 @@ pub(crate) fn plain(text: &str) -> String {
     inner.map_or(seen, |inner| inner.trim_matches('_')).trim().to_owned()
 }
 
-/// Stands for a character that is markup after all. No text has it.
+/// Replaces a character that turns out to be markup. No text contains it.
 const GONE: char = '\0';
 
 struct Plain<'t> {
     text: &'t str,
     out: Vec<char>,
-    /// Where opening brackets are in `out`.
+    /// The positions of opening brackets in `out`.
     brackets: Vec<usize>,
-    /// Up to where there is no `)`, `]`, `>`.
+    /// Up to which byte there is known to be no `)`, `]`, `>`.
     dead: [usize; 3],
 }
 
 impl Plain<'_> {
-    /// A code span: as it is, except that a pipe is escaped even there.
+    /// A code span, unchanged except that an escaped pipe loses its backslash.
     fn code(&mut self, span: &str) {
         let inner = span.trim_matches('`').replace("\\|", "|");
         self.out.extend(inner.trim().chars());
     }
 
-    /// The text between two places, in which there is no code span.
+    /// Text between two bytes without a code span.
     fn outside(&mut self, mut at: usize, end: usize) {
         while let Some(c) = self.text[at..end].chars().next() {
             let next = at + c.len_utf8();
@@ -115,7 +118,7 @@ impl Plain<'_> {
         }
     }
 
-    /// After a closing bracket: what follows may be the target of a link.
+    /// After a closing bracket: skips what follows if it is the target of a link.
     fn closed(&mut self, at: usize, end: usize) -> usize {
         let open = self.brackets.pop();
         let target = open.and_then(|open| {
@@ -138,7 +141,7 @@ impl Plain<'_> {
         }
     }
 
-    /// Where a closing character comes next. No text is looked through in vain twice.
+    /// The next closing character. No part of the text is searched twice without success.
     fn find(&mut self, at: usize, end: usize, close: char) -> Option<usize> {
         let dead = &mut self.dead[match close {
             ')' => 0,
@@ -156,7 +159,8 @@ impl Plain<'_> {
     }
 }
 
-/// The text without remarks in parentheses, and the remarks. A parenthesis that is never closed runs to the end.
+/// The text without remarks in parentheses, and the remarks. A parenthesis that is never closed
+/// runs to the end.
 pub(crate) fn without_remarks(text: &str) -> (String, String) {
     let (mut outside, mut inside) = (String::new(), String::new());
     let mut depth = 0usize;

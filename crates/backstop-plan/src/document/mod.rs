@@ -1,6 +1,7 @@
 //! Plan documents: Markdown in, a [`Plan`] out, and the marks in the Markdown kept up to date.
 //!
-//! A plan has an overview table with a row for each phase, and a section for each phase with its tasks:
+//! A plan has an overview table with a row for each phase, and a section for each phase with its
+//! tasks:
 //!
 //! ````text
 //! | Phase | Name    | Depends On | Parallel With | Estimate | Status |
@@ -18,16 +19,18 @@
 //! ```
 //! ````
 //!
-//! [`parse`] reads it. [`updated`] changes status cells and checkboxes and nothing else, byte for byte. What is wrong with a
-//! plan is a [`PlanError`] with line, column and a hint; what is odd about it is a [`Warning`].
+//! [`parse`] reads it. [`updated`] changes status cells and checkboxes and nothing else, byte for
+//! byte. What is wrong with a plan is a [`PlanError`] with line, column and a hint; what is odd
+//! about it is a [`Warning`].
 //!
-//! It must not read a file, a clock or the environment, nor decide what runs when. Work and memory grow with the length
-//! of the text and no faster, and the text has a limit.
+//! It must not read a file, a clock or the environment, nor decide what runs when. Work and memory
+//! grow with the length of the text and no faster, and the text has a limit.
 //!
-//! From text to plan: `source` is the checked text and its lines, `block` says what each line is, `inline` looks through
-//! markup, `cells` and `table` find the overview table, `heading` and `section` find the sections, `outline` is all of that
-//! together and what an edit works on. `reference`, `estimate`, `status` and `settings` say what cells and blocks mean;
-//! `files` says which phases touch the same; `read` makes the plan.
+//! From text to plan: `source` is the checked text and its lines, `block` finds the kind of each
+//! line, `inline` removes markup, `cells` and `table` find the overview table, `heading` and
+//! `section` find the sections, `outline` is all of that together and what an edit works on.
+//! `reference`, `estimate`, `status` and `settings` read cells and blocks; `files` finds phases
+//! that change the same files; `read` builds the plan.
 
 mod block;
 mod cells;

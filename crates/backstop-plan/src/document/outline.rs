@@ -1,11 +1,11 @@
 //! The structure of a plan: its table, the ids of its phases, their sections and checkboxes.
 //!
-//! This is all that an edit needs. What cells and settings mean is read elsewhere, so that a plan with a mistake in them can
-//! still be kept up to date.
+//! This is all that an edit needs. What cells and settings mean is read elsewhere, so that a plan
+//! with a mistake in them can still be kept up to date.
 
 use super::block::{self, Blocks, Checkbox};
 use super::cells::Cell;
-use super::error::{PlanError, PlanErrorKind, given};
+use super::error::{PlanError, PlanErrorKind, shown_text};
 use super::id::PhaseId;
 use super::inline::{plain, without_remarks};
 use super::section::{self, Owner, Sections};
@@ -23,12 +23,12 @@ pub(crate) struct Outline<'t> {
     pub(crate) table: Table,
     /// The ids of the phases, in the order of the table.
     pub(crate) ids: Vec<PhaseId>,
-    /// The place of each key in the table.
+    /// The place of each phase in the table, by key.
     pub(crate) known: HashMap<String, usize>,
     pub(crate) sections: Sections,
-    /// What is odd about the structure.
+    /// Warnings about the structure.
     pub(crate) warnings: Warnings,
-    /// The checkboxes of each phase, as places in the list of all.
+    /// The checkboxes of each phase, as indexes into the list of all.
     checkboxes: Vec<Vec<u32>>,
 }
 
@@ -59,7 +59,7 @@ impl<'t> Outline<'t> {
         Ok(Self { source, blocks, table, ids, known, sections, warnings, checkboxes })
     }
 
-    /// The text at a place.
+    /// The text of a byte range.
     pub(crate) fn text(&self, range: &Range<usize>) -> &'t str {
         &self.source.text()[range.clone()]
     }
@@ -74,8 +74,9 @@ impl<'t> Outline<'t> {
         self.table.cell(self.row(phase), column)
     }
 
-    /// What a phase's row says in a column, or its section where the table does not have the column. With its place.
-    pub(crate) fn said(&self, phase: usize, column: Column) -> Option<Range<usize>> {
+    /// The byte range of a phase's value in a column: in its row, or in its section where the table
+    /// does not have the column.
+    pub(crate) fn cell_range(&self, phase: usize, column: Column) -> Option<Range<usize>> {
         match self.table.place(column) {
             Some(_) => self.cell(phase, column).map(|cell| cell.text.clone()),
             None => self.sections.of[phase].field(column).map(|field| field.value.clone()),
@@ -98,7 +99,7 @@ fn ids(source: &Source<'_>, table: &Table) -> Result<(Vec<PhaseId>, HashMap<Stri
         let (outside, inside) = without_remarks(&plain(text));
         let written = if outside.is_empty() { inside } else { outside };
         let id: PhaseId = written.parse().map_err(|_| {
-            let kind = PlanErrorKind::BadId { given: given(text) };
+            let kind = PlanErrorKind::BadId { given: shown_text(text) };
             in_row(source, row.line, range.start, kind)
         })?;
         if let Some(first) = known.insert(id.key().as_str().to_owned(), ids.len()) {

@@ -1,4 +1,4 @@
-//! What a plan says: its phases and their tasks.
+//! A plan: its phases and their tasks.
 
 use super::files;
 use super::id::PhaseId;
@@ -14,13 +14,13 @@ use std::time::Duration;
 pub struct Plan {
     /// The phases, in the order of the table.
     pub phases: Vec<Phase>,
-    /// What is odd about it, in the order of lines.
+    /// Warnings, in the order of lines.
     pub warnings: Vec<Warning>,
     /// SHA-256 of the table without its status cells and its layout.
     pub table_hash: String,
-    /// What holds for every phase that does not say otherwise.
+    /// The settings of every phase that does not set its own.
     pub defaults: Settings,
-    /// SHA-256 of the block that the defaults are from.
+    /// SHA-256 of the settings block that the defaults are from.
     pub defaults_hash: String,
 }
 
@@ -33,21 +33,23 @@ pub struct Phase {
     pub name: SafeText,
     /// The phases that it waits for, as sorted indexes into the plan's phases.
     pub depends_on: Vec<usize>,
-    /// The phases that it may run side by side with, as sorted indexes. Each of those lists it too.
+    /// The phases that may run at the same time, as sorted indexes. Each of those lists this one
+    /// too.
     pub parallel_with: Vec<usize>,
-    /// How much work it is said to be.
+    /// Its estimate, as the plan writes it.
     pub estimate: Option<SafeText>,
-    /// The same as a duration, where it is one. Of a range it is the upper end.
+    /// The estimate as a duration, where it is one; of a range the upper end.
     pub estimated: Option<Duration>,
     /// What its status cell says.
     pub status: Status,
     /// The checkboxes of its section, in order.
     pub tasks: Vec<Task>,
-    /// Its section as it stands, heading included. Empty if there is none.
+    /// The text of its section, heading included. Empty if there is none.
     pub section: SafeText,
     /// Its own settings over the plan's defaults.
     pub settings: Settings,
-    /// SHA-256 of its row and section, without status and checkbox marks: what Backstop itself changes makes no difference.
+    /// SHA-256 of its row and section, without status and checkbox marks: what Backstop itself
+    /// changes makes no difference.
     pub hash: String,
     /// The line of its row, counted from 1.
     pub line: usize,
@@ -60,14 +62,14 @@ pub struct Task {
     pub text: SafeText,
     /// Whether it is ticked.
     pub done: bool,
-    /// How many list items it is inside of.
+    /// How many list items it is nested in.
     pub depth: usize,
     /// Its line, counted from 1.
     pub line: usize,
 }
 
 impl Plan {
-    /// The phase that somebody means who types an id.
+    /// The index of the phase that a typed id names.
     pub fn find(&self, typed: &str) -> Option<usize> {
         let place = |id: PhaseId| self.phases.iter().position(|phase| phase.id == id);
         let glued =
@@ -76,14 +78,14 @@ impl Plan {
         found.or_else(|| glued().and_then(|(_, rest)| rest.parse().ok()).and_then(place))
     }
 
-    /// The phases in levels: each phase is one level after the last of those that it waits for. Only a view: a phase may
-    /// start as soon as what it waits for is done.
+    /// The phases in levels: each phase is one level after the last of its dependencies. For
+    /// display: a phase may start as soon as its dependencies are complete.
     pub fn levels(&self) -> Vec<Vec<usize>> {
         graph::levels(&self.dependencies())
     }
 
-    /// Pairs of phases that do not wait for each other and declare the same files, with those files or patterns, in
-    /// order. Of a plan with very many patterns it says the first few thousand pairs.
+    /// Pairs of phases that do not wait for each other and declare the same files, with those files
+    /// or patterns, in order. Of a plan with very many patterns, the first few thousand pairs.
     pub fn overlaps(&self) -> Vec<(usize, usize, Vec<String>)> {
         let declared: Vec<&[String]> =
             self.phases.iter().map(|phase| phase.settings.files.as_slice()).collect();

@@ -1,6 +1,6 @@
-//! Makes a plan of the structure of its text: what each cell, block and section means.
+//! Builds a [`Plan`] from its outline: reads each cell, settings block and section.
 
-use super::error::{PlanError, PlanErrorKind, given};
+use super::error::{PlanError, PlanErrorKind, shown_text};
 use super::inline::plain;
 use super::outline::Outline;
 use super::plan::{Phase, Plan, Task};
@@ -33,7 +33,7 @@ pub fn parse(text: &[u8]) -> Result<Plan, PlanError> {
     }
     Ok(Plan {
         phases,
-        warnings: reader.warnings.told(),
+        warnings: reader.warnings.into_sorted(),
         table_hash: hash::table(&outline),
         defaults: settings.defaults,
         defaults_hash: hash::text(&settings.defaults_text),
@@ -45,7 +45,7 @@ pub fn parse(text: &[u8]) -> Result<Plan, PlanError> {
 struct AllSettings {
     defaults: Settings,
     defaults_text: String,
-    /// By the phase's place in the table.
+    /// The settings of each phase, by its place in the table.
     own: Vec<Option<Settings>>,
 }
 
@@ -63,10 +63,10 @@ impl<'o, 't> Reader<'o, 't> {
         self.outline.text(range)
     }
 
-    /// An error in a phase's row: at the cell of a column where there is one.
+    /// An error in a phase's row, at the cell of a column where the row has one.
     fn error(&self, phase: usize, column: Column, kind: PlanErrorKind) -> PlanError {
         let row = self.outline.row(phase);
-        match self.outline.said(phase, column) {
+        match self.outline.cell_range(phase, column) {
             Some(range) => in_row(&self.outline.source, row.line, range.start, kind),
             None => in_row(&self.outline.source, row.line, self.outline.source.range(row.line).start, kind),
         }
@@ -95,16 +95,18 @@ impl<'o, 't> Reader<'o, 't> {
         }
     }
 
-    /// What each phase says in a column about other phases.
+    /// The phases that each phase names in a column: its dependencies, its parallel phases.
     fn references(&mut self, column: Column) -> Result<Vec<Vec<usize>>, PlanError> {
         let outline = self.outline;
         let ids = Ids { ids: &outline.ids, known: &outline.known };
         let mut lists = Vec::with_capacity(outline.ids.len());
         for phase in 0..outline.ids.len() {
-            let named =
-                outline.said(phase, column).map(|range| ids.read(self.text(&range))).unwrap_or_default();
+            let named = outline
+                .cell_range(phase, column)
+                .map(|range| ids.read(self.text(&range)))
+                .unwrap_or_default();
             if let Some(unknown) = &named.unknown {
-                let (id, given) = (self.shown(phase).into(), given(unknown));
+                let (id, given) = (self.shown(phase).into(), shown_text(unknown));
                 let nearest = ids.nearest(unknown).map(Into::into);
                 let kind = match column {
                     Column::ParallelWith => PlanErrorKind::UnknownParallel { phase: id, given, nearest },
@@ -130,18 +132,18 @@ impl<'o, 't> Reader<'o, 't> {
         Ok(lists)
     }
 
-    /// Warns if a section says something else than the table.
+    /// Warns if a section contradicts the table.
     fn compare(&mut self, phase: usize, column: Column, table: &Named, ids: &Ids<'_>) {
         let field = self.outline.sections.of[phase].field(column);
         let (Some(field), Some(_)) = (field, self.outline.table.place(column)) else { return };
-        let said = self.text(&field.value);
-        let section = ids.read(said);
+        let value = self.text(&field.value);
+        let section = ids.read(value);
         if section.phases != table.phases || section.unknown.is_some() {
             let name = if column == Column::DependsOn { "Depends On" } else { "Parallel With" };
             let id = self.shown(phase);
             self.warnings.add(field.line, || {
-                let said = quoted(said);
-                format!("the section of phase {id} says {name} `{said}`, the table says otherwise: the table counts")
+                let value = quoted(value);
+                format!("the section of phase {id} says {name} `{value}`, the table says otherwise: the table counts")
             });
         }
     }
@@ -157,7 +159,7 @@ impl<'o, 't> Reader<'o, 't> {
         Err(error)
     }
 
-    /// Whoever is listed as parallel lists the other too.
+    /// Makes `Parallel With` symmetric: a phase that is listed lists the other too.
     fn symmetric(&mut self, listed: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut both = listed.to_vec();
         for (phase, others) in listed.iter().enumerate() {
@@ -177,7 +179,7 @@ impl<'o, 't> Reader<'o, 't> {
         both
     }
 
-    /// Nobody waits for a phase that it runs side by side with.
+    /// Refuses phases that are parallel with a phase that they depend on.
     fn compatible(
         &self,
         depends_on: &[Vec<usize>],
@@ -210,7 +212,7 @@ impl<'o, 't> Reader<'o, 't> {
     fn settings(&mut self) -> Result<AllSettings, PlanError> {
         let outline = self.outline;
         let mut all = AllSettings { own: vec![None; outline.ids.len()], ..AllSettings::default() };
-        // The line of the block that the plan or a phase has.
+        // The line of the settings block of the plan, or of a phase.
         let mut seen = std::collections::HashMap::new();
         for fence in &outline.blocks.settings {
             let phase = match outline.sections.owner(fence.open) {
@@ -248,8 +250,9 @@ impl<'o, 't> Reader<'o, 't> {
         settings: &AllSettings,
     ) -> Phase {
         let outline = self.outline;
-        let said = |column| outline.said(phase, column).map(|range| self.text(&range)).unwrap_or_default();
-        let estimate = plain(said(Column::Estimate));
+        let cell =
+            |column| outline.cell_range(phase, column).map(|range| self.text(&range)).unwrap_or_default();
+        let estimate = plain(cell(Column::Estimate));
         let empty = estimate.is_empty() || estimate == "-";
         let own = settings.own[phase].as_ref();
         let tasks = outline.checkboxes(phase).map(|checkbox| Task {
@@ -263,9 +266,9 @@ impl<'o, 't> Reader<'o, 't> {
             name: self.name(phase),
             depends_on,
             parallel_with,
-            estimated: estimate::duration(said(Column::Estimate)),
+            estimated: estimate::duration(cell(Column::Estimate)),
             estimate: (!empty).then(|| SafeText::new(estimate)),
-            status: status::said(said(Column::Status)).status(),
+            status: status::read_cell(cell(Column::Status)).status(),
             tasks: tasks.collect(),
             section: self.section(phase),
             settings: own.map_or_else(|| settings.defaults.clone(), |own| own.over(&settings.defaults)),
@@ -278,11 +281,11 @@ impl<'o, 't> Reader<'o, 't> {
         let cell = self.outline.cell(phase, Column::Name);
         let cell = cell.map(|cell| plain(self.text(&cell.text))).unwrap_or_default();
         let heading = &self.outline.sections.of[phase].name;
-        let said = [&cell, heading].into_iter().find(|name| !name.is_empty());
-        said.map_or_else(|| SafeText::new(format!("Phase {}", self.shown(phase))), SafeText::new)
+        let name = [&cell, heading].into_iter().find(|name| !name.is_empty());
+        name.map_or_else(|| SafeText::new(format!("Phase {}", self.shown(phase))), SafeText::new)
     }
 
-    /// The section as it stands, without empty lines at its end.
+    /// The text of a section, without empty lines at its end.
     fn section(&self, phase: usize) -> SafeText {
         let source = &self.outline.source;
         let mut text = String::new();

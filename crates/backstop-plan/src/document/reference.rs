@@ -1,29 +1,30 @@
-//! What a cell with other phases in it says: `Phase 2A, Phase 2B`, `1 and 2`, `-`, `Phase 0 (or nothing if skipped)`.
+//! Reads cells that name other phases: `Phase 2A, Phase 2B`, `1 and 2`, `-`, `Phase 0 (or nothing
+//! if skipped)`.
 
 use super::id::{PhaseId, after_word};
 use super::inline::{plain, without_remarks};
 use backstop_core::nearest::nearest;
 use std::collections::HashMap;
 
-/// Words that mean: no phase.
+/// Words that mean "no phase".
 const NONE: &[&str] = &["", "-", "--", "–", "—", "none", "nothing", "n/a", "na", "nil", "no", "null"];
 
-/// What a cell says.
+/// The phases that a cell names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Named {
     /// The phases that it names, sorted, each once.
     pub(crate) phases: Vec<usize>,
-    /// The first that it names and that is no phase.
+    /// The first name in it that is not a phase.
     pub(crate) unknown: Option<String>,
-    /// A remark that stands alone and names no phase.
+    /// A remark without any phase.
     pub(crate) remark: Option<String>,
 }
 
 /// The phases of a table.
 pub(crate) struct Ids<'i> {
-    /// As the table writes them.
+    /// Their ids as the table writes them.
     pub(crate) ids: &'i [PhaseId],
-    /// The place of each key.
+    /// Their places in the table, by key.
     pub(crate) known: &'i HashMap<String, usize>,
 }
 
@@ -34,7 +35,7 @@ impl Ids<'_> {
         if !outside.is_empty() || is_none(&inside) {
             return self.list(&outside);
         }
-        // A remark alone: phases if it names nothing else.
+        // A cell that is only a remark: it may name phases.
         let named = self.list(&inside);
         match named.unknown {
             None => named,
@@ -82,17 +83,18 @@ impl Ids<'_> {
         self.known.get(id.key().as_str()).copied()
     }
 
-    /// Whether a text is a range of two phases, such as `1-3`: without its hyphen it could be a third one, `13`.
+    /// Whether a text is a range of two phases, such as `1-3`: without its hyphen it could be a
+    /// third one, `13`.
     fn is_range(&self, text: &str) -> bool {
         let text = after_word(text).unwrap_or(text);
         let Some((from, to)) = text.split_once(['-', '–', '—']) else { return false };
         let ends = self.exactly(from.trim()).is_some() && self.exactly(to.trim()).is_some();
-        // A phase that the table itself writes with a separator is meant.
+        // A phase whose id has the separator in the table is not a range.
         let written = |phase: usize| self.ids[phase].shown().contains(['-', '_', ' ']);
         ends && !self.exactly(text).is_some_and(written)
     }
 
-    /// What was probably meant by a text that names no phase, as the table writes it.
+    /// The known phase that is nearest to a text that names none, as the table writes it.
     pub(crate) fn nearest(&self, text: &str) -> Option<&str> {
         if self.is_range(text) {
             return None;
@@ -108,7 +110,7 @@ fn is_none(text: &str) -> bool {
     text.len() <= 8 && NONE.contains(&text.to_lowercase().trim())
 }
 
-/// Without the word of several phases.
+/// The text without a leading `Phases`.
 fn plural(text: &str) -> &str {
     match text.split_at_checked("phases ".len()) {
         Some((word, rest)) if word.eq_ignore_ascii_case("phases ") => rest.trim_start(),

@@ -1,10 +1,10 @@
-//! Whose section each line is in, and what the quote block at the head of a section says.
+//! Finds the section of each phase, and the fields in the quote block at its head.
 //!
-//! A section goes from its heading to the next heading of the same or a higher level, without the sections of other
-//! phases inside it: every line belongs to one phase at most.
+//! A section goes from its heading to the next heading of the same or a higher level, without the
+//! sections of other phases inside it: every line belongs to one phase at most.
 
 use super::block::{Blocks, Kind};
-use super::heading::{Meant, meanings, speaks_of};
+use super::heading::{HeadingMatch, heading_matches, names_phase};
 use super::inline::plain;
 use super::source::Source;
 use super::table::{Column, column, header_name};
@@ -12,7 +12,7 @@ use super::warning::Warnings;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Whom a line belongs to.
+/// The section that a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// No phase: the plan as a whole.
@@ -29,16 +29,16 @@ pub(crate) struct Field {
     pub(crate) column: Column,
     /// Its line, counted from 0.
     pub(crate) line: usize,
-    /// Where its value is; empty and behind the colon if there is none.
+    /// The byte range of its value; empty, after the colon, if there is none.
     pub(crate) value: Range<usize>,
 }
 
 /// The section of a phase.
 #[derive(Debug, Default)]
 pub(crate) struct Section {
-    /// The lines that belong to it, in order. None if there is no section.
+    /// The lines of the section, in order. Empty if there is no section.
     pub(crate) lines: Vec<Range<usize>>,
-    /// What its heading calls the phase.
+    /// The phase's name in the heading.
     pub(crate) name: String,
     /// The fields of its quote block, each column once.
     pub(crate) fields: Vec<Field>,
@@ -53,24 +53,25 @@ impl Section {
 
 /// The sections of all phases.
 pub(crate) struct Sections {
-    /// By the phase's place in the table.
+    /// The section of each phase, by its place in the table.
     pub(crate) of: Vec<Section>,
-    /// From which line on (counted from 0) lines belong to whom.
+    /// The lines (counted from 0) at which the owner changes, with the new owner.
     owners: Vec<(usize, Owner)>,
 }
 
 impl Sections {
-    /// Whom a line belongs to.
+    /// The owner of a line.
     pub(crate) fn owner(&self, line: usize) -> Owner {
         let after = self.owners.partition_point(|(start, _)| *start <= line);
         after.checked_sub(1).map_or(Owner::Plan, |at| self.owners[at].1)
     }
 }
 
-/// The levels that may begin a section.
+/// The heading levels that may begin a section.
 const LEVELS: std::ops::RangeInclusive<usize> = 2..=6;
 
-/// Finds the sections of phases. `known` has the place of each key in the table, `shown` the ids as the table writes them.
+/// Finds the sections of phases. `known` has the place of each key in the table, `shown` the ids as
+/// the table writes them.
 pub(crate) fn find(
     source: &Source<'_>,
     blocks: &Blocks<'_>,
@@ -78,10 +79,10 @@ pub(crate) fn find(
     shown: &[&str],
     warnings: &mut Warnings,
 ) -> Sections {
-    let chosen = chosen(blocks, known, shown.len());
+    let chosen = section_headings(blocks, known, shown.len());
     let mut sections = Sections { of: Vec::new(), owners: Vec::new() };
     sections.of.resize_with(shown.len(), Section::default);
-    // The headings that we are inside of, with their level and whom they belong to.
+    // The headings around the current line, with their levels and owners.
     let mut inside: Vec<(usize, Owner)> = Vec::new();
     for (at, heading) in blocks.headings.iter().enumerate() {
         while inside.last().is_some_and(|(level, _)| *level >= heading.level) {
@@ -89,12 +90,12 @@ pub(crate) fn find(
         }
         let mut begins = None;
         match &chosen[at] {
-            Said::Nothing => {}
-            Said::First(phase, name) => {
+            SectionHeading::Nothing => {}
+            SectionHeading::First(phase, name) => {
                 sections.of[*phase].name.clone_from(name);
                 begins = Some(Owner::Phase(*phase));
             }
-            Said::Again(phase, first) => {
+            SectionHeading::Second(phase, first) => {
                 warnings.add(heading.line, || {
                     format!(
                         "phase {} has a second section: the one on line {} counts",
@@ -104,7 +105,7 @@ pub(crate) fn find(
                 });
                 begins = Some(Owner::Nobody);
             }
-            Said::Stranger(id) => {
+            SectionHeading::UnknownPhase(id) => {
                 warnings.add(heading.line, || {
                     format!("this section is of phase {id}, which has no row in the table: it is left out")
                 });
@@ -129,49 +130,55 @@ pub(crate) fn find(
     sections
 }
 
-/// What a heading is for.
-enum Said {
+/// How a heading relates to the table's phases.
+enum SectionHeading {
     Nothing,
     First(usize, String),
-    /// With the line of the first.
-    Again(usize, usize),
-    Stranger(String),
+    /// A phase that has a section already, and the line of that one.
+    Second(usize, usize),
+    UnknownPhase(String),
 }
 
-/// What each heading is for. Plain words come before hints, the first before later ones.
-fn chosen(blocks: &Blocks<'_>, known: &HashMap<String, usize>, phases: usize) -> Vec<Said> {
+/// How each heading relates to the table's phases. A plain heading wins over a likely one, the
+/// first over later ones.
+fn section_headings(
+    blocks: &Blocks<'_>,
+    known: &HashMap<String, usize>,
+    phases: usize,
+) -> Vec<SectionHeading> {
     let mut first: Vec<Option<(usize, bool)>> = vec![None; phases];
-    let mut said = Vec::with_capacity(blocks.headings.len());
+    let mut headings = Vec::with_capacity(blocks.headings.len());
     for (at, heading) in blocks.headings.iter().enumerate() {
         if !LEVELS.contains(&heading.level) {
-            said.push(None);
+            headings.push(None);
             continue;
         }
         let text = plain(heading.text);
-        let meant = meanings(&text);
-        let place = |meant: Meant| known.get(meant.id.key().as_str()).map(|phase| (*phase, meant));
-        let stranger = speaks_of(&text, &meant);
-        match meant.into_iter().find_map(place) {
-            Some((phase, meant)) => {
-                let better = first[phase].is_none_or(|(_, plainly)| meant.plainly && !plainly);
+        let matched = heading_matches(&text);
+        let place =
+            |matched: HeadingMatch| known.get(matched.id.key().as_str()).map(|phase| (*phase, matched));
+        let unknown = names_phase(&text, &matched);
+        match matched.into_iter().find_map(place) {
+            Some((phase, matched)) => {
+                let better = first[phase].is_none_or(|(_, plainly)| matched.plainly && !plainly);
                 if better {
-                    first[phase] = Some((at, meant.plainly));
+                    first[phase] = Some((at, matched.plainly));
                 }
-                said.push(Some(Ok((phase, meant))));
+                headings.push(Some(Ok((phase, matched))));
             }
-            None => said.push(stranger.map(|id| Err(id.to_string()))),
+            None => headings.push(unknown.map(|id| Err(id.to_string()))),
         }
     }
-    let said = said.into_iter().enumerate().map(|(at, said)| match said {
-        None => Said::Nothing,
-        Some(Err(id)) => Said::Stranger(id),
-        Some(Ok((phase, meant))) => match first[phase] {
-            Some((first, _)) if first == at => Said::First(phase, meant.name),
-            Some((first, _)) if meant.plainly => Said::Again(phase, blocks.headings[first].line),
-            _ => Said::Nothing,
+    let headings = headings.into_iter().enumerate().map(|(at, headings)| match headings {
+        None => SectionHeading::Nothing,
+        Some(Err(id)) => SectionHeading::UnknownPhase(id),
+        Some(Ok((phase, matched))) => match first[phase] {
+            Some((first, _)) if first == at => SectionHeading::First(phase, matched.name),
+            Some((first, _)) if matched.plainly => SectionHeading::Second(phase, blocks.headings[first].line),
+            _ => SectionHeading::Nothing,
         },
     });
-    said.collect()
+    headings.collect()
 }
 
 /// The fields of the quote block in these lines.
@@ -197,7 +204,8 @@ fn field(source: &Source<'_>, line: usize) -> Option<Field> {
     let column = column(&name).filter(|column| !matches!(column, Column::Phase | Column::Name))?;
     let rest = &text[colon + 1..];
     let behind = rest.trim_start_matches(['*', '_']);
-    // Markup that was opened before the name is closed behind the colon; markup of the value is the value's.
+    // Markup that was opened before the name may be closed after the colon; other markup belongs to
+    // the value.
     let markup = if text[..colon].matches("**").count() % 2 == 1 { rest.len() - behind.len() } else { 0 };
     let start = source.start(line) + colon + 1 + markup;
     let rest = &rest[markup..];

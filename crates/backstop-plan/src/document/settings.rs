@@ -1,6 +1,7 @@
-//! What a plan may say about how a phase is run.
+//! The settings of a phase, as a plan writes them.
 //!
-//! It must not know where settings come from, nor what they default to: a value that is not there is not said.
+//! It must not know where settings come from or what they default to: a value that is not given
+//! stays unset.
 
 use backstop_core::{ATTEMPTS_MAX, Name, duration};
 use backstop_work::CommandLine;
@@ -14,7 +15,7 @@ use std::time::Duration;
 /// The most entries in a list or table.
 const LIST_MAX: usize = 256;
 
-/// What a plan says about how a phase is run. All of it may be left out.
+/// How a phase is run, as the plan says. All fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -33,7 +34,8 @@ pub struct Settings {
     pub timeout: Option<Limit>,
     /// How long an attempt may be silent.
     pub idle: Option<Limit>,
-    /// Files or patterns that the phase changes, relative to the project. An empty list says nothing.
+    /// Files or patterns that the phase changes, relative to the project. An empty list means
+    /// unknown.
     #[serde(deserialize_with = "files")]
     pub files: Vec<String>,
     /// Environment variables.
@@ -45,12 +47,13 @@ pub struct Settings {
     /// The message of its commit.
     #[serde(deserialize_with = "word")]
     pub message: Option<String>,
-    /// Whether an attempt that was lost may be repeated.
+    /// Whether a lost attempt may be repeated.
     pub repeatable: Option<bool>,
 }
 
 impl Settings {
-    /// These settings over others: what is said here wins. Environment variables win one by one.
+    /// Merges these settings over others: values that are set here win. Environment variables are
+    /// merged one by one.
     pub fn over(&self, base: &Settings) -> Settings {
         let mut env = base.env.clone();
         env.extend(self.env.clone());
@@ -77,7 +80,7 @@ pub struct GateSetting {
     pub name: Name,
     /// The command that checks. Without it, the gate is one that is known by its name.
     pub check: Option<CommandLine>,
-    /// The command that puts right what it can.
+    /// The command that fixes what it can.
     pub fix: Option<CommandLine>,
     /// How long it may take.
     pub timeout: Option<Limit>,
@@ -88,7 +91,7 @@ pub struct GateSetting {
 pub enum Limit {
     /// No limit.
     None,
-    /// So long and no longer.
+    /// The limit.
     After(Duration),
 }
 

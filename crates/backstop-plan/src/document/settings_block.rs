@@ -9,10 +9,11 @@ use backstop_core::nearest::nearest;
 
 /// The largest settings block, in bytes.
 const SETTINGS_BYTES_MAX: usize = 16 << 10;
-/// How much of a message is kept.
+/// The longest part of a TOML error message that is kept.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// The text of a block, as TOML reads it: with plain line ends, and without the fence's indentation.
+/// The text of a block, as TOML reads it: with plain line ends, and without the fence's
+/// indentation.
 pub(crate) fn text(source: &Source<'_>, fence: &SettingsFence) -> String {
     let close = fence.close.unwrap_or(source.count());
     let mut text = String::new();
@@ -27,7 +28,7 @@ pub(crate) fn text(source: &Source<'_>, fence: &SettingsFence) -> String {
     text
 }
 
-/// How much of a line's indentation is the fence's.
+/// How much of a line's indentation belongs to the fence.
 fn stripped(line: &str, fence: &SettingsFence) -> usize {
     line.bytes().take(fence.indent).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
@@ -53,7 +54,7 @@ pub(crate) fn read(source: &Source<'_>, fence: &SettingsFence) -> Result<Setting
         let line = fence.open + 1 + before.matches('\n').count();
         let column = stripped(source.line(line), fence) + before[start..].chars().count() + 1;
         let (message, hint) =
-            said(error.message(), text[start..].split_once('=').map_or("", |(key, _)| key.trim()));
+            toml_message(error.message(), text[start..].split_once('=').map_or("", |(key, _)| key.trim()));
         let message = SafeText::new(message).line(MESSAGE_CHARS_MAX);
         let hint = hint.map(|hint| SafeText::new(hint).line(MESSAGE_CHARS_MAX).into());
         let kind = PlanErrorKind::BadSettings { message: message.into(), hint };
@@ -61,7 +62,7 @@ pub(crate) fn read(source: &Source<'_>, fence: &SettingsFence) -> Result<Setting
     })
 }
 
-/// What may be written for each key.
+/// What may be written for each key, for hints.
 const VALUES: &[(&str, &str)] = &[
     ("command", "write a line for a shell in quotes, or a list such as [\"make\", \"all\"]"),
     (
@@ -79,8 +80,8 @@ const VALUES: &[(&str, &str)] = &[
     ("message", "write a text in quotes"),
 ];
 
-/// What is said about an unknown key or a value, and what to write instead.
-fn said(message: &str, key: &str) -> (String, Option<String>) {
+/// The message for an unknown key or a bad value, and what to write instead.
+fn toml_message(message: &str, key: &str) -> (String, Option<String>) {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`'));
     match unknown {
         Some((given, rest)) => {

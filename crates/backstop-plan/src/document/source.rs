@@ -1,6 +1,7 @@
 //! The checked text of a plan, and its lines.
 //!
-//! It must not know what a line means. Line ends are LF, CRLF or CR, mixed as they come; a byte order mark is passed over.
+//! It must not know what a line means. Line ends may be LF, CRLF or CR, also mixed; a byte order
+//! mark is skipped.
 
 use super::PLAN_BYTES_MAX;
 use super::error::{NotText, PlanError, PlanErrorKind};
@@ -9,7 +10,7 @@ use std::ops::Range;
 /// A byte order mark.
 const MARK: &str = "\u{feff}";
 
-/// The text of a plan, with the places of its lines. Places are bytes of the whole text; lines are counted from 0.
+/// The text of a plan, with the byte positions of its lines. Lines are counted from 0.
 pub(crate) struct Source<'t> {
     text: &'t str,
     /// Where each line begins. The text's limit keeps them within 32 bits.
@@ -17,7 +18,7 @@ pub(crate) struct Source<'t> {
 }
 
 impl<'t> Source<'t> {
-    /// Checks that the bytes are text of a bearable size.
+    /// Checks that the bytes are UTF-8 text within the size limit.
     pub(crate) fn new(bytes: &'t [u8]) -> Result<Self, PlanError> {
         if bytes.len() > PLAN_BYTES_MAX {
             let kind = PlanErrorKind::TooLarge { bytes: bytes.len(), limit: PLAN_BYTES_MAX };
@@ -62,7 +63,7 @@ impl<'t> Source<'t> {
         self.starts.get(line).map_or(self.text.len(), |start| *start as usize)
     }
 
-    /// Where a line is, without its end.
+    /// The byte range of a line, without its line end.
     pub(crate) fn range(&self, line: usize) -> Range<usize> {
         let (start, mut end) = (self.start(line), self.start(line + 1));
         let bytes = self.text.as_bytes();
@@ -75,7 +76,7 @@ impl<'t> Source<'t> {
         start..end
     }
 
-    /// A line without its end.
+    /// The text of a line, without its line end.
     pub(crate) fn line(&self, line: usize) -> &'t str {
         &self.text[self.range(line)]
     }

@@ -1,9 +1,10 @@
-//! How a status is written where another one stands: in the same words, case and width.
+//! Writes a new status into a cell in the style of the old one: the same vocabulary, case and
+//! width.
 
-use super::status::{COLOURED, Said, Status, said};
+use super::status::{COLOURED, Status, StatusCell, read_cell};
 use std::ops::Range;
 
-/// The picture of a status.
+/// The emoji of a status.
 fn picture(status: Status) -> &'static str {
     match status {
         Status::NotStarted | Status::Unknown => "⬜",
@@ -15,7 +16,7 @@ fn picture(status: Status) -> &'static str {
     }
 }
 
-/// The word for a status, for those who write `todo` and `done` and for those who do not.
+/// The word for a status: `todo` and `done`, or `Not started` and `Complete`.
 fn word(status: Status, todo: bool) -> &'static str {
     match status {
         Status::NotStarted | Status::Unknown if todo => "Todo",
@@ -29,21 +30,21 @@ fn word(status: Status, todo: bool) -> &'static str {
     }
 }
 
-/// Whether a word is one of those who write `todo` and `done`.
+/// Whether a word is of the vocabulary of `todo` and `done`.
 fn is_todo(word: &str) -> bool {
     ["todo", "to do", "to-do", "done", "not done"].iter().any(|todo| word.eq_ignore_ascii_case(todo))
 }
 
-/// Whether a cell says `todo` or `done`.
+/// Whether a cell uses the vocabulary of `todo` and `done`.
 pub(crate) fn says_todo(cell: &str) -> bool {
-    said(cell).word.is_some_and(|(range, _)| is_todo(&cell[range]))
+    read_cell(cell).word.is_some_and(|(range, _)| is_todo(&cell[range]))
 }
 
-/// The word for a status as the one that stands there is written.
+/// The word for a status, in the vocabulary and case of the one that it replaces.
 fn alike(there: &str, status: Status, column_todo: bool) -> String {
     let upper = there.chars().any(char::is_uppercase) && !there.chars().any(char::is_lowercase);
     let lower = !there.chars().any(char::is_uppercase);
-    let shared = said(there).word.is_some_and(|(_, status)| {
+    let shared = read_cell(there).word.is_some_and(|(_, status)| {
         !matches!(status, Status::NotStarted | Status::Complete | Status::Unknown)
     });
     let todo = is_todo(there) || shared && (column_todo || upper);
@@ -54,10 +55,10 @@ fn alike(there: &str, status: Status, column_todo: bool) -> String {
     }
 }
 
-/// The text of a cell that says another status, or nothing if it says that already. `column_todo`: whether another cell of the
-/// column says `todo` or `done`.
+/// The cell's text with another status, or nothing if it has that status already. `column_todo`:
+/// whether another cell of the column uses `todo` and `done`.
 pub(crate) fn respelt(cell: &str, status: Status, column_todo: bool) -> Option<String> {
-    let found = said(cell);
+    let found = read_cell(cell);
     if status == Status::Unknown || (found.status() == status && !found.several) {
         return None;
     }
@@ -65,7 +66,7 @@ pub(crate) fn respelt(cell: &str, status: Status, column_todo: bool) -> Option<S
         return Some(picture(status).to_owned());
     }
     let brackets = if status == Status::Complete { "[x]" } else { "[ ]" };
-    let Said { picture: there, word, brackets: boxed, .. } = found;
+    let StatusCell { picture: there, word, brackets: boxed, .. } = found;
     let mut parts: Vec<(Range<usize>, String)> = Vec::new();
     parts.extend(boxed.map(|(range, _)| (range, brackets.to_owned())));
     parts.extend(there.map(|(range, _)| (range, picture(status).to_owned())));
@@ -87,7 +88,7 @@ pub(crate) fn respelt(cell: &str, status: Status, column_todo: bool) -> Option<S
     (out != cell).then_some(out)
 }
 
-/// How many columns a text takes, as far as tables need it: pictures take two.
+/// The width of a text in columns, as far as tables need it: emoji take two.
 fn width(text: &str) -> usize {
     text.chars()
         .map(|c| match c {
@@ -100,7 +101,8 @@ fn width(text: &str) -> usize {
         .sum()
 }
 
-/// A cell between its borders with another text in it. Its width stays where there is room, and so does what is left of it.
+/// A cell between its borders with a new text. It keeps its width where there is room, and its left
+/// padding.
 pub(crate) fn padded(whole: &str, text: Range<usize>, new: &str) -> String {
     let (left, old, right) = (&whole[..text.start], &whole[text.clone()], &whole[text.end..]);
     if old.is_empty() {

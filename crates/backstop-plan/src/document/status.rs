@@ -1,9 +1,9 @@
-//! How far a phase is, and what a status cell says about it.
+//! The status of a phase in the plan, and how status cells are read.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// How far a phase is.
+/// The status of a phase, as a cell of the plan says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -19,7 +19,7 @@ pub enum Status {
     Skipped,
     /// Tried and failed.
     Failed,
-    /// Nothing is said, or nothing that is understood.
+    /// Empty, or not understood.
     #[default]
     Unknown,
 }
@@ -38,7 +38,7 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// The pictures, without the character that asks for a coloured one.
+/// The emoji, without the variation selector.
 const PICTURES: &[(char, Status)] = &[
     ('⬜', Status::NotStarted),
     ('🔲', Status::NotStarted),
@@ -64,7 +64,7 @@ const PICTURES: &[(char, Status)] = &[
     ('🔴', Status::Failed),
 ];
 
-/// The words, the longer before the shorter that they begin with.
+/// The words; longer ones come before shorter ones that they begin with.
 const WORDS: &[(&str, Status)] = &[
     ("not started", Status::NotStarted),
     ("not complete", Status::NotStarted),
@@ -97,33 +97,33 @@ const WORDS: &[(&str, Status)] = &[
     ("failed", Status::Failed),
 ];
 
-/// The character that asks for a coloured picture.
+/// The variation selector, which asks for a coloured emoji.
 pub(crate) const COLOURED: char = '\u{fe0f}';
 
-/// What was found in a cell, and where in the cell's text.
+/// The parts of a status cell, each with its byte range in the cell's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Said {
-    /// A picture.
+pub(crate) struct StatusCell {
+    /// An emoji.
     pub(crate) picture: Option<(Range<usize>, Status)>,
     /// A word.
     pub(crate) word: Option<(Range<usize>, Status)>,
     /// The brackets of a checkbox.
     pub(crate) brackets: Option<(Range<usize>, Status)>,
-    /// Whether there are several pictures, as in `⬜/⏭️`.
+    /// Whether there are several emoji, as in `⬜/⏭️`.
     pub(crate) several: bool,
 }
 
-impl Said {
-    /// What it adds up to. A word is plainer than a picture.
+impl StatusCell {
+    /// The status. A word counts before an emoji.
     pub(crate) fn status(&self) -> Status {
-        let said = self.word.as_ref().or(self.picture.as_ref()).or(self.brackets.as_ref());
-        said.map_or(Status::Unknown, |(_, status)| *status)
+        let first = self.word.as_ref().or(self.picture.as_ref()).or(self.brackets.as_ref());
+        first.map_or(Status::Unknown, |(_, status)| *status)
     }
 }
 
 /// Reads the text of a cell. Only what it begins with counts: `almost done` is not done.
-pub(crate) fn said(cell: &str) -> Said {
-    let mut found = Said::default();
+pub(crate) fn read_cell(cell: &str) -> StatusCell {
+    let mut found = StatusCell::default();
     let mut at = 0;
     while let Some(c) = cell[at..].chars().next() {
         let rest = &cell[at..];
@@ -195,9 +195,9 @@ mod tests {
             ("-", Status::Unknown),
             ("é", Status::Unknown),
         ] {
-            assert_eq!(said(cell).status(), want, "{cell}");
+            assert_eq!(read_cell(cell).status(), want, "{cell}");
         }
-        assert!(said("⬜/⏭️").several);
-        assert_eq!(said("**⏸️ Blocked** x").picture.unwrap().0, 2..8);
+        assert!(read_cell("⬜/⏭️").several);
+        assert_eq!(read_cell("**⏸️ Blocked** x").picture.unwrap().0, 2..8);
     }
 }

@@ -10,12 +10,12 @@ use super::inline::plain;
 use super::source::Source;
 use backstop_core::SafeText;
 
-/// The most columns that a table may have to be looked at.
+/// The most columns of a table that is considered.
 const COLUMNS_MAX: usize = 64;
 /// How much of a row an error shows.
 const ROW_CHARS_MAX: usize = 400;
 
-/// A column that means something.
+/// A column of the overview table that Backstop reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
     Phase,
@@ -26,7 +26,8 @@ pub(crate) enum Column {
     Status,
 }
 
-/// How each column may be called. Where a header has several of one column's names, the first of these counts.
+/// The names of each column. Where a header has several names of one column, the first in this list
+/// counts.
 const NAMES: &[(Column, &[&str])] = &[
     (Column::Phase, &["phase", "#", "id"]),
     (Column::Name, &["name", "title", "description"]),
@@ -41,7 +42,7 @@ pub(crate) fn column(name: &str) -> Option<Column> {
     NAMES.iter().find(|(_, names)| names.contains(&name)).map(|(column, _)| *column)
 }
 
-/// A header's text as it is compared: without markup, in lower case, with single spaces.
+/// A header's text for comparison: without markup, in lower case, with single spaces.
 pub(crate) fn header_name(text: &str) -> String {
     let words = plain(text).to_lowercase().replace(['_', '-'], " ");
     words.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -59,13 +60,13 @@ pub(crate) struct Row {
 pub(crate) struct Table {
     /// The header.
     pub(crate) header: Row,
-    /// Where each column is, by its place in `NAMES`.
+    /// The position of each column, by its place in `NAMES`.
     places: [Option<usize>; NAMES.len()],
     /// The rows.
     pub(crate) rows: Vec<Row>,
     /// Lines that have a row without any text.
     pub(crate) empty: Vec<usize>,
-    /// A line behind the table that looks like a row which was cut off.
+    /// A line after the table that looks like a row that was separated from it.
     pub(crate) cut_off: Option<usize>,
 }
 

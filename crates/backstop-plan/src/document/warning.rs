@@ -1,8 +1,8 @@
-//! What is odd about a plan and does not keep it from being run.
+//! Warnings about a plan: what is odd and does not keep it from being run.
 
 use backstop_core::SafeText;
 
-/// The most warnings that are told; a last one says how many more there were.
+/// The most warnings that are kept; a last one says how many more there were.
 pub const WARNINGS_MAX: usize = 1_000;
 /// How much of a text from the plan is part of a warning.
 const QUOTED_CHARS_MAX: usize = 60;
@@ -24,7 +24,8 @@ pub(crate) struct Warnings {
 }
 
 impl Warnings {
-    /// Warns about a line, counted from 0. The text is ours; what is from the plan went through [`quoted`].
+    /// Warns about a line, counted from 0. The text is ours; what is from the plan went through
+    /// [`quoted`].
     pub(crate) fn add(&mut self, line: usize, text: impl FnOnce() -> String) {
         if self.list.len() < WARNINGS_MAX {
             self.list.push(Warning { line: line + 1, text: text() });
@@ -34,7 +35,7 @@ impl Warnings {
     }
 
     /// All of them, in the order of lines.
-    pub(crate) fn told(mut self) -> Vec<Warning> {
+    pub(crate) fn into_sorted(mut self) -> Vec<Warning> {
         self.list.sort_by_key(|warning| warning.line);
         if self.left_out > 0 {
             let line = self.list.last().map_or(1, |warning| warning.line);
@@ -44,7 +45,7 @@ impl Warnings {
     }
 }
 
-/// Text of a plan as part of a warning.
+/// Text from a plan, escaped and cut for a warning.
 pub(crate) fn quoted(text: &str) -> String {
     SafeText::new(text).line(QUOTED_CHARS_MAX)
 }

@@ -3,13 +3,14 @@
 use super::preflight::{self, Workspace};
 use super::read::{lock_name, path_in_project};
 use super::{PlanFile, Prompts, RunError, RunRequest};
-use crate::opening::{self, Resumed};
-use crate::record::{PhaseProgress, RunRecord, Status};
+use crate::record::RunRecord;
+use crate::start_events::{self, Resumed};
 use crate::view::{Edits, ViewFolder};
 use backstop_config::PlanSettings;
 use backstop_core::{Event, EventKind, Name, Outcome, PlanRecord, RunId, SafeText};
 use backstop_report::{FreshStart, fresh_start};
 use backstop_runtime::aftermath::leftovers;
+use backstop_runtime::host::NodeStatus;
 use backstop_runtime::{Opening, Project, Recorder};
 use backstop_store::{Held, Hold, Holder, Journal, RunFilter, RunState};
 use backstop_work::git::{Sha, tip_ref};
@@ -80,7 +81,7 @@ pub fn begin(
     }
     let before = known.as_ref().map_or(0, |(_, events, _)| events.len());
     let mode = workspace.mode(&request.resume_command, max_attempts);
-    let plan = opening::plan_record(&found.plan, &mode);
+    let plan = start_events::plan_record(&found.plan, &mode);
     let (recorder, record) = match known {
         Some(known) => resume(request, project, views, &mut workspace, known, plan, &mut notes)?,
         None => new_run(request, project, found, plan)?,
@@ -91,9 +92,12 @@ pub fn begin(
     hold.note(&Holder { pid: project.process.id.pid, run: Some(run), since: project.process.now() })?;
     if let Err(error) = views.make().and_then(|()| {
         // Files of phases that have not begun are written when they have, or at the end.
-        let begun =
-            (0..record.order.len()).filter(|at| record.phase(*at).total > 0 || record.phase(*at).skipped);
-        views.write_phases(&record, &begun.collect::<Vec<_>>())
+        let has_begun = |at: &usize| {
+            let phase = record.phase(*at).node;
+            phase.total > 0 || phase.skipped
+        };
+        let begun: Vec<usize> = (0..record.len()).filter(has_begun).collect();
+        views.write_phases(&record, &begun)
     }) {
         let place = views.path().display();
         project.process.warn(&format!("the views in {place} cannot be written: {error}"), None);
@@ -106,16 +110,15 @@ pub fn begin(
 fn running(journal: &Journal, path: &str) -> Result<Vec<SafeText>, RunError> {
     let Some(run) = last_run(journal, path)? else { return Ok(Vec::new()) };
     let record = RunRecord::of(&journal.load(run)?);
-    let cut_off =
-        record.phases.values().filter(|phase| phase.status == Status::Running && !phase.is_delivered());
+    let cut_off = record.all_phases().filter(|phase| phase.node.is_cut_off());
     Ok(cut_off.map(|phase| phase.plan.shown.clone()).collect())
 }
 
 /// A phase that must not be repeated, and of which nobody knows how it ended, waits for somebody's word.
 fn must_be_repeatable(request: &RunRequest, found: &PlanFile, record: &RunRecord) -> Result<(), RunError> {
     let harmful = found.plan.phases.iter().filter(|phase| {
-        let known = record.phases.get(phase.id.key().as_str());
-        phase.settings.repeatable == Some(false) && known.is_some_and(|known| known.lost)
+        let known = record.phase_of(phase.id.key().as_str());
+        phase.settings.repeatable == Some(false) && known.is_some_and(|known| known.node.lost)
     });
     let phases: Vec<String> = harmful.map(|phase| phase.id.shown().to_owned()).collect();
     if phases.is_empty() || request.yes { Ok(()) } else { Err(RunError::MayHaveHappened { phases }) }
@@ -177,19 +180,20 @@ fn resume(
     let journal = project.journal()?;
     let summary = journal.run(run)?;
     // Views are whole when a run comes to an end by itself; of one that was cut off, a file may never have been written.
-    let done = record.ended == Some(Outcome::Done);
-    let whole =
-        done || record.halted.is_some() || summary.is_some_and(|summary| summary.state == RunState::Halted);
+    let done = record.progress.ended == Some(Outcome::Done);
+    let whole = done
+        || record.progress.halted.is_some()
+        || summary.is_some_and(|summary| summary.state == RunState::Halted);
     let edits = Edits::find(views, &events, &record, whole);
     if !edits.broken.is_empty() {
         return Err(RunError::StateFiles { errors: edits.broken });
     }
     let mut tip = None;
     if let Workspace::Worktrees(ground) = workspace {
-        let before: Option<Sha> = record.tip.as_ref().and_then(|tip| tip.parse().ok());
+        let before: Option<Sha> = record.progress.tip.as_ref().and_then(|tip| tip.parse().ok());
         if let Some(before) = &before {
             // What is handed in is integrated onto the tip as it was; the two meet at the next start.
-            let waiting = record.phases.values().any(PhaseProgress::is_delivered);
+            let waiting = record.all_phases().any(|phase| phase.node.is_delivered());
             let actual = ground.repo.read_ref(&tip_ref(run))?;
             let settled = actual.as_ref().is_none_or(|actual| actual == before);
             if !waiting && settled {
@@ -203,7 +207,7 @@ fn resume(
         }
     }
     let person = request.person(project);
-    let (mut kinds, told) = opening::resume(&record, plan, &edits.edits, request.rerun_changed, &person);
+    let (mut kinds, told) = start_events::resume(&record, plan, &edits.edits, request.rerun_changed, &person);
     if let Some(tip) = &tip {
         kinds.push(EventKind::IntegrationFinished {
             operation: SafeText::new("what was committed meanwhile"),
@@ -220,12 +224,12 @@ fn resume(
 
 fn note_resumed(told: &Resumed, record: &RunRecord, rerun: bool, notes: &mut Vec<String>) {
     let names = |list: &[SafeText]| list.iter().map(|id| id.line(40)).collect::<Vec<_>>().join(", ");
-    let attempts: u32 = record.phases.values().map(|phase| phase.total).sum();
-    let done = record.count(Status::Complete);
+    let attempts = record.progress.attempts();
+    let done = record.count(NodeStatus::Complete);
     notes.push(format!(
         "going on with {}: {done} of {} phases are complete; attempts so far: {attempts}",
-        record.run.map(|run| run.to_string()).unwrap_or_default(),
-        record.order.len()
+        record.progress.run.map(|run| run.to_string()).unwrap_or_default(),
+        record.len()
     ));
     let mut say = |list: &[SafeText], what: &str| {
         if !list.is_empty() {
@@ -256,7 +260,7 @@ fn start_fresh(
     views: &ViewFolder,
     record: &RunRecord,
 ) -> Result<Option<String>, RunError> {
-    let commits: u64 = record.phases.values().map(|phase| phase.commits.len() as u64).sum();
+    let commits: u64 = record.all_phases().map(|phase| phase.commits.len() as u64).sum();
     let again = &request.resume_command;
     let notice = fresh_start(&FreshStart {
         command: SafeText::new(format!("{again} --fresh")),
@@ -295,7 +299,7 @@ fn set_tip(workspace: &Workspace, run: RunId, record: &RunRecord) -> Result<(), 
     let Workspace::Worktrees(ground) = workspace else { return Ok(()) };
     let name = tip_ref(run);
     let tip: Sha =
-        record.tip.as_ref().and_then(|tip| tip.parse().ok()).unwrap_or_else(|| ground.base.clone());
+        record.progress.tip.as_ref().and_then(|tip| tip.parse().ok()).unwrap_or_else(|| ground.base.clone());
     let now = ground.repo.read_ref(&name)?;
     let behind = match &now {
         None => true,

@@ -2,7 +2,7 @@
 
 use super::RunError;
 use crate::document::{GateSetting, Limit, Phase, Plan};
-use crate::site::{Equipment, Worker};
+use crate::workspace::{Equipment, Worker};
 use backstop_config::{Config, PlanSettings};
 use backstop_exec::Limits;
 use backstop_work::CommandLine;

@@ -31,8 +31,6 @@ pub enum RunError {
     PlanIsNoFile { file: PathBuf },
     #[error("{} has {bytes} bytes; a plan has at most {PLAN_BYTES_MAX}", file.display())]
     PlanTooLarge { file: PathBuf, bytes: u64 },
-    #[error("the plan cannot be worked through: {0}")]
-    Graph(String),
     #[error("{0}")]
     Agent(Box<AgentError>),
     #[error("there is no agent `{given}`")]
@@ -160,7 +158,6 @@ impl RunError {
                 "name a Markdown file; docs/plans.md says what a plan is".to_owned()
             }
             Self::PlanTooLarge { .. } => "split the plan into several".to_owned(),
-            Self::Graph(_) => "correct the column `Depends On`".to_owned(),
             Self::Agent(error) => error.hint(),
             Self::NoAgent { given, known } => match nearest(given, known.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),

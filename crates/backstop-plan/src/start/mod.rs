@@ -20,8 +20,8 @@ pub use error::RunError;
 pub use preflight::{InPlaceSetup, Workspace, preflight};
 pub use read::{PlanFile, lock_name, path_in_project, view_name};
 
-use crate::opening::Person;
-use crate::site::Commit;
+use crate::start_events::Person;
+use crate::workspace::CommitMode;
 use backstop_core::SafeText;
 use backstop_report::Notice;
 use backstop_runtime::Project;
@@ -68,5 +68,5 @@ pub trait Prompts {
     /// Whether a run is really begun anew. The notice says what that means; with `yes` nothing is asked.
     fn fresh_start(&self, notice: &Notice, yes: bool) -> bool;
     /// How finished phases are committed; nothing where nobody can be asked or nobody says.
-    fn commit_mode(&self) -> Option<Commit>;
+    fn commit_mode(&self) -> Option<CommitMode>;
 }

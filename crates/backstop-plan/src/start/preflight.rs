@@ -1,12 +1,13 @@
 //! Where a plan is run: worktrees of a repository, or the folder itself. Looked at before anything is begun.
 
 use super::{PlanFile, Prompts, RunError, RunRequest};
-use crate::opening::Mode;
-use crate::record::{PhaseProgress, RunRecord, Status};
-use crate::site::{Commit, Ground};
+use crate::record::RunRecord;
+use crate::start_events::{IN_PLACE, Mode};
+use crate::workspace::{CommitMode, WorktreeSetup};
 use backstop_config::PlanSettings;
 use backstop_core::SafeText;
 use backstop_runtime::Project;
+use backstop_runtime::host::NodeStatus;
 use backstop_store::RunFilter;
 use backstop_work::git::{Head, Repo, Sha, tip_ref};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ const BEFORE_MAX: usize = 10_000;
 /// Where a plan is run.
 pub enum Workspace {
     /// In worktrees.
-    Worktrees(Box<Ground>),
+    Worktrees(Box<WorktreeSetup>),
     /// In the folder itself.
     InPlace(Box<InPlaceSetup>),
 }
@@ -29,7 +30,7 @@ pub struct InPlaceSetup {
     /// The repository that it is in, if it is in one.
     pub repo: Option<Repo>,
     /// How finished phases are committed.
-    pub commit: Commit,
+    pub commit: CommitMode,
     /// Paths that belong to no phase.
     pub exclude: Vec<PathBuf>,
     /// What differed from the last commit before the run began.
@@ -52,7 +53,7 @@ impl Workspace {
             },
             Workspace::InPlace(place) => Mode {
                 commit: place.commit.name().to_owned(),
-                isolation: "none".to_owned(),
+                isolation: IN_PLACE.to_owned(),
                 base: place.repo.as_ref().and_then(|repo| repo.head().ok()?.sha).map(|sha| sha.to_string()),
                 branch: None,
                 resume,
@@ -96,14 +97,15 @@ pub fn preflight(
     if let Some(underway) = head.underway {
         return Err(RunError::Underway { what: underway.command() });
     }
-    if !request.allow_dirty && !request.dry_run && (isolated || commit != Commit::None) {
+    if !request.allow_dirty && !request.dry_run && (isolated || commit != CommitMode::None) {
         // The plans that were run here carry marks of ours, which are in no commit of ours.
         let plans = plans_here(project);
         let exempt: Vec<&Path> = plans.iter().chain([&found.file]).map(PathBuf::as_path).collect();
         let files = repo.dirty(&exempt)?;
         // Phases that ran in the folder itself have changed it, and so has work that was put there at the end: that is what
         // is gone on with.
-        let finished = before.is_some_and(|record| record.count(Status::Complete) == found.plan.phases.len());
+        let finished =
+            before.is_some_and(|record| record.count(NodeStatus::Complete) == found.plan.phases.len());
         if !files.is_empty() && (isolated || before.is_none()) && !finished {
             return Err(RunError::Dirty { files });
         }
@@ -129,13 +131,13 @@ pub fn preflight(
     let Head { sha: Some(base), branch, .. } = head else { return Err(RunError::NoCommit) };
     // While work is handed in and not integrated, what the user committed since cannot be met yet: then the tree is taken as
     // it was, and they meet at the next start. A tip that does not hold it must not be put in its place.
-    let base = match before.filter(|record| record.phases.values().any(PhaseProgress::is_delivered)) {
+    let base = match before.filter(|record| record.all_phases().any(|phase| phase.node.is_delivered())) {
         Some(record) if !is_ours(&repo, record, &base)? => {
             record.plan.base.as_ref().and_then(|base| base.parse().ok()).unwrap_or(base)
         }
         _ => base,
     };
-    Ok(Workspace::Worktrees(Box::new(Ground {
+    Ok(Workspace::Worktrees(Box::new(WorktreeSetup {
         repo,
         folder: PathBuf::new(),
         commit,
@@ -149,11 +151,11 @@ pub fn preflight(
 
 /// Whether a run's tip holds what is checked out: then nobody but the run has committed.
 fn is_ours(repo: &Repo, record: &RunRecord, head: &Sha) -> Result<bool, RunError> {
-    let now = match record.run {
+    let now = match record.progress.run {
         Some(run) => repo.read_ref(&tip_ref(run))?,
         None => None,
     };
-    let tip = now.or_else(|| record.tip.as_ref().and_then(|tip| tip.parse().ok()));
+    let tip = now.or_else(|| record.progress.tip.as_ref().and_then(|tip| tip.parse().ok()));
     Ok(tip.map_or(Ok(false), |tip| repo.contains(&tip, head))?)
 }
 
@@ -176,29 +178,29 @@ fn commit(
     settings: &PlanSettings,
     is_git: bool,
     before: Option<&RunRecord>,
-) -> Result<Commit, RunError> {
-    let recorded = before.and_then(|record| Commit::from_name(&record.plan.commit));
-    let given = settings.commit.as_deref().and_then(Commit::from_name);
+) -> Result<CommitMode, RunError> {
+    let recorded = before.and_then(|record| CommitMode::from_name(&record.plan.commit));
+    let given = settings.commit.as_deref().and_then(CommitMode::from_name);
     if let (Some(recorded), Some(given)) = (recorded, given)
         && recorded != given
     {
         return Err(RunError::OtherCommit { began: recorded.name(), given: given.name() });
     }
     if let Some(commit) = recorded.or(given) {
-        return if is_git || commit == Commit::None || recorded.is_some() {
+        return if is_git || commit == CommitMode::None || recorded.is_some() {
             Ok(commit)
         } else {
             Err(RunError::NoGitForCommit { given: commit.name() })
         };
     }
     if !is_git || request.dry_run {
-        return Ok(Commit::None);
+        return Ok(CommitMode::None);
     }
     prompts.commit_mode().ok_or(RunError::NoCommitMode)
 }
 
 /// Brings the run's tip and what the user has committed since together. Gives the new tip, where it moves.
-pub(super) fn meet(ground: &Ground, tip: &Sha) -> Result<Option<Sha>, RunError> {
+pub(super) fn meet(ground: &WorktreeSetup, tip: &Sha) -> Result<Option<Sha>, RunError> {
     let (repo, head) = (&ground.repo, &ground.base);
     if repo.contains(tip, head)? {
         return Ok(None);

@@ -1,30 +1,32 @@
-//! What somebody changed in the state files since they were written.
+//! Finds what people changed in state files since Backstop wrote them.
 //!
-//! Each file carries the `seq` that it was written from: only a difference from what was written then is an edit.
+//! Each file has the `seq` of the event that it was written after: only a difference from the
+//! status at that time is an edit.
 
 use super::ViewFolder;
-use crate::record::{RunRecord, Status};
+use crate::record::RunRecord;
 use backstop_core::{Event, SafeText};
+use backstop_runtime::host::{Fold, NodeStatus};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// How much of a state file is read.
+/// The most that is read of a state file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A status that somebody set by hand.
+/// A status that somebody changed in a state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The phase, by its place in the plan.
     pub phase: usize,
-    /// What it was set to.
-    pub status: Status,
-    /// In words: what was changed where.
+    /// The status that it was set to.
+    pub status: NodeStatus,
+    /// What was changed, in words.
     pub what: String,
 }
 
-/// A state file that cannot be read as one.
+/// A state file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the state file {} cannot be used: {what}", file.display())]
 pub struct EditError {
@@ -32,13 +34,13 @@ pub struct EditError {
     pub file: PathBuf,
     /// The phase, as the plan writes it.
     pub phase: SafeText,
-    /// The field that is wrong, where it is one.
+    /// The field that is wrong, where it is a single one.
     pub field: Option<&'static str>,
     /// What is wrong.
     pub what: String,
 }
 
-/// What was found.
+/// What somebody changed in the state files, and which cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edits {
     /// What somebody changed.
@@ -47,29 +49,30 @@ pub struct Edits {
     pub broken: Vec<EditError>,
 }
 
-/// What one file says.
-struct Found {
+/// What one state file says.
+struct StateFile {
     phase: usize,
     seq: u64,
-    status: Status,
+    status: NodeStatus,
 }
 
 impl Edits {
-    /// Compares the state files with what these events add up to. `all_written` says that the run came to an end at
-    /// which every file was there: then a missing one was deleted by somebody.
+    /// Compares the state files with the events. `all_written`: the run ended by itself, when every
+    /// file existed, so that a missing one was deleted by somebody.
     pub fn find(views: &ViewFolder, events: &[Event], record: &RunRecord, all_written: bool) -> Self {
         let mut edits = Self::default();
-        let mut found = Vec::new();
+        let mut files = Vec::new();
         let folder_is_there = views.phases().is_dir();
-        for (at, id) in record.order.iter().enumerate() {
+        for (at, id) in record.progress.order.iter().enumerate() {
             let file = views.phase_file(id);
-            match read(&file, at, id) {
-                Ok(Some(state)) => found.push(state),
+            match read_state_file(&file, at, id) {
+                Ok(Some(state)) => files.push(state),
                 Ok(None) => {
-                    let phase = record.phase(at);
-                    if folder_is_there && all_written && phase.total > 0 && phase.status == Status::Complete {
+                    let phase = record.phase(at).node;
+                    let finished = phase.total > 0 && phase.status == NodeStatus::Complete;
+                    if folder_is_there && all_written && finished {
                         let what = format!("{} was deleted", file.display());
-                        edits.edits.push(Edit { phase: at, status: Status::Pending, what });
+                        edits.edits.push(Edit { phase: at, status: NodeStatus::Pending, what });
                     }
                 }
                 Err((field, what)) => edits.broken.push(EditError {
@@ -80,28 +83,28 @@ impl Edits {
                 }),
             }
         }
-        edits.compare(found, events, record);
+        edits.compare(files, events, record);
         edits.edits.sort_by_key(|edit| edit.phase);
         edits
     }
 
-    fn compare(&mut self, mut found: Vec<Found>, events: &[Event], record: &RunRecord) {
-        found.sort_by_key(|found| found.seq);
+    fn compare(&mut self, mut files: Vec<StateFile>, events: &[Event], record: &RunRecord) {
+        files.sort_by_key(|files| files.seq);
         let mut then = RunRecord::default();
         let mut events = events.iter().peekable();
-        for state in found {
+        for state in files {
             while let Some(event) = events.next_if(|event| event.seq <= state.seq) {
                 then.apply(event);
             }
-            let id = &record.order[state.phase];
-            let Some(written) = then.phases.get(id) else { continue };
-            if written.status == state.status {
+            let id = &record.progress.order[state.phase];
+            let Some(written) = then.phase_of(id) else { continue };
+            if written.node.status == state.status {
                 continue;
             }
             let what = format!(
                 "the status of {} was set from {} to {} in its state file",
                 written.plan.shown.line(40),
-                written.status.name(),
+                written.node.status.name(),
                 state.status.name()
             );
             self.edits.push(Edit { phase: state.phase, status: state.status, what });
@@ -109,9 +112,9 @@ impl Edits {
     }
 }
 
-type Wrong = (Option<&'static str>, String);
+type FieldError = (Option<&'static str>, String);
 
-fn read(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<Found>, Wrong> {
+fn read_state_file(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<StateFile>, FieldError> {
     let opened = match File::open(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(|error| (None, error.to_string()))?,
@@ -127,10 +130,10 @@ fn read(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<Found>,
         return Err((Some("phase_id"), format!("`phase_id` must be `{id}`")));
     }
     let seq = field("seq")?.as_u64().ok_or(wrong("seq", "a number"))?;
-    let status = field("status")?.as_str().and_then(Status::from_name);
+    let status = field("status")?.as_str().and_then(NodeStatus::from_name);
     let status = status.ok_or(wrong("status", "one of pending, running, complete, failed, blocked"))?;
     for name in ["attempt", "max_attempts"] {
         field(name)?.as_u64().ok_or(wrong(name, "a number"))?;
     }
-    Ok(Some(Found { phase, seq, status }))
+    Ok(Some(StateFile { phase, seq, status }))
 }

@@ -1,8 +1,9 @@
 //! The project's `.backstop/`: views of a run, for people and for tools that read files.
 //!
-//! Nothing in it is needed: it can be deleted and is written again. What a person changes in the status of a phase there is
-//! read back as an edit. [`ViewFolder`] knows the places, [`PhaseFile`] the shape of a state file, [`Edits`] what somebody
-//! changed. It must not decide what an edit means for the run.
+//! No run depends on it: it can be deleted, and is written again. A status that a person changes in
+//! a state file is read back as an edit. [`ViewFolder`] knows the paths, [`PhaseFile`] the format
+//! of a state file, [`Edits`] what was changed. This module must not decide what an edit means for
+//! the run.
 
 mod edits;
 mod phase_file;
@@ -18,7 +19,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The folder of all views.
+/// The folder of all views, in the project.
 pub const FOLDER: &str = ".backstop";
 
 /// The views of one plan.
@@ -35,7 +36,7 @@ impl ViewFolder {
         Self { path: root.join("runs").join(plan.as_str()), root }
     }
 
-    /// Where they are.
+    /// The folder of this plan's views.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -50,27 +51,28 @@ impl ViewFolder {
         self.path.join("logs")
     }
 
-    /// The log of what was executed.
+    /// The execution log.
     pub fn execution_log(&self) -> PathBuf {
         self.logs().join("execution.log")
     }
 
-    /// The script with the commits that nobody has made yet.
+    /// `commits.sh`, the script of `--commit message-only`.
     pub fn commits_script(&self) -> PathBuf {
         self.path.join("commits.sh")
     }
 
-    /// The state file of a phase. Its id is a checked name.
+    /// The state file of a phase. `id` must be a checked name.
     pub fn phase_file(&self, id: &str) -> PathBuf {
         self.phases().join(format!("phase-{id}.json"))
     }
 
-    /// The log of an attempt: no attempt's log is ever written over.
+    /// The log of an attempt. Attempts are counted over the whole run, so that no log is
+    /// overwritten.
     pub fn attempt_log(&self, id: &str, attempt: u32) -> PathBuf {
         self.logs().join(format!("phase-{id}")).join(format!("attempt-{attempt}.log"))
     }
 
-    /// Makes the folders where they are missing, and keeps them out of version control.
+    /// Creates the folders, with a `.gitignore` that keeps them out of version control.
     pub fn make(&self) -> std::io::Result<()> {
         std::fs::create_dir_all(self.phases())?;
         std::fs::create_dir_all(self.logs())?;
@@ -84,25 +86,25 @@ impl ViewFolder {
     /// Writes the state files of these phases.
     pub fn write_phases(&self, record: &RunRecord, phases: &[usize]) -> std::io::Result<()> {
         for &at in phases {
-            let Some(id) = record.order.get(at) else { continue };
+            let Some(id) = record.progress.order.get(at) else { continue };
             let text = PhaseFile::of(record, at).to_text();
             self.again(|| write_view(&self.phase_file(id), text.as_bytes()))?;
         }
         Ok(())
     }
 
-    /// Writes what is known of the whole run.
+    /// Writes `config.json`, the summary of the run.
     pub fn write_config(&self, config: &serde_json::Value) -> std::io::Result<()> {
         let text = format!("{}\n", backstop_report::to_json(config));
         self.again(|| write_view(&self.path.join("config.json"), text.as_bytes()))
     }
 
-    /// Writes the script with commits.
+    /// Writes `commits.sh`.
     pub fn write_commits(&self, script: &[u8]) -> std::io::Result<()> {
         self.again(|| write_view(&self.commits_script(), script))
     }
 
-    /// Adds lines to the log of what was executed.
+    /// Appends lines to the execution log.
     pub fn log(&self, lines: &str) -> std::io::Result<()> {
         let append = || {
             let mut file = OpenOptions::new().create(true).append(true).open(self.execution_log())?;
@@ -111,7 +113,7 @@ impl ViewFolder {
         self.again(append)
     }
 
-    /// Once more where somebody has taken the folder away meanwhile.
+    /// Writes, and once more where somebody has deleted the folder meanwhile.
     fn again(&self, write: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
         match write() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -122,7 +124,8 @@ impl ViewFolder {
         }
     }
 
-    /// Moves all views of this plan aside, and says where they are now; nothing where there are none.
+    /// Renames the folder of this plan's views, and returns its new path. Nothing where there is no
+    /// such folder.
     pub fn put_aside(&self) -> std::io::Result<Option<PathBuf>> {
         if self.path.symlink_metadata().is_err() {
             return Ok(None);

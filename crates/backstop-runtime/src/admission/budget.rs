@@ -1,9 +1,8 @@
 //! Budgets: a unit for every attempt, spent before the work and given back where none was done.
 
-use super::{LOOP_AT, OperationAdmission, not_started};
+use super::{LOOP_AT, OperationAdmission};
 use crate::project::{Project, ProjectError};
 use backstop_core::{EventKind, Fault, Name, Reason, Record, RunId, SafeText};
-use backstop_engine::Failed;
 use backstop_store::{LimitStore, Per, Spending};
 
 /// What the scopes of a budget are made of.
@@ -37,7 +36,7 @@ pub(super) fn find(
 
 impl OperationAdmission {
     /// One unit for every attempt, the first included. A loop is stopped where there is a budget.
-    pub fn spend(&self, record: &dyn Record) -> Result<(), Failed> {
+    pub fn spend(&self, record: &dyn Record) -> Result<(), Box<Fault>> {
         let (Some(store), Some((name, scope))) = (self.bound(), &self.budget) else { return Ok(()) };
         let note = |kind: EventKind| {
             // Where it cannot be recorded, the next event meets the same trouble.
@@ -80,9 +79,9 @@ impl OperationAdmission {
     }
 }
 
-fn exhausted(cause: &str, next: &str) -> Failed {
+fn exhausted(cause: &str, next: &str) -> Box<Fault> {
     let mut fault = Fault::new(Reason::BudgetExhausted);
     fault.cause = Some(SafeText::new(cause));
     fault.suggested_action = SafeText::new(next);
-    not_started(fault)
+    Box::new(fault)
 }

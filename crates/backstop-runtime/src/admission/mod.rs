@@ -108,7 +108,7 @@ impl OperationAdmission {
     }
 
     /// Takes a unit, waits for the guard, asks the breaker.
-    async fn admit(&self, attempt: &Attempt, record: &dyn Record) -> Result<(), Failed> {
+    async fn admit(&self, attempt: &Attempt, record: &dyn Record) -> Result<(), Box<Fault>> {
         self.spend(record)?;
         let (Some(store), Some(provider)) = (self.bound(), &self.limits.provider) else { return Ok(()) };
         let limit = attempt.left.unwrap_or(self.limits.wait_max).min(self.limits.wait_max);
@@ -122,9 +122,21 @@ impl OperationAdmission {
         self.ask_breaker(store, provider)
     }
 
+    /// Whose guard is closed for this operation, and for how long.
+    pub fn closed_for(&self) -> Option<(Name, Duration)> {
+        let (store, provider) = (self.bound()?, self.limits.provider.as_ref()?);
+        let now = self.project().process.now();
+        let closed = self.shared.guards.closed(store, provider, now)?;
+        Some((provider.clone(), closed.left(now)))
+    }
+
     /// The same for work on a thread of its own, of which `is_cancelled` says whether it is still wanted. The breaker is not
     /// asked: what runs there makes many requests, and says nothing of one.
-    pub fn admit_blocking(&self, is_cancelled: &dyn Fn() -> bool, record: &dyn Record) -> Result<(), Failed> {
+    pub fn admit_blocking(
+        &self,
+        is_cancelled: &dyn Fn() -> bool,
+        record: &dyn Record,
+    ) -> Result<(), Box<Fault>> {
         self.spend(record)?;
         let (Some(store), Some(provider)) = (self.bound(), &self.limits.provider) else { return Ok(()) };
         let now = self.project().process.now();
@@ -141,7 +153,7 @@ impl OperationAdmission {
         &self,
         waited: Result<Waited, backstop_store::StoreError>,
         record: &dyn Record,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Box<Fault>> {
         let Some(provider) = &self.limits.provider else { return Ok(()) };
         match waited {
             Ok(Waited::Open(waited)) if waited >= WORTH_RECORDING => {
@@ -150,15 +162,15 @@ impl OperationAdmission {
                 Ok(())
             }
             Ok(Waited::TooLong(closed)) => {
-                Err(not_started(limited(provider, &closed, self.project().process.now())))
+                Err(Box::new(limited(provider, &closed, self.project().process.now())))
             }
-            Ok(Waited::Cancelled) => Err(not_started(Fault::new(Reason::Interrupted))),
+            Ok(Waited::Cancelled) => Err(Box::new(Fault::new(Reason::Interrupted))),
             // A guard that cannot be asked is an open one.
             Ok(Waited::Open(_)) | Err(_) => Ok(()),
         }
     }
 
-    fn ask_breaker(&self, store: &LimitStore, provider: &Name) -> Result<(), Failed> {
+    fn ask_breaker(&self, store: &LimitStore, provider: &Name) -> Result<(), Box<Fault>> {
         let operation = &self.limits.operation;
         let Ok(Pass::Open(wait)) = store.ask_breaker(provider, operation) else { return Ok(()) };
         let mut fault = Fault::new(Reason::ServiceDown);
@@ -168,7 +180,7 @@ impl OperationAdmission {
         )));
         fault.facts.provider = Some(SafeText::new(provider.to_string()));
         fault.suggested_action = SafeText::new(format!("wait, or `backstop guard clear {provider}`"));
-        Err(not_started(fault))
+        Err(Box::new(fault))
     }
 
     /// An attempt succeeded. Gives what is to be recorded of that.
@@ -215,17 +227,16 @@ impl OperationAdmission {
 }
 
 /// The provider that a fault names.
-pub(crate) fn named(fault: &Fault) -> Option<Name> {
+pub fn named(fault: &Fault) -> Option<Name> {
     fault.facts.provider.as_ref()?.raw().to_ascii_lowercase().parse().ok()
-}
-
-pub(crate) fn not_started(fault: Fault) -> Failed {
-    Failed::classified(fault, Dispatch::NotDispatched)
 }
 
 impl backstop_engine::Admission for OperationAdmission {
     fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> Asked<'a> {
-        Box::pin(self.admit(attempt, record))
+        Box::pin(async {
+            let admitted = self.admit(attempt, record).await;
+            admitted.map_err(|fault| Failed::classified(*fault, Dispatch::NotDispatched))
+        })
     }
 
     fn succeeded(&self) -> Vec<EventKind> {

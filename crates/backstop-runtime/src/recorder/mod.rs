@@ -325,10 +325,15 @@ impl Recorder {
             return Ok(Vec::new());
         }
         let events = self.append(kinds)?;
+        self.clean();
+        Ok(events)
+    }
+
+    /// Removes what is old, where that is due.
+    pub fn clean(&self) {
         if let State::Open(run) = &*self.state() {
             let _ = run.journal().clean_if_due(&self.retention, &self.process.is_alive);
         }
-        Ok(events)
     }
 
     /// Tells the observers that nothing more follows, and gives what went wrong with that.

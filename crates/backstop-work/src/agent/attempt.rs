@@ -2,7 +2,7 @@
 
 use super::assignment::Task;
 use super::definition::{Agent, OutputDialect, PromptBy};
-use super::dialect::{self, Said};
+use super::dialect::{self, AgentOutput};
 use super::envelope::{Envelope, masked};
 use super::error::AttemptError;
 use super::find::find_result;
@@ -133,8 +133,8 @@ pub fn attempt(
     let ended = supervise(&spec, streams, stop, started)?;
 
     let dialect = dialect_of(&attempt.work);
-    let said = dialect::hear(dialect, &ended.stdout);
-    let (envelope, result_trouble) = envelope(&attempt.work, &places, &said, &ended, attempt.phase_key);
+    let output = dialect::read_output(dialect, &ended.stdout);
+    let (envelope, result_trouble) = envelope(&attempt.work, &places, &output, &ended, attempt.phase_key);
     let envelope = envelope.map(|envelope| envelope.masked(attempt.redactor));
     let result_trouble = result_trouble.map(|trouble| trouble.masked(attempt.redactor));
     let command = shown(&attempt.work, &spec.argv);
@@ -145,7 +145,7 @@ pub fn attempt(
         command: &command,
         provider: provider(&attempt.work),
         ended: &ended,
-        said: &said,
+        output: &output,
         envelope: envelope.as_ref(),
         trouble: result_trouble.as_ref(),
         tasks: attempt.tasks,
@@ -166,12 +166,12 @@ pub fn attempt(
         duration: ended.duration,
         silent: ended.silent,
         tail: log.masked_tail(attempt.redactor),
-        message: said.message().filter(|_| agent).map(|text| mask(&text)),
-        session_id: said.session_id.as_deref().map(|id| mask(&SafeText::new(SafeText::new(id).line(200)))),
-        denials: said.denials.iter().map(mask).collect(),
+        message: output.message().filter(|_| agent).map(|text| mask(&text)),
+        session_id: output.session_id.as_deref().map(|id| mask(&SafeText::new(SafeText::new(id).line(200)))),
+        denials: output.denials.iter().map(mask).collect(),
         left_behind: ended.left_behind,
         unended: ended.unended,
-        usage: said.usage,
+        usage: output.usage,
         log_trouble: attempt.log.trouble(),
     })
 }
@@ -244,7 +244,7 @@ fn environment(attempt: &Attempt<'_>, places: &Places) -> Result<Vec<(String, St
 fn envelope(
     work: &Work<'_>,
     places: &Places,
-    said: &Said,
+    output: &AgentOutput,
     ended: &Ended,
     key: &str,
 ) -> (Option<Envelope>, Option<ResultTrouble>) {
@@ -269,10 +269,10 @@ fn envelope(
                 envelope = found().and_then(&mut look);
             }
         };
-        or(&mut || said.structured.as_ref().map(|object| find_result(object.as_bytes(), key)));
+        or(&mut || output.structured.as_ref().map(|object| find_result(object.as_bytes(), key)));
         // What is wrong with that file is no fault of the result's: its words are heard too.
         or(&mut || read_written(&places.last_message()).ok().flatten().map(|bytes| find_result(&bytes, key)));
-        or(&mut || Some(find_result(said.words.as_bytes(), key)));
+        or(&mut || Some(find_result(output.words.as_bytes(), key)));
         if agent.output == OutputDialect::Text {
             or(&mut || Some(find_result(&ended.stderr.end(usize::MAX), key)));
         }

@@ -1,7 +1,7 @@
 //! What an attempt comes to: the table of the module's documentation, row by row.
 
 use super::assignment::Task;
-use super::dialect::{Failure, Report, Said};
+use super::dialect::{AgentOutput, Failure, Report};
 use super::envelope::Envelope;
 use super::trouble::ResultTrouble;
 use crate::Claim;
@@ -27,7 +27,7 @@ pub(super) struct Case<'a> {
     pub(super) command: &'a str,
     pub(super) provider: Option<&'a str>,
     pub(super) ended: &'a Ended,
-    pub(super) said: &'a Said,
+    pub(super) output: &'a AgentOutput,
     pub(super) envelope: Option<&'a Envelope>,
     pub(super) trouble: Option<&'a ResultTrouble>,
     pub(super) tasks: &'a [Task],
@@ -39,7 +39,7 @@ impl Case<'_> {
         if self.ended.cause == Cause::Stopped {
             return self.ended.fault(self.classifier, self.command, self.at);
         }
-        if let Report::Failed(failure) = &self.said.report {
+        if let Report::Failed(failure) = &self.output.report {
             return Some(self.reported(failure));
         }
         if !self.outvoted()
@@ -59,7 +59,7 @@ impl Case<'_> {
     fn outvoted(&self) -> bool {
         self.ended.cause == Cause::Itself
             && self.ended.status.code.is_some()
-            && self.said.report == Report::Succeeded
+            && self.output.report == Report::Succeeded
             && self.envelope.is_some_and(|envelope| envelope.status == Claim::Complete)
     }
 

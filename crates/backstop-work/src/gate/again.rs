@@ -4,32 +4,36 @@
 //! first failure, what came after it was never run: then the whole gate must pass too.
 
 use super::narrow::narrow;
-use super::once::{Bench, Once};
+use super::once::{CommandResult, GateContext};
 use super::{CommandLine, Gate, GateError};
 use backstop_core::{Facts, Reason, SafeText};
 
 /// What the verdict rests on.
-pub(super) struct Outcome {
+pub(super) struct RerunResult {
     /// The first run where it stays failed, the last where it passed.
-    pub(super) once: Once,
+    pub(super) once: CommandResult,
     pub(super) flaky: Vec<SafeText>,
     pub(super) reruns: u32,
 }
 
 /// Runs failed tests again, at most as often as the gate says.
-pub(super) fn again(gate: &Gate, first: Once, bench: &mut Bench<'_>) -> Result<Outcome, GateError> {
+pub(super) fn rerun_failed(
+    gate: &Gate,
+    first: CommandResult,
+    context: &mut GateContext<'_>,
+) -> Result<RerunResult, GateError> {
     let mut failed = first.fault.as_ref().map(|fault| fault.facts.clone()).unwrap_or_default();
     let mut text = first.text.clone();
     let mut reruns = 0;
     for _ in 0..gate.flaky {
-        if bench.is_stopped() {
+        if context.is_stopped() {
             break;
         }
-        let last = round(gate, &failed, &text, bench, &mut reruns)?;
+        let last = round(gate, &failed, &text, context, &mut reruns)?;
         match last.fault.as_ref().map(|fault| fault.reason) {
-            None => return Ok(Outcome { once: last, flaky: failed.failed_tests, reruns }),
+            None => return Ok(RerunResult { once: last, flaky: failed.failed_tests, reruns }),
             // Nobody knows now whether it would have passed.
-            Some(Reason::Interrupted) => return Ok(Outcome { once: last, flaky: Vec::new(), reruns }),
+            Some(Reason::Interrupted) => return Ok(RerunResult { once: last, flaky: Vec::new(), reruns }),
             Some(Reason::TestFailure) => {}
             // The first finding stands; that something else is wrong now does not make it better.
             Some(_) => break,
@@ -43,7 +47,7 @@ pub(super) fn again(gate: &Gate, first: Once, bench: &mut Bench<'_>) -> Result<O
             text = last.text;
         }
     }
-    Ok(Outcome { once: first, flaky: Vec::new(), reruns })
+    Ok(RerunResult { once: first, flaky: Vec::new(), reruns })
 }
 
 /// One round: the failed tests alone where they can be named, the whole gate where they cannot or where that is not enough.
@@ -51,24 +55,24 @@ fn round(
     gate: &Gate,
     failed: &Facts,
     text: &[u8],
-    bench: &mut Bench<'_>,
+    context: &mut GateContext<'_>,
     reruns: &mut u32,
-) -> Result<Once, GateError> {
-    if let Some(narrowed) = narrow(&gate.check, failed, bench.run.folder, text) {
+) -> Result<CommandResult, GateError> {
+    if let Some(narrowed) = narrow(&gate.check, failed, context.run.folder, text) {
         *reruns += 1;
-        let once = bench.once(gate, &CommandLine::Argv(narrowed.argv), *reruns)?;
+        let once = context.once(gate, &CommandLine::Argv(narrowed.argv), *reruns)?;
         let enough = match &once.fault {
             None => narrowed.proof.holds(&once.text) && !narrowed.stops_early,
             // A narrowed run that fails without naming a test may have failed for being narrowed.
             Some(fault) => fault.reason != Reason::TestFailure || !fault.facts.failed_tests.is_empty(),
         };
         let misused = once.fault.as_ref().is_some_and(|fault| fault.reason == Reason::InvalidUsage);
-        if (enough && !misused) || bench.is_stopped() {
+        if (enough && !misused) || context.is_stopped() {
             return Ok(once);
         }
     }
     *reruns += 1;
-    bench.once(gate, &gate.check, *reruns)
+    context.once(gate, &gate.check, *reruns)
 }
 
 /// Adds what failed now to what failed before.

@@ -48,7 +48,7 @@ pub enum Passes {
 
 /// What a gate checks, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum GateKind {
     /// `lint`.
     Lint,
     /// `format`.
@@ -77,13 +77,13 @@ impl Gate {
     }
 
     /// What it checks: its name up to the colon says so.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> GateKind {
         match base(&self.name) {
-            "lint" => Kind::Lint,
-            "format" | "fmt" => Kind::Format,
-            "typecheck" | "types" => Kind::Typecheck,
-            "test" | "tests" => Kind::Test,
-            _ => Kind::Other,
+            "lint" => GateKind::Lint,
+            "format" | "fmt" => GateKind::Format,
+            "typecheck" | "types" => GateKind::Typecheck,
+            "test" | "tests" => GateKind::Test,
+            _ => GateKind::Other,
         }
     }
 
@@ -93,15 +93,15 @@ impl Gate {
     }
 }
 
-impl Kind {
+impl GateKind {
     /// What a failure of such a gate is where its output does not say.
     pub(super) fn reason(self) -> Option<Reason> {
         match self {
-            Kind::Lint => Some(Reason::LintError),
-            Kind::Format => Some(Reason::FormatError),
-            Kind::Typecheck => Some(Reason::TypecheckError),
-            Kind::Test => Some(Reason::TestFailure),
-            Kind::Other => None,
+            GateKind::Lint => Some(Reason::LintError),
+            GateKind::Format => Some(Reason::FormatError),
+            GateKind::Typecheck => Some(Reason::TypecheckError),
+            GateKind::Test => Some(Reason::TestFailure),
+            GateKind::Other => None,
         }
     }
 }

@@ -11,7 +11,7 @@ const NOT_FOUND: i32 = 127;
 
 /// What runners say of a tool that is not there: what stands before its name, and what after it. Nothing after it means
 /// the end of the line.
-const SAYINGS: &[(&str, &str)] = &[
+const MISSING_PHRASES: &[(&str, &str)] = &[
     // uv run
     ("Failed to spawn: `", "`"),
     // poetry run
@@ -54,12 +54,12 @@ pub(super) fn missing_tool(
         return Some(name);
     }
     let text = String::from_utf8_lossy(tail);
-    text.lines().rev().flat_map(said).find_map(known)
+    text.lines().rev().flat_map(missing_names).find_map(known)
 }
 
 /// Names of which a line says that they are missing.
-fn said(line: &str) -> impl Iterator<Item = &str> {
-    SAYINGS.iter().filter_map(move |(before, after)| {
+fn missing_names(line: &str) -> impl Iterator<Item = &str> {
+    MISSING_PHRASES.iter().filter_map(move |(before, after)| {
         let (_, rest) = line.split_once(before)?;
         let name = if after.is_empty() { rest.trim() } else { rest.split_once(after)?.0 };
         (!name.is_empty()).then_some(name.trim_matches(['\'', '"']))

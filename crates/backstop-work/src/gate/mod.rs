@@ -24,7 +24,7 @@ mod run;
 
 pub use crate::{Claim, CommandLine, Log};
 pub use checked::Checked;
-pub use definition::{Gate, Kind, Origin, Passes};
+pub use definition::{Gate, GateKind, Origin, Passes};
 pub use detect::{Detected, FILE_BYTES_MAX, Stack, detect};
 pub use error::GateError;
 pub use judge::{Judgement, judge};

@@ -19,7 +19,7 @@ pub struct StartedGate<'g> {
 
 /// What came of one command.
 #[derive(Debug)]
-pub(super) struct Once {
+pub(super) struct CommandResult {
     /// What it is, where it failed.
     pub(super) fault: Option<Fault>,
     pub(super) exit: Option<i64>,
@@ -30,7 +30,7 @@ pub(super) struct Once {
 }
 
 /// What all commands of one call have in common.
-pub(super) struct Bench<'b> {
+pub(super) struct GateContext<'b> {
     pub(super) run: &'b GateRun<'b>,
     pub(super) env: Vec<(String, String)>,
     pub(super) stop: &'b Stop,
@@ -39,14 +39,19 @@ pub(super) struct Bench<'b> {
     pub(super) spent: Duration,
 }
 
-impl Bench<'_> {
+impl GateContext<'_> {
     /// Whether somebody asks for the end.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.requests() > 0
     }
 
     /// Runs one command for a gate.
-    pub(super) fn once(&mut self, gate: &Gate, line: &CommandLine, again: u32) -> Result<Once, GateError> {
+    pub(super) fn once(
+        &mut self,
+        gate: &Gate,
+        line: &CommandLine,
+        again: u32,
+    ) -> Result<CommandResult, GateError> {
         let shown = line.shown();
         let spec = Spec {
             argv: line.argv(),
@@ -72,13 +77,19 @@ impl Bench<'_> {
             Ok(ended) => {
                 let tail = tee.tail();
                 let fault = fault::ended(gate, &ended, &tail, self.run.classifier, &shown, at);
-                Once { fault, exit: exit(&ended), duration: ended.duration, tail, text: text(&ended) }
+                CommandResult {
+                    fault,
+                    exit: exit(&ended),
+                    duration: ended.duration,
+                    tail,
+                    text: text(&ended),
+                }
             }
             Err(error) => {
                 let exit = Some(i64::from(error.exit()));
                 let tail = format!("{error}\n").into_bytes();
                 let fault = fault::not_started(gate, error, self.run.classifier, &shown)?;
-                Once { fault: Some(fault), exit, duration: Duration::ZERO, tail, text: Vec::new() }
+                CommandResult { fault: Some(fault), exit, duration: Duration::ZERO, tail, text: Vec::new() }
             }
         };
         self.spent = self.spent.saturating_add(once.duration);

@@ -1,7 +1,7 @@
 //! Running gates, in order.
 
 use super::again;
-use super::once::Bench;
+use super::once::GateContext;
 use super::{Checked, Gate, GateError, Log, StartedGate};
 use backstop_classify::Classifier;
 use backstop_core::{Reason, Timestamp};
@@ -62,34 +62,34 @@ pub fn run(
         }
     }
     let env = run.env.iter().map(|(name, value)| variable(name, value)).collect::<Result<_, _>>()?;
-    let mut bench = Bench { run, env, stop, started, spent: Duration::ZERO };
+    let mut context = GateContext { run, env, stop, started, spent: Duration::ZERO };
     let mut all = Vec::with_capacity(gates.len());
     for gate in gates {
-        if bench.is_stopped() {
+        if context.is_stopped() {
             break;
         }
-        let checked = check(gate, &mut bench)?;
+        let checked = check(gate, &mut context)?;
         done(&checked);
         all.push(checked);
     }
     Ok(all)
 }
 
-fn check(gate: &Gate, bench: &mut Bench<'_>) -> Result<Checked, GateError> {
-    let before = bench.spent;
-    let first = bench.once(gate, &gate.check, 0)?;
-    let mut outcome = again::Outcome { once: first, flaky: Vec::new(), reruns: 0 };
+fn check(gate: &Gate, context: &mut GateContext<'_>) -> Result<Checked, GateError> {
+    let before = context.spent;
+    let first = context.once(gate, &gate.check, 0)?;
+    let mut outcome = again::RerunResult { once: first, flaky: Vec::new(), reruns: 0 };
     if gate.flaky > 0 && outcome.once.fault.as_ref().is_some_and(|f| f.reason == Reason::TestFailure) {
-        outcome = again::again(gate, outcome.once, bench)?;
+        outcome = again::rerun_failed(gate, outcome.once, context)?;
     }
-    let again::Outcome { once, flaky, reruns } = outcome;
+    let again::RerunResult { once, flaky, reruns } = outcome;
     Ok(Checked {
         gate: gate.name.clone(),
         passed: once.fault.is_none(),
         fault: once.fault,
         flaky,
         reruns,
-        duration: bench.spent.saturating_sub(before),
+        duration: context.spent.saturating_sub(before),
         exit: once.exit,
         tail: once.tail,
         check: gate.check.shown(),

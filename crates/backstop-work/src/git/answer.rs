@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// What git answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct GitOutput {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
@@ -16,7 +16,7 @@ pub(crate) struct Answer {
     pub(crate) folder: PathBuf,
 }
 
-impl Answer {
+impl GitOutput {
     /// The error that this answer is.
     pub(crate) fn failed(&self) -> GitError {
         let said = if self.stderr.is_empty() { &self.stdout } else { &self.stderr };
@@ -64,7 +64,7 @@ impl Answer {
     }
 
     /// Whether git said this.
-    pub(crate) fn says(&self, words: &str) -> bool {
+    pub(crate) fn mentions(&self, words: &str) -> bool {
         has(&self.stderr, words)
     }
 }
@@ -75,8 +75,8 @@ pub(crate) fn has(bytes: &[u8], words: &str) -> bool {
 }
 
 /// The lock that git found held.
-pub(crate) fn locked(answer: &Answer) -> Option<PathBuf> {
-    if answer.code == 0 || !answer.says(".lock': File exists") {
+pub(crate) fn locked(answer: &GitOutput) -> Option<PathBuf> {
+    if answer.code == 0 || !answer.mentions(".lock': File exists") {
         return None;
     }
     let end = answer.stderr.windows(6).position(|window| window == b".lock'")? + 5;
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn the_lock_is_named() {
         let said = "fatal: Unable to create '/r/it's/.git/index.lock': File exists.\n\nAnother git process";
-        let answer = |code, said: &str| Answer {
+        let answer = |code, said: &str| GitOutput {
             code,
             stdout: Vec::new(),
             stderr: said.into(),

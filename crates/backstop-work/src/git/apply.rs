@@ -5,7 +5,7 @@
 
 use super::call::nul_list;
 use super::slot::remove_if_there;
-use super::working::{Look, Now, Stamp};
+use super::working::{Now, Stamp, StepState};
 use super::{GitError, Repo, Sha};
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -46,11 +46,11 @@ impl Repo {
         if !files.is_empty() {
             return Ok(Applied::Refused { files });
         }
-        let todo: Vec<&Look> = looks.iter().filter(|look| look.now == Now::From).collect();
+        let todo: Vec<&StepState> = looks.iter().filter(|look| look.now == Now::From).collect();
         let staging = Staging::new(self)?;
         staging.write(tip, &todo)?;
         // Writing may have taken a while: the user's files must still be what they were.
-        let written = |look: &&&Look| Stamp::at(&self.root().join(&look.step.path)) != look.stamp;
+        let written = |look: &&&StepState| Stamp::at(&self.root().join(&look.step.path)) != look.stamp;
         let files: Vec<PathBuf> =
             todo.iter().filter(written).map(|look| PathBuf::from(&look.step.path)).collect();
         if !files.is_empty() {
@@ -93,7 +93,7 @@ impl<'a> Staging<'a> {
     }
 
     /// Writes the new files, as git would check them out.
-    fn write(&self, tip: &Sha, todo: &[&Look]) -> Result<(), GitError> {
+    fn write(&self, tip: &Sha, todo: &[&StepState]) -> Result<(), GitError> {
         let names: Vec<&OsString> =
             todo.iter().filter(|look| look.step.to.is_some()).map(|look| &look.step.path).collect();
         if names.is_empty() {
@@ -107,8 +107,8 @@ impl<'a> Staging<'a> {
         call.stdin(nul_list(names)).index(&self.index).done().map(|_| ())
     }
 
-    fn put(&self, todo: &[&Look]) -> Result<(), GitError> {
-        let target = |look: &Look| self.repo.root().join(&look.step.path);
+    fn put(&self, todo: &[&StepState]) -> Result<(), GitError> {
+        let target = |look: &StepState| self.repo.root().join(&look.step.path);
         for look in todo.iter().filter(|look| look.step.to.is_none()) {
             let target = target(look);
             remove_if_there(&target)?;

@@ -4,8 +4,8 @@
 //! environment is taken away; hooks run only where the caller says so. It must not know what a command is for.
 
 use super::GitError;
-use super::answer::{Answer, has, locked};
-use super::child::{self, Bounds, Ended};
+use super::answer::{GitOutput, has, locked};
+use super::child::{self, Bounds, ChildResult};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -158,7 +158,7 @@ impl Call<'_> {
     }
 
     /// Runs it. Whatever the exit code is, it is an answer.
-    pub(crate) fn answer(&self) -> Result<Answer, GitError> {
+    pub(crate) fn answer(&self) -> Result<GitOutput, GitError> {
         let mut tries = self.settings.lock_tries.max(1);
         loop {
             let answer = self.once()?;
@@ -172,12 +172,12 @@ impl Call<'_> {
     }
 
     /// Runs it. Any exit code but 0 is an error.
-    pub(crate) fn done(&self) -> Result<Answer, GitError> {
+    pub(crate) fn done(&self) -> Result<GitOutput, GitError> {
         let answer = self.answer()?;
         if answer.code == 0 { Ok(answer) } else { Err(answer.failed()) }
     }
 
-    fn once(&self) -> Result<Answer, GitError> {
+    fn once(&self) -> Result<GitOutput, GitError> {
         let settings = self.settings;
         let mut command = Command::new(&settings.program);
         command.current_dir(self.folder).args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
@@ -202,7 +202,7 @@ impl Call<'_> {
         self.read_end(ended, time)
     }
 
-    fn read_end(&self, ended: Ended, after: Duration) -> Result<Answer, GitError> {
+    fn read_end(&self, ended: ChildResult, after: Duration) -> Result<GitOutput, GitError> {
         let (command, folder) = (self.name(), self.folder.to_owned());
         if ended.timed_out {
             return Err(GitError::TimedOut { command, folder, after });
@@ -213,7 +213,7 @@ impl Call<'_> {
         if ended.code != 0 && has(&ended.stderr, "dubious ownership") {
             return Err(GitError::NotTrusted { folder });
         }
-        Ok(Answer { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, command, folder })
+        Ok(GitOutput { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, command, folder })
     }
 
     fn not_run(&self, error: &std::io::Error) -> GitError {

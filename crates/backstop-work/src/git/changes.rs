@@ -2,7 +2,7 @@
 //!
 //! Renames are not guessed: a file that moved was deleted in one place and added in another.
 
-use super::answer::{Answer, path_of};
+use super::answer::{GitOutput, path_of};
 use super::call::Call;
 use super::{GitError, Repo, Sha};
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ fn step(head: &[u8], path: &[u8]) -> Option<Step> {
 }
 
 /// The paths of `git status --porcelain=v1 -z --no-renames`.
-pub(crate) fn status_paths(answer: &Answer) -> Vec<PathBuf> {
+pub(crate) fn status_paths(answer: &GitOutput) -> Vec<PathBuf> {
     let path = |part: &[u8]| part.get(3..).map(path_of);
     answer.parts().filter_map(path).collect()
 }

@@ -20,7 +20,7 @@ const DRAIN: Duration = Duration::from_secs(20);
 
 /// What came of it.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ChildResult {
     /// The exit code; 128 + n where a signal ended it.
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
@@ -40,19 +40,19 @@ pub(crate) struct Bounds {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CappedOutput {
     bytes: Vec<u8>,
     cut: bool,
 }
 
-type Shared = Arc<Mutex<Kept>>;
+type Shared = Arc<Mutex<CappedOutput>>;
 
 /// Runs a command to its end, or to the end of its time.
 pub(crate) fn run(
     mut command: Command,
     stdin: Option<Vec<u8>>,
     bounds: Bounds,
-) -> Result<Ended, std::io::Error> {
+) -> Result<ChildResult, std::io::Error> {
     let end = Instant::now() + bounds.time;
     command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -81,7 +81,13 @@ pub(crate) fn run(
         }
     }
     let [stdout, stderr] = readers.map(|reader| reader.map(|(shared, _)| taken(&shared)).unwrap_or_default());
-    Ok(Ended { code: code(status), stdout: stdout.bytes, stderr: stderr.bytes, cut: stdout.cut, timed_out })
+    Ok(ChildResult {
+        code: code(status),
+        stdout: stdout.bytes,
+        stderr: stderr.bytes,
+        cut: stdout.cut,
+        timed_out,
+    })
 }
 
 fn code(status: ExitStatus) -> i32 {
@@ -133,7 +139,7 @@ fn reader(mut pipe: impl Read + Send + 'static, bytes_max: usize) -> (Shared, Jo
     (shared, handle)
 }
 
-fn taken(shared: &Shared) -> Kept {
+fn taken(shared: &Shared) -> CappedOutput {
     std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -141,7 +147,7 @@ fn taken(shared: &Shared) -> Kept {
 mod tests {
     use super::*;
 
-    fn sh(script: &str, stdin: Option<Vec<u8>>, time: Duration) -> Ended {
+    fn sh(script: &str, stdin: Option<Vec<u8>>, time: Duration) -> ChildResult {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         run(command, stdin, Bounds { time, stdout_bytes_max: 100_000, stderr_bytes_max: 10 }).unwrap()

@@ -6,7 +6,7 @@
 use super::answer::path_of;
 use super::call::nul_list;
 use super::slot::{read_short, remove_if_there};
-use super::working::{Look, Now, paths_of};
+use super::working::{Now, StepState, paths_of};
 use super::{GitError, Repo, Sha};
 use backstop_core::SafeText;
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ impl Repo {
                 return Ok(Landing::Refused { why, files });
             }
         };
-        self.take_back(&half)?;
+        self.roll_back(&half)?;
         std::fs::write(&note, words).map_err(|error| GitError::io(&note, &error))?;
         let call = self.call().args(["merge", "-q", "--ff-only", "--no-autostash", "--no-overwrite-ignore"]);
         let answer = call.args(["--no-squash", "--no-stat"]).arg(to).with_hooks().answer();
@@ -106,9 +106,9 @@ impl Repo {
     fn in_the_way<'a>(
         &self,
         from: &Sha,
-        looks: &'a [Look],
+        looks: &'a [StepState],
         begun: bool,
-    ) -> Result<Result<Vec<&'a Look>, Vec<PathBuf>>, GitError> {
+    ) -> Result<Result<Vec<&'a StepState>, Vec<PathBuf>>, GitError> {
         let call = self.call().args(["diff-index", "--cached", "--raw", "-z", "--no-renames"]).arg(from);
         let staged: HashMap<OsString, _> = self
             .raw_steps(call.arg("--").read_only())?
@@ -130,7 +130,7 @@ impl Repo {
     }
 
     /// Whether a file is gone or ends too early, as one does that was being written.
-    fn is_cut_off(&self, look: &Look) -> Result<bool, GitError> {
+    fn is_cut_off(&self, look: &StepState) -> Result<bool, GitError> {
         let file = self.root().join(&look.step.path);
         let (Some(to), Ok(found)) = (&look.step.to, file.symlink_metadata()) else {
             return Ok(look.stamp.is_none());
@@ -151,8 +151,9 @@ impl Repo {
 
     /// Takes back what a landing that was cut off has written, so that git finds its files as it left them. What is
     /// removed here is in the commit that lands.
-    fn take_back(&self, half: &[&Look]) -> Result<(), GitError> {
-        let (added, known): (Vec<&Look>, Vec<&Look>) = half.iter().partition(|look| look.step.from.is_none());
+    fn roll_back(&self, half: &[&StepState]) -> Result<(), GitError> {
+        let (added, known): (Vec<&StepState>, Vec<&StepState>) =
+            half.iter().partition(|look| look.step.from.is_none());
         for look in added {
             remove_if_there(&self.root().join(&look.step.path))?;
         }

@@ -29,7 +29,7 @@ impl Repo {
     }
 
     /// Whether the last commit has just this message.
-    pub fn says(&self, message: &str) -> Result<bool, GitError> {
+    pub fn last_message_is(&self, message: &str) -> Result<bool, GitError> {
         let answer = self.call().args(["log", "-1", "--format=%B"]).read_only().answer()?;
         Ok(answer.code == 0 && String::from_utf8_lossy(&answer.stdout).trim() == message.trim())
     }

@@ -87,7 +87,7 @@ impl Slot {
     }
 
     /// Removes what was provided and is still as it was. What differs stays, and keeps the slot from being removed.
-    pub(crate) fn take_back(&self) {
+    pub(crate) fn remove_provided(&self) {
         for (target, source) in &self.provided {
             let ours = match std::fs::read_link(target) {
                 Ok(leads_to) => leads_to == *source || std::fs::read_link(source).ok() == Some(leads_to),

@@ -71,7 +71,7 @@ impl Repo {
         let kinds = call().args(["--is-bare-repository", "--is-inside-git-dir", "--is-inside-work-tree"]);
         let answer = kinds.answer()?;
         if answer.code != 0 {
-            let outside = answer.says("not a git repository (or any");
+            let outside = answer.mentions("not a git repository (or any");
             return if outside { Ok(None) } else { Err(answer.failed()) };
         }
         let kinds: Vec<&str> = answer.text()?.lines().collect();

@@ -18,7 +18,7 @@ pub struct ScriptEntry {
 }
 
 const HEAD: &str = r#"#!/bin/sh
-# Makes the commits of a Backstop run. Look at them first; then run this in the repository.
+# Makes the commits of a Backstop run. StepState at them first; then run this in the repository.
 set -eu
 cd "$(git rev-parse --show-cdup)."
 GIT_LITERAL_PATHSPECS=1

@@ -144,7 +144,7 @@ impl Repo {
         {
             return Err(GitError::HeadNotSaved { path, head });
         }
-        slot.take_back();
+        slot.remove_provided();
         let files = slot.unclean()?;
         if !files.is_empty() {
             return Err(GitError::NotClean { path, files });

@@ -1,7 +1,7 @@
 //! Why a commit was not made: what `git commit` said, read.
 
 use super::GitError;
-use super::answer::{Answer, has};
+use super::answer::{GitOutput, has};
 use backstop_core::SafeText;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -69,12 +69,12 @@ impl CommitTrouble {
 }
 
 /// Whether git says that it does not know who commits.
-pub(crate) fn nobody(answer: &Answer) -> bool {
-    answer.code != 0 && NOBODY.iter().any(|words| answer.says(words))
+pub(crate) fn nobody(answer: &GitOutput) -> bool {
+    answer.code != 0 && NOBODY.iter().any(|words| answer.mentions(words))
 }
 
 /// Reads a failed `git commit`. `hooks` is the folder where hooks would be.
-pub(crate) fn read(answer: &Answer, hooks: &Path) -> CommitTrouble {
+pub(crate) fn read(answer: &GitOutput, hooks: &Path) -> CommitTrouble {
     let mut all = answer.stderr.clone();
     all.extend_from_slice(&answer.stdout);
     let cut = all.len().saturating_sub(OUTPUT_BYTES_MAX);

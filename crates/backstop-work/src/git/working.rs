@@ -28,7 +28,7 @@ pub(crate) enum Now {
 
 /// A step, and how far it has been taken.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct StepState {
     pub(crate) step: Step,
     pub(crate) now: Now,
     pub(crate) stamp: Option<Stamp>,
@@ -62,7 +62,7 @@ impl Stamp {
 }
 
 /// What is at a path.
-enum Found {
+enum AtPath {
     Nothing,
     /// A folder with nothing in it but what is to be deleted.
     Emptied,
@@ -85,14 +85,14 @@ struct Looked<'a> {
 
 impl Repo {
     /// How far steps have been taken in the user's working tree.
-    pub(crate) fn look(&self, steps: Vec<Step>) -> Result<Vec<Look>, GitError> {
+    pub(crate) fn look(&self, steps: Vec<Step>) -> Result<Vec<StepState>, GitError> {
         let deleted =
             steps.iter().filter(|step| step.to.is_none()).map(|step| step.path.as_os_str()).collect();
         let config = self.call().args(["config", "--type=bool", "--get", "core.fileMode"]).answer()?;
         let modes = config.line() != b"false";
         let mut looked = Looked { root: self.root(), deleted, modes, hashes: HashMap::new() };
-        let found: Vec<Found> = steps.iter().map(|step| looked.found(&step.path)).collect();
-        let files = steps.iter().zip(&found).filter(|(_, found)| matches!(found, Found::File(_)));
+        let found: Vec<AtPath> = steps.iter().map(|step| looked.at_path(&step.path)).collect();
+        let files = steps.iter().zip(&found).filter(|(_, found)| matches!(found, AtPath::File(_)));
         let files: Vec<&OsStr> = files.map(|(step, _)| step.path.as_os_str()).collect();
         let pairs =
             raw_hashes(|| self.call(), &files)?.into_iter().zip(staged_hashes(|| self.call(), &files)?);
@@ -101,16 +101,16 @@ impl Repo {
         for (step, found) in steps.iter().zip(&found) {
             nows.push((self.now(&looked, step, found)?, Stamp::at(&self.root().join(&step.path))));
         }
-        Ok(steps.into_iter().zip(nows).map(|(step, (now, stamp))| Look { step, now, stamp }).collect())
+        Ok(steps.into_iter().zip(nows).map(|(step, (now, stamp))| StepState { step, now, stamp }).collect())
     }
 
-    fn now(&self, looked: &Looked<'_>, step: &Step, found: &Found) -> Result<Now, GitError> {
+    fn now(&self, looked: &Looked<'_>, step: &Step, found: &AtPath) -> Result<Now, GitError> {
         let nested = |entry: &Option<Entry>| entry.as_ref().is_some_and(Entry::is_link);
         if nested(&step.from) || nested(&step.to) {
             return Ok(Now::Nested);
         }
         for (entry, now) in [(&step.to, Now::To), (&step.from, Now::From)] {
-            let gone = matches!(found, Found::Instead) && now == Now::To && entry.is_none();
+            let gone = matches!(found, AtPath::Instead) && now == Now::To && entry.is_none();
             if gone || self.is(looked, &step.path, found, entry.as_ref())? {
                 return Ok(now);
             }
@@ -122,16 +122,16 @@ impl Repo {
         &self,
         looked: &Looked<'_>,
         path: &OsStr,
-        found: &Found,
+        found: &AtPath,
         entry: Option<&Entry>,
     ) -> Result<bool, GitError> {
         Ok(match (found, entry) {
-            (Found::Nothing | Found::Emptied, None) => true,
-            (Found::File(found), Some(entry)) if entry.is_file() => {
+            (AtPath::Nothing | AtPath::Emptied, None) => true,
+            (AtPath::File(found), Some(entry)) if entry.is_file() => {
                 let mode = !looked.modes || (found.mode() & 0o100 != 0) == entry.is_executable();
                 mode && looked.hashes.get(path).is_some_and(|(a, b)| *a == entry.oid || *b == entry.oid)
             }
-            (Found::Link(target), Some(entry)) if entry.is_symlink() => {
+            (AtPath::Link(target), Some(entry)) if entry.is_symlink() => {
                 let blob = self.call().args(["cat-file", "blob"]).arg(&entry.oid).read_only().done()?;
                 blob.stdout == *target
             }
@@ -141,29 +141,29 @@ impl Repo {
 }
 
 impl Looked<'_> {
-    fn found(&self, path: &OsStr) -> Found {
+    fn at_path(&self, path: &OsStr) -> AtPath {
         let path = Path::new(path);
         for parent in path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
             match self.root.join(parent).symlink_metadata() {
                 Ok(found) if found.is_dir() => {}
                 Err(_) => {}
                 // A file that makes room for a folder.
-                Ok(_) if self.deleted.contains(parent.as_os_str()) => return Found::Nothing,
-                Ok(_) => return Found::Instead,
+                Ok(_) if self.deleted.contains(parent.as_os_str()) => return AtPath::Nothing,
+                Ok(_) => return AtPath::Instead,
             }
         }
         let full = self.root.join(path);
         match full.symlink_metadata() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Found::Nothing,
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Found::Nothing,
-            Ok(found) if found.is_file() => Found::File(found),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => AtPath::Nothing,
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => AtPath::Nothing,
+            Ok(found) if found.is_file() => AtPath::File(found),
             Ok(found) if found.is_symlink() => {
                 let target = std::fs::read_link(&full).map(|to| to.as_os_str().as_bytes().to_vec());
-                target.map_or(Found::Foreign, Found::Link)
+                target.map_or(AtPath::Foreign, AtPath::Link)
             }
-            Ok(found) if found.is_dir() && self.only_deleted(path) => Found::Emptied,
-            Ok(found) if found.is_dir() => Found::Instead,
-            _ => Found::Foreign,
+            Ok(found) if found.is_dir() && self.only_deleted(path) => AtPath::Emptied,
+            Ok(found) if found.is_dir() => AtPath::Instead,
+            _ => AtPath::Foreign,
         }
     }
 
@@ -187,6 +187,6 @@ impl Looked<'_> {
 }
 
 /// The paths of some looks.
-pub(crate) fn paths_of<'a>(looks: impl IntoIterator<Item = &'a Look>) -> Vec<OsString> {
+pub(crate) fn paths_of<'a>(looks: impl IntoIterator<Item = &'a StepState>) -> Vec<OsString> {
     looks.into_iter().map(|look| look.step.path.clone()).collect()
 }

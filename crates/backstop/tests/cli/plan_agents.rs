@@ -300,6 +300,62 @@ fn a_rate_limit_does_not_use_up_the_retry() {
     run(&project, &["--commit", "auto"]).go().code(0);
 }
 
+/// A project whose agent is a script that is called `claude`: an agent with a provider, and so with a guard.
+fn with_claude(name: &str, script: &str) -> (Project, String) {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::git(&format!("agent-{name}"));
+    let bin = project.beside("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::fs::write(bin.join("claude"), format!("#!/bin/sh\n{HELPERS}\n{script}\n")).unwrap();
+    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    PlanText::new().phase("1", "", "agent = 'claude'").write(&project);
+    (project, format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()))
+}
+
+/// Runs the plan until its log has so many failures, and ends it there: nobody sits a rate limit out.
+fn until_failures(project: &Project, path: &str, count: usize) {
+    let child = run(project, &["--commit", "auto"]).env("PATH", path).command().spawn().unwrap();
+    until("it is decided about", || events(project, "decision.made").len() == count);
+    signal(&child, "INT");
+    let (code, said) = end(child);
+    assert_eq!(code, Some(130), "{said}");
+}
+
+#[test]
+fn a_guard_is_closed_after_the_failure_is_recorded_and_before_anything_is_decided() {
+    let script = r#"cat > /dev/null
+        first && { printf '{"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": %s}}\n' $(($(date +%s) + 3600))
+            echo '{"type": "result", "is_error": true, "api_error_status": 429, "result": "API Error: 429 rate_limit_error"}'; exit 1; }
+        echo one > one.txt; complete; echo '{"type": "result", "is_error": false, "result": "done"}'"#;
+    let (project, path) = with_claude("guard", script);
+    until_failures(&project, &path, 1);
+    let kinds = |from: &str| {
+        let all: Vec<String> =
+            project.events().iter().map(|event| event["kind"].as_str().unwrap().to_owned()).collect();
+        let at = all.iter().position(|kind| kind == from).unwrap_or_else(|| panic!("{all:?}"));
+        all[at..].to_vec()
+    };
+    assert_eq!(
+        kinds("attempt.started")[..5],
+        ["attempt.started", "attempt.finished", "error.classified", "guard.updated", "decision.made"]
+    );
+    let guard = project.run(&["guard", "check", "anthropic", "--json"]).go().code(75).json();
+    assert_eq!(events(&project, "guard.updated")[0]["until"], guard["until"]);
+
+    // While it is closed, nothing is begun, and a refusal of ours teaches the guard nothing.
+    until_failures(&project, &path, 2);
+    assert_eq!(ran(&project), ["1 1"]);
+    assert_eq!(reasons(&project), ["rate_limited", "rate_limited"]);
+    assert_eq!(events(&project, "guard.updated").len(), 1);
+    assert_eq!(project.run(&["guard", "check", "anthropic", "--json"]).go().json()["until"], guard["until"]);
+    let log = project.run(&["plan", "logs", "1"]).go().code(0).stdout();
+    has(&log, &["not started: anthropic is limited for "]);
+
+    project.run(&["guard", "clear", "anthropic"]).go().code(0);
+    run(&project, &["--commit", "auto"]).env("PATH", &path).go().code(0);
+    assert_eq!(ran(&project), ["1 1", "1 3"]);
+}
+
 #[test]
 fn an_agent_that_somebody_kills_does_not_use_up_the_retry() {
     let project = project("killed", "first && kill -KILL $$; echo one > one.txt; complete");

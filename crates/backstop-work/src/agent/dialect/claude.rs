@@ -3,24 +3,24 @@
 //! The last `result` decides. Its `subtype` is `success` on failures too, and older versions exit 0 on them: `is_error`,
 //! `api_error_status` and `terminal_reason` are what counts.
 
-use super::{Failure, Report, Said, number, status, text};
+use super::{AgentOutput, Failure, Report, number, status, text};
 use backstop_core::Usage;
 use serde_json::{Value, json};
 
 /// Reasons for its end that are failures whatever else the result says.
 const TERMINAL_FAILURES: &[&str] = &["prompt_too_long", "api_error"];
 
-pub(super) fn hear(events: &[Value], said: &mut Said) {
+pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     let mut resets_at = None;
     for event in events {
         if let Some(id) = text(event, "/session_id") {
-            said.session_id = Some(id.to_owned());
+            output.session_id = Some(id.to_owned());
         }
         match text(event, "/type") {
             Some("assistant") => {
                 let content = event.pointer("/message/content").and_then(Value::as_array);
                 for part in content.into_iter().flatten().filter(|p| text(p, "/type") == Some("text")) {
-                    said.says(text(part, "/text").unwrap_or_default());
+                    output.add_text(text(part, "/text").unwrap_or_default());
                 }
             }
             Some("rate_limit_event") => {
@@ -29,13 +29,13 @@ pub(super) fn hear(events: &[Value], said: &mut Said) {
                 let at = event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_i64);
                 resets_at = at.filter(|_| rejected);
             }
-            Some("result") => ends(event, resets_at, said),
+            Some("result") => ends(event, resets_at, output),
             _ => {}
         }
     }
 }
 
-fn ends(event: &Value, resets_at: Option<i64>, said: &mut Said) {
+fn ends(event: &Value, resets_at: Option<i64>, output: &mut AgentOutput) {
     let flag = event.get("is_error").and_then(Value::as_bool);
     let api = status(event.get("api_error_status"));
     let terminal = text(event, "/terminal_reason");
@@ -45,7 +45,7 @@ fn ends(event: &Value, resets_at: Option<i64>, said: &mut Said) {
         || api.is_some_and(|status| status >= 400)
         || subtype.starts_with("error")
         || terminal.is_some_and(|t| TERMINAL_FAILURES.contains(&t));
-    said.report = if failed {
+    output.report = if failed {
         let errors = event.get("errors").and_then(Value::as_array);
         let listed: Vec<&str> = errors.into_iter().flatten().filter_map(Value::as_str).collect();
         Report::Failed(Failure {
@@ -61,16 +61,16 @@ fn ends(event: &Value, resets_at: Option<i64>, said: &mut Said) {
     } else {
         Report::Unsaid
     };
-    said.says(words);
-    said.structured = event.get("structured_output").filter(|v| v.is_object()).map(Value::to_string);
+    output.add_text(words);
+    output.structured = event.get("structured_output").filter(|v| v.is_object()).map(Value::to_string);
     for denial in event.get("permission_denials").and_then(Value::as_array).into_iter().flatten() {
         let tool = text(denial, "/tool_name").unwrap_or("a tool");
         let what = ["/tool_input/command", "/tool_input/file_path", "/tool_input/url"];
         let what = what.iter().find_map(|path| text(denial, path));
-        said.denied(what.map_or_else(|| tool.to_owned(), |what| format!("{tool}: {what}")));
+        output.add_denial(what.map_or_else(|| tool.to_owned(), |what| format!("{tool}: {what}")));
     }
     let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
-    said.usage = event.get("usage").map(|usage| Usage {
+    output.usage = event.get("usage").map(|usage| Usage {
         input_tokens: input
             .iter()
             .map(|field| number(usage, &format!("/{field}")))

@@ -2,23 +2,24 @@
 //!
 //! Only `turn.failed` and `turn.completed` decide: `error` lines and failed items are printed by successful runs too.
 
-use super::{Failure, Report, Said, number, text};
+use super::{AgentOutput, Failure, Report, number, text};
 use serde_json::{Value, json};
 
-pub(super) fn hear(events: &[Value], said: &mut Said) {
+pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     for event in events {
         match text(event, "/type") {
-            Some("thread.started") => said.session_id = text(event, "/thread_id").map(str::to_owned),
+            Some("thread.started") => output.session_id = text(event, "/thread_id").map(str::to_owned),
             Some("item.completed") => match text(event, "/item/type") {
-                Some("agent_message") => said.says(text(event, "/item/text").unwrap_or_default()),
+                Some("agent_message") => output.add_text(text(event, "/item/text").unwrap_or_default()),
                 Some("command_execution") if text(event, "/item/status") == Some("declined") => {
-                    said.denied(format!("command: {}", text(event, "/item/command").unwrap_or_default()));
+                    output
+                        .add_denial(format!("command: {}", text(event, "/item/command").unwrap_or_default()));
                 }
                 _ => {}
             },
             Some("turn.failed") => {
                 let words = text(event, "/error/message").unwrap_or_default();
-                said.report = Report::Failed(Failure {
+                output.report = Report::Failed(Failure {
                     status: status_in(words),
                     text: words.to_owned(),
                     fields: json!({"type": "turn.failed"}),
@@ -26,9 +27,9 @@ pub(super) fn hear(events: &[Value], said: &mut Said) {
                 });
             }
             Some("turn.completed") => {
-                said.report = Report::Succeeded;
+                output.report = Report::Succeeded;
                 if let Some(usage) = event.get("usage") {
-                    let sum = said.usage.get_or_insert_default();
+                    let sum = output.usage.get_or_insert_default();
                     sum.input_tokens = sum.input_tokens.saturating_add(number(usage, "/input_tokens"));
                     sum.output_tokens = sum.output_tokens.saturating_add(number(usage, "/output_tokens"));
                 }

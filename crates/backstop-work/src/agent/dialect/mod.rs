@@ -1,6 +1,6 @@
-//! What an agent said, in its own dialect.
+//! What an agent writes to its standard output, in its own dialect.
 //!
-//! One file for each dialect turns its output into a [`Said`]: whether it reports success or failure, its words, and what
+//! One file for each dialect turns its output into an [`AgentOutput`]: whether it reports success or failure, its words, and what
 //! else it tells. Nothing here judges; a line that is not understood is passed over.
 
 mod claude;
@@ -47,9 +47,9 @@ pub(super) struct Failure {
     pub(super) resets_at: Option<i64>,
 }
 
-/// What an agent said.
+/// What an agent wrote to its standard output.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Said {
+pub(super) struct AgentOutput {
     /// What it reports about the end.
     pub(super) report: Report,
     /// Its own words, in order, without what tools printed.
@@ -63,8 +63,8 @@ pub(super) struct Said {
     pub(super) usage: Option<Usage>,
 }
 
-impl Said {
-    fn says(&mut self, text: &str) {
+impl AgentOutput {
+    fn add_text(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.words.push_str(text);
             self.words.push('\n');
@@ -72,7 +72,7 @@ impl Said {
         }
     }
 
-    fn denied(&mut self, text: String) {
+    fn add_denial(&mut self, text: String) {
         if self.denials.len() < DENIALS_MAX {
             self.denials.push(SafeText::new(SafeText::new(text).line(DENIAL_CHARS_MAX)));
         }
@@ -86,8 +86,8 @@ impl Said {
     }
 }
 
-/// What an agent said on its standard output. What lies between the kept beginning and the kept end is not heard.
-pub(super) fn hear(dialect: OutputDialect, stdout: &Kept) -> Said {
+/// Reads an agent's standard output. What lies between the kept beginning and the kept end is not read.
+pub(super) fn read_output(dialect: OutputDialect, stdout: &Kept) -> AgentOutput {
     let (before, after) = stdout.tail();
     let mut text = stdout.head().to_vec();
     if stdout.left_out_bytes() > 0 {
@@ -96,19 +96,19 @@ pub(super) fn hear(dialect: OutputDialect, stdout: &Kept) -> Said {
     }
     text.extend_from_slice(before);
     text.extend_from_slice(after);
-    let mut said = Said::default();
+    let mut output = AgentOutput::default();
     match dialect {
-        OutputDialect::ClaudeJson => claude::hear(&events(&text), &mut said),
-        OutputDialect::CodexJsonl => codex::hear(&events(&text), &mut said),
-        OutputDialect::OpencodeJsonl => opencode::hear(&events(&text), &mut said),
+        OutputDialect::ClaudeJson => claude::read_output(&events(&text), &mut output),
+        OutputDialect::CodexJsonl => codex::read_output(&events(&text), &mut output),
+        OutputDialect::OpencodeJsonl => opencode::read_output(&events(&text), &mut output),
         OutputDialect::Text => {
-            said.words = String::from_utf8_lossy(&text).into_owned();
-            let words = said.words.trim_end();
+            output.words = String::from_utf8_lossy(&text).into_owned();
+            let words = output.words.trim_end();
             let from = words.ceil_char_boundary(words.len().saturating_sub(LAST_WORDS_BYTES_MAX));
-            said.last_words = Some(words[from..].to_owned());
+            output.last_words = Some(words[from..].to_owned());
         }
     }
-    said
+    output
 }
 
 /// The events of a text: one a line, or all of them in one array or object.

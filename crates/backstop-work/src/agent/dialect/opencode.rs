@@ -3,23 +3,23 @@
 //! An `error` decides unless the model has finished after it. Exit codes mean little there: it exits 0 after errors, and hangs after
 //! others.
 
-use super::{Failure, Report, Said, number, status, text};
+use super::{AgentOutput, Failure, Report, number, status, text};
 use backstop_core::Usage;
 use serde_json::{Value, json};
 
-pub(super) fn hear(events: &[Value], said: &mut Said) {
+pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     for event in events {
         if let Some(id) = text(event, "/sessionID") {
-            said.session_id = Some(id.to_owned());
+            output.session_id = Some(id.to_owned());
         }
         match text(event, "/type") {
-            Some("text") => said.says(text(event, "/part/text").unwrap_or_default()),
+            Some("text") => output.add_text(text(event, "/part/text").unwrap_or_default()),
             Some("error") => {
                 let error = event.get("error").unwrap_or(&Value::Null);
                 let name = text(error, "/name").unwrap_or_default();
                 let words = text(error, "/data/message").or_else(|| text(error, "/message"));
                 let code = error.pointer("/data/statusCode").or_else(|| error.get("statusCode"));
-                said.report = Report::Failed(Failure {
+                output.report = Report::Failed(Failure {
                     status: status(code),
                     text: words.unwrap_or(name).to_owned(),
                     fields: json!({"type": "error", "error": {"name": name, "statusCode": status(code)}}),
@@ -29,9 +29,9 @@ pub(super) fn hear(events: &[Value], said: &mut Said) {
             Some("step_finish") => {
                 // `tool-calls` means that another step follows.
                 if text(event, "/part/reason") == Some("stop") {
-                    said.report = Report::Succeeded;
+                    output.report = Report::Succeeded;
                 }
-                add_step(said.usage.get_or_insert_default(), event);
+                add_step(output.usage.get_or_insert_default(), event);
             }
             _ => {}
         }

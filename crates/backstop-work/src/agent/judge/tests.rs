@@ -48,10 +48,10 @@ impl Judged {
 
     fn fault(&self) -> Option<Fault> {
         let classifier = Classifier::builtin();
-        let said = dialect::hear(self.dialect, &self.ended.stdout);
-        let found = match &said.structured {
+        let output = dialect::read_output(self.dialect, &self.ended.stdout);
+        let found = match &output.structured {
             Some(object) => find_result(object.as_bytes(), "2a"),
-            None => find_result(said.words.as_bytes(), "2a"),
+            None => find_result(output.words.as_bytes(), "2a"),
         };
         let (command, provider) = match self.dialect {
             ClaudeJson => ("claude -p", Some("anthropic")),
@@ -65,7 +65,7 @@ impl Judged {
             command,
             provider,
             ended: &self.ended,
-            said: &said,
+            output: &output,
             envelope: found.as_ref().ok(),
             trouble: found.as_ref().err(),
             tasks: &self.tasks,
@@ -362,21 +362,21 @@ fn a_claim_of_completeness_that_leaves_tasks_open_names_them() {
 #[test]
 fn words_sessions_denials_and_costs_are_heard() {
     let denied = r#","permission_denials":[{"tool_name":"Bash","tool_use_id":"t","tool_input":{"command":"npm test"}},{"tool_name":"WebFetch","tool_input":{}}]"#;
-    let said = dialect::hear(ClaudeJson, &kept(&claude_done("all done", denied)));
-    assert_eq!(said.denials, [SafeText::new("Bash: npm test"), SafeText::new("WebFetch")]);
-    assert_eq!(said.session_id.as_deref(), Some("s-1"));
-    assert_eq!(said.message(), Some("all done".into()));
-    let usage = said.usage.unwrap();
+    let output = dialect::read_output(ClaudeJson, &kept(&claude_done("all done", denied)));
+    assert_eq!(output.denials, [SafeText::new("Bash: npm test"), SafeText::new("WebFetch")]);
+    assert_eq!(output.session_id.as_deref(), Some("s-1"));
+    assert_eq!(output.message(), Some("all done".into()));
+    let usage = output.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (107, 3, Some(0.25)));
-    let said = dialect::hear(CodexJsonl, &kept(&codex("hello", CODEX_DONE)));
-    assert_eq!((said.session_id.as_deref(), said.message()), (Some("t-1"), Some("hello".into())));
-    assert_eq!(said.usage.unwrap().output_tokens, 122);
+    let output = dialect::read_output(CodexJsonl, &kept(&codex("hello", CODEX_DONE)));
+    assert_eq!((output.session_id.as_deref(), output.message()), (Some("t-1"), Some("hello".into())));
+    assert_eq!(output.usage.unwrap().output_tokens, 122);
     // The whole as one array, as `--output-format json --verbose` has it.
-    let said = dialect::hear(
+    let output = dialect::read_output(
         ClaudeJson,
         &kept(&format!("[\n{}\n]", claude_done("x", "").replace("\"type\"", "\n\"type\""))),
     );
-    assert_eq!(said.report, Report::Succeeded);
+    assert_eq!(output.report, Report::Succeeded);
 }
 
 #[test]
@@ -386,6 +386,6 @@ fn a_result_torn_by_what_was_left_out_is_none() {
     torn.push(&[b' '; 10_000]);
     torn.push(b"\"2a\",\"status\":\"complete\"}");
     assert!(torn.left_out_bytes() > 0);
-    let said = dialect::hear(Text, &torn);
-    assert!(find_result(said.words.as_bytes(), "2a").is_err());
+    let output = dialect::read_output(Text, &torn);
+    assert!(find_result(output.words.as_bytes(), "2a").is_err());
 }

@@ -232,7 +232,7 @@ fn several_stacks_are_all_there_in_one_order_and_their_names_differ() {
             "test:go",
         ]
     );
-    assert!(detected.gates[4].is_called("test") && detected.gates[4].kind() == crate::gate::Kind::Test);
+    assert!(detected.gates[4].is_called("test") && detected.gates[4].kind() == crate::gate::GateKind::Test);
     assert_eq!(detected, found(&files));
 }
 

@@ -21,7 +21,7 @@ pub(super) enum Runner {
 
 /// A command that runs a test runner.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct RunnerCommand {
     pub(super) runner: Runner,
     /// The whole command.
     pub(super) words: Vec<String>,
@@ -45,12 +45,12 @@ const UV_OPTIONS: &[&str] = &[
 const NPX_OPTIONS: &[&str] = &["--no-install", "--no", "--yes", "-y", "--", "--silent", "-s"];
 
 /// The runner of a command, where it is known.
-pub(super) fn find(words: Vec<String>, folder: &Path) -> Option<Found> {
+pub(super) fn find(words: Vec<String>, folder: &Path) -> Option<RunnerCommand> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     match base(word(0)) {
         "cargo" => cargo(words),
-        "go" if word(1) == "test" => Some(Found { runner: Runner::Go, words, args_at: 2 }),
-        "pytest" | "py.test" => Some(Found { runner: Runner::Pytest, words, args_at: 1 }),
+        "go" if word(1) == "test" => Some(RunnerCommand { runner: Runner::Go, words, args_at: 2 }),
+        "pytest" | "py.test" => Some(RunnerCommand { runner: Runner::Pytest, words, args_at: 1 }),
         "uv" if word(1) == "run" => {
             let skipped = words[2..].iter().take_while(|w| UV_OPTIONS.contains(&w.as_str())).count();
             python(words, 2 + skipped)
@@ -59,7 +59,7 @@ pub(super) fn find(words: Vec<String>, folder: &Path) -> Option<Found> {
         name if name.starts_with("python") => python(words, 0),
         "jest" | "vitest" | "mocha" => {
             let runner = script_runner(base(word(0)))?;
-            Some(Found { runner, words, args_at: 1 })
+            Some(RunnerCommand { runner, words, args_at: 1 })
         }
         "npx" | "bunx" => tool(&words[1..], folder),
         "npm" | "pnpm" | "yarn" | "bun" => managed(&words, folder),
@@ -67,29 +67,29 @@ pub(super) fn find(words: Vec<String>, folder: &Path) -> Option<Found> {
     }
 }
 
-fn cargo(words: Vec<String>) -> Option<Found> {
+fn cargo(words: Vec<String>) -> Option<RunnerCommand> {
     let at = 1 + usize::from(words.get(1).is_some_and(|word| word.starts_with('+')));
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     match (word(at), word(at + 1)) {
-        ("test" | "t", _) => Some(Found { runner: Runner::Cargo, words, args_at: at + 1 }),
-        ("nextest", "run" | "r") => Some(Found { runner: Runner::Nextest, words, args_at: at + 2 }),
+        ("test" | "t", _) => Some(RunnerCommand { runner: Runner::Cargo, words, args_at: at + 1 }),
+        ("nextest", "run" | "r") => Some(RunnerCommand { runner: Runner::Nextest, words, args_at: at + 2 }),
         _ => None,
     }
 }
 
 /// `pytest`, or `python -m pytest`, from this word on.
-fn python(words: Vec<String>, at: usize) -> Option<Found> {
+fn python(words: Vec<String>, at: usize) -> Option<RunnerCommand> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     let args_at = match base(word(at)) {
         "pytest" | "py.test" => at + 1,
         name if name.starts_with("python") && word(at + 1) == "-m" && word(at + 2) == "pytest" => at + 3,
         _ => return None,
     };
-    Some(Found { runner: Runner::Pytest, words, args_at })
+    Some(RunnerCommand { runner: Runner::Pytest, words, args_at })
 }
 
 /// A package manager that runs a tool or a script.
-fn managed(words: &[String], folder: &Path) -> Option<Found> {
+fn managed(words: &[String], folder: &Path) -> Option<RunnerCommand> {
     let manager = base(&words[0]);
     let rest: Vec<&str> = words[1..].iter().map(String::as_str).collect();
     match (manager, rest.as_slice()) {
@@ -106,7 +106,7 @@ fn managed(words: &[String], folder: &Path) -> Option<Found> {
 }
 
 /// A script of package.json that runs one tool and nothing else.
-fn script(name: &str, folder: &Path) -> Option<Found> {
+fn script(name: &str, folder: &Path) -> Option<RunnerCommand> {
     let scripts = read_package_scripts(folder)?;
     let around = [format!("pre{name}"), format!("post{name}")];
     if around.iter().any(|other| scripts.contains_key(other)) {
@@ -116,7 +116,7 @@ fn script(name: &str, folder: &Path) -> Option<Found> {
 }
 
 /// A tool of Node, by its file.
-fn tool(words: &[String], folder: &Path) -> Option<Found> {
+fn tool(words: &[String], folder: &Path) -> Option<RunnerCommand> {
     let skipped = words.iter().take_while(|word| NPX_OPTIONS.contains(&word.as_str())).count();
     let (name, args) = words[skipped..].split_first()?;
     let runner = script_runner(name)?;
@@ -127,7 +127,7 @@ fn tool(words: &[String], folder: &Path) -> Option<Found> {
     // Relative to the folder it is run in; a program is looked up before the folder is changed to.
     let program = folder.join(program).to_str()?.to_owned();
     let words = std::iter::once(program).chain(args.iter().cloned()).collect();
-    Some(Found { runner, words, args_at: 1 })
+    Some(RunnerCommand { runner, words, args_at: 1 })
 }
 
 fn script_runner(name: &str) -> Option<Runner> {

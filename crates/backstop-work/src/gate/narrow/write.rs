@@ -1,13 +1,18 @@
 //! The narrowed command of each runner.
 
-use super::runner::{Found, Runner};
+use super::runner::{Runner, RunnerCommand};
 use super::{Narrowed, Proof};
 
 /// Words of a nextest filter that mean nothing but themselves.
 const NEXTEST_CHARS: &str = "_:#.-";
 
 /// The command narrowed to these tests. Nothing, where it cannot be done safely.
-pub(super) fn narrowed(found: &Found, names: &[&str], files: &[&str], text: &[u8]) -> Option<Narrowed> {
+pub(super) fn narrowed(
+    found: &RunnerCommand,
+    names: &[&str],
+    files: &[&str],
+    text: &[u8],
+) -> Option<Narrowed> {
     let (own, args) = found.words.split_at(found.args_at);
     let line = Line { own, args };
     match found.runner {

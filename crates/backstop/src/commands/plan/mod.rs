@@ -8,13 +8,15 @@ use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{EventKind, RunId, SafeText, shell};
 use backstop_plan::document::PhaseId;
-use backstop_plan::opening;
-use backstop_plan::record::{RunRecord, Status};
+use backstop_plan::observers::mark;
+use backstop_plan::present::rows;
+use backstop_plan::record::{PhaseProgress, RunRecord};
 use backstop_plan::start::{RunError, last_run, lock_name, path_in_project, person, view_name};
-use backstop_plan::tell::rows;
+use backstop_plan::start_events;
 use backstop_plan::view::ViewFolder;
 use backstop_report::plan::{PlanStatus as PlanState, Progress, RunState, plan_status, plan_status_json};
 use backstop_report::to_json;
+use backstop_runtime::host::NodeStatus;
 use backstop_runtime::{Opening, Project, Recorder};
 use backstop_store::{Held, Journal, RunFilter};
 use backstop_work::git::{Repo, Sha, attempt_ref};
@@ -155,17 +157,17 @@ fn find(project: &Project, which: &Which) -> Result<Found, CliError> {
         }
     };
     let record = RunRecord::of(&journal.load(run)?);
-    if record.order.is_empty() {
+    if record.is_empty() {
         return Err(no_run(run));
     }
-    let views = ViewFolder::new(&project.root, &view_name(record.path.raw()));
+    let views = ViewFolder::new(&project.root, &view_name(record.path().raw()));
     Ok(Found { journal: journal.clone(), run, record, views })
 }
 
 fn phase_of(record: &RunRecord, given: &str) -> Result<usize, CliError> {
-    let known = || record.order.iter().map(|id| record.phases[id].plan.shown.line(40)).collect::<Vec<_>>();
+    let known = || record.phases().map(|phase| phase.plan.shown.line(40)).collect::<Vec<_>>();
     let id: PhaseId = given.parse().map_err(|_| no_phase(given, &known()))?;
-    let at = record.order.iter().position(|known| known == id.key().as_str());
+    let at = record.progress.number(id.key().as_str());
     at.ok_or_else(|| no_phase(given, &known()))
 }
 
@@ -175,27 +177,27 @@ fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
     let now = process::now();
     let rows = rows(record, None, now);
     let summary = found.journal.run(found.run)?.ok_or_else(|| no_run(found.run))?;
-    let is_over = record.ended.is_some() || record.halted.is_some();
-    let state = match (&record.halted, record.ended) {
+    let is_over = record.progress.ended.is_some() || record.progress.halted.is_some();
+    let state = match (&record.progress.halted, record.progress.ended) {
         (Some((reason, _)), _) => RunState::Halted { reason: *reason },
-        (None, Some(backstop_core::Outcome::Done))
-            if record.count(Status::Complete) == record.order.len() =>
-        {
+        (None, Some(backstop_core::Outcome::Done)) if record.count(NodeStatus::Complete) == record.len() => {
             RunState::Complete
         }
         (None, None) if process::is_alive(&summary.host) => RunState::Running { pid: summary.host.pid },
         _ => RunState::Interrupted,
     };
-    let until = if is_over { record.last_at.unwrap_or(now) } else { now };
-    let elapsed = record.active(until);
-    let changed = (0..record.order.len()).map(|at| record.phase(at)).filter(|phase| phase.changed_since());
+    let until = if is_over { record.progress.last_at.unwrap_or(now) } else { now };
+    let elapsed = record.progress.active(until);
+    let changed = record.phases().filter(PhaseProgress::changed_since);
     let next = match &state {
-        RunState::Halted { .. } => record.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone())),
+        RunState::Halted { .. } => {
+            record.progress.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone()))
+        }
         RunState::Interrupted => Some(SafeText::new(next_command(record))),
         _ => None,
     };
     let given = PlanState {
-        plan: record.path.clone(),
+        plan: record.path().clone(),
         run: found.run,
         state,
         progress: Progress::of(&rows, elapsed, None),
@@ -215,14 +217,14 @@ fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
     let at = phase_of(&found.record, &args.phase)?;
     let phase = found.record.phase(at);
-    let attempt = args.attempt.unwrap_or(phase.total);
+    let attempt = args.attempt.unwrap_or(phase.node.total);
     let file = found.views.attempt_log(&phase.plan.id, attempt);
-    if phase.total == 0 {
+    if phase.node.total == 0 {
         return Err(usage(format!("phase {} has not run yet", args.phase))
             .hint("`backstop plan status` shows where it stands"));
     }
-    if attempt == 0 || attempt > phase.total {
-        let (phase, total) = (&args.phase, phase.total);
+    if attempt == 0 || attempt > phase.node.total {
+        let (phase, total) = (&args.phase, phase.node.total);
         return Err(usage(format!("phase {phase} has no attempt {attempt}; it has had {total}"))
             .hint("leave --attempt out for the last one"));
     }
@@ -248,7 +250,7 @@ fn diff(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
     let at = phase_of(&found.record, &args.phase)?;
     let phase = found.record.phase(at);
-    let attempt = args.attempt.unwrap_or(phase.total);
+    let attempt = args.attempt.unwrap_or(phase.node.total);
     let repo = Repo::find(&project.root).map_err(RunError::from)?.ok_or_else(|| no_diff(&args.phase))?;
     let id = phase.plan.id.parse()?;
     let name = attempt_ref(found.run, &id, attempt);
@@ -275,7 +277,7 @@ fn diff(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
 /// The command that goes on with a run.
 fn next_command(record: &RunRecord) -> String {
     match record.plan.resume.as_str() {
-        "" => format!("backstop run {}", record.path.line(400)),
+        "" => format!("backstop run {}", record.path().line(400)),
         known => known.to_owned(),
     }
 }
@@ -296,27 +298,29 @@ fn base_of(found: &Found, id: &str, attempt: u32) -> Option<Sha> {
 fn change(project: &Project, args: &PlanChange, word: &str) -> Result<PathBuf, CliError> {
     let skip = word == "skip";
     let found = find(project, &args.which)?;
-    let lock = lock_name(found.record.path.raw());
+    let lock = lock_name(found.record.path().raw());
     let hold = match project.folder()?.hold(&project.root, &lock, process::id())? {
         Held::Ours(hold) => hold,
         Held::By(holder) => {
-            let plan = found.record.path.raw().to_owned();
+            let plan = found.record.path().raw().to_owned();
             return Err(RunError::HeldBy { holder, plan }.into());
         }
     };
     let phases: Vec<usize> =
         args.phases.iter().map(|given| phase_of(&found.record, given)).collect::<Result<_, _>>()?;
-    if let Some(at) = phases.iter().find(|at| skip && found.record.phase(**at).status == Status::Complete) {
+    if let Some(at) =
+        phases.iter().find(|at| skip && found.record.phase(**at).node.status == NodeStatus::Complete)
+    {
         let phase = found.record.phase(*at).plan.shown.line(40);
         return Err(usage(format!("phase {phase} is complete; there is nothing to pass over"))
             .hint(format!("`backstop plan reset {phase}` sets it back")));
     }
-    let kinds = opening::set(&found.record, &phases, word, &person(project, args.why.as_deref()));
+    let kinds = start_events::set_phases(&found.record, &phases, word, &person(project, args.why.as_deref()));
     Recorder::resume(project, found.run, Opening::new("run"))?.append(kinds)?;
     let record = RunRecord::of(&found.journal.load(found.run)?);
     let _ = found.views.make().and_then(|()| found.views.write_phases(&record, &phases));
-    let file = project.root.join(record.path.raw());
-    if let Err(error) = backstop_plan::host::mark(&file, &record, &phases) {
+    let file = project.root.join(record.path().raw());
+    if let Err(error) = mark(&file, &record, &phases) {
         terminal::warn(&format!("the plan's marks cannot be written: {error}"), None);
     }
     drop(hold);
@@ -325,7 +329,7 @@ fn change(project: &Project, args: &PlanChange, word: &str) -> Result<PathBuf, C
     if args.json {
         let states: Vec<_> = phases
             .iter()
-            .map(|at| json!({ "phase_id": record.phase(*at).plan.id, "status": record.phase(*at).status.name(), "skipped": record.phase(*at).skipped }))
+            .map(|at| json!({ "phase_id": record.phase(*at).plan.id, "status": record.phase(*at).node.status.name(), "skipped": record.phase(*at).node.skipped }))
             .collect();
         terminal::print(&format!(
             "{}\n",
@@ -336,8 +340,10 @@ fn change(project: &Project, args: &PlanChange, word: &str) -> Result<PathBuf, C
         terminal::say(&format!("{}: {what}; go on with `{next}`\n", names.join(", ")));
         let waits = |at: &usize| {
             let id = &record.phase(*at).plan.id;
-            let complete = record.order.iter().filter_map(|other| record.phases.get(other));
-            complete.filter(|p| p.status == Status::Complete && p.plan.depends_on.contains(id)).count()
+            let waits = |p: &PhaseProgress<'_>| {
+                p.node.status == NodeStatus::Complete && p.plan.depends_on.contains(id)
+            };
+            record.phases().filter(waits).count()
         };
         let later: usize = if skip { 0 } else { phases.iter().map(waits).sum() };
         if later > 0 {
@@ -349,7 +355,7 @@ fn change(project: &Project, args: &PlanChange, word: &str) -> Result<PathBuf, C
             );
         }
     }
-    Ok(project.root.join(record.path.raw()))
+    Ok(project.root.join(record.path().raw()))
 }
 
 fn retry(project: &Project, args: &PlanRetry, format: Option<LogFormat>) -> Result<u8, CliError> {

@@ -1,6 +1,5 @@
 //! `backstop run`: a plan, from what was typed to how it ended.
 
-mod shared;
 mod signals;
 mod summary;
 mod watch;
@@ -10,18 +9,13 @@ use crate::error::{CliError, DEFERRED, DONE, ErrorKind, HALTED, INTERRUPTED, fai
 use crate::prompt::TerminalPrompts;
 use crate::{process, terminal};
 use backstop_config::{Given, LogFormat};
-use backstop_core::{End, Graph, Parallel, RetryWhen, Rules, SafeText, Schedule, shell};
-use backstop_plan::host::{Host, HostError, Parts, Workshop};
-use backstop_plan::record::Status;
-use backstop_plan::site::{Crew, InPlace, Worktrees};
+use backstop_core::{End, Name, SafeText, shell};
+use backstop_plan::run::{PlanRun, PlanRunError, Ran, jobs};
 use backstop_plan::start::{
-    Begun, Equipper, PlanFile, RunError, RunRequest, Workspace, begin, folder_name, missing_programs,
-    preflight, view_name,
+    Equipper, PlanFile, RunError, RunRequest, begin, missing_programs, preflight, view_name,
 };
 use backstop_plan::view::ViewFolder;
-use backstop_runtime::{aftermath, machine_state};
 use clap::{Args, ValueEnum};
-use shared::Guards;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -71,6 +65,9 @@ pub(crate) struct Run {
     /// How long running phases have to end once the run halts, or none
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub(crate) halt_timeout: Option<String>,
+    /// The budget that the run spends: one unit for each attempt of a phase
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) budget: Option<String>,
     /// Go on with the last run of this plan; the default where there is one
     #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) resume: bool,
@@ -151,7 +148,8 @@ pub(crate) enum GatesMode {
 
 /// Runs a plan.
 pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError> {
-    let project = process::open(&flags(args), format)?;
+    let project = Arc::new(process::open(&flags(args), format)?);
+    let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
     let found = PlanFile::read(&args.plan, &project.root)?;
     let settings = project.config.plan();
     terminal::warn_inert(&project.config);
@@ -185,108 +183,37 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     if let Some((program, phase)) = missing.into_iter().next() {
         return Err(RunError::AgentMissing { program, phase }.into());
     }
-    let classifier = project.classifier(&[])?;
     let policy = Arc::new(project.config.policy("phase")?);
     let attempts = policy.usual_attempts();
     let begun = begin(&request, &project, &TerminalPrompts, &settings, &found, &views, attempts)?;
-    let Begun { recorder, record, workspace, notes, hold, opened } = begun;
-    let run = recorder.run();
     let show = show(args, project.config.log_format());
     if let Show::Events(format) = show {
-        watch::print_events(&opened, format);
+        watch::print_events(&begun.opened, format);
     }
     if matches!(show, Show::Live | Show::Lines) {
         for warning in &found.plan.warnings {
             terminal::warn(&format!("{}:{}: {}", found.path, warning.line, warning.text), None);
         }
-        for note in equipper.notes(&found.plan).iter().chain(&notes) {
+        for note in equipper.notes(&found.plan).iter().chain(&begun.notes) {
             terminal::say(&format!("note: {}\n", SafeText::new(note.clone()).line(400)));
         }
     }
-
-    let graph = Graph::new(found.plan.phases.iter().map(|phase| phase.depends_on.clone()).collect())
-        .map_err(|error| RunError::Graph(error.to_string()))?;
-    let beside: Vec<Vec<usize>> = found.plan.phases.iter().map(|phase| phase.parallel_with.clone()).collect();
-    let in_place = matches!(workspace, Workspace::InPlace(_));
-    let jobs = if in_place { 1 } else { settings.jobs };
-    let rules = Rules {
-        jobs,
-        parallel: if settings.parallel == "auto" { Parallel::Auto } else { Parallel::Declared },
-        retry: if settings.retry == "immediate" { RetryWhen::Immediate } else { RetryWhen::AfterSiblings },
-    };
-    let complete: Vec<bool> =
-        (0..record.order.len()).map(|at| record.phase(at).status == Status::Complete).collect();
-    // In a worktree nothing is harmed by doing it again; in the folder itself the plan has to say so.
-    let repeatable = |at: usize| found.plan.phases[at].settings.repeatable.unwrap_or(!in_place);
-    let schedule =
-        Schedule::new(Arc::new(graph.with_beside(&beside)), rules, &policy, &complete, &repeatable)
-            .disabled(project.process.disabled);
-
-    let scratch = project.folder()?.work_folder(&project.root, &folder_name(run, "scratch"))?;
-    let guards = Guards(&project);
-    let crew = Crew {
-        plan: &found.plan,
-        plan_path: SafeText::new(found.file.to_string_lossy()),
-        equipment,
-        gate_timeout: settings.gate_timeout,
-        classifier: &classifier,
-        redactor: Arc::clone(&project.redactor),
-        views: views.clone(),
-        scratch: scratch.clone(),
-        recorder: &recorder,
-        mark: project.process.mark(run),
-        now: &process::now,
-        shared: &guards,
-        one_at_a_time: jobs == 1,
-    };
     let began = Instant::now();
+    let jobs = jobs(&begun.workspace, &settings);
     let mut viewer = Viewer::new(show, &found.plan, jobs, Arc::clone(&project.redactor));
-    let run_host = |workshop: &dyn Workshop, viewer: &mut Viewer<'_>| {
-        let parts = Parts {
-            plan: &found.plan,
-            schedule,
-            recorder: &recorder,
-            record,
-            views: views.clone(),
-            plan_file: found.file.clone(),
-            workshop,
-            halt_timeout: settings.halt_timeout,
-            resume: again.clone(),
-            clock: &move || began.elapsed(),
-            witness: &|fault| machine_state::observe(&project, recorder.deferred_count(), fault),
-            frozen: &|| project.frozen().map(|freeze| freeze.reason),
-            random: &|| project.process.random_unit(),
-            opened,
-        };
-        let ended = Host::new(parts, viewer).run(signals::listen()?).map_err(CliError::from);
-        ended.inspect_err(|error| aftermath::broke_off(&project, &found.path, run, &error.to_string()))
+    let plan_run = PlanRun {
+        project: &project,
+        file: &found,
+        settings: &settings,
+        equipment,
+        policy,
+        views: &views,
+        resume_command: again.clone(),
+        budget,
+        clock: &move || began.elapsed(),
     };
-    let ending = match workspace {
-        Workspace::Worktrees(ground) => {
-            let site = Worktrees::new(&crew, *ground);
-            let ending = run_host(&site, &mut viewer)?;
-            if ending.end == End::Complete && ending.unconcluded.is_none() {
-                site.clear_away();
-            }
-            ending
-        }
-        Workspace::InPlace(place) => {
-            let site = InPlace {
-                crew: &crew,
-                folder: place.folder,
-                repo: place.repo,
-                commit: place.commit,
-                exclude: place.exclude,
-                before: place.before,
-            };
-            run_host(&site, &mut viewer)?
-        }
-    };
+    let Ran { ending, recorder } = plan_run.run(begun, &mut viewer, signals::listen()?)?;
     viewer.finish();
-    let _ = std::fs::remove_dir_all(&scratch);
-    drop(hold);
-    let is_done = ending.end == End::Complete && ending.unconcluded.is_none();
-    aftermath::run_ended(&project, &recorder, is_done);
     summary::tell(args, &project, &views, &ending, &again, began.elapsed(), show)?;
     if matches!(show, Show::Live | Show::Lines) {
         deferred::offer(&project, &recorder.deferred(), None);
@@ -355,6 +282,9 @@ fn again(args: &Run, path: &str) -> String {
         words.push(flag);
         words.push(value);
     }
+    if let Some(budget) = &args.budget {
+        words.extend(["--budget".to_owned(), budget.clone()]);
+    }
     if args.allow_dirty {
         words.push("--allow-dirty".to_owned());
     }
@@ -376,8 +306,11 @@ impl From<RunError> for CliError {
     }
 }
 
-impl From<HostError> for CliError {
-    fn from(error: HostError) -> Self {
-        failed(&error).hint(error.hint())
+impl From<PlanRunError> for CliError {
+    fn from(error: PlanRunError) -> Self {
+        match error {
+            PlanRunError::Start(error) => error.into(),
+            PlanRunError::Host(error) => failed(&error).hint(error.hint()),
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! Signals that reach us while a plan is run.
 
 use crate::error::CliError;
-use backstop_plan::host::Ask;
+use backstop_runtime::host::StopRequest;
 use std::sync::mpsc::{Receiver, channel};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Turns signals into asks. Ctrl-C lets running phases end, a second one does not; TERM ends them at once.
-pub(super) fn listen() -> Result<Receiver<Ask>, CliError> {
-    let (sender, asks) = channel();
+/// Turns signals into requests to stop. Ctrl-C lets running phases end, a second one does not; TERM ends them at once.
+pub(super) fn listen() -> Result<Receiver<StopRequest>, CliError> {
+    let (sender, requests) = channel();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::signals)?;
     let (mut interrupt, mut terminate, mut hangup, mut quit) = {
@@ -30,18 +30,18 @@ pub(super) fn listen() -> Result<Receiver<Ask>, CliError> {
                     _ = hangup.recv() => false,
                     _ = quit.recv() => false,
                 };
-                let ask = match (before, polite) {
-                    (0, true) => Ask::Stop,
-                    (0, false) => Ask::End,
-                    _ => Ask::Kill,
+                let request = match (before, polite) {
+                    (0, true) => StopRequest::Finish,
+                    (0, false) => StopRequest::End,
+                    _ => StopRequest::Kill,
                 };
                 before += 1;
-                if sender.send(ask).is_err() {
+                if sender.send(request).is_err() {
                     break;
                 }
             }
         });
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(run).map_err(CliError::signals)?;
-    Ok(asks)
+    Ok(requests)
 }

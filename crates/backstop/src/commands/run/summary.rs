@@ -6,12 +6,12 @@ use crate::error::{CliError, DONE};
 use crate::terminal;
 use backstop_config::PlanSettings;
 use backstop_core::{End, Policy, SafeText};
+use backstop_plan::Ending;
 use backstop_plan::document::Plan;
-use backstop_plan::host::Ending;
-use backstop_plan::site::{Equipment, Worker};
+use backstop_plan::present::{Facts, completion, halt};
 use backstop_plan::start::{PlanFile, Workspace, path_in_project};
-use backstop_plan::tell::{Facts, completion, halt};
 use backstop_plan::view::ViewFolder;
+use backstop_plan::workspace::{Equipment, Worker};
 use backstop_report::plan::{
     Ahead, Course, DryPhase, DryRun, completion_json, completion_summary, dry_run as dry_text, dry_run_json,
     halt_json, halt_summary, remaining,
@@ -64,7 +64,7 @@ pub(super) fn tell(
     }
     if args.quiet && ending.conclusion.is_some() {
         let time = backstop_report::duration(elapsed);
-        terminal::say(&format!("{}: complete, {time}\n", ending.record.path.line(200)));
+        terminal::say(&format!("{}: complete, {time}\n", ending.record.path().line(200)));
     } else if !matches!(show, Show::Events(_)) {
         let text = project.redactor.redact(&text).into_owned();
         terminal::say(&format!("\n{}\n", text.trim_end()));
@@ -74,16 +74,17 @@ pub(super) fn tell(
 
 /// Refs that hold work which is not on the user's branch: the tip, where it is not there, and what failed.
 fn kept(project: &Project, ending: &Ending) -> Vec<SafeText> {
-    let (Some(run), Ok(Some(repo))) = (ending.record.run, Repo::find(&project.root)) else {
+    let (Some(run), Ok(Some(repo))) = (ending.record.progress.run, Repo::find(&project.root)) else {
         return Vec::new();
     };
     if ending.record.plan.isolation == "none" {
         return Vec::new();
     }
     let Ok(refs) = repo.runs_refs(run) else { return Vec::new() };
-    let failed: Vec<&str> = (0..ending.record.order.len())
-        .map(|at| ending.record.phase(at))
-        .filter(|phase| phase.last_error().is_some())
+    let failed: Vec<&str> = ending
+        .record
+        .phases()
+        .filter(|phase| phase.node.last_error().is_some())
         .map(|phase| phase.plan.id.as_str())
         .collect();
     let tip = tip_ref(run);

@@ -4,11 +4,11 @@ use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{Event, EventKind, Redactor, Schedule};
 use backstop_plan::document::Plan;
-use backstop_plan::host::{Ask, Note, Watch};
+use backstop_plan::present::{Live, change, rows, time_left};
 use backstop_plan::record::RunRecord;
-use backstop_plan::tell::{Live, change, left, rows};
 use backstop_report::Style;
 use backstop_report::plan::{ChangeKind, Progress, live_view, plain_line};
+use backstop_runtime::host::{HostState, Note, Observer, ObserverError, StopRequest};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl<'v> Viewer<'v> {
         let live = Live { schedule, notes: &self.notes, clock: self.began.elapsed() };
         let rows = rows(record, Some(&live), now);
         let planned = |at: usize| self.plan.phases.get(at).and_then(|phase| phase.estimated);
-        let left = left(record, &self.levels, &planned, self.jobs, now).filter(|left| !left.is_zero());
+        let left = time_left(record, &self.levels, &planned, self.jobs, now).filter(|left| !left.is_zero());
         let (width, height) = terminal::size();
         let bar = Progress::of(&rows, self.began.elapsed(), left);
         let lines = live_view(&rows, bar, width, height.saturating_sub(1), self.style);
@@ -127,22 +127,24 @@ pub(super) fn print_events(events: &[Event], format: LogFormat) {
     }
 }
 
-impl Watch for Viewer<'_> {
-    fn interval(&self) -> Option<Duration> {
+impl Observer<RunRecord> for Viewer<'_> {
+    fn due_in(&self, _: Duration) -> Option<Duration> {
         (self.show == Show::Live).then_some(DRAW_EVERY)
     }
 
-    fn tick(&mut self, record: &RunRecord, schedule: &Schedule) {
-        self.draw(record, schedule, false);
+    fn tick(&mut self, state: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
+        self.draw(state.record, state.schedule, false);
+        Ok(())
     }
 
-    fn recorded(&mut self, events: &[Event], record: &RunRecord, schedule: &Schedule) {
+    fn recorded(&mut self, events: &[Event], state: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
+        let HostState { record, schedule, .. } = *state;
         match self.show {
             Show::Quiet => {}
             Show::Live => {
                 for event in events {
                     if let EventKind::AttemptStarted { operation, .. } = &event.kind
-                        && let Some(at) = record.order.iter().position(|id| id == operation.raw())
+                        && let Some(at) = record.progress.number(operation.raw())
                     {
                         self.notes.remove(&at);
                     }
@@ -164,10 +166,11 @@ impl Watch for Viewer<'_> {
                 }
             }
         }
+        Ok(())
     }
 
     fn noted(&mut self, node: usize, note: &Note) {
-        if let Note::Said(text) = note {
+        if let Note::Message(text) = note {
             if self.show != Show::Quiet && !matches!(self.show, Show::Events(_)) {
                 let line = format!("note: {}", text.line(300));
                 self.say(&line);
@@ -177,17 +180,19 @@ impl Watch for Viewer<'_> {
         self.notes.insert(node, note.clone());
     }
 
-    fn asked(&mut self, ask: Ask, running: usize) {
+    fn stop_requested(&mut self, request: StopRequest, running: usize) {
         if matches!(self.show, Show::Events(_)) {
             return;
         }
-        let what = match (ask, running) {
+        let what = match (request, running) {
             (_, 0) => "stopping".to_owned(),
-            (Ask::Stop, 1) => "stopping: 1 phase may end what it does; Ctrl-C again ends it now".to_owned(),
-            (Ask::Stop, n) => {
+            (StopRequest::Finish, 1) => {
+                "stopping: 1 phase may end what it does; Ctrl-C again ends it now".to_owned()
+            }
+            (StopRequest::Finish, n) => {
                 format!("stopping: {n} phases may end what they do; Ctrl-C again ends them now")
             }
-            (Ask::End | Ask::Kill, _) => "ending what runs".to_owned(),
+            (StopRequest::End | StopRequest::Kill, _) => "ending what runs".to_owned(),
         };
         self.say(&what);
     }

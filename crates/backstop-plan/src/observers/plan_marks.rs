@@ -1,0 +1,128 @@
+//! The marks in the plan's file: the status of phases, and the ticks of their tasks. Only Backstop
+//! sets them; whatever somebody else writes into the file stays.
+
+use super::{MARKS_EVERY, phases_of};
+use crate::document::{Change, Edit, PLAN_BYTES_MAX, PhaseId, Status as Mark, updated};
+use crate::record::{PhaseProgress, RunRecord};
+use backstop_core::Event;
+use backstop_runtime::host::{HostState, NodeRecord, NodeStatus, Observer, ObserverError};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Keeps the marks in the plan's file up to date.
+pub(super) struct PlanMarks {
+    file: PathBuf,
+    /// What is to be changed, by phase, and since when.
+    edits: BTreeMap<usize, Vec<Edit>>,
+    changed_at: Option<Duration>,
+}
+
+impl PlanMarks {
+    pub(super) fn new(file: PathBuf) -> Self {
+        Self { file, edits: BTreeMap::new(), changed_at: None }
+    }
+
+    fn note(&mut self, phases: Vec<usize>, state: &HostState<'_, RunRecord>) {
+        for at in phases {
+            self.edits.insert(at, edits(state.record.phase(at)));
+            self.changed_at.get_or_insert(state.now);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), ObserverError> {
+        self.changed_at = None;
+        let edits: Vec<Edit> = self.edits.values().flatten().cloned().collect();
+        if edits.is_empty() {
+            return Ok(());
+        }
+        // What cannot be written now is written with the next change, or at the end.
+        let written = write(&self.file, &edits).inspect(|()| self.edits.clear());
+        written.map_err(|error| ObserverError(format!("the plan's marks cannot be written: {error}")))
+    }
+}
+
+impl Observer<RunRecord> for PlanMarks {
+    /// All phases: a process that was killed may not have got to its marks.
+    fn started(&mut self, _: &[Event], state: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
+        self.note((0..state.record.len()).collect(), state);
+        Ok(())
+    }
+
+    fn recorded(&mut self, events: &[Event], state: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
+        self.note(phases_of(events, state.record), state);
+        Ok(())
+    }
+
+    fn due_in(&self, now: Duration) -> Option<Duration> {
+        self.changed_at.map(|at| (at + MARKS_EVERY).saturating_sub(now))
+    }
+
+    fn tick(&mut self, state: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
+        match self.due_in(state.now) {
+            Some(Duration::ZERO) => self.write(),
+            _ => Ok(()),
+        }
+    }
+
+    fn before_end(&mut self, _: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
+        self.write()
+    }
+
+    fn closed(&mut self, _: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
+        self.write()
+    }
+}
+
+/// What is to be marked for a phase as it stands.
+fn edits(phase: PhaseProgress<'_>) -> Vec<Edit> {
+    let Ok(id) = phase.plan.id.parse::<PhaseId>() else { return Vec::new() };
+    let mut edits = vec![Edit { phase: id.clone(), change: Change::Status(status(phase.node)) }];
+    if phase.node.status == NodeStatus::Complete
+        && let Some(delivery) = &phase.node.delivery
+    {
+        let done = delivery.tasks_done.iter().filter_map(|n| usize::try_from(n.checked_sub(1)?).ok());
+        edits.push(Edit { phase: id, change: Change::Tick(done.collect()) });
+    }
+    edits
+}
+
+/// Marks phases in the plan's file as they are recorded. Tasks of a phase that is pending again are
+/// open again.
+pub fn mark(file: &Path, record: &RunRecord, phases: &[usize]) -> Result<(), String> {
+    let mut edits = Vec::new();
+    for &at in phases {
+        let progress = record.phase(at);
+        let Ok(phase) = progress.plan.id.parse::<PhaseId>() else { continue };
+        edits.push(Edit { phase: phase.clone(), change: Change::Status(status(progress.node)) });
+        if progress.node.status == NodeStatus::Pending {
+            edits.push(Edit { phase, change: Change::UntickAll });
+        }
+    }
+    write(file, &edits)
+}
+
+fn write(path: &Path, edits: &[Edit]) -> Result<(), String> {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(PLAN_BYTES_MAX as u64 + 1).read_to_end(&mut text));
+    read.map_err(|error| format!("{}: {error}", path.display()))?;
+    let new = updated(&text, edits).map_err(|error| format!("{}: {error}", path.display()))?;
+    if new == text {
+        return Ok(());
+    }
+    backstop_store::write_atomic(path, &new).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn status(phase: &NodeRecord) -> Mark {
+    match phase.status {
+        NodeStatus::Complete if phase.skipped => Mark::Skipped,
+        NodeStatus::Complete => Mark::Complete,
+        NodeStatus::Running => Mark::InProgress,
+        NodeStatus::Pending if phase.attempt > 0 => Mark::InProgress,
+        NodeStatus::Pending => Mark::NotStarted,
+        NodeStatus::Failed => Mark::Failed,
+        NodeStatus::Blocked => Mark::Blocked,
+    }
+}

@@ -1,0 +1,217 @@
+//! The summary at the end of a run: halted or complete.
+
+use super::rows::short_hash;
+use crate::Ending;
+use crate::record::{PhaseProgress, RunRecord, fault_message};
+use crate::view::{ViewFolder, blockers};
+use crate::workspace::Conclusion;
+use backstop_core::{End, Reason, SafeText, WorkAt};
+use backstop_report::plan::{
+    BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
+    PreservedState,
+};
+use backstop_report::user_actions;
+use backstop_runtime::host::NodeStatus;
+use std::time::Duration;
+
+/// What the summary needs beside the record.
+pub struct Facts<'f> {
+    /// Where the views are.
+    pub views: &'f ViewFolder,
+    /// Shortens a path for people.
+    pub shown: &'f dyn Fn(&std::path::Path) -> String,
+    /// The step that has to come first, where there is one.
+    pub first: Option<SafeText>,
+    /// The command that resumes the run.
+    pub resume: String,
+    /// Refs that hold work which is not on the user's branch.
+    pub kept: Vec<SafeText>,
+    /// How long the run took since it was started or resumed.
+    pub elapsed: Duration,
+    /// Notes for people.
+    pub notes: Vec<SafeText>,
+}
+
+/// How many logs of failed phases are named.
+const LOGS_MAX: usize = 3;
+
+/// The text with a capital first letter.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// The summary of a run that halted.
+pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
+    let record = &ending.record;
+    let run = record.progress.run?;
+    let with = |status: NodeStatus| record.phases().filter(move |phase| phase.node.status == status);
+    let stopped = ending.end == End::Stopped;
+    // A phase whose retry did not begin any more counts as failed.
+    let unfinished = |phase: &PhaseProgress<'_>| {
+        let node = phase.node;
+        node.status == NodeStatus::Pending && node.attempt > 0 && node.last_error().is_some()
+    };
+    let failed: Vec<FailedPhase> = record
+        .phases()
+        .filter(|phase| phase.node.status == NodeStatus::Failed || (!stopped && unfinished(phase)))
+        .map(|phase| failed_phase(phase, record.plan.max_attempts, facts))
+        .collect();
+    let reason = if stopped {
+        ending.frozen.unwrap_or(Reason::Interrupted)
+    } else {
+        ending.reason.unwrap_or(Reason::Unknown)
+    };
+    let resume = SafeText::new(facts.resume.clone());
+    Some(HaltSummary {
+        box_title: "BACKSTOP HALTED".into(),
+        plan: record.path().clone(),
+        reason,
+        reason_line: SafeText::new(reason_line(ending, reason)),
+        completed: with(NodeStatus::Complete).map(completed).collect(),
+        blocked: with(NodeStatus::Blocked)
+            .map(|phase| BlockedPhase {
+                id: phase.plan.shown.clone(),
+                name: phase.plan.name.clone(),
+                by: blockers(record, &phase.plan.id).iter().map(|id| shown_id(record, id)).collect(),
+            })
+            .collect(),
+        pending: with(NodeStatus::Pending)
+            .filter(|phase| stopped || !unfinished(phase))
+            .map(|phase| PendingPhase { id: phase.plan.shown.clone(), name: phase.plan.name.clone() })
+            .collect(),
+        state: PreservedState {
+            folder: SafeText::new((facts.shown)(facts.views.path())),
+            files: record.len() as u64,
+            logs: SafeText::new((facts.shown)(&facts.views.logs())),
+            run,
+            kept_refs: facts.kept.clone(),
+        },
+        steps: facts.first.iter().cloned().chain(steps(ending, reason, &failed)).collect(),
+        failed,
+        resume,
+        fresh_hint: SafeText::new("add --fresh; commits stay"),
+    })
+}
+
+fn shown_id(record: &RunRecord, id: &str) -> SafeText {
+    record.phase_of(id).map_or_else(|| SafeText::new(id), |phase| phase.plan.shown.clone())
+}
+
+fn completed(phase: PhaseProgress<'_>) -> CompletedPhase {
+    CompletedPhase {
+        id: phase.plan.shown.clone(),
+        name: phase.plan.name.clone(),
+        commits: commits(phase),
+        skipped: phase.node.skipped,
+    }
+}
+
+fn commits(phase: PhaseProgress<'_>) -> Vec<(SafeText, SafeText)> {
+    phase.commits.iter().map(|(sha, subject)| (SafeText::new(short_hash(sha)), subject.clone())).collect()
+}
+
+fn failed_phase(phase: PhaseProgress<'_>, max_attempts: u32, facts: &Facts<'_>) -> FailedPhase {
+    let last = phase.node.errors.last();
+    FailedPhase {
+        id: phase.plan.shown.clone(),
+        name: phase.plan.name.clone(),
+        attempts: phase.node.attempt,
+        of: max_attempts.max(phase.node.attempt),
+        total_attempts: phase.node.total,
+        error: last.map_or(Reason::Unknown, |error| error.fault.reason),
+        details: last.map(|error| fault_message(&error.fault)).unwrap_or_default(),
+        retried: phase.node.attempt > 1,
+        log: SafeText::new((facts.shown)(&facts.views.attempt_log(&phase.plan.id, phase.node.total))),
+    }
+}
+
+fn reason_line(ending: &Ending, reason: Reason) -> String {
+    let record = &ending.record;
+    if let Some(fault) = &ending.unconcluded {
+        return format!(
+            "Every phase is complete, and the work cannot be put in place: {}",
+            fault_message(fault).line(300)
+        );
+    }
+    let End::Halted(failed) = &ending.end else {
+        return match ending.frozen {
+            Some(_) => "The project was frozen meanwhile: nothing new begins in it".to_owned(),
+            None => "Somebody asked for the end".to_owned(),
+        };
+    };
+    let Some(phase) = failed.first().map(|at| record.phase(*at)) else {
+        return format!("{reason}");
+    };
+    let id = phase.plan.shown.line(40);
+    match failed.len() {
+        1 if phase.node.attempt > 1 => format!("Phase {id} failed after retry"),
+        1 => format!("Phase {id} failed: {reason} is not tried again"),
+        n => format!("{n} phases failed; the first was {id}"),
+    }
+}
+
+/// The next steps: what the fault suggests, then the usual step for its reason, then the logs.
+fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeText> {
+    if ending.end == End::Stopped {
+        return Vec::new();
+    }
+    let mut steps = Vec::new();
+    if let Some(fault) = &ending.unconcluded {
+        steps.push(fault.suggested_action.clone());
+        return steps;
+    }
+    let End::Halted(nodes) = &ending.end else { return steps };
+    let fault =
+        nodes.first().and_then(|at| ending.record.phase(*at).node.errors.last()).map(|error| &error.fault);
+    if let Some(fault) = fault {
+        let action = capital(&fault.suggested_action.line(300));
+        if fault.facts.files.is_empty() {
+            steps.push(SafeText::new(action));
+        } else {
+            let files: Vec<String> = fault.facts.files.iter().take(3).map(|file| file.line(100)).collect();
+            steps.push(SafeText::new(format!("{action} ({})", files.join(", "))));
+        }
+    }
+    for action in user_actions(reason) {
+        let listed =
+            steps.iter().any(|step: &SafeText| step.raw().to_lowercase().contains(&action.to_lowercase()));
+        if !listed {
+            steps.push(SafeText::new(*action));
+        }
+    }
+    for phase in failed.iter().take(LOGS_MAX) {
+        steps.push(SafeText::new(format!("Read the log: {}", phase.log.raw())));
+    }
+    steps
+}
+
+/// The note about the squashed commit of `--commit single`.
+fn one_commit((sha, subject): &(String, SafeText)) -> SafeText {
+    SafeText::new(format!("One commit for all phases: {} {}", short_hash(sha), subject.line(200)))
+}
+
+/// The summary of a run that is complete.
+pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>) -> Option<Completion> {
+    let complete = |phase: PhaseProgress<'_>| CompletePhase {
+        id: phase.plan.shown.clone(),
+        name: phase.plan.name.clone(),
+        skipped: phase.node.skipped,
+        elapsed: (phase.node.total > 0).then(|| Duration::from_millis(phase.node.worked_ms)),
+        attempts: phase.node.total,
+        retried: !phase.node.errors.is_empty(),
+        flaky: phase.gates.iter().flat_map(|gate| gate.flaky.clone()).collect(),
+        gates_skipped: Vec::new(),
+        commits: commits(phase),
+    };
+    Some(Completion {
+        plan: record.path().clone(),
+        run: record.progress.run?,
+        elapsed: facts.elapsed,
+        phases: record.phases().map(complete).collect(),
+        work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
+        files_changed: conclusion.files_changed,
+        usage: record.used,
+        notes: facts.notes.iter().cloned().chain(conclusion.commit.as_ref().map(one_commit)).collect(),
+    })
+}

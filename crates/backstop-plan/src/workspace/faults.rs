@@ -1,0 +1,26 @@
+//! Errors of git and of recorded state, as faults.
+
+use backstop_core::{Fault, Reason, SafeText};
+use backstop_work::git::{CommitTrouble, GitError};
+
+/// The fault of a failed git command: `disk_full` or `vcs_error`.
+pub(super) fn git_fault(error: &GitError) -> Box<Fault> {
+    let full = error.to_string().contains("No space left on device");
+    let mut fault = Fault::new(if full { Reason::DiskFull } else { Reason::VcsError });
+    fault.cause = Some(SafeText::new(error.to_string()));
+    fault.suggested_action = SafeText::new(error.hint());
+    Box::new(fault)
+}
+
+pub(super) fn commit_fault(trouble: &CommitTrouble) -> Box<Fault> {
+    let mut fault = Fault::new(Reason::VcsError);
+    fault.cause = Some(SafeText::new(trouble.to_string()));
+    fault.suggested_action = SafeText::new(trouble.hint());
+    Box::new(fault)
+}
+
+pub(super) fn state_invalid(what: &str) -> Box<Fault> {
+    let mut fault = Fault::new(Reason::StateInvalid);
+    fault.cause = Some(SafeText::new(what));
+    Box::new(fault)
+}

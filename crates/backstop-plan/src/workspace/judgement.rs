@@ -1,0 +1,176 @@
+//! Judges an attempt by three signals: how its process ended, what it claims, and what the gates
+//! say.
+
+use super::attempt_log::AttemptLog;
+use super::phase_runner::{AttemptDir, IsChanged, PhaseRunner, Worker};
+use backstop_core::{Delivery, Fault, Reason, SafeText};
+use backstop_exec::Limits;
+use backstop_runtime::host::{AttemptResult, GateResult, Note};
+use backstop_work::Log;
+use backstop_work::agent::{Attempted, Claim};
+use backstop_work::gate::{self, GateRun, Judgement, judge};
+use std::time::Duration;
+
+/// How much of the end of an attempt's output is recorded, in bytes.
+const OUTPUT_BYTES_MAX: usize = 2 << 10;
+
+impl PhaseRunner<'_> {
+    /// Runs the gates and compares them with what the attempt claims.
+    pub(super) fn judge_attempt(
+        &self,
+        dir: &AttemptDir<'_>,
+        log: &AttemptLog,
+        changed: IsChanged<'_>,
+        attempted: Attempted,
+    ) -> AttemptResult {
+        let phase = self.phase(dir.node);
+        let is_agent = matches!(self.equipment[dir.node].worker, Worker::Agent { .. });
+        let claim = attempted.envelope.as_ref().map(|envelope| envelope.status);
+        let done = tasks_done(phase.tasks.len(), is_agent, &attempted);
+        // An agent that exits 0 and claims to have failed may have done the work: gates and tree
+        // decide.
+        let only_claims = claim == Some(Claim::Failed) && attempted.exit == Some(0);
+        let mut fault = attempted.fault.clone().map(Box::new);
+        if fault.is_none() || only_claims {
+            let checks = self.run_gates(dir, log, "gates");
+            let left = u32::try_from(phase.tasks.len().saturating_sub(done.len())).ok();
+            fault = match checks {
+                Ok(checks) => match judge(claim, &checks, changed(), left) {
+                    Judgement::Complete => None,
+                    // The agent's own error says more than "it claims to have failed".
+                    Judgement::Failed(found) if found.reason == Reason::TaskIncomplete && only_claims => {
+                        fault.or(Some(found))
+                    }
+                    Judgement::Failed(found) => Some(found),
+                },
+                Err(found) => Some(found),
+            };
+        }
+        if fault.is_none() && is_agent && changed() == Some(false) {
+            fault = Some(Box::new(did_nothing()));
+        }
+        if let Some(fault) = fault.as_mut().filter(|fault| fault.cause.is_none()) {
+            fault.cause = Some(SafeText::new(match output_tail(&attempted.tail) {
+                Some(output) => output.raw().lines().last().unwrap_or_default().to_owned(),
+                None => match (attempted.exit, &attempted.signal) {
+                    (_, Some(signal)) => format!("it was ended by {signal} and said nothing"),
+                    (exit, None) => format!("it exited with {} and said nothing", exit.unwrap_or(-1)),
+                },
+            }));
+        }
+        self.note_oddities(dir, &attempted);
+        let taken = |name: &str| matches!(name, "SIGKILL" | "SIGTERM" | "SIGHUP" | "SIGINT");
+        let worker_lost = fault.is_some()
+            && !attempted.timed_out
+            && dir.stop.requests() == 0
+            && attempted.signal.as_deref().is_some_and(taken);
+        let usage = attempted.usage.unwrap_or_default();
+        let message = phase.settings.message.as_ref().map(|text| SafeText::new(text.clone()));
+        let claimed = attempted.envelope.as_ref().and_then(|envelope| envelope.commit_message.clone());
+        AttemptResult {
+            output: fault.as_ref().and_then(|_| output_tail(&attempted.tail)),
+            fault,
+            dispatch: attempted.dispatch,
+            worker_lost,
+            exit: attempted.exit,
+            signal: attempted.signal,
+            duration: Duration::ZERO,
+            delivery: Delivery {
+                tasks_done: done,
+                tasks_total: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
+                message: message.or(claimed),
+                tokens_in: usage.input_tokens,
+                tokens_out: usage.output_tokens,
+                cost_millionths: usage.cost_usd.map(millionths),
+                ..Delivery::default()
+            },
+            events: Vec::new(),
+        }
+    }
+
+    /// Runs the gates of a phase, under a title in the attempt's log. Gates that cannot be run are
+    /// a fault.
+    pub(super) fn run_gates(
+        &self,
+        dir: &AttemptDir<'_>,
+        log: &AttemptLog,
+        title: &str,
+    ) -> Result<Vec<gate::Checked>, Box<Fault>> {
+        let gates = &self.equipment[dir.node].gates;
+        if gates.is_empty() {
+            return Ok(Vec::new());
+        }
+        log.write_line(&format!("--- {title} ---"));
+        let usual = GateRun::new(dir.folder, self.classifier, (self.now)());
+        let run = GateRun {
+            env: self.env(dir).into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            log: Log::to(log.clone()),
+            limits: Limits { wall: self.gate_timeout, ..usual.limits.clone() },
+            exclusive: self.one_at_a_time,
+            ..usual
+        };
+        let mut started = |started: gate::StartedGate<'_>| {
+            dir.reporter.note(Note::Checking(started.gate.to_owned()));
+            self.record_child(dir, started.child);
+        };
+        let mut done = |checked: &gate::Checked| {
+            if let Some(cause) = checked.flaky_fault().and_then(|fault| fault.cause) {
+                log.write_line(&format!("flaky: {}", cause.line(400)));
+            }
+            dir.reporter.gate_finished(GateResult {
+                gate: checked.gate.clone(),
+                passed: checked.passed,
+                reason: checked.fault.as_ref().map(|fault| fault.reason),
+                flaky: checked.flaky.clone(),
+                duration: checked.duration,
+            });
+        };
+        gate::run(gates, &run, dir.stop, &mut started, &mut done).map_err(|error| {
+            let mut fault = Fault::new(Reason::StateInvalid);
+            fault.cause = Some(SafeText::new(error.to_string()));
+            fault.suggested_action = SafeText::new(error.hint());
+            Box::new(fault)
+        })
+    }
+}
+
+/// The numbers of the tasks that were done, counted from 1.
+fn tasks_done(total: usize, is_agent: bool, attempted: &Attempted) -> Vec<u32> {
+    let count = |n: usize| (1..=u32::try_from(n.min(total)).unwrap_or(u32::MAX)).collect();
+    if !is_agent && attempted.envelope.is_none() {
+        return if attempted.fault.is_none() { count(total) } else { Vec::new() };
+    }
+    let Some(envelope) = &attempted.envelope else { return Vec::new() };
+    if let Some(done) = &envelope.tasks_done {
+        let valid = |n: &&usize| (1..=total).contains(*n);
+        return done.iter().filter(valid).filter_map(|n| u32::try_from(*n).ok()).collect();
+    }
+    match (envelope.status, envelope.tasks_completed) {
+        (Claim::Complete, None) => count(total),
+        (_, Some(n)) => count(usize::try_from(n).unwrap_or(0)),
+        (Claim::Failed, None) => Vec::new(),
+    }
+}
+
+/// Dollars as millionths: recorded costs are compared and added up, which floats are bad at.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Held within the range first.
+fn millionths(dollars: f64) -> u64 {
+    (dollars.clamp(0.0, 1e9) * 1e6).round() as u64
+}
+
+fn did_nothing() -> Fault {
+    let mut fault = Fault::new(Reason::VerificationMismatch);
+    fault.cause = Some("the agent says that the phase is complete, and nothing was changed".into());
+    fault.suggested_action =
+        "read the agent's log; where there was nothing to do, pass the phase over with `backstop plan skip`"
+            .into();
+    fault
+}
+
+fn output_tail(tail: &[u8]) -> Option<SafeText> {
+    let text = String::from_utf8_lossy(tail);
+    let text = text.trim_end();
+    let from = text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_BYTES_MAX));
+    let cut = if from == 0 { text } else { text[from..].split_once('\n').map_or("", |(_, rest)| rest) };
+    (!cut.trim().is_empty()).then(|| SafeText::new(cut))
+}

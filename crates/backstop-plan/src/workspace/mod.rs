@@ -1,0 +1,32 @@
+//! Where phases run: in git worktrees ([`Worktrees`]), or in the project's folder, one at a time
+//! ([`InPlace`]).
+//!
+//! Both are executors of the host and share a [`PhaseRunner`], which runs a phase's agent or
+//! command and its gates and judges the result. This module must not decide what is attempted when,
+//! and it records nothing but the processes that it starts.
+
+mod attempt_log;
+mod briefing;
+mod commit_mode;
+mod faults;
+mod in_place;
+mod judgement;
+mod landing;
+mod phase_runner;
+mod worktree;
+
+pub use commit_mode::CommitMode;
+pub use in_place::InPlace;
+pub use landing::Conclusion;
+pub use phase_runner::{Equipment, PhaseRunner, Worker};
+pub use worktree::{WorktreeSetup, Worktrees};
+
+use crate::record::RunRecord;
+use backstop_runtime::host::Executor;
+
+/// An executor that runs the phases of a plan.
+pub type PhaseExecutor<'e> = dyn Executor<Record = RunRecord, Conclusion = Conclusion> + 'e;
+
+/// The rule name of a conflict's evidence, the conflicting lines. They go into the next attempt's
+/// prompt.
+pub(crate) const CONFLICT: &str = "git.conflict";

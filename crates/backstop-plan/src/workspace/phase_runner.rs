@@ -1,0 +1,231 @@
+//! Makes one attempt of a phase in a folder: runs its agent or command, then its gates, and judges
+//! the result.
+
+use super::attempt_log::AttemptLog;
+use crate::document::{Phase, Plan};
+use crate::record::fault_message;
+use crate::view::ViewFolder;
+use backstop_classify::Classifier;
+use backstop_core::{Fault, Reason, Redactor, SafeText, Timestamp};
+use backstop_exec::{Limits, Started, Stop};
+use backstop_runtime::Recorder;
+use backstop_runtime::host::{AttemptJob, AttemptResult, Note, Reporter};
+use backstop_store::Child;
+use backstop_work::Log;
+use backstop_work::agent::{Agent, Attempt, Attempted, Work, attempt, prompt};
+use backstop_work::gate::Gate;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much of the reason of a refusal is logged.
+const REFUSAL_CHARS_MAX: usize = 400;
+
+/// What does the work of a phase.
+#[derive(Debug, Clone)]
+pub enum Worker {
+    /// A coding agent.
+    Agent {
+        /// The agent.
+        agent: Agent,
+        /// The model that it is told to use; without one it chooses.
+        model: Option<String>,
+    },
+    /// A command of the plan.
+    Command(backstop_work::CommandLine),
+}
+
+/// What a phase is run with.
+#[derive(Debug, Clone)]
+pub struct Equipment {
+    /// The agent or command.
+    pub worker: Worker,
+    /// The gates that the work must pass.
+    pub gates: Vec<Gate>,
+    /// How long an attempt may take, how long it may be silent, how much output is kept.
+    pub limits: Limits,
+}
+
+/// Makes attempts of a plan's phases.
+pub struct PhaseRunner<'c> {
+    /// The plan.
+    pub plan: &'c Plan,
+    /// The plan's path, for prompts.
+    pub plan_path: SafeText,
+    /// What each phase is run with, by its place in the plan.
+    pub equipment: Vec<Equipment>,
+    /// How long a gate may take, where the gate does not say.
+    pub gate_timeout: Option<Duration>,
+    /// Classifies failures.
+    pub classifier: &'c Classifier,
+    /// Masks secrets in logs and prompts.
+    pub redactor: Arc<Redactor>,
+    /// Where attempt logs are written.
+    pub views: ViewFolder,
+    /// A private folder for the files of attempts, outside the worktrees. It is removed when the
+    /// run ends.
+    pub scratch: PathBuf,
+    /// The run's record: started processes are recorded, so that a later Backstop can end them.
+    pub recorder: &'c Recorder,
+    /// The value of `BACKSTOP_RUN_MARK`, by which processes of this run are recognised.
+    pub mark: String,
+    /// The wall clock.
+    pub now: &'c (dyn Fn() -> Timestamp + Sync),
+    /// Whether at most one attempt runs at a time.
+    pub one_at_a_time: bool,
+}
+
+/// The folder of one attempt, and what its processes need to know.
+pub(super) struct AttemptDir<'b> {
+    pub(super) node: usize,
+    pub(super) attempt: u32,
+    pub(super) folder: &'b Path,
+    /// The number of the worktree slot, counted from 1.
+    pub(super) slot: usize,
+    /// The commit that holds what the failed attempt before this one left.
+    pub(super) previous: Option<String>,
+    pub(super) stop: &'b Stop,
+    pub(super) reporter: &'b Reporter,
+}
+
+/// Whether files were changed since the attempt began; nothing where that cannot be known.
+pub(super) type IsChanged<'c> = &'c dyn Fn() -> Option<bool>;
+
+impl PhaseRunner<'_> {
+    pub(super) fn phase(&self, node: usize) -> &Phase {
+        &self.plan.phases[node]
+    }
+
+    pub(super) fn key(&self, node: usize) -> &str {
+        self.phase(node).id.key().as_str()
+    }
+
+    /// The environment of an attempt's processes: the phase's variables and Backstop's own.
+    pub(super) fn env(&self, dir: &AttemptDir<'_>) -> Vec<(String, String)> {
+        let mut env: Vec<(String, String)> = self
+            .phase(dir.node)
+            .settings
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let mut set = |name: &str, value: String| env.push((name.to_owned(), value));
+        set("BACKSTOP_RUN_ID", self.recorder.run().to_string());
+        set("BACKSTOP_RUN_MARK", self.mark.clone());
+        set("BACKSTOP_PHASE", self.key(dir.node).to_owned());
+        set("BACKSTOP_ATTEMPT", dir.attempt.to_string());
+        set("BACKSTOP_SLOT", dir.slot.to_string());
+        if let Some(previous) = &dir.previous {
+            set("BACKSTOP_PREVIOUS", previous.clone());
+        }
+        env
+    }
+
+    /// Opens the log of an attempt.
+    pub(super) fn log(&self, node: usize, attempt: u32) -> AttemptLog {
+        let file = self.views.attempt_log(self.key(node), attempt);
+        AttemptLog::open(&file, Arc::clone(&self.redactor))
+    }
+
+    /// Notes what a person should know of an attempt, whether it succeeded or not.
+    pub(super) fn note_oddities(&self, dir: &AttemptDir<'_>, attempted: &Attempted) {
+        let id = self.phase(dir.node).id.shown();
+        let say = |text: String| dir.reporter.note(Note::Message(SafeText::new(text)));
+        if let Some(first) = attempted.denials.first() {
+            let count = attempted.denials.len();
+            say(format!(
+                "{id}: the agent was denied what it asked for, {count} times; first: {}",
+                first.line(200)
+            ));
+        }
+        if !attempted.unended.is_empty() {
+            say(format!("{id}: could not be ended: {}", attempted.unended.join(", ")));
+        }
+        if let Some(trouble) = &attempted.log_trouble {
+            say(format!("{id}: its log is not whole: {trouble}"));
+        }
+    }
+
+    pub(super) fn record_child(&self, dir: &AttemptDir<'_>, started: Started) {
+        // If this cannot be recorded, neither can the next event, and the run ends there.
+        self.recorder.child_started(Child {
+            operation: Some(SafeText::new(self.key(dir.node))),
+            attempt: dir.attempt,
+            pid: started.process.pid,
+            start: started.process.start,
+            group: started.group,
+        });
+    }
+
+    /// Makes an attempt in a folder, with its gates.
+    pub(super) fn perform(
+        &self,
+        job: &AttemptJob,
+        dir: &AttemptDir<'_>,
+        changed: IsChanged<'_>,
+    ) -> AttemptResult {
+        let log = self.log(job.node, job.attempt);
+        let result = self.attempt(job, dir, &log, changed);
+        log.finish();
+        result
+    }
+
+    /// Writes into the log of an attempt why it was refused: whoever looks for the log finds out.
+    pub(super) fn log_refusal(&self, job: &AttemptJob, fault: &Fault) {
+        let log = self.log(job.node, job.attempt);
+        log.write_line(&format!("not started: {}", fault_message(fault).line(REFUSAL_CHARS_MAX)));
+        log.finish();
+    }
+
+    fn attempt(
+        &self,
+        job: &AttemptJob,
+        dir: &AttemptDir<'_>,
+        log: &AttemptLog,
+        changed: IsChanged<'_>,
+    ) -> AttemptResult {
+        let equipment = &self.equipment[job.node];
+        let key = self.key(job.node);
+        let scratch = self.scratch.join(format!("{key}-{}", job.attempt));
+        let context = self.retry_context(job, dir);
+        let tasks = self.tasks(job.node);
+        let work = match &equipment.worker {
+            Worker::Agent { agent, model } => {
+                let prompt = prompt(&self.assignment(job, context.clone(), &scratch));
+                let file = self.views.attempt_log(key, job.attempt).with_extension("prompt.md");
+                let _ = backstop_store::write_view(&file, self.redactor.redact(&prompt).as_bytes());
+                Work::Agent { agent, model: model.as_deref(), prompt }
+            }
+            Worker::Command(line) => Work::Command(line.clone()),
+        };
+        if let Err(error) = std::fs::create_dir_all(&scratch) {
+            let mut fault = Fault::new(Reason::StateInvalid);
+            fault.cause = Some(SafeText::new(format!("cannot make {}: {error}", scratch.display())));
+            return AttemptResult::failed(fault);
+        }
+        let made = attempt(
+            Attempt {
+                work,
+                folder: dir.folder,
+                scratch: &scratch,
+                phase_key: key,
+                number: job.attempt,
+                tasks: &tasks,
+                env: self.env(dir),
+                limits: equipment.limits.clone(),
+                retry_context: context.as_ref(),
+                log: Log::to(log.clone()),
+                redactor: &self.redactor,
+                exclusive: self.one_at_a_time,
+            },
+            self.classifier,
+            (self.now)(),
+            &job.stop,
+            |started| self.record_child(dir, started),
+        );
+        match made {
+            Ok(attempted) => self.judge_attempt(dir, log, changed, attempted),
+            Err(error) => AttemptResult::failed(error.fault()),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Runs phases in git worktrees: each attempt starts from the run's tip, is saved on a ref whether
+//! it succeeds or not, and is integrated alone.
+//!
+//! Crash safety relies on the order of steps: an attempt is saved before it is reported; the tip
+//! moves by compare-and-swap after its commit exists; the user's branch follows the tip. Each step
+//! can be repeated.
+
+mod integrate;
+mod slots;
+
+use super::attempt_log::now;
+use super::commit_mode::CommitMode;
+use super::faults::{commit_fault, git_fault, state_invalid};
+use super::landing::{Conclusion, Landed};
+use super::phase_runner::{AttemptDir, PhaseRunner};
+use crate::record::RunRecord;
+use backstop_core::{Fault, Reason, RunId, SafeText, WorkAt};
+use backstop_runtime::host::{
+    AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
+};
+use backstop_work::git::{GitError, Repo, Sha, attempt_ref};
+use slots::{SlotState, Slots};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Runs phases in git worktrees.
+pub struct Worktrees<'w> {
+    runner: &'w PhaseRunner<'w>,
+    repo: Repo,
+    run: RunId,
+    folder: PathBuf,
+    commit: CommitMode,
+    /// The branch that finished work is committed to.
+    branch: Option<String>,
+    /// The commit that is checked out in the user's tree.
+    base: Sha,
+    exclude: Vec<PathBuf>,
+    link: Vec<String>,
+    copy: Vec<String>,
+    slots: Mutex<Slots>,
+    /// The commit that the user's branch was moved to last, and why it could not be moved further.
+    landed: Mutex<(Sha, Option<Landed>)>,
+}
+
+/// What [`Worktrees`] are made from.
+pub struct WorktreeSetup {
+    /// The repository.
+    pub repo: Repo,
+    /// The folder in which worktree slots are created.
+    pub folder: PathBuf,
+    /// How finished phases are committed.
+    pub commit: CommitMode,
+    /// The branch that finished work is committed to.
+    pub branch: Option<String>,
+    /// The commit that is checked out in the user's tree.
+    pub base: Sha,
+    /// Paths that are never a phase's work: the plan's file, the views.
+    pub exclude: Vec<PathBuf>,
+    /// Paths of the project that each worktree gets as links.
+    pub link: Vec<String>,
+    /// Paths of the project that each worktree gets as copies.
+    pub copy: Vec<String>,
+}
+
+impl<'w> Worktrees<'w> {
+    /// No slot is created yet.
+    pub fn new(runner: &'w PhaseRunner<'w>, setup: WorktreeSetup) -> Self {
+        let WorktreeSetup { repo, folder, commit, branch, base, exclude, link, copy } = setup;
+        let landed = Mutex::new((base.clone(), None));
+        let run = runner.recorder.run();
+        let slots = Mutex::default();
+        Self { runner, repo, run, folder, commit, branch, base, exclude, link, copy, slots, landed }
+    }
+
+    fn tip_commit(&self, tip: Option<&String>) -> Result<Sha, Box<Fault>> {
+        match tip {
+            Some(tip) => tip.parse().map_err(|error| state_invalid(&format!("the tip of the run: {error}"))),
+            None => Ok(self.base.clone()),
+        }
+    }
+
+    fn attempt_in_slot(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
+        let base = self.tip_commit(job.tip.as_ref())?;
+        let mut slot_state = self.take_free().map_err(|error| git_fault(&error))?;
+        let done = self.attempt_in(job, reporter, &base, &mut slot_state);
+        match &done {
+            Ok(result) if result.fault.is_none() => {
+                self.slots().held.insert(job.node, slot_state);
+            }
+            Ok(_) => self.give_back(slot_state),
+            // Git fails in this slot: it is left as it is, and the next attempt gets another one.
+            Err(_) => {}
+        }
+        done
+    }
+
+    fn attempt_in(
+        &self,
+        job: &AttemptJob,
+        reporter: &Reporter,
+        base: &Sha,
+        slot_state: &mut SlotState,
+    ) -> Result<AttemptResult, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        let reset = slot_state.slot.reset_to(base, slot_state.saved.as_ref()).map_err(fault)?;
+        slot_state.saved = None;
+        for path in reset.put_aside {
+            let text = format!("a repository inside the worktree was put aside: {}", path.display());
+            reporter.note(Note::Message(SafeText::new(text)));
+        }
+        slot_state.slot.provide(self.repo.root(), &self.link, &self.copy).map_err(fault)?;
+        let base_tree = self.repo.tree_of(base).map_err(fault)?;
+        let phase = self.runner.phase(job.node).id.key();
+        let previous = job.attempt.checked_sub(1).filter(|n| *n > 0 && job.previous.is_some());
+        let previous =
+            previous.and_then(|n| self.repo.read_ref(&attempt_ref(self.run, phase, n)).ok().flatten());
+        let mut result = {
+            let changed = || slot_state.slot.tree_hash().ok().map(|tree| tree != base_tree);
+            let dir = AttemptDir {
+                node: job.node,
+                attempt: job.attempt,
+                folder: slot_state.slot.path(),
+                slot: slot_state.number,
+                previous: previous.map(|sha| sha.to_string()),
+                stop: &job.stop,
+                reporter,
+            };
+            self.runner.perform(job, &dir, &changed)
+        };
+        let name = attempt_ref(self.run, phase, job.attempt);
+        let message = self.runner.commit_message(job.node, &result.delivery);
+        let saved = slot_state.slot.save(base, &name, &message).map_err(fault)?;
+        if result.fault.is_none() && !saved.unsaved.is_empty() {
+            result.fault = Some(Box::new(unsaved_repositories(&saved.unsaved)));
+        }
+        if result.fault.is_none() && saved.changed.is_empty() && super::briefing::conflict(job).is_some() {
+            result.fault = Some(Box::new(rerun_changed_nothing()));
+        }
+        if result.delivery.message.is_none() {
+            result.delivery.message = saved.own_commits.first().map(|commit| commit.subject.clone());
+        }
+        result.delivery.own_commits = u32::try_from(saved.own_commits.len()).unwrap_or(u32::MAX);
+        result.delivery.saved = Some(saved.sha.to_string());
+        result.delivery.base = Some(base.to_string());
+        if !saved.own_commits.is_empty() {
+            let text = format!(
+                "{} made {} by itself; they are a part of this phase",
+                self.runner.phase(job.node).id.shown(),
+                match saved.own_commits.len() {
+                    1 => "a commit".to_owned(),
+                    n => format!("{n} commits"),
+                }
+            );
+            reporter.note(Note::Message(SafeText::new(text)));
+        }
+        slot_state.saved = Some(saved.sha);
+        Ok(result)
+    }
+
+    /// Brings the work to the user once every phase is complete.
+    pub fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        let tip = self.tip_commit(record.progress.tip.as_ref())?;
+        super::landing::conclude(
+            self.runner,
+            &super::landing::ConcludeParts {
+                repo: &self.repo,
+                run: self.run,
+                commit: self.commit,
+                branch: self.branch.as_deref(),
+                base: &self.base,
+                tip: &tip,
+                landed: &self.landed.lock().unwrap_or_else(PoisonError::into_inner).0,
+                exclude: &self.exclude,
+            },
+            record,
+            &mut |tree, parent, message| {
+                let mut slot_state = self.take_free()?;
+                slot_state.slot.reset_to(parent, slot_state.saved.as_ref())?;
+                slot_state.saved = None;
+                let made = self.repo.commit_in(&slot_state.slot, tree, parent, message);
+                if let Ok(made) = &made {
+                    slot_state.saved = Some(made.sha.clone());
+                    self.give_back(slot_state);
+                }
+                Ok(made.map(|made| made.sha))
+            },
+        )
+        .map_err(|error| match error {
+            super::landing::ConcludeError::Git(error) => fault(error),
+            super::landing::ConcludeError::Commit(error) => commit_fault(&error),
+        })
+    }
+}
+
+impl Executor for Worktrees<'_> {
+    type Record = RunRecord;
+    type Conclusion = Conclusion;
+
+    fn integrates(&self) -> bool {
+        true
+    }
+
+    fn attempt(&self, job: &AttemptJob, reporter: &Reporter) -> AttemptResult {
+        let began = now();
+        let result =
+            self.attempt_in_slot(job, reporter).unwrap_or_else(|fault| AttemptResult::failed(*fault));
+        AttemptResult { duration: began.elapsed(), ..result }
+    }
+
+    fn refused(&self, job: &AttemptJob, fault: &Fault) {
+        self.runner.log_refusal(job, fault);
+    }
+
+    fn integrate(&self, job: &IntegrationJob, reporter: &Reporter) -> IntegrationResult {
+        let done = self.integrate_work(job, reporter);
+        // Its slot is free, whether it was integrated or not.
+        if let Some(slot_state) = self.take_held(job.node) {
+            self.give_back(slot_state);
+        }
+        done.unwrap_or_else(IntegrationResult::Failed)
+    }
+
+    fn conclude(&self, record: &RunRecord) -> Result<Concluded<Conclusion>, Box<Fault>> {
+        let concluded = Worktrees::conclude(self, record)?;
+        match &concluded.work {
+            // A run is complete when the user has the work. Until then it is halted, and resuming
+            // it tries again.
+            Some(WorkAt::Kept { reference, why, command }) => {
+                let mut fault = Fault::new(Reason::VcsError);
+                fault.cause =
+                    Some(SafeText::new(format!("it is kept on {}: {}", reference.raw(), why.raw())));
+                fault.suggested_action = SafeText::new(format!("Bring it in: `{}`", command.raw()));
+                Err(Box::new(fault))
+            }
+            _ => Ok(concluded.recorded(record)),
+        }
+    }
+}
+
+/// A nested repository is saved by git as a link only: its content would be lost silently.
+fn unsaved_repositories(paths: &[PathBuf]) -> Fault {
+    let names: Vec<String> = paths.iter().take(3).map(|path| path.display().to_string()).collect();
+    let mut fault = Fault::new(Reason::VcsError);
+    fault.cause = Some(SafeText::new(format!(
+        "a repository inside the worktree cannot be kept with the phase's work: {}",
+        names.join(", ")
+    )));
+    fault.suggested_action =
+        SafeText::new("remove its `.git` folder, or work on it in a phase of its own repository");
+    fault
+}
+
+/// The re-run after a conflict changed nothing: the first work is only on its ref.
+fn rerun_changed_nothing() -> Fault {
+    let mut fault = Fault::new(Reason::VerificationMismatch);
+    fault.cause =
+        Some("after a conflict it was run again and changed nothing; its first work is not in".into());
+    fault
+}

@@ -1,0 +1,96 @@
+//! The slots of a run: worktrees that are reused, so that build caches stay warm.
+
+use super::Worktrees;
+use backstop_work::git::{GitError, Sha, Slot};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{MutexGuard, PoisonError};
+
+/// A slot, and the commit that holds all of its content, where it was saved.
+pub(super) struct SlotState {
+    pub(super) slot: Slot,
+    pub(super) number: usize,
+    pub(super) saved: Option<Sha>,
+}
+
+#[derive(Default)]
+pub(super) struct Slots {
+    pub(super) free: Vec<SlotState>,
+    /// Slots of phases whose work is not integrated yet, by phase.
+    pub(super) held: BTreeMap<usize, SlotState>,
+    pub(super) made: usize,
+}
+
+impl Worktrees<'_> {
+    pub(super) fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a free slot, or creates one.
+    pub(super) fn take_free(&self) -> Result<SlotState, GitError> {
+        let number = {
+            let mut slots = self.slots();
+            if let Some(slot_state) = slots.free.pop() {
+                return Ok(slot_state);
+            }
+            slots.made += 1;
+            slots.made
+        };
+        self.open(number)
+    }
+
+    pub(super) fn slot_path(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("slot-{number}"))
+    }
+
+    pub(super) fn open(&self, number: usize) -> Result<SlotState, GitError> {
+        let path = self.slot_path(number);
+        let mut slot = self.repo.add_slot(&path, &self.base, &format!("backstop {}", self.run))?;
+        slot.exclude(&self.exclude);
+        let mut slot_state = SlotState { slot, number, saved: None };
+        if slot_state.slot.was_there() {
+            // A killed process left it: its content is saved before anything is done to it.
+            let name =
+                format!("refs/backstop/{}/%slot-{number}/{}", self.run, self.times_left_in_use(number)?);
+            let at = slot_state.slot.at()?;
+            slot_state.saved = Some(slot_state.slot.save(&at, &name, "what a killed run left")?.sha);
+        }
+        Ok(slot_state)
+    }
+
+    /// How often the content that a killed process left in this slot was saved.
+    pub(super) fn times_left_in_use(&self, number: usize) -> Result<usize, GitError> {
+        let prefix = format!("refs/backstop/{}/%slot-{number}/", self.run);
+        Ok(self.repo.runs_refs(self.run)?.iter().filter(|(name, _)| name.starts_with(&prefix)).count())
+    }
+
+    /// Takes the slot of a phase whose work is not integrated yet. A function of its own, so that
+    /// the lock is released.
+    pub(super) fn take_held(&self, node: usize) -> Option<SlotState> {
+        self.slots().held.remove(&node)
+    }
+
+    pub(super) fn give_back(&self, slot_state: SlotState) {
+        let mut slots = self.slots();
+        slots.free.push(slot_state);
+        // The lowest free slot is used first: its caches are warm, and the order does not depend on
+        // time.
+        slots.free.sort_by_key(|slot_state| std::cmp::Reverse(slot_state.number));
+    }
+
+    /// Removes the slots of a complete run. A slot that is not clean or not saved stays.
+    pub fn remove_slots(&self) {
+        let (mut slot_states, made) = {
+            let mut slots = self.slots();
+            (std::mem::take(&mut slots.free), slots.made)
+        };
+        // Slots that a killed process created and this one did not use.
+        let left = (made + 1..).take_while(|number| self.slot_path(*number).exists());
+        slot_states.extend(left.filter_map(|number| self.open(number).ok()));
+        for slot_state in slot_states {
+            let _ = slot_state.slot.reset_to(&self.base, slot_state.saved.as_ref());
+            let _ = self.repo.remove_slot(slot_state.slot);
+        }
+        let _ = std::fs::remove_dir(&self.folder);
+    }
+}

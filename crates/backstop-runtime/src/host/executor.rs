@@ -1,0 +1,287 @@
+//! Who does the work of a run's nodes, as the host sees it, and the messages that come back.
+
+use super::admission::Refusal;
+use super::{Fold, StopRequest};
+use backstop_core::{Delivery, Dispatch, EventKind, Fault, Reason, SafeText};
+use backstop_exec::Stop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// An attempt that is to be made.
+#[derive(Debug, Clone)]
+pub struct AttemptJob {
+    /// The number of the node.
+    pub node: usize,
+    /// The id of the node.
+    pub id: String,
+    /// Which attempt in all, counted from 1.
+    pub attempt: u32,
+    /// Which of the node's own chances this is, counted from 1: waiting for the world uses none up.
+    pub chance: u32,
+    /// How many chances it has.
+    pub of: u32,
+    /// The commit that the attempt begins from, where the run has one.
+    pub tip: Option<String>,
+    /// What failed before, where something did.
+    pub previous: Option<Box<Fault>>,
+    /// The end of what the failed attempt wrote.
+    pub output: Option<SafeText>,
+    /// The numbers of the tasks that the last attempt has done.
+    pub tasks_done: Vec<u32>,
+    /// The numbers of the nodes that run at the same time.
+    pub beside: Vec<usize>,
+    /// Ends the attempt from outside.
+    pub stop: Stop,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone)]
+pub struct AttemptResult {
+    /// What failed; nothing where the attempt succeeded.
+    pub fault: Option<Box<Fault>>,
+    /// How far the attempt got.
+    pub dispatch: Dispatch,
+    /// Whether the worker was taken away from outside, for example killed by somebody.
+    pub worker_lost: bool,
+    /// The exit code.
+    pub exit: Option<i64>,
+    /// The signal that ended it, by name.
+    pub signal: Option<String>,
+    /// The end of what it wrote, where it failed.
+    pub output: Option<SafeText>,
+    /// How long it took, with its gates.
+    pub duration: Duration,
+    /// What it delivers.
+    pub delivery: Delivery,
+    /// What else is recorded of a success, in one transaction with it: nodes that the work has
+    /// shown to be needed.
+    pub events: Vec<EventKind>,
+}
+
+impl AttemptResult {
+    /// An attempt that failed before it could begin.
+    pub fn failed(fault: Fault) -> Self {
+        Self {
+            fault: Some(Box::new(fault)),
+            dispatch: Dispatch::NotDispatched,
+            ..Self::succeeded(Delivery::default())
+        }
+    }
+
+    /// An attempt that succeeded, and of which nothing else is known.
+    pub fn succeeded(delivery: Delivery) -> Self {
+        Self {
+            fault: None,
+            dispatch: Dispatch::Answered,
+            worker_lost: false,
+            exit: None,
+            signal: None,
+            output: None,
+            duration: Duration::ZERO,
+            delivery,
+            events: Vec::new(),
+        }
+    }
+}
+
+/// Delivered work that is to be integrated.
+#[derive(Debug, Clone)]
+pub struct IntegrationJob {
+    /// The number of the node.
+    pub node: usize,
+    /// The id of the node.
+    pub id: String,
+    /// The attempt that delivered it, counted from 1.
+    pub attempt: u32,
+    /// What was delivered.
+    pub delivery: Delivery,
+    /// The newest integrated commit, by the record.
+    pub tip: Option<String>,
+    /// Whether a process that was killed may have begun, or even done, this integration.
+    pub resumed: bool,
+    /// Ends the integration from outside.
+    pub stop: Stop,
+}
+
+/// What came of an integration.
+#[derive(Debug, Clone)]
+pub enum IntegrationResult {
+    /// The work is integrated.
+    Done {
+        /// The new tip, where it has moved.
+        tip: Option<String>,
+        /// The commit that was made for people, hash and first line.
+        commit: Option<(String, SafeText)>,
+    },
+    /// The work is in conflict with what was integrated meanwhile.
+    Conflicted {
+        /// The files.
+        files: Vec<String>,
+        /// What it is, with the evidence that the next attempt is told.
+        fault: Box<Fault>,
+    },
+    /// The work cannot be integrated: a hook refuses it, git fails.
+    Failed(Box<Fault>),
+}
+
+/// The end of a run's work, once every node is complete.
+#[derive(Debug, Clone)]
+pub struct Concluded<C> {
+    /// What is recorded of it.
+    pub events: Vec<EventKind>,
+    /// Where the work is now; the host hands it on.
+    pub conclusion: C,
+}
+
+/// What a gate said.
+#[derive(Debug, Clone)]
+pub struct GateResult {
+    /// Which gate.
+    pub gate: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// Why, where it failed.
+    pub reason: Option<Reason>,
+    /// Tests that failed first and then passed with nothing changed.
+    pub flaky: Vec<SafeText>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+impl GateResult {
+    pub(super) fn event(self, operation: SafeText, attempt: u32) -> EventKind {
+        EventKind::GateFinished {
+            gate: self.gate,
+            passed: self.passed,
+            operation: Some(operation),
+            attempt,
+            duration_ms: millis(self.duration),
+            reason: self.reason,
+            flaky: self.flaky,
+        }
+    }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What people may see while an attempt is under way. It is not recorded and changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A gate runs.
+    Checking(String),
+    /// The work is being integrated.
+    Integrating,
+    /// The attempt waits for a provider's guard.
+    AwaitingGuard {
+        /// The provider.
+        provider: String,
+        /// How long the guard stays closed.
+        left: Duration,
+    },
+    /// Anything else that is worth a line.
+    Message(SafeText),
+}
+
+/// Does the work of nodes. Called from several threads at once; each call blocks until its work is
+/// done.
+pub trait Executor: Sync {
+    /// The fold of the run's events that the executor needs at the end.
+    type Record: Fold;
+    /// Where the work is once the run is complete.
+    type Conclusion;
+
+    /// Whether the work of an attempt counts only once it is integrated.
+    fn integrates(&self) -> bool;
+    /// Makes an attempt, with its gates.
+    fn attempt(&self, job: &AttemptJob, reporter: &Reporter) -> AttemptResult;
+    /// An attempt was refused by the [`Admission`](super::Admission) before it began.
+    fn refused(&self, _job: &AttemptJob, _fault: &Fault) {}
+    /// Integrates what an attempt has delivered. Called for one node at a time.
+    fn integrate(&self, job: &IntegrationJob, reporter: &Reporter) -> IntegrationResult;
+    /// Does what is left to do once every node is complete. After a crash it is called again.
+    fn conclude(&self, record: &Self::Record) -> Result<Concluded<Self::Conclusion>, Box<Fault>>;
+}
+
+/// What the host's loop waits for.
+pub(super) enum Message {
+    StopRequested(StopRequest),
+    GateFinished(usize, GateResult),
+    Noted(usize, Note),
+    /// What the admission of an attempt changed.
+    Admitted(Vec<EventKind>),
+    Attempted {
+        node: usize,
+        result: Box<AttemptResult>,
+        /// Whether the attempt really began.
+        admitted: bool,
+    },
+    Integrated(usize, Box<IntegrationResult>),
+}
+
+/// Reports to the host what an executor does meanwhile.
+pub struct Reporter {
+    node: usize,
+    to: Sender<Message>,
+}
+
+impl Reporter {
+    pub(super) fn new(node: usize, to: Sender<Message>) -> Self {
+        Self { node, to }
+    }
+
+    /// A gate has ended. It is recorded.
+    pub fn gate_finished(&self, gate: GateResult) {
+        let _ = self.to.send(Message::GateFinished(self.node, gate));
+    }
+
+    /// Something for people.
+    pub fn note(&self, note: Note) {
+        let _ = self.to.send(Message::Noted(self.node, note));
+    }
+
+    /// Asks for admission, makes the attempt, and reports its end. A panic is reported as a
+    /// failure: an end that the host never hears of would be waited for for ever.
+    pub(super) fn attempted(
+        &self,
+        admit: impl FnOnce(&Self) -> Result<Vec<EventKind>, Refusal>,
+        refused: impl FnOnce(&Fault) -> AttemptResult,
+        attempt: impl FnOnce(&Self) -> AttemptResult,
+    ) {
+        let admitted = catch_unwind(AssertUnwindSafe(|| admit(self)));
+        let (result, admitted) = match admitted {
+            Ok(Ok(events)) => {
+                self.admitted(events);
+                (catch_unwind(AssertUnwindSafe(|| attempt(self))), true)
+            }
+            Ok(Err(Refusal { fault, events })) => {
+                self.admitted(events);
+                (catch_unwind(AssertUnwindSafe(|| refused(&fault))), false)
+            }
+            Err(panic) => (Err(panic), false),
+        };
+        let result = Box::new(result.unwrap_or_else(|_| AttemptResult::failed(panicked())));
+        let _ = self.to.send(Message::Attempted { node: self.node, result, admitted });
+    }
+
+    fn admitted(&self, events: Vec<EventKind>) {
+        if !events.is_empty() {
+            let _ = self.to.send(Message::Admitted(events));
+        }
+    }
+
+    /// Integrates, and reports the end of it, whatever it is.
+    pub(super) fn integrated(&self, work: impl FnOnce(&Self) -> IntegrationResult) {
+        let done = catch_unwind(AssertUnwindSafe(|| work(self)));
+        let done = done.unwrap_or_else(|_| IntegrationResult::Failed(Box::new(panicked())));
+        let _ = self.to.send(Message::Integrated(self.node, Box::new(done)));
+    }
+}
+
+fn panicked() -> Fault {
+    let mut fault = Fault::new(Reason::Crash);
+    fault.cause = Some("Backstop itself failed while it did this; please report it".into());
+    fault
+}

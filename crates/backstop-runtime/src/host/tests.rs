@@ -1,0 +1,510 @@
+//! The host with a log in memory and an executor that follows a script: no process, no git, no
+//! plan.
+
+use super::*;
+use backstop_core::{Delivery, EVENT_SCHEMA, EventId, PhaseRecord, PlanRecord, RunId, Timestamp, profile};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
+/// A log in memory. It can be told to refuse from some version on.
+#[derive(Default)]
+struct MemoryLog {
+    events: Mutex<Vec<Event>>,
+    full_at: Option<u64>,
+}
+
+impl MemoryLog {
+    fn kinds(&self) -> Vec<EventKind> {
+        self.events.lock().unwrap().iter().map(|event| event.kind.clone()).collect()
+    }
+
+    /// The names of all events after the first two, which start the run.
+    fn names(&self) -> Vec<String> {
+        let name = |kind: &EventKind| match operation(kind) {
+            Some(id) => format!("{} {}", kind.name(), id.raw()),
+            None => kind.name().to_owned(),
+        };
+        self.kinds()[2..].iter().map(name).collect()
+    }
+
+    /// What kinds of events there are.
+    fn has(&self, name: &str) -> bool {
+        self.names().iter().any(|known| known.starts_with(name))
+    }
+}
+
+fn run_id() -> RunId {
+    "r-7f3a".parse().unwrap()
+}
+
+impl RunLog for MemoryLog {
+    fn append(&self, expected: u64, kinds: Vec<EventKind>) -> Result<Vec<Event>, RunLogError> {
+        let mut events = self.events.lock().unwrap();
+        let found = events.len() as u64;
+        if found != expected {
+            return Err(RunLogError::Conflict { run: run_id(), expected, found, hint: String::new() });
+        }
+        if self.full_at.is_some_and(|full| found >= full) {
+            return Err(RunLogError::Unavailable {
+                what: "the disk is full".into(),
+                hint: "free some".into(),
+            });
+        }
+        let event = |(seq, kind): (u64, EventKind)| Event {
+            schema: EVENT_SCHEMA,
+            id: EventId { run: run_id(), seq },
+            run: run_id(),
+            seq,
+            at: Timestamp::from_millis(0),
+            session: None,
+            surface: "run".into(),
+            caller: None,
+            kind,
+        };
+        let new: Vec<Event> = (found + 1..).zip(kinds).map(event).collect();
+        events.extend(new.clone());
+        Ok(new)
+    }
+
+    fn load(&self) -> Result<Vec<Event>, RunLogError> {
+        Ok(self.events.lock().unwrap().clone())
+    }
+}
+
+/// A node, and what it waits for.
+type Node<'n> = (&'n str, &'n [&'n str]);
+
+/// Nodes that are all declared to run beside each other.
+fn nodes(list: &[Node<'_>]) -> EventKind {
+    let own = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+    let phase = |(id, depends_on): &Node<'_>| PhaseRecord {
+        id: (*id).to_owned(),
+        depends_on: own(depends_on),
+        parallel_with: list
+            .iter()
+            .map(|(other, _)| (*other).to_owned())
+            .filter(|other| other != id)
+            .collect(),
+        repeatable: true,
+        ..PhaseRecord::default()
+    };
+    let plan = PlanRecord { phases: list.iter().map(phase).collect(), ..PlanRecord::default() };
+    EventKind::PlanLoaded { plan: Box::new(plan) }
+}
+
+type Script<'s> = dyn Fn(&AttemptJob) -> AttemptResult + Sync + 's;
+
+/// An executor that follows a script.
+struct Scripted<'s> {
+    attempt: &'s Script<'s>,
+    integrates: bool,
+    refused: Mutex<Vec<String>>,
+    integrated: Mutex<Vec<(String, bool)>>,
+}
+
+impl<'s> Scripted<'s> {
+    fn new(attempt: &'s Script<'s>) -> Self {
+        Self { attempt, integrates: false, refused: Mutex::default(), integrated: Mutex::default() }
+    }
+}
+
+impl Executor for Scripted<'_> {
+    type Record = RunProgress;
+    type Conclusion = &'static str;
+
+    fn integrates(&self) -> bool {
+        self.integrates
+    }
+
+    fn attempt(&self, job: &AttemptJob, _: &Reporter) -> AttemptResult {
+        (self.attempt)(job)
+    }
+
+    fn refused(&self, job: &AttemptJob, fault: &Fault) {
+        self.refused.lock().unwrap().push(format!("{}: {}", job.id, fault.reason));
+    }
+
+    fn integrate(&self, job: &IntegrationJob, _: &Reporter) -> IntegrationResult {
+        self.integrated.lock().unwrap().push((job.id.clone(), job.resumed));
+        IntegrationResult::Done { tip: Some(format!("tip-{}", job.id)), commit: None }
+    }
+
+    fn conclude(&self, record: &RunProgress) -> Result<Concluded<&'static str>, Box<Fault>> {
+        let commit =
+            EventKind::CommitMade { operation: record.operation.clone(), sha: "abc".into(), subject: None };
+        Ok(Concluded { events: vec![commit], conclusion: "there" })
+    }
+}
+
+fn ok() -> AttemptResult {
+    AttemptResult::succeeded(Delivery::default())
+}
+
+fn fails(reason: Reason) -> AttemptResult {
+    AttemptResult { dispatch: backstop_core::Dispatch::Answered, ..AttemptResult::failed(Fault::new(reason)) }
+}
+
+fn start(log: &MemoryLog, list: &[Node<'_>]) {
+    let started =
+        EventKind::RunStarted { operation: "plan.md".into(), folder: None, profile: None, parent: None };
+    log.append(0, vec![started, nodes(list)]).unwrap();
+}
+
+/// Time that goes on by a minute whenever somebody looks: no wait is sat out.
+fn minutes() -> impl Fn() -> Duration + Sync {
+    let looks = std::sync::atomic::AtomicU64::new(0);
+    move || Duration::from_secs(60 * looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+}
+
+fn go<'h>(
+    log: &'h MemoryLog,
+    executor: &'h Scripted<'_>,
+    admission: &'h dyn Admission,
+    observers: Vec<&'h mut dyn Observer<RunProgress>>,
+) -> Result<Ending<RunProgress, &'static str>, HostError> {
+    let mut record = RunProgress::default();
+    log.load()?.iter().for_each(|event| record.apply(event));
+    // It lives as long as the observers do.
+    let clock: &'h _ = Box::leak(Box::new(minutes()));
+    let (_asks, requests) = channel();
+    Host::new(HostParts {
+        log,
+        record,
+        opened: Vec::new(),
+        rules: Rules { jobs: 4, ..Rules::default() },
+        policy: Arc::new(profile("phase").unwrap()),
+        recovery_disabled: false,
+        executor,
+        admission,
+        observers,
+        halt_timeout: None,
+        resume: "backstop run plan.md".into(),
+        clock,
+        annotate_fault: &|_| {},
+        random: &|| 0.5,
+    })?
+    .run(requests)
+}
+
+/// An admission that looks at the log whenever it is asked or told.
+struct Guard<'g> {
+    log: &'g MemoryLog,
+    refuses: Option<&'static str>,
+    told: Mutex<Vec<(String, Vec<String>)>>,
+}
+
+impl<'g> Guard<'g> {
+    fn new(log: &'g MemoryLog) -> Self {
+        Self { log, refuses: None, told: Mutex::default() }
+    }
+
+    fn note(&self, what: String) {
+        self.told.lock().unwrap().push((what, self.log.names()));
+    }
+}
+
+impl Admission for Guard<'_> {
+    fn before(&self, job: &AttemptJob, _: Waiting<'_>) -> Result<Vec<EventKind>, Refusal> {
+        self.note(format!("before {} {}", job.id, job.attempt));
+        let budget = "plan".parse().unwrap();
+        if self.refuses == Some(job.id.as_str()) {
+            let fault = Box::new(Fault::new(Reason::BudgetExhausted));
+            return Err(Refusal { fault, events: vec![EventKind::BudgetExhausted { budget }] });
+        }
+        Ok(vec![EventKind::BudgetConsumed { budget, units: 1, remaining: 9 }])
+    }
+
+    fn failed(&self, node: usize, fault: &Fault) -> Vec<EventKind> {
+        self.note(format!("failed {node} {}", fault.reason));
+        vec![EventKind::GuardUpdated { provider: "anthropic".parse().unwrap(), until: None }]
+    }
+
+    fn succeeded(&self, node: usize) -> Vec<EventKind> {
+        self.note(format!("succeeded {node}"));
+        Vec::new()
+    }
+}
+
+#[test]
+fn what_failed_is_recorded_before_the_admission_learns_of_it() {
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[])]);
+    let guard = Guard::new(&log);
+    let script = |job: &AttemptJob| if job.attempt == 1 { fails(Reason::RateLimited) } else { ok() };
+    let ending = go(&log, &Scripted::new(&script), &guard, Vec::new()).unwrap();
+    assert_eq!(ending.end, End::Complete);
+    let names = log.names();
+    assert_eq!(
+        names,
+        [
+            "attempt.started a",
+            "budget.consumed",
+            "attempt.finished a",
+            "error.classified a",
+            "guard.updated",
+            "decision.made a",
+            "attempt.started a",
+            "budget.consumed",
+            "attempt.finished a",
+            "recovery.attempted a",
+            "state.entered a",
+            "commit.made plan.md",
+            "run.ended"
+        ]
+    );
+    let told = guard.told.into_inner().unwrap();
+    let at = |what: &str| told.iter().find(|(known, _)| known == what).map(|(_, log)| log.len());
+    assert_eq!(at("before a 1"), Some(1), "the attempt is recorded before it is asked for");
+    assert_eq!(at("failed 0 rate_limited"), Some(4), "the failure is recorded, and nothing is decided");
+    assert_eq!(at("before a 2"), Some(7), "what was learned is recorded before the next attempt");
+    assert_eq!(at("succeeded 0"), Some(11));
+}
+
+#[test]
+fn an_attempt_that_is_refused_has_failed_and_taught_nobody_anything() {
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[]), ("b", &["a"])]);
+    let guard = Guard { refuses: Some("a"), ..Guard::new(&log) };
+    let executor = Scripted::new(&|_| panic!("it must not be attempted"));
+    let ending = go(&log, &executor, &guard, Vec::new()).unwrap();
+    assert_eq!((ending.end, ending.reason), (End::Halted(vec![0]), Some(Reason::BudgetExhausted)));
+    assert_eq!(
+        log.names()[1..4],
+        ["budget.exhausted", "attempt.finished a", "error.classified a"].map(str::to_owned)
+    );
+    assert!(!log.has("guard.updated"), "{:?}", log.names());
+    assert_eq!(*executor.refused.lock().unwrap(), ["a: budget_exhausted"]);
+    assert_eq!(ending.record.node(1).status, NodeStatus::Blocked);
+}
+
+#[test]
+fn nodes_that_an_attempt_brings_are_run_after_it() {
+    let log = MemoryLog::default();
+    start(&log, &[("explore", &[])]);
+    let order = Mutex::new(Vec::new());
+    let script = |job: &AttemptJob| {
+        order.lock().unwrap().push(job.id.clone());
+        match job.id.as_str() {
+            "explore" => AttemptResult {
+                events: vec![nodes(&[("explore", &[]), ("build", &["explore"]), ("test", &["build"])])],
+                ..ok()
+            },
+            _ => ok(),
+        }
+    };
+    let ending = go(&log, &Scripted::new(&script), &(), Vec::new()).unwrap();
+    assert_eq!((ending.end, ending.conclusion), (End::Complete, Some("there")));
+    assert_eq!(*order.lock().unwrap(), ["explore", "build", "test"]);
+    assert_eq!(log.names()[1..3], ["attempt.finished explore", "plan.loaded"].map(str::to_owned));
+    assert_eq!(ending.record.count(NodeStatus::Complete), 3);
+}
+
+#[test]
+fn an_old_node_that_has_not_begun_can_be_made_to_wait_for_a_new_one() {
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[]), ("end", &["a"])]);
+    let order = Mutex::new(Vec::new());
+    let script = |job: &AttemptJob| {
+        order.lock().unwrap().push(job.id.clone());
+        let grown = nodes(&[("a", &[]), ("end", &["a", "more"]), ("more", &["a"])]);
+        AttemptResult { events: if job.id == "a" { vec![grown] } else { Vec::new() }, ..ok() }
+    };
+    let executor = Scripted { integrates: true, ..Scripted::new(&script) };
+    assert_eq!(go(&log, &executor, &(), Vec::new()).unwrap().end, End::Complete);
+    assert_eq!(*order.lock().unwrap(), ["a", "more", "end"]);
+}
+
+#[test]
+fn nodes_that_cannot_be_added_are_a_failure_and_not_recorded() {
+    let cases: [(&[Node<'_>], Reason, &str); 4] = [
+        (
+            &[("a", &[]), ("b", &["a", "c"]), ("c", &["b"])],
+            Reason::CircularDependency,
+            "these wait for each other: b -> c -> b",
+        ),
+        (&[("a", &[]), ("b", &["a"]), ("c", &["z"])], Reason::StateInvalid, "c names z, which is not there"),
+        (&[("a", &["c"]), ("b", &["a"]), ("c", &[])], Reason::StateInvalid, "a has begun"),
+        (&[("b", &["a"]), ("a", &[])], Reason::StateInvalid, "a was removed, moved"),
+    ];
+    for (grown, reason, cause) in cases {
+        let log = MemoryLog::default();
+        start(&log, &[("a", &[]), ("b", &["a"])]);
+        let script = |_: &AttemptJob| AttemptResult { events: vec![nodes(grown)], ..ok() };
+        let ending = go(&log, &Scripted::new(&script), &(), Vec::new()).unwrap();
+        assert_eq!(ending.reason, Some(reason));
+        let fault = &ending.record.node(0).errors[0].fault;
+        assert!(fault.cause.as_ref().unwrap().raw().starts_with(cause), "{:?}", fault.cause);
+        assert!(!log.has("plan.loaded"), "{:?}", log.names());
+    }
+}
+
+/// An observer that writes down what it sees.
+#[derive(Default)]
+struct Notes {
+    seen: Vec<String>,
+    troubles: Vec<String>,
+    broken: bool,
+}
+
+impl Observer<RunProgress> for Notes {
+    fn started(&mut self, opened: &[Event], state: &HostState<'_, RunProgress>) -> Result<(), ObserverError> {
+        self.seen.push(format!("started {} {}", opened.len(), state.record.order.len()));
+        Ok(())
+    }
+
+    fn applied(&mut self, event: &Event, record: &RunProgress) {
+        assert_eq!(event.seq, record.seq, "what comes after it is not applied yet");
+    }
+
+    fn recorded(&mut self, events: &[Event], _: &HostState<'_, RunProgress>) -> Result<(), ObserverError> {
+        self.seen.extend(events.iter().map(|event| event.kind.name().to_owned()));
+        if self.broken { Err(ObserverError("the disk is full".to_owned())) } else { Ok(()) }
+    }
+
+    fn trouble(&mut self, message: &str) {
+        self.troubles.push(message.to_owned());
+    }
+
+    fn before_end(&mut self, state: &HostState<'_, RunProgress>) -> Result<(), ObserverError> {
+        assert!(state.record.ended.is_none() && state.record.halted.is_none());
+        self.seen.push("before the end".to_owned());
+        Ok(())
+    }
+
+    fn closed(&mut self, _: &HostState<'_, RunProgress>) -> Result<(), ObserverError> {
+        self.seen.push("closed".to_owned());
+        Ok(())
+    }
+}
+
+#[test]
+fn observers_see_what_was_recorded_and_are_done_before_the_end_is() {
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[])]);
+    let (mut one, mut other) = (Notes::default(), Notes { broken: true, ..Notes::default() });
+    go(&log, &Scripted::new(&|_| ok()), &(), vec![&mut one, &mut other]).unwrap();
+    assert_eq!(one.seen[..2], ["started 0 1", "attempt.started"]);
+    let last = one.seen.len() - 4;
+    assert_eq!(one.seen[last..], ["before the end", "commit.made", "run.ended", "closed"]);
+    assert_eq!(one.troubles[0], "the disk is full", "what one cannot do, all hear of");
+    assert_eq!(one.troubles, other.troubles);
+}
+
+#[test]
+fn where_nothing_can_be_recorded_nothing_is_done() {
+    let log = MemoryLog { full_at: Some(2), ..MemoryLog::default() };
+    start(&log, &[("a", &[])]);
+    let mut notes = Notes::default();
+    let executor = Scripted::new(&|_| panic!("it must not be attempted"));
+    let error = go(&log, &executor, &(), vec![&mut notes]).unwrap_err();
+    assert!(error.to_string().contains("nothing can be recorded: the disk is full"), "{error}");
+    assert_eq!(error.hint(), "free some");
+    assert_eq!(notes.seen, ["started 0 1", "closed"]);
+}
+
+#[test]
+fn a_run_that_somebody_else_writes_to_stops() {
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[]), ("b", &["a"])]);
+    let script = |job: &AttemptJob| {
+        let version = log.kinds().len() as u64;
+        log.append(version, vec![EventKind::RunResumed {}]).unwrap();
+        assert_eq!(job.id, "a", "nothing more is begun");
+        ok()
+    };
+    let error = go(&log, &Scripted::new(&script), &(), Vec::new()).unwrap_err();
+    assert!(matches!(error, HostError::Log(RunLogError::Conflict { expected: 3, found: 4, .. })), "{error}");
+}
+
+#[test]
+fn delivered_work_is_integrated_and_not_done_again() {
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[]), ("b", &[])]);
+    let started = |id: &str| EventKind::AttemptStarted { operation: id.into(), attempt: 1 };
+    let finished = |id: &str| EventKind::AttemptFinished {
+        operation: id.into(),
+        attempt: 1,
+        success: true,
+        duration_ms: 5,
+        exit: Some(0),
+        signal: None,
+        output: None,
+        delivery: None,
+    };
+    let begun = EventKind::IntegrationStarted { operation: "b".into(), attempt: 1, onto: None };
+    let before = vec![started("a"), started("b"), finished("a"), finished("b"), begun];
+    log.append(2, before).unwrap();
+    log.append(7, vec![EventKind::RunResumed {}]).unwrap();
+    let executor = Scripted { integrates: true, ..Scripted::new(&|_| panic!("it must not be attempted")) };
+    assert_eq!(go(&log, &executor, &(), Vec::new()).unwrap().end, End::Complete);
+    let integrated = executor.integrated.into_inner().unwrap();
+    assert_eq!(integrated, [("b".to_owned(), true), ("a".to_owned(), false)]);
+}
+
+#[test]
+fn a_failure_about_which_nothing_was_decided_is_not_cut_off() {
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[])]);
+    let started = EventKind::AttemptStarted { operation: "a".into(), attempt: 1 };
+    log.append(2, vec![started]).unwrap();
+    let record = |log: &MemoryLog| {
+        let mut record = RunProgress::default();
+        log.load().unwrap().iter().for_each(|event| record.apply(event));
+        record
+    };
+    assert!(record(&log).node(0).is_cut_off());
+    let finished = EventKind::AttemptFinished {
+        operation: "a".into(),
+        attempt: 1,
+        success: false,
+        duration_ms: 5,
+        exit: Some(1),
+        signal: None,
+        output: None,
+        delivery: None,
+    };
+    let fault = Box::new(Fault::new(Reason::TestFailure));
+    let classified = EventKind::ErrorClassified { operation: "a".into(), attempt: 1, fault };
+    log.append(3, vec![finished, classified]).unwrap();
+    assert!(!record(&log).node(0).is_cut_off());
+    log.append(5, vec![EventKind::RunResumed {}]).unwrap();
+    let seen = Mutex::new(None);
+    let script = |job: &AttemptJob| {
+        *seen.lock().unwrap() = job.previous.as_ref().map(|fault| (job.attempt, fault.reason));
+        ok()
+    };
+    go(&log, &Scripted::new(&script), &(), Vec::new()).unwrap();
+    assert_eq!(*seen.lock().unwrap(), Some((2, Reason::TestFailure)), "the next attempt is told of it");
+}
+
+#[test]
+fn a_panic_of_the_executor_is_a_failure() {
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[])]);
+    let script = |job: &AttemptJob| if job.attempt == 1 { panic!("a bug") } else { ok() };
+    let ending = go(&log, &Scripted::new(&script), &(), Vec::new()).unwrap();
+    assert_eq!(ending.record.node(0).errors[0].fault.reason, Reason::Crash);
+    assert_eq!(ending.end, End::Complete);
+}
+
+#[test]
+fn a_frozen_project_begins_nothing_more() {
+    struct Frozen;
+    impl Admission for Frozen {
+        fn before(&self, _: &AttemptJob, _: Waiting<'_>) -> Result<Vec<EventKind>, Refusal> {
+            Ok(Vec::new())
+        }
+        fn failed(&self, _: usize, _: &Fault) -> Vec<EventKind> {
+            Vec::new()
+        }
+        fn frozen(&self) -> Option<Reason> {
+            Some(Reason::SecurityBreach)
+        }
+    }
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[]), ("b", &["a"])]);
+    let ending = go(&log, &Scripted::new(&|_| ok()), &Frozen, Vec::new()).unwrap();
+    assert_eq!((ending.end, ending.frozen), (End::Stopped, Some(Reason::SecurityBreach)));
+    assert_eq!(ending.record.node(1).total, 0);
+    assert!(ending.record.halted.is_some_and(|(reason, _)| reason == Reason::SecurityBreach));
+}
