@@ -8,7 +8,6 @@ use backstop_core::{
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::time::Instant;
 
 fn events() -> Vec<Event> {
     let run: RunId = "r-7f3a".parse().unwrap();
@@ -200,16 +199,15 @@ fn a_collector_that_refuses_or_lies_is_named() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_or_sleeps_costs_little_time() {
+fn a_collector_that_is_not_there_or_sleeps_is_given_up() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let begin = Instant::now();
     let error = export(&config(gone), &events()).unwrap_err();
     assert!(matches!(error, OtelError::Send { .. }), "{error}");
     assert!(!error.hint().is_empty());
     // It takes the connection and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    assert!(export(&config(silent.local_addr().unwrap().port()), &events()).is_err());
-    assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+    let error = export(&config(silent.local_addr().unwrap().port()), &events()).unwrap_err();
+    assert!(matches!(error, OtelError::Slow { .. }), "{error}");
 }
 
 #[test]
@@ -217,9 +215,8 @@ fn it_is_off_unless_it_is_switched_on() {
     let around = Surroundings { cwd: "/".into(), home: None, xdg_config_home: None, env: &|_| None };
     let off = load(&around, &[], &|_: &Path, _: &str| false).unwrap();
     assert!(off.otel().is_none() && export(&off, &events()).is_ok());
-    let env = |name: &str| (name == "BACKSTOP_OTEL_ENDPOINT").then(|| "https://collector:4318".to_owned());
+    let env = |name: &str| (name == "BACKSTOP_OTEL_ENDPOINT").then(|| "https://collector/otlp".to_owned());
     let around = Surroundings { cwd: "/".into(), home: None, xdg_config_home: None, env: &env };
-    let error = load(&around, &[], &|_: &Path, _: &str| false).unwrap_err();
-    assert!(error.to_string().contains("https, which Backstop does not speak"), "{error}");
-    assert!(error.hints().join(" ").contains("collector on this machine"), "{:?}", error.hints());
+    let on = load(&around, &[], &|_: &Path, _: &str| false).unwrap();
+    assert_eq!(on.otel().unwrap().0.whole(), "https://collector/otlp");
 }

@@ -36,3 +36,4 @@ mod plan_text;
 mod reference;
 mod rules;
 mod stats;
+mod surfaces;
