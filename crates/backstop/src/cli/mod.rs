@@ -94,7 +94,7 @@ pub(crate) enum Command {
     Clean(Clean),
     /// Check this machine: state folder, store, configuration, supervision
     Doctor(Doctor),
-    /// Watch a command fail and recover, and others be classified, offline
+    /// Watch a plan fail and recover, in a scratch repository, offline
     Demo(Demo),
     /// Print completions for a shell
     Completions(Completions),
@@ -219,12 +219,27 @@ pub(crate) enum RulesAction {
     },
 }
 
-/// Watch a command fail and recover, then some others fail and be classified. Offline, in a folder of its own.
+/// Watch Backstop at work, offline, in a folder of its own below the temporary folder. The last three of these folders are
+/// kept, so that you can look at their runs.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Print JSON, one object a command
+    /// What to watch
+    #[arg(default_value = "plan")]
+    pub(crate) what: DemoKind,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What the demo shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoKind {
+    /// A plan: phases side by side, a failed test, a retry that knows what failed, a commit for each phase
+    Plan,
+    /// A command that fails, is retried and recovers
+    Command,
+    /// Ten failures, each classified
+    Faults,
 }
 
 /// Print completions.

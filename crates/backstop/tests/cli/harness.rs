@@ -10,6 +10,7 @@ pub(crate) struct Run {
     stdin: Vec<u8>,
     env: Vec<(String, String)>,
     folder: Option<PathBuf>,
+    program: Option<String>,
 }
 
 impl Run {
@@ -19,7 +20,14 @@ impl Run {
             stdin: Vec::new(),
             env: Vec::new(),
             folder: None,
+            program: None,
         }
+    }
+
+    /// Another program instead, with the same arguments and surroundings.
+    pub(crate) fn program(mut self, name: &str) -> Self {
+        self.program = Some(name.to_owned());
+        self
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<Path>) -> Self {
@@ -45,7 +53,7 @@ impl Run {
 
     /// The command, for tests that watch it while it runs.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_backstop"));
+        let mut command = Command::new(self.program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_backstop")));
         // What the tests themselves are told is not for the program.
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BACKSTOP_"))
@@ -294,6 +302,19 @@ pub(crate) fn is_alive(pid: &str) -> bool {
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A plan as it was before any run set its marks.
+pub(crate) fn pristine(plan: &str) -> String {
+    let unmarked = |line: &str| {
+        let line = line.replacen("- [x]", "- [ ]", 1);
+        if line.starts_with('|') {
+            line.replace(['✅', '❌', '🔄', '⏭'], "⬜").replace('\u{fe0f}', "")
+        } else {
+            line
+        }
+    };
+    plan.split_inclusive('\n').map(unmarked).collect()
 }
 
 /// A Markdown text without its code spans and blocks, whose fences are runs of backticks of one length.
