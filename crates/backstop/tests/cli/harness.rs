@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One run of the binary.
 pub(crate) struct Run {
@@ -146,11 +148,14 @@ impl Folder {
 
     /// One that lies in no repository: the target folder does.
     pub(crate) fn outside(name: &str) -> Self {
-        Self::below(&std::env::temp_dir().canonicalize().unwrap(), &format!("backstop-{name}"))
+        Self::below(quick_folder(), &format!("backstop-{name}"))
     }
 
     fn below(parent: &Path, name: &str) -> Self {
-        let path = parent.join(format!("{name}-{}", std::process::id()));
+        // Two tests may have thought of the same name.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("{name}-{number}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -167,6 +172,36 @@ impl Folder {
     }
 }
 
+/// How much room a folder in memory must have: no test needs a tenth of it.
+const QUICK_BYTES_MIN: u64 = 1 << 30;
+
+/// Where projects of tests are: in memory, where there is room that may run programs, else in the temporary folder. Git and
+/// SQLite wait for the disk hundreds of times in a test, and no test is about what a power cut leaves.
+fn quick_folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| in_memory().unwrap_or_else(|| std::env::temp_dir().canonicalize().unwrap()))
+}
+
+fn in_memory() -> Option<PathBuf> {
+    let memory = Path::new("/dev/shm");
+    let there = rustix::fs::statvfs(memory).ok()?;
+    let may_execute = !there.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
+    if !may_execute || there.f_bavail.saturating_mul(there.f_frsize) < QUICK_BYTES_MIN {
+        return None;
+    }
+    let folder = memory.join(format!("backstop-tests-{}", rustix::process::getuid().as_raw()));
+    std::fs::create_dir_all(&folder).ok()?;
+    // What tests left that were killed: their folders end in the process.
+    for entry in std::fs::read_dir(&folder).ok()?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let of = name.rsplit('-').next().unwrap_or_default();
+        if !Path::new("/proc").join(of).exists() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    Some(folder)
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
@@ -180,7 +215,7 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new(name: &str) -> Self {
-        let this = Self::below(Folder::new(name));
+        let this = Self::below(Folder::outside(name));
         std::fs::create_dir_all(this.path().join(".git")).unwrap();
         this.file("backstop.toml", "[profile.command]\nbase = \"20ms\"\n[exec]\ngrace = \"500ms\"\n");
         this
