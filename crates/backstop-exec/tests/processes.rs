@@ -170,20 +170,25 @@ fn background_processes_may_be_kept_where_that_is_wanted() {
 
 #[test]
 fn stop_is_polite_first_and_then_at_once() {
-    let script = Script::new("trap '' TERM; echo ready; sleep 600 & wait; sleep 600").limits(|l| {
-        l.grace = Duration::from_secs(600);
-    });
-    let stop = script.stop.clone();
+    let script =
+        Script::new("trap 'echo asked' TERM; echo ready; while :; do sleep 0.05; done").limits(|l| {
+            l.grace = Duration::from_secs(600);
+        });
+    let out = Sink::default();
+    let (stop, seen) = (script.stop.clone(), out.clone());
     let asker = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(200));
-        stop.request();
-        std::thread::sleep(Duration::from_millis(200));
-        stop.request();
+        for word in ["ready", "asked"] {
+            while !seen.text().contains(word) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            stop.request();
+        }
     });
-    let (ended, _, _, survivors) = script.run();
+    let streams = Streams { stdout: Box::new(out), stderr: Box::new(Sink::default()), input: Input::Null };
+    let ended = supervise(&script.spec, streams, &script.stop, |_| {}).unwrap();
     asker.join().unwrap();
     assert_eq!(ended.cause, Cause::Stopped);
-    assert_eq!(survivors, [0u32; 0]);
+    assert_eq!(survivors(&script.mark), [0u32; 0]);
     let classifier = backstop_classify::Classifier::builtin();
     let fault = ended.fault(&classifier, "x", backstop_core::Timestamp::default()).unwrap();
     assert_eq!(fault.reason, backstop_core::Reason::Interrupted);

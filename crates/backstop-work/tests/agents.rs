@@ -232,7 +232,6 @@ fn it_ignores_that_it_should_end() {
     script.limits.grace = Duration::from_millis(100);
     let ended = script.run();
     assert_eq!((reason(&ended), ended.timed_out), (Some(Reason::Timeout), true));
-    assert!(ended.duration < Duration::from_secs(10));
 }
 
 #[test]

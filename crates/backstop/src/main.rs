@@ -81,7 +81,7 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Clean(args)) => clean::run(&args).map(done),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Rules(args)) => rules::run(&args).map(done),
-        Some(Command::Demo(args)) => demo::run(&args).map(done),
+        Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Completions(args)) => reference::completions(&args).map(done),
         Some(Command::Man(args)) => reference::man(&args).map(done),
     }
@@ -122,7 +122,7 @@ const THREE_THINGS_TO_TRY: &str = "\
 Backstop stands behind everything an AI agent does that can fail.
 
 Three things to try:
-  backstop demo                                                  watch a plan fail, recover and finish
+  backstop demo                                                  watch a plan fail and recover
   backstop exec --timeout 10m -- npm ci                          any command, made dependable
   npm test > out.log 2>&1; backstop classify --exit $? out.log   what failed, why, and what to do
 

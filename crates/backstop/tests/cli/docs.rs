@@ -1,6 +1,6 @@
 //! What is written down is what the program says. `BACKSTOP_WRITE_DOCS=1 cargo test docs` writes the generated parts anew.
 
-use crate::harness::{Project, Run, root, schema};
+use crate::harness::{Folder, Project, Run, root, schema};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -156,8 +156,8 @@ pub(crate) fn fits(schema: &Value, value: &Value, at: &str) {
 #[test]
 fn outputs_fit_their_schemas() {
     let fault = schema("fault");
-    for step in Run::new(&["demo", "--json"]).go().code(0).lines().iter().skip(1) {
-        fits(&fault, step, "demo");
+    for step in Run::new(&["demo", "faults", "--json"]).go().code(0).lines() {
+        fits(&fault, &step, "demo");
     }
     let crash = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nKeyError: 'x'\n";
     fits(
@@ -262,6 +262,8 @@ fn picture(text: &str) -> String {
         let (fill, weight) = match line {
             l if l.starts_with("$ ") => ("#ffffff", "bold"),
             l if l.starts_with("  because") => ("#8b93a1", "normal"),
+            l if l.starts_with("  ") && l.contains(" failed: ") => ("#ff7a70", "normal"),
+            l if l.starts_with("  ") && l.contains(": complete ") => ("#7fd1a0", "normal"),
             l if l.starts_with("  next:") => ("#7fd1a0", "normal"),
             l if l.starts_with("  ") || l.starts_with("npm ") || l.starts_with("added") => {
                 ("#d6dae2", "normal")
@@ -296,38 +298,70 @@ fn steady(text: &str) -> String {
 
 #[test]
 fn the_picture_shows_what_the_demo_prints() {
-    let demo = Run::new(&["demo"]).go().code(0).stdout();
+    let tmp = Folder::outside("docs-demo");
+    let demo = |what| {
+        let run = Run::new(&["demo", what]).env("TMPDIR", &tmp.path().display().to_string());
+        run.go().code(0).stdout()
+    };
+    let (recovery, faults) = (demo("command"), demo("faults"));
     // The recovery, then the steps that were recorded: what git and the shell say differs from machine to machine.
-    let recovery = &demo[demo.find("$ backstop exec").unwrap()..demo.find("$ backstop explain").unwrap()];
-    let from = demo.find("$ npm test").unwrap();
-    let to = demo.find("$ cargo build").unwrap();
-    let text = format!("{}\n\n{}", steady(recovery.trim_end()), demo[from..to].trim_end());
+    let recovery =
+        &recovery[recovery.find("$ backstop exec").unwrap()..recovery.find("$ backstop explain").unwrap()];
+    let from = faults.find("$ npm test").unwrap();
+    let to = faults.find("$ cargo build").unwrap();
+    let text = format!("{}\n\n{}", steady(recovery.trim_end()), faults[from..to].trim_end());
     same(&root().join("docs/demo.svg"), &picture(&text));
 }
 
+/// The order in which two phases that run side by side are shown: theirs differs from run to run.
+const SIDE_BY_SIDE: &[&str] = &[
+    "2A Greetings: started",
+    "2B Page: started",
+    "2A Greetings: gate",
+    "2A Greetings: attempt 1",
+    "2B Page: committed",
+    "2B Page: complete",
+    "2A Greetings: attempt 2",
+    "2A Greetings: committed",
+    "2A Greetings: complete",
+];
+
 #[test]
-fn the_picture_shows_what_the_first_plan_prints() {
-    let project = Project::plain("docs-plan");
-    let plan = std::fs::read_to_string(root().join("examples/first.md")).unwrap();
-    // The picture is of one at a time: what runs side by side ends in either order.
-    std::fs::create_dir(project.path().join("examples")).unwrap();
-    project.file("examples/first.md", plan);
-    let place = project.beside("tmp");
-    std::fs::create_dir(&place).unwrap();
-    let run = ["run", "examples/first.md", "--commit", "none"];
-    let run = project.run(&run).env("TMPDIR", &place.display().to_string()).go().code(0).stderr();
-    let lines = &run[..run.find("╔").unwrap()];
-    let status = project.run(&["plan", "status"]).go().code(0).stdout();
-    let text = format!(
-        "$ backstop run examples/first.md --commit none\n{}\n\n$ backstop plan status\n{}",
-        lines.trim_end(),
-        status.trim_end()
-    );
-    let lines: Vec<String> = text
-        .lines()
-        .map(|line| format!("{}{}", if line.starts_with('$') { "" } else { "  " }, timeless(line)))
+fn the_picture_shows_what_the_plan_of_the_demo_prints() {
+    let tmp = Folder::outside("docs-plan");
+    let done = Run::new(&["demo"]).env("TMPDIR", &tmp.path().display().to_string()).go().code(0);
+    let (stdout, stderr) = (done.stdout(), done.stderr());
+    let mut lines: Vec<&str> = stderr[..stderr.find("╔").unwrap()].trim_end().lines().collect();
+    lines.sort_by_key(|line| match SIDE_BY_SIDE.iter().position(|start| line.starts_with(start)) {
+        Some(at) => (1, at),
+        None => (if line.starts_with('1') { 0 } else { 2 }, 0),
+    });
+    let log = &stdout[stdout.find("$ git log").unwrap()..stdout.find("What you saw").unwrap()];
+    let lines = ["$ backstop demo"].into_iter().chain(lines).chain([""]).chain(log.trim_end().lines());
+    let mut commits = Vec::new();
+    let lines: Vec<String> = lines
+        .map(|line| line.replace("; retried now", "; retried after 2B"))
+        .map(|line| with_steady_commits(&timeless(&line), &mut commits))
+        .map(|line| format!("{}{line}", if line.starts_with('$') { "" } else { "  " }))
         .collect();
     same(&root().join("docs/plan.svg"), &picture(&lines.join("\n")));
+}
+
+/// A line whose commits are those of one run, in the order in which they first appear in `seen`.
+fn with_steady_commits(line: &str, seen: &mut Vec<String>) -> String {
+    const SHOWN: [&str; 5] = ["8efea9d", "c62e657", "588bf1b", "e3d0ede", "6342995"];
+    let is_commit = |word: &str| word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let word = |word: &str| {
+        if !is_commit(word) {
+            return word.to_owned();
+        }
+        let at = seen.iter().position(|known| known == word).unwrap_or_else(|| {
+            seen.push(word.to_owned());
+            seen.len() - 1
+        });
+        SHOWN[at].to_owned()
+    };
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// A line without what differs from run to run: ids and times.
@@ -354,7 +388,7 @@ fn timeless(line: &str) -> String {
 fn the_readme_shows_what_the_program_prints() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.lines().count() <= 110, "the README is one page");
-    for command in ["cargo run --release -- run examples/first.md --commit none", "cargo test --workspace"] {
+    for command in ["cargo run --release -- demo", "cargo test --workspace"] {
         assert!(readme.contains(command), "{command}");
     }
     assert!(readme.contains("docs/plan.svg"));

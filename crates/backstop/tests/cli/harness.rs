@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One run of the binary.
 pub(crate) struct Run {
@@ -10,6 +12,7 @@ pub(crate) struct Run {
     stdin: Vec<u8>,
     env: Vec<(String, String)>,
     folder: Option<PathBuf>,
+    program: Option<String>,
 }
 
 impl Run {
@@ -19,7 +22,14 @@ impl Run {
             stdin: Vec::new(),
             env: Vec::new(),
             folder: None,
+            program: None,
         }
+    }
+
+    /// Another program instead, with the same arguments and surroundings.
+    pub(crate) fn program(mut self, name: &str) -> Self {
+        self.program = Some(name.to_owned());
+        self
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<Path>) -> Self {
@@ -45,7 +55,7 @@ impl Run {
 
     /// The command, for tests that watch it while it runs.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_backstop"));
+        let mut command = Command::new(self.program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_backstop")));
         // What the tests themselves are told is not for the program.
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BACKSTOP_"))
@@ -138,11 +148,14 @@ impl Folder {
 
     /// One that lies in no repository: the target folder does.
     pub(crate) fn outside(name: &str) -> Self {
-        Self::below(&std::env::temp_dir().canonicalize().unwrap(), &format!("backstop-{name}"))
+        Self::below(quick_folder(), &format!("backstop-{name}"))
     }
 
     fn below(parent: &Path, name: &str) -> Self {
-        let path = parent.join(format!("{name}-{}", std::process::id()));
+        // Two tests may have thought of the same name.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("{name}-{number}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -159,6 +172,36 @@ impl Folder {
     }
 }
 
+/// How much room a folder in memory must have: no test needs a tenth of it.
+const QUICK_BYTES_MIN: u64 = 1 << 30;
+
+/// Where projects of tests are: in memory, where there is room that may run programs, else in the temporary folder. Git and
+/// SQLite wait for the disk hundreds of times in a test, and no test is about what a power cut leaves.
+fn quick_folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| in_memory().unwrap_or_else(|| std::env::temp_dir().canonicalize().unwrap()))
+}
+
+fn in_memory() -> Option<PathBuf> {
+    let memory = Path::new("/dev/shm");
+    let there = rustix::fs::statvfs(memory).ok()?;
+    let may_execute = !there.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
+    if !may_execute || there.f_bavail.saturating_mul(there.f_frsize) < QUICK_BYTES_MIN {
+        return None;
+    }
+    let folder = memory.join(format!("backstop-tests-{}", rustix::process::getuid().as_raw()));
+    std::fs::create_dir_all(&folder).ok()?;
+    // What tests left that were killed: their folders end in the process.
+    for entry in std::fs::read_dir(&folder).ok()?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let of = name.rsplit('-').next().unwrap_or_default();
+        if !Path::new("/proc").join(of).exists() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    Some(folder)
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
@@ -172,7 +215,7 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new(name: &str) -> Self {
-        let this = Self::below(Folder::new(name));
+        let this = Self::below(Folder::outside(name));
         std::fs::create_dir_all(this.path().join(".git")).unwrap();
         this.file("backstop.toml", "[profile.command]\nbase = \"20ms\"\n[exec]\ngrace = \"500ms\"\n");
         this
@@ -294,6 +337,19 @@ pub(crate) fn is_alive(pid: &str) -> bool {
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A plan as it was before any run set its marks.
+pub(crate) fn pristine(plan: &str) -> String {
+    let unmarked = |line: &str| {
+        let line = line.replacen("- [x]", "- [ ]", 1);
+        if line.starts_with('|') {
+            line.replace(['✅', '❌', '🔄', '⏭'], "⬜").replace('\u{fe0f}', "")
+        } else {
+            line
+        }
+    };
+    plan.split_inclusive('\n').map(unmarked).collect()
 }
 
 /// A Markdown text without its code spans and blocks, whose fences are runs of backticks of one length.

@@ -22,6 +22,7 @@ mod journal;
 mod limits;
 mod limits_shared;
 mod notify;
+mod old_state;
 mod plan_agents;
 mod plan_bad_input;
 mod plan_every_crash_point;

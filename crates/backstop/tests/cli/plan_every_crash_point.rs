@@ -120,14 +120,26 @@ fn every_point(mode: &str, remainder: u64, of: u64) {
     }
 }
 
+// Every point, in four tests that run side by side.
+
 #[test]
-fn plan_auto_odd_points() {
-    every_point("auto", 1, 2);
+fn plan_auto_points_from_1() {
+    every_point("auto", 1, 4);
 }
 
 #[test]
-fn plan_auto_even_points() {
-    every_point("auto", 0, 2);
+fn plan_auto_points_from_2() {
+    every_point("auto", 2, 4);
+}
+
+#[test]
+fn plan_auto_points_from_3() {
+    every_point("auto", 3, 4);
+}
+
+#[test]
+fn plan_auto_points_from_4() {
+    every_point("auto", 0, 4);
 }
 
 #[test]

@@ -1,35 +1,48 @@
 //! The plans in `examples/` do what their texts say.
 
-use crate::harness::{Done, Project, root};
+use crate::harness::{Done, Project, pristine, root};
 use crate::plan_text::has;
+use std::path::Path;
 
-/// A project with the examples, and a temporary folder of its own.
+/// A project with the examples, and a temporary folder of its own. The marks are as they are committed, even if somebody
+/// has run the plans where they are.
 fn project(name: &str) -> Project {
     let project = Project::git(&format!("examples-{name}"));
     std::fs::create_dir_all(project.path().join("examples")).unwrap();
     std::fs::create_dir_all(project.beside("tmp")).unwrap();
     for entry in std::fs::read_dir(root().join("examples")).unwrap().flatten() {
-        std::fs::copy(entry.path(), project.path().join("examples").join(entry.file_name())).unwrap();
+        let text = std::fs::read_to_string(entry.path()).unwrap();
+        let copy = project.path().join("examples").join(entry.file_name());
+        std::fs::write(copy, pristine(&text)).unwrap();
     }
     project.sh("git add -A && git commit -q -m examples");
     project
 }
 
-/// The command that a text names, without its program.
+/// The lines that an example tells to type.
+fn told(project: &Project, name: &str) -> Vec<String> {
+    let text = project.read(&format!("examples/{name}"));
+    let before_settings = text.split("```").next().unwrap();
+    before_settings.lines().filter_map(|line| Some(line.strip_prefix("    ")?.to_owned())).collect()
+}
+
+/// Types a line of an example, in a shell.
 fn typed(project: &Project, line: &str) -> Done {
-    let args: Vec<&str> = line.split(' ').skip(1).collect();
+    let binary = Path::new(env!("CARGO_BIN_EXE_backstop")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
     let tmp = project.beside("tmp").display().to_string();
-    project.run(&args).env("TMPDIR", &tmp).go()
+    project.run(&["-c", line]).program("sh").env("PATH", &path).env("TMPDIR", &tmp).go()
 }
 
 #[test]
 fn the_first_plan_runs_as_it_says() {
     let project = project("first");
-    let line = "backstop run examples/first.md --commit none";
-    has(&project.read("examples/first.md"), &[&format!("`{line}`")]);
-    let said = typed(&project, line).code(0).stderr();
+    let lines = told(&project, "first.md");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    typed(&project, &lines[0]).code(0);
+    let text = typed(&project, &lines[1]).code(0).stderr();
     has(
-        &said,
+        &text,
         &[
             "2A Backend: attempt 1 failed: test_failure",
             "2A Backend: complete on attempt 2",
@@ -38,35 +51,41 @@ fn the_first_plan_runs_as_it_says() {
     );
     let all = std::fs::read_to_string(project.beside("tmp/backstop-first/all.txt")).unwrap();
     assert_eq!(all, "hello, ada\nhello, grace\nADA\nGRACE\n");
-    assert_eq!(project.sh("git status --short"), " M examples/first.md\n", "nothing but its marks");
-    assert_eq!(project.read("examples/first.md").matches("✅").count(), 5);
+    assert_eq!(project.sh("git status --short"), "", "the marks are in the copy");
+    assert_eq!(std::fs::read_to_string(project.beside("tmp/first.md")).unwrap().matches("✅").count(), 5);
 }
 
 #[test]
 fn the_plan_that_recovers_does_and_shows_what_failed() {
     let project = project("recovers");
-    let line = "backstop run examples/recovers.md --commit none";
-    let look = "backstop plan logs 1 --attempt 1 --plan examples/recovers.md";
-    has(&project.read("examples/recovers.md"), &[&format!("`{line}`"), &format!("`{look}`")]);
+    let lines = told(&project, "recovers.md");
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    typed(&project, &lines[0]).code(0);
     has(
-        &typed(&project, line).code(0).stderr(),
+        &typed(&project, &lines[1]).code(0).stderr(),
         &["1 Build: attempt 1 failed: compile_error", "complete on attempt 2"],
     );
-    has(&typed(&project, look).code(0).stdout(), &["expected ';' before '}' token"]);
-    let second = "backstop plan logs 1 --plan examples/recovers.md";
-    has(&typed(&project, second).code(0).stdout(), &["told before:", "compile_error"]);
+    has(&typed(&project, &lines[2]).code(0).stdout(), &["expected ';' before '}' token"]);
+    let second = lines[2].replace(" --attempt 1", "");
+    has(&typed(&project, &second).code(0).stdout(), &["told before:", "compile_error"]);
+    assert_eq!(project.sh("git status --short"), "");
 }
 
 #[test]
 fn the_plan_that_halts_goes_on_when_its_file_is_there() {
     let project = project("halts");
-    let line = "backstop run examples/halts.md --commit none";
-    assert_eq!(project.read("examples/halts.md").matches(line).count(), 2);
-    let said = typed(&project, line).code(3).stderr();
-    has(&said, &["BACKSTOP HALTED", "Phase 2 failed after retry", &format!("Run: {line}")]);
-    std::fs::write(project.beside("tmp/backstop-halts-ready"), "").unwrap();
-    has(&typed(&project, line).code(0).stderr(), &["1 of 3 phases are complete", "BACKSTOP COMPLETE"]);
+    let lines = told(&project, "halts.md");
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    typed(&project, &lines[0]).code(0);
+    let text = typed(&project, &lines[1]).code(3).stderr();
+    let again = format!("Run: backstop run {} --commit none", project.beside("tmp/halts.md").display());
+    // A long path is broken into several lines of the box.
+    let text = text.replace(['║', '\n'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    has(&text, &["BACKSTOP HALTED", "Phase 2 failed after retry", &again]);
+    typed(&project, &lines[2]).code(0);
+    has(&typed(&project, &lines[3]).code(0).stderr(), &["1 of 3 phases are complete", "BACKSTOP COMPLETE"]);
     assert!(!project.beside("tmp/backstop-halts-ready").exists());
+    assert_eq!(project.sh("git status --short"), "");
 }
 
 #[test]
@@ -79,7 +98,8 @@ fn every_example_can_be_looked_at() {
             continue;
         }
         seen += 1;
-        let json = typed(&project, &format!("backstop run examples/{name} --dry-run --json")).code(0).json();
+        let plan = format!("examples/{name}");
+        let json = project.run(&["run", &plan, "--dry-run", "--json"]).go().code(0).json();
         assert_eq!(json["warnings"], serde_json::json!([]), "{name}");
         if let Some(agent) = name.strip_prefix("agent-").and_then(|rest| rest.strip_suffix(".md")) {
             assert_eq!(json["levels"][0][0]["by"], agent, "{name}");

@@ -254,9 +254,21 @@ fn waiting(name: &str) -> (Project, Child) {
         )
         .sh("2", "1", "echo two > two.txt")
         .write(&project);
-    let child = run(&project, &["--commit", "auto"]).command().spawn().unwrap();
+    let stderr = std::fs::File::create(project.beside("stderr")).unwrap();
+    let child = run(&project, &["--commit", "auto"]).command().stderr(stderr).spawn().unwrap();
     until("the phase runs", || !place(&project, "pids").is_empty());
     (project, child)
+}
+
+/// What a run that waits has written to standard error so far.
+fn stderr(project: &Project) -> String {
+    std::fs::read_to_string(project.beside("stderr")).unwrap()
+}
+
+/// Interrupts a run, and waits until it has heard that: two signals of one kind at once are one.
+fn interrupt(project: &Project, child: &Child) {
+    signal(child, "INT");
+    until("the signal is heard", || stderr(project).contains("1 phase may end what it does"));
 }
 
 fn go(project: &Project) {
@@ -280,13 +292,11 @@ fn a_second_run_is_told_who_holds_the_plan() {
 #[test]
 fn one_ctrl_c_lets_the_running_phase_end() {
     let (project, child) = waiting("ctrl-c");
-    signal(&child, "INT");
-    // The phase is let go only once the signal was heard.
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    interrupt(&project, &child);
     go(&project);
-    let (code, said) = end(child);
-    assert_eq!(code, Some(130), "{said}");
-    has(&said, &["1 phase may end what it does", "backstop run plan.md --commit auto"]);
+    let code = end(child).0;
+    assert_eq!(code, Some(130), "{}", stderr(&project));
+    has(&stderr(&project), &["backstop run plan.md --commit auto"]);
     assert_eq!(state(&project, "1")["status"], "complete");
     assert_eq!(state(&project, "2")["status"], "pending");
     run(&project, &["--commit", "auto"]).go().code(0);
@@ -296,15 +306,14 @@ fn one_ctrl_c_lets_the_running_phase_end() {
 
 #[test]
 fn a_second_ctrl_c_ends_what_runs_and_term_does_at_once() {
-    for (name, signals) in [("ctrl-c-twice", &["INT", "INT"][..]), ("term", &["TERM"]), ("hup", &["HUP"])] {
+    for (name, last) in [("ctrl-c-twice", "INT"), ("term", "TERM"), ("hup", "HUP")] {
         let (project, child) = waiting(name);
-        for name in signals {
-            signal(&child, name);
-            // Two signals of one kind at once are one.
-            std::thread::sleep(std::time::Duration::from_millis(200));
+        if last == "INT" {
+            interrupt(&project, &child);
         }
-        let (code, said) = end(child);
-        assert_eq!(code, Some(130), "{name}: {said}");
+        signal(&child, last);
+        let code = end(child).0;
+        assert_eq!(code, Some(130), "{name}: {}", stderr(&project));
         let pids = place(&project, "pids");
         assert!(!is_alive(&pids), "{name}: {pids} is left running");
         go(&project);

@@ -42,7 +42,11 @@ const TABLE: &[Row] = &[
             let bin = project.beside("bin");
             std::fs::create_dir_all(&bin).unwrap();
             let answer = r#"{"type": "result", "is_error": true, "api_error_status": 429, "result": "API Error: 429 rate_limit_error"}"#;
-            std::fs::write(bin.join("claude"), format!("#!/bin/sh\ncat > /dev/null; echo '{answer}'; exit 1\n")).unwrap();
+            std::fs::write(
+                bin.join("claude"),
+                format!("#!/bin/sh\ncat > /dev/null; echo '{answer}'; exit 1\n"),
+            )
+            .unwrap();
             std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
             let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
             PlanText::new().phase("1", "", "agent = 'claude'").write(project);
@@ -83,7 +87,8 @@ fn collector() -> (u16, Receiver<String>) {
                 let read = stream.read(&mut piece).unwrap_or(0);
                 text.extend_from_slice(&piece[..read]);
                 let whole = String::from_utf8_lossy(&text);
-                let length = whole.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                let length =
+                    whole.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
                 let body = whole.split_once("\r\n\r\n").map_or(0, |(_, body)| body.len());
                 if read == 0 || length.is_some_and(|length: usize| body >= length) {
                     break;
