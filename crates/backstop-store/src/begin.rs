@@ -3,7 +3,7 @@
 use crate::fold::fold;
 use crate::row::{insert_events, insert_run};
 use crate::summary::RunSummary;
-use crate::{Host, Journal, RunJournal, RunState, StoreError};
+use crate::{Journal, ProcessId, RunJournal, RunState, StoreError};
 use backstop_core::{Event, EventKind, RunId, SafeText};
 
 /// The fewest and the most digits of a run's id.
@@ -24,15 +24,15 @@ pub struct RunHeader {
     /// The run that started this one.
     pub parent: Option<RunId>,
     /// The Backstop process.
-    pub host: Host,
+    pub process: ProcessId,
     /// A random number, from which the id is made.
     pub random: u64,
 }
 
 impl RunHeader {
     /// A header with nothing but what every run has.
-    pub fn new(surface: impl Into<String>, host: Host, random: u64) -> Self {
-        Self { surface: surface.into(), session: None, caller: None, parent: None, host, random }
+    pub fn new(surface: impl Into<String>, process: ProcessId, random: u64) -> Self {
+        Self { surface: surface.into(), session: None, caller: None, parent: None, process, random }
     }
 }
 
@@ -59,7 +59,7 @@ impl Journal {
             session: header.session.map(|text| self.mask_text(&text)),
             caller: header.caller.map(|text| self.mask_text(&text)),
             parent: header.parent,
-            host: header.host,
+            process: header.process,
             operation: None,
             folder: None,
             profile: None,

@@ -2,7 +2,7 @@
 //! who that is.
 
 use crate::folder::{canonical, no_follow, private_folder};
-use crate::{Host, ProjectKey, StateFolder, StoreError};
+use crate::{ProcessId, ProjectKey, StateFolder, StoreError};
 use backstop_core::{Name, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -42,17 +42,17 @@ pub enum Held {
 
 impl StateFolder {
     /// Takes the lock of this name in a project, if nobody has it.
-    pub fn hold(&self, project_root: &Path, name: &Name, host: Host) -> Result<Held, StoreError> {
-        self.hold_named(format!("{}.{name}", ProjectKey::of(&canonical(project_root)?).as_str()), host)
+    pub fn hold(&self, project_root: &Path, name: &Name, process: ProcessId) -> Result<Held, StoreError> {
+        self.hold_named(format!("{}.{name}", ProjectKey::of(&canonical(project_root)?).as_str()), process)
     }
 
     /// Takes the user's own lock of this name, if nobody has it. It belongs to no project.
-    pub fn hold_user(&self, name: &Name, host: Host) -> Result<Held, StoreError> {
+    pub fn hold_user(&self, name: &Name, process: ProcessId) -> Result<Held, StoreError> {
         // A project's lock has a dot in its name, and a checked name before it.
-        self.hold_named(format!("user.{name}"), host)
+        self.hold_named(format!("user.{name}"), process)
     }
 
-    fn hold_named(&self, name: String, host: Host) -> Result<Held, StoreError> {
+    fn hold_named(&self, name: String, process: ProcessId) -> Result<Held, StoreError> {
         let folder = self.root().join("locks");
         private_folder(&folder, false)?;
         let path = folder.join(name);
@@ -69,7 +69,7 @@ impl StateFolder {
         match file.try_lock() {
             Ok(()) => {
                 let mut hold = Hold { file, path };
-                hold.note(&Holder { pid: host.pid, run: None, since: (self.clock)() })?;
+                hold.note(&Holder { pid: process.pid, run: None, since: (self.clock)() })?;
                 Ok(Held::Ours(hold))
             }
             Err(TryLockError::WouldBlock) => {
@@ -106,7 +106,7 @@ mod tests {
         let clock = Arc::new(|| Timestamp::from_millis(7));
         let folder = StateFolder::open(&temp.path().join("s"), clock, Arc::default()).unwrap();
         let name: Name = "plan-1".parse().unwrap();
-        let ask = |pid| folder.hold(temp.path(), &name, Host { pid, start: 1 }).unwrap();
+        let ask = |pid| folder.hold(temp.path(), &name, ProcessId { pid, start: 1 }).unwrap();
         let Held::Ours(mut first) = ask(1) else { panic!("nobody had it") };
         let holder =
             Holder { pid: 1, run: Some("r-7f3a".parse().unwrap()), since: Timestamp::from_millis(7) };
@@ -114,9 +114,9 @@ mod tests {
         assert!(matches!(ask(2), Held::By(Some(found)) if found == holder));
         drop(first);
         assert!(matches!(ask(2), Held::Ours(_)));
-        let Held::Ours(_sender) = folder.hold_user(&name, Host { pid: 1, start: 1 }).unwrap() else {
+        let Held::Ours(_sender) = folder.hold_user(&name, ProcessId { pid: 1, start: 1 }).unwrap() else {
             panic!("a project's lock is another one")
         };
-        assert!(matches!(folder.hold_user(&name, Host { pid: 2, start: 1 }).unwrap(), Held::By(_)));
+        assert!(matches!(folder.hold_user(&name, ProcessId { pid: 2, start: 1 }).unwrap(), Held::By(_)));
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use backstop_core::{EventKind, Outcome, Redactor, Timestamp};
-//! use backstop_store::{Host, Journal, RunHeader, StateFolder};
+//! use backstop_store::{ProcessId, Journal, RunHeader, StateFolder};
 //! use std::sync::Arc;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +20,7 @@
 //! let folder = StateFolder::open(&state, clock, Arc::new(Redactor::default()))?;
 //! let journal = Journal::open(&folder, project)?;
 //!
-//! let header = RunHeader::new("exec", Host { pid: 7, start: 1 }, 0x7f3a);
+//! let header = RunHeader::new("exec", ProcessId { pid: 7, start: 1 }, 0x7f3a);
 //! let started =
 //!     EventKind::RunStarted { operation: "npm ci".into(), folder: None, profile: None, parent: None };
 //! let run = journal.begin(header, vec![started])?;
@@ -85,7 +85,7 @@ pub use key::{KeyError, ProjectKey};
 pub use limits::{
     BreakerState, Budget, BudgetState, Experience, GuardState, KeptResult, LimitStore, Per, Spending,
 };
-pub use lost::{Child, Host, LostRun};
+pub use lost::{Child, LostRun, ProcessId};
 pub use masked::masked;
 pub use outbox::{Added, Delivered, NewNote, Note, NoteState, Outbox, SentNote};
 pub use project::Project;

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 /// A Backstop process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Host {
+pub struct ProcessId {
     /// Its process id.
     pub pid: u32,
     /// When it started, in the system's clock ticks since boot.
@@ -46,16 +46,16 @@ pub struct LostRun {
     /// The processes that may still be there.
     pub children: Vec<Child>,
     /// The process that is gone.
-    pub host: Host,
+    pub process: ProcessId,
     version: u64,
 }
 
 impl Journal {
-    /// The runs that go on by their record while their host is not `alive`, oldest first. Costs one look into a small
+    /// The runs that go on by their record while their process is not `alive`, oldest first. Costs one look into a small
     /// index where there is none.
-    pub fn lost_runs(&self, alive: &dyn Fn(&Host) -> bool) -> Result<Vec<LostRun>, StoreError> {
+    pub fn lost_runs(&self, alive: &dyn Fn(&ProcessId) -> bool) -> Result<Vec<LostRun>, StoreError> {
         let mut lost = Vec::new();
-        for row in self.open_rows()?.into_iter().filter(|row| !alive(&row.run.host)) {
+        for row in self.open_rows()?.into_iter().filter(|row| !alive(&row.run.process)) {
             let (attempts, children) =
                 self.db.read(|conn| Ok((open_attempts(conn, row.n)?, children(conn, row.n)?)))?;
             lost.push(LostRun {
@@ -63,7 +63,7 @@ impl Journal {
                 operation: row.run.operation,
                 attempt: attempts.last().map(|(_, attempt)| *attempt),
                 children,
-                host: row.run.host,
+                process: row.run.process,
                 version: row.run.events,
             });
         }
@@ -85,14 +85,14 @@ impl Journal {
     }
 }
 
-/// The events that end a run whose host is gone.
+/// The events that end a run whose process is gone.
 fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, Trouble> {
     let mut kinds: Vec<EventKind> = open_attempts(conn, row.n)?
         .into_iter()
         .map(|(operation, attempt)| EventKind::AttemptLost {
             operation,
             attempt,
-            why: SafeText::new(format!("the Backstop process {} is gone", row.run.host.pid)),
+            why: SafeText::new(format!("the Backstop process {} is gone", row.run.process.pid)),
         })
         .collect();
     let last: Option<i64> =

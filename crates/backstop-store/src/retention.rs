@@ -1,10 +1,10 @@
 //! What may go: old runs, then the oldest until the rest is small enough.
 //!
-//! What somebody may still need never goes: a run that goes on while its host may be alive, a run that deferred work
+//! What somebody may still need never goes: a run that goes on while its process may be alive, a run that deferred work
 //! names, a halted run that is not old, and the run that wrote last. A clock that jumps must not cost data: the newest
 //! runs stay whatever their age, and what looks old after a jump is given one more day.
 
-use crate::{Host, Journal, RunState, StoreError};
+use crate::{Journal, ProcessId, RunState, StoreError};
 use backstop_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::HashSet;
@@ -58,8 +58,12 @@ struct Candidate {
 }
 
 impl Journal {
-    /// Removes what need not be kept, oldest first, and gives the space back. `alive` says whose host may be alive.
-    pub fn clean(&self, retention: &Retention, alive: &dyn Fn(&Host) -> bool) -> Result<Cleaned, StoreError> {
+    /// Removes what need not be kept, oldest first, and gives the space back. `alive` says whose process may be alive.
+    pub fn clean(
+        &self,
+        retention: &Retention,
+        alive: &dyn Fn(&ProcessId) -> bool,
+    ) -> Result<Cleaned, StoreError> {
         self.clean_now(retention, alive, true)
     }
 
@@ -67,7 +71,7 @@ impl Journal {
     pub fn clean_if_due(
         &self,
         retention: &Retention,
-        alive: &dyn Fn(&Host) -> bool,
+        alive: &dyn Fn(&ProcessId) -> bool,
     ) -> Result<Option<Cleaned>, StoreError> {
         let now = self.now();
         let last = self.db.read(|conn| Ok(cleaned_at(conn)?))?;
@@ -97,7 +101,7 @@ impl Journal {
     fn clean_now(
         &self,
         retention: &Retention,
-        alive: &dyn Fn(&Host) -> bool,
+        alive: &dyn Fn(&ProcessId) -> bool,
         by_age: bool,
     ) -> Result<Cleaned, StoreError> {
         let mut cleaned = Cleaned { bytes_before: self.db.bytes(), ..Cleaned::default() };
@@ -123,7 +127,11 @@ impl Journal {
     }
 
     /// The runs that nobody needs, oldest first.
-    fn candidates(&self, runs_min: u32, alive: &dyn Fn(&Host) -> bool) -> Result<Vec<Candidate>, StoreError> {
+    fn candidates(
+        &self,
+        runs_min: u32,
+        alive: &dyn Fn(&ProcessId) -> bool,
+    ) -> Result<Vec<Candidate>, StoreError> {
         self.db.read(|conn| {
             let mut named = conn.prepare("SELECT run FROM deferred")?;
             let named: HashSet<String> =
@@ -150,11 +158,11 @@ impl Journal {
             let mut candidates = Vec::new();
             while let Some(row) = rows.next()? {
                 let state: String = row.get(2)?;
-                let host = Host { pid: row.get(3)?, start: row.get::<_, i64>(4)?.cast_unsigned() };
+                let process = ProcessId { pid: row.get(3)?, start: row.get::<_, i64>(4)?.cast_unsigned() };
                 let n: i64 = row.get(0)?;
                 let id: String = row.get(6)?;
                 let open = state == RunState::Open.name();
-                if (open && alive(&host)) || Some(n) == wrote_last || named.contains(&id) {
+                if (open && alive(&process)) || Some(n) == wrote_last || named.contains(&id) {
                     continue;
                 }
                 candidates.push(Candidate {

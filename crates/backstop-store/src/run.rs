@@ -2,7 +2,7 @@
 
 use crate::row;
 use crate::summary::RunRow;
-use crate::{Child, Host, Journal, StoreError};
+use crate::{Child, Journal, ProcessId, StoreError};
 use backstop_core::{Event, EventKind, Record, RecordError, RunId, SafeText};
 use rusqlite::params;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,12 +26,12 @@ impl RunJournal {
         Self { journal, id: row.run.id, row: Mutex::new(row) }
     }
 
-    /// Opens a run that is there for appending. With the first events that `host` appends, it is the run's host.
-    pub fn resume(journal: &Journal, run: RunId, host: Host) -> Result<Self, StoreError> {
+    /// Opens a run that is there for appending. With the first events that `process` appends, it is the process of the run.
+    pub fn resume(journal: &Journal, run: RunId, process: ProcessId) -> Result<Self, StoreError> {
         let mut row = journal
             .row(run)?
             .ok_or_else(|| StoreError::NoSuchRun { run, file: journal.file().to_owned() })?;
-        row.run.host = host;
+        row.run.process = process;
         Ok(Self::new(journal.clone(), row))
     }
 

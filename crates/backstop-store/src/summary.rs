@@ -1,6 +1,6 @@
 //! A run in one row: what its events add up to.
 
-use crate::{Host, RunState};
+use crate::{ProcessId, RunState};
 use backstop_core::{Outcome, Reason, RunId, SafeText, Timestamp};
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -24,7 +24,7 @@ pub struct RunSummary {
     /// The run that started this one.
     pub parent: Option<RunId>,
     /// The Backstop process that wrote it last.
-    pub host: Host,
+    pub process: ProcessId,
     /// What is run.
     pub operation: Option<SafeText>,
     /// The folder it runs in.
@@ -70,7 +70,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         session: text(row, 5)?,
         caller: text(row, 6)?,
         parent: optional(row, 7, |text| text.parse().ok())?,
-        host: Host { pid: row.get(8)?, start: row.get::<_, i64>(9)?.cast_unsigned() },
+        process: ProcessId { pid: row.get(8)?, start: row.get::<_, i64>(9)?.cast_unsigned() },
         operation: text(row, 10)?,
         folder: text(row, 11)?,
         profile: row.get(12)?,

@@ -135,7 +135,7 @@ fn write(journal: &Journal, place: &Place) {
     ])
     .unwrap();
     let mut dead = header(0x1234_0002);
-    dead.host = GONE;
+    dead.process = GONE;
     let open = journal.begin(dead, vec![started("make"), attempt("make", 1)]).unwrap();
     open.child_started(Child { operation: None, attempt: 1, pid: 100, start: 200, group: -100 }).unwrap();
     let halted = journal.begin(header(0x4321_0003), vec![started("plan.md")]).unwrap();

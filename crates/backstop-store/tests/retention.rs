@@ -5,7 +5,7 @@
 mod common;
 
 use backstop_core::{EventKind, Outcome, Reason, RunId};
-use backstop_store::{DeferredWork, EventFilter, Host, Journal, Retention, RunFilter};
+use backstop_store::{DeferredWork, EventFilter, Journal, ProcessId, Retention, RunFilter};
 use common::{GONE, Place, ended, finished, header, here_is_alive, started};
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn what_somebody_may_need_stays() {
     let deferred = done(&journal, 1);
     let open = journal.begin(header(2 << 8), vec![started("open")]).unwrap().id();
     let mut dead = header(3 << 8);
-    dead.host = GONE;
+    dead.process = GONE;
     journal.begin(dead, vec![started("lost")]).unwrap();
     let reason = Reason::ServiceDown;
     let work = DeferredWork {
@@ -77,7 +77,7 @@ fn what_somebody_may_need_stays() {
     assert_eq!(ids(&journal), [deferred, open, halted.id(), last]);
     assert!(journal.drop_deferred(id).unwrap());
     place.pass_days(40);
-    journal.clean(&nothing, &|_: &Host| false).unwrap();
+    journal.clean(&nothing, &|_: &ProcessId| false).unwrap();
     assert_eq!(ids(&journal), [last]);
     assert_eq!(journal.load(last).unwrap().len(), 3);
 }

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use backstop_core::{EventKind, Fault, Outcome, Reason, Redactor, Timestamp};
-use backstop_store::{Host, Journal, RunHeader, StateFolder};
+use backstop_store::{Journal, ProcessId, RunHeader, StateFolder};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// When the tests begin: a day in November 2023.
 pub const START: i64 = 1_700_000_000_000;
 
-/// A host that is never alive.
-pub const GONE: Host = Host { pid: 999_999, start: 1 };
+/// A process that is never alive.
+pub const GONE: ProcessId = ProcessId { pid: 999_999, start: 1 };
 
-/// A host that is alive where a test says so.
-pub const HERE: Host = Host { pid: 7, start: 42 };
+/// A process that is alive where a test says so.
+pub const HERE: ProcessId = ProcessId { pid: 7, start: 42 };
 
-pub fn here_is_alive(host: &Host) -> bool {
-    *host == HERE
+pub fn here_is_alive(process: &ProcessId) -> bool {
+    *process == HERE
 }
 
 pub struct Place {
