@@ -29,7 +29,7 @@ pub use show::{check, check_json, show, show_json, untrusted};
 pub use sinks::{SINK_KINDS, SinkSettings};
 pub use trust::{Candidate, candidate};
 
-use backstop_core::{HostLimits, Policy, Reason, RetryBudget};
+use backstop_core::{MachineLimits, Policy, Reason, RetryBudget};
 use backstop_http::Address;
 use layers::{Setting, plain_keys, texts};
 use std::collections::BTreeMap;
@@ -287,9 +287,9 @@ impl Config {
     }
 
     /// How much of the host has to be free: what nobody has set is for the host's size to say.
-    pub fn host_limits(&self) -> HostLimits {
+    pub fn machine_limits(&self) -> MachineLimits {
         let said = |key: &str| self.set(key).map(|_| self.size(key));
-        HostLimits {
+        MachineLimits {
             disk_free_min: said("host.disk_free_min"),
             memory_free_min: said("host.memory_free_min"),
         }

@@ -1,6 +1,6 @@
 //! A classified signal: what it is, why we think so, and what was found in it.
 
-use crate::{Class, HostState, Reason, Retry, SafeText, Severity};
+use crate::{Class, MachineState, Reason, Retry, SafeText, Severity};
 use serde::{Deserialize, Serialize};
 
 /// A piece of text that a rule matched.
@@ -122,8 +122,8 @@ pub struct Fault {
     /// What decided, strongest first.
     pub evidence: Vec<Evidence>,
     /// What the machine had left then, where somebody looked.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub host: Option<Box<HostState>>,
+    #[serde(rename = "host", skip_serializing_if = "Option::is_none", default)]
+    pub machine: Option<Box<MachineState>>,
 }
 
 impl Fault {
@@ -139,7 +139,7 @@ impl Fault {
             suggested_action: SafeText::new(reason.first_step()),
             facts: Facts::default(),
             evidence: Vec::new(),
-            host: None,
+            machine: None,
         }
     }
 

@@ -6,8 +6,8 @@ use crate::recent::RecentAttempts;
 use crate::{Admission, Cancel};
 use backstop_classify::Classifier;
 use backstop_core::{
-    Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Outcome, Policy, Reason, Recent, Record,
-    RecordError, RetryBudget, SafeText, Witness,
+    Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Observe, Outcome, Policy, Reason, Recent,
+    Record, RecordError, RetryBudget, SafeText,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Engine {
     repeatable: bool,
     confirm_with: String,
     disabled: bool,
-    witness: Option<Arc<Witness>>,
+    observe: Option<Arc<Observe>>,
     admission: Option<Arc<dyn Admission>>,
 }
 
@@ -84,7 +84,7 @@ impl Engine {
             repeatable: true,
             confirm_with: String::new(),
             disabled: false,
-            witness: None,
+            observe: None,
             admission: None,
         }
     }
@@ -121,8 +121,8 @@ impl Engine {
     }
 
     /// With somebody who looks at the host when something failed.
-    pub fn witnessed_by(mut self, witness: Arc<Witness>) -> Self {
-        self.witness = Some(witness);
+    pub fn observed_by(mut self, observe: Arc<Observe>) -> Self {
+        self.observe = Some(observe);
         self
     }
 
@@ -300,8 +300,8 @@ impl Engine {
                 self.classifier.classify(signal).unwrap_or_else(|| Fault::new(Reason::Unknown))
             }
         };
-        if let Some(witness) = &self.witness {
-            witness(&mut fault);
+        if let Some(observe) = &self.observe {
+            observe(&mut fault);
         }
         fault
     }
