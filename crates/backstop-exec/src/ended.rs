@@ -1,6 +1,6 @@
 //! How an attempt ended.
 
-use crate::Kept;
+use crate::HeadTail;
 use backstop_classify::Classifier;
 use backstop_core::{Dispatch, Fault, SafeText, Signal, Surface, Timestamp, signal_name};
 use std::time::Duration;
@@ -55,9 +55,9 @@ pub struct Ended {
     /// How long it had been silent in the end.
     pub silent: Duration,
     /// What was kept of its standard output.
-    pub stdout: Kept,
+    pub stdout: HeadTail,
     /// What was kept of its standard error.
-    pub stderr: Kept,
+    pub stderr: HeadTail,
     /// Whether all of its output came through. Not where a process that it left held a pipe open for too long.
     pub drained: bool,
     /// The names of processes that it left behind and that were ended.

@@ -1,7 +1,7 @@
 //! The process supervisor: spawn, stream, cap, time out, end the whole tree.
 //!
 //! [`supervise`] runs one command once. Its output goes through untouched while the beginning and the end of it are kept
-//! ([`Kept`]); it is ended by the clock, by silence or by a [`Stop`]; and when it is over, nothing that it started is left.
+//! ([`HeadTail`]); it is ended by the clock, by silence or by a [`Stop`]; and when it is over, nothing that it started is left.
 //! What comes back is an [`Ended`], which becomes a `Fault` by [`Ended::fault`].
 //!
 //! It must not retry, decide or record: that is for those above. It prints nothing of its own and reads no environment.
@@ -12,8 +12,8 @@
 #![allow(clippy::disallowed_methods)] // The monotonic clock: timeouts of a process are in real time.
 
 mod ended;
+mod head_tail;
 mod input;
-mod kept;
 mod leftover;
 mod pump;
 mod spawn;
@@ -24,8 +24,8 @@ mod terminal;
 pub mod tree;
 
 pub use ended::{Cause, Ended, Status};
+pub use head_tail::HeadTail;
 pub use input::{Input, Replay};
-pub use kept::Kept;
 pub use leftover::{Leftover, end_leftover};
 pub use pump::write_patiently;
 pub use spawn::StartError;

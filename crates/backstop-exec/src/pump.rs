@@ -1,6 +1,6 @@
 //! One stream on its way through: read, kept, passed on.
 
-use crate::Kept;
+use crate::HeadTail;
 use crate::supervise::Message;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -45,7 +45,7 @@ impl Activity {
 }
 
 /// What a pump has kept, readable while it still runs.
-pub(crate) type SharedKept = Arc<Mutex<Kept>>;
+pub(crate) type SharedHeadTail = Arc<Mutex<HeadTail>>;
 
 /// Starts a thread that passes a stream on.
 pub(crate) fn start(
@@ -54,8 +54,8 @@ pub(crate) fn start(
     kept_bytes_max: usize,
     activity: Arc<Activity>,
     done: Sender<Message>,
-) -> std::io::Result<SharedKept> {
-    let kept = Arc::new(Mutex::new(Kept::new(kept_bytes_max)));
+) -> std::io::Result<SharedHeadTail> {
+    let kept = Arc::new(Mutex::new(HeadTail::new(kept_bytes_max)));
     let shared = Arc::clone(&kept);
     let run = move || {
         let mut buffer = vec![0; READ_BYTES];

@@ -1,10 +1,10 @@
 //! One command, from its start to the end of everything that it started.
 
 use crate::ended::{Cause, Ended, Status};
-use crate::pump::{self, Activity, SharedKept};
+use crate::pump::{self, Activity, SharedHeadTail};
 use crate::spawn::{self, Running, StartError};
 use crate::tree::{self, Process, Stat, Tree};
-use crate::{Kept, Spec, Stop, Streams, terminal};
+use crate::{HeadTail, Spec, Stop, Streams, terminal};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
@@ -87,7 +87,7 @@ struct Supervision<'s> {
     lent: bool,
     messages: Receiver<Message>,
     activity: Arc<Activity>,
-    kept: Vec<SharedKept>,
+    kept: Vec<SharedHeadTail>,
     open_streams: usize,
     origin: Instant,
     /// Time that does not count: we were stopped.
@@ -117,7 +117,7 @@ impl<'s> Supervision<'s> {
         let Running { mut child, stdout, stderr, terminal } = running;
         let pid = child.id();
         let group = tree::pid(pid);
-        let start = || -> std::io::Result<Vec<SharedKept>> {
+        let start = || -> std::io::Result<Vec<SharedHeadTail>> {
             watch_exit(pid, sender.clone())?;
             let max = spec.limits.kept_bytes_max;
             let mut kept =
@@ -199,7 +199,7 @@ impl<'s> Supervision<'s> {
             duration,
             silent,
             stdout: kept.next().unwrap_or_default(),
-            stderr: kept.next().unwrap_or_else(|| Kept::new(0)),
+            stderr: kept.next().unwrap_or_else(|| HeadTail::new(0)),
             drained,
             left_behind: self.left_behind,
             unended: self.unended,

@@ -9,7 +9,7 @@ mod opencode;
 
 use super::definition::OutputDialect;
 use backstop_core::{SafeText, Usage};
-use backstop_exec::Kept;
+use backstop_exec::HeadTail;
 use serde_json::Value;
 
 /// The longest line that is read as an event.
@@ -87,7 +87,7 @@ impl Said {
 }
 
 /// What an agent said on its standard output. What lies between the kept beginning and the kept end is not heard.
-pub(super) fn hear(dialect: OutputDialect, stdout: &Kept) -> Said {
+pub(super) fn hear(dialect: OutputDialect, stdout: &HeadTail) -> Said {
     let (before, after) = stdout.tail();
     let mut text = stdout.head().to_vec();
     if stdout.left_out_bytes() > 0 {

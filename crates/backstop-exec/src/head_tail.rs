@@ -7,7 +7,7 @@ const HEAD_SHARE: usize = 4;
 
 /// What is kept of one stream: its beginning and its end. What lies between is counted, not kept.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
+pub struct HeadTail {
     head: Vec<u8>,
     head_max: usize,
     /// A ring: the oldest byte is at `start` once it is full.
@@ -19,7 +19,7 @@ pub struct Kept {
     lines: u64,
 }
 
-impl Kept {
+impl HeadTail {
     /// Keeps at most this many bytes.
     pub fn new(bytes_max: usize) -> Self {
         let head_max = bytes_max / HEAD_SHARE;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_beginning_and_the_end_stay() {
-        let mut kept = Kept::new(40);
+        let mut kept = HeadTail::new(40);
         for n in 0..100 {
             kept.push(format!("line {n}\n").as_bytes());
         }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_whole() {
-        let mut kept = Kept::new(40);
+        let mut kept = HeadTail::new(40);
         kept.push(b"one\ntwo\n");
         assert_eq!(kept.left_out_bytes(), 0);
         assert_eq!(kept.end(100), b"one\ntwo\n");
@@ -140,7 +140,7 @@ mod tests {
             pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 0..40), cap in 4usize..200,
         ) {
             let whole: Vec<u8> = pieces.concat();
-            let mut kept = Kept::new(cap);
+            let mut kept = HeadTail::new(cap);
             for piece in &pieces {
                 kept.push(piece);
             }
