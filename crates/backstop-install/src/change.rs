@@ -17,7 +17,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum FileAction {
     /// It is made.
     Made,
     /// It is changed.
@@ -30,7 +30,7 @@ pub enum Action {
     Absent,
 }
 
-impl Action {
+impl FileAction {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -168,13 +168,13 @@ impl Change {
     }
 
     /// What happens to the file.
-    pub fn action(&self) -> Action {
+    pub fn action(&self) -> FileAction {
         match (&self.before, &self.after) {
-            (None, None) => Action::Absent,
-            (None, Some(_)) => Action::Made,
-            (Some(_), None) => Action::Removed,
-            (Some(before), Some(after)) if before == after => Action::Unchanged,
-            (Some(_), Some(_)) => Action::Changed,
+            (None, None) => FileAction::Absent,
+            (None, Some(_)) => FileAction::Made,
+            (Some(_), None) => FileAction::Removed,
+            (Some(before), Some(after)) if before == after => FileAction::Unchanged,
+            (Some(_), Some(_)) => FileAction::Changed,
         }
     }
 
@@ -188,7 +188,7 @@ impl Change {
         let side = |text: &Option<String>| if text.is_some() { name } else { "/dev/null" }.to_owned();
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         match self.action() {
-            Action::Absent | Action::Unchanged => String::new(),
+            FileAction::Absent | FileAction::Unchanged => String::new(),
             _ => {
                 let body = unified(&text(&self.before), &text(&self.after));
                 format!("--- {}\n+++ {}\n{body}", side(&self.before), side(&self.after))
@@ -203,7 +203,7 @@ impl Change {
             return Err(InstallError::Changed { file: file.clone() });
         }
         // A file can be replaced although it may not be written: whoever made it read-only did not mean that.
-        let writes = !matches!(self.action(), Action::Unchanged | Action::Absent);
+        let writes = !matches!(self.action(), FileAction::Unchanged | FileAction::Absent);
         if writes && file.metadata().is_ok_and(|meta| meta.permissions().readonly()) {
             let error = std::io::Error::new(ErrorKind::PermissionDenied, "it is read-only");
             return Err(InstallError::Write { file: file.clone(), error });
@@ -213,7 +213,7 @@ impl Change {
 
     fn put_in(&self, records: &Records) -> Result<bool, InstallError> {
         let file = &self.target.file;
-        let (Some(after), Action::Made | Action::Changed) = (&self.after, self.action()) else {
+        let (Some(after), FileAction::Made | FileAction::Changed) = (&self.after, self.action()) else {
             return Ok(true);
         };
         // First what is meant, then what is done.
@@ -241,8 +241,8 @@ impl Change {
     fn take_out(&self, records: &Records) -> Result<bool, InstallError> {
         let file = &self.target.file;
         let done = match (&self.after, self.action()) {
-            (_, Action::Removed) => std::fs::remove_file(file),
-            (Some(after), Action::Changed) => backstop_store::write_atomic(file, after.as_bytes()),
+            (_, FileAction::Removed) => std::fs::remove_file(file),
+            (Some(after), FileAction::Changed) => backstop_store::write_atomic(file, after.as_bytes()),
             _ => Ok(()),
         };
         done.map_err(|error| InstallError::Write { file: file.clone(), error })?;

@@ -9,7 +9,7 @@ const NAME_CHARS_MAX: usize = 80;
 
 /// What is wrong at one place of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum JsonErrorKind {
     /// A comment.
     #[error("a comment, which JSON has not")]
     Comment,
@@ -99,7 +99,7 @@ pub enum InstallError {
         column: usize,
     },
     /// It is not what can be changed safely.
-    #[error("{}:{line}:{column}: {fault}; the file was left as it is", file.display())]
+    #[error("{}:{line}:{column}: {kind}; the file was left as it is", file.display())]
     Place {
         /// The file.
         file: PathBuf,
@@ -108,7 +108,7 @@ pub enum InstallError {
         /// The column, from 1.
         column: usize,
         /// What is wrong there.
-        fault: Fault,
+        kind: JsonErrorKind,
     },
     /// Where our plugin would be is a file of somebody else.
     #[error("{} was not made by `backstop init`", file.display())]
@@ -142,7 +142,7 @@ impl InstallError {
     /// At a place of a file.
     pub(crate) fn at(file: &Path, text: &str, error: JsonError) -> Self {
         let (line, column) = place(text, error.at);
-        Self::Place { file: file.to_owned(), line, column, fault: error.fault }
+        Self::Place { file: file.to_owned(), line, column, kind: error.kind }
     }
 
     /// What to type next.
@@ -158,10 +158,10 @@ impl InstallError {
             }
             Self::TooLarge { .. } => "check what wrote it".to_owned(),
             Self::NotText { .. } => "save it as UTF-8, then type the command again".to_owned(),
-            Self::Place { fault: Fault::Comment | Fault::TrailingComma, .. } => {
+            Self::Place { kind: JsonErrorKind::Comment | JsonErrorKind::TrailingComma, .. } => {
                 "take it out, or add the hooks by hand: docs/hooks-init.md shows them".to_owned()
             }
-            Self::Place { fault: Fault::Shape { .. } | Fault::Twice { .. }, .. } => {
+            Self::Place { kind: JsonErrorKind::Shape { .. } | JsonErrorKind::Twice { .. }, .. } => {
                 "correct it there; docs/hooks-init.md shows what hooks look like".to_owned()
             }
             Self::Place { .. } => "correct the file there, then type the command again".to_owned(),

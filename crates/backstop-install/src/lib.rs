@@ -23,7 +23,7 @@ mod strip;
 mod tests;
 
 pub use agent::{Agent, Folders, Scope, Target};
-pub use change::{Action, Change};
-pub use error::{Fault, InstallError};
+pub use change::{Change, FileAction};
+pub use error::{InstallError, JsonErrorKind};
 pub use hooks::COMMAND;
 pub use record::Records;

@@ -31,13 +31,13 @@ pub(crate) fn merge(text: &str, wanted: &[Hook]) -> Result<Merge, JsonError> {
     let mut merge = Merge::default();
     let Some(root) = root else {
         let from = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
-        merge.all_made(wanted);
+        merge.create_all(wanted);
         let put = layout.file(&Piece::Object(vec![("hooks", lists(wanted))]));
         merge.patches.push(Patch { at: from, take: text.len() - from, put });
         return Ok(merge);
     };
     let Some(hooks) = member(root.object("the whole file")?, "hooks")? else {
-        merge.all_made(wanted);
+        merge.create_all(wanted);
         merge.patches.push(layout.append(text, &root, &[(Some("hooks"), lists(wanted))]));
         return Ok(merge);
     };
@@ -67,7 +67,8 @@ pub(crate) fn merge(text: &str, wanted: &[Hook]) -> Result<Merge, JsonError> {
 }
 
 impl Merge {
-    fn all_made(&mut self, wanted: &[Hook]) {
+    /// Notes that every wanted hook and its lists are new in the file.
+    fn create_all(&mut self, wanted: &[Hook]) {
         self.events = wanted.iter().map(|hook| hook.event).collect();
         self.made = wanted.iter().map(|hook| list_name(hook.event)).collect();
         self.made.insert("hooks".to_owned());

@@ -1,13 +1,13 @@
 //! JSON as text with places: what is where, so that a text can be changed without being written anew.
 //!
-//! Strict JSON and nothing else: comments and trailing commas are faults, because a change next to them could not be
+//! Strict JSON and nothing else: comments and trailing commas are errors, because a change next to them could not be
 //! promised to keep them. Main types: [`Node`], [`JsonError`]. It must not change anything.
 
 mod parse;
 
 pub(crate) use parse::{BOM, parse};
 
-use super::error::Fault;
+use super::error::JsonErrorKind;
 
 /// A value, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,13 +46,13 @@ pub(crate) struct Member {
     pub(crate) node: Node,
 }
 
-/// A fault, and the byte where it is.
+/// An error, and the byte offset where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonError {
     /// The byte.
     pub(crate) at: usize,
     /// What is wrong there.
-    pub(crate) fault: Fault,
+    pub(crate) kind: JsonErrorKind,
 }
 
 impl Node {
@@ -73,7 +73,7 @@ impl Node {
     }
 
     fn is_no(&self, what: &str, expected: &'static str) -> JsonError {
-        JsonError { at: self.start, fault: Fault::Shape { what: what.to_owned(), expected } }
+        JsonError { at: self.start, kind: JsonErrorKind::Shape { what: what.to_owned(), expected } }
     }
 
     /// Where its parts stand: elements, or keys with their values.
@@ -86,12 +86,14 @@ impl Node {
     }
 }
 
-/// The member of this name. Two of them are a fault: which one counts is not ours to say.
+/// The member of this name. Two of them are an error: which one counts cannot be decided here.
 pub(crate) fn member<'m>(members: &'m [Member], key: &str) -> Result<Option<&'m Member>, JsonError> {
     let mut found = members.iter().filter(|m| m.key == key);
     let first = found.next();
     match found.next() {
-        Some(second) => Err(JsonError { at: second.start, fault: Fault::Twice { key: second.key.clone() } }),
+        Some(second) => {
+            Err(JsonError { at: second.start, kind: JsonErrorKind::Twice { key: second.key.clone() } })
+        }
         None => Ok(first),
     }
 }
