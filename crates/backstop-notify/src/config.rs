@@ -1,6 +1,6 @@
 //! Whether what a configuration says of a sink makes one.
 
-use super::{Kind, Route, Sink};
+use super::{Route, Sink, SinkKind};
 use backstop_config::{Config, SINK_KINDS, SinkSettings};
 use backstop_core::{IdError, Name, Severity};
 use backstop_http::{Address, AddressError};
@@ -96,7 +96,7 @@ impl Sink {
             Some("critical") => Severity::Critical,
             _ => Severity::High,
         };
-        let kind = Kind::from_settings(name, settings)?;
+        let kind = SinkKind::from_settings(name, settings)?;
         Ok(Sink {
             name: checked,
             kind,
@@ -105,7 +105,7 @@ impl Sink {
     }
 }
 
-impl Kind {
+impl SinkKind {
     fn from_settings(sink: &str, settings: &SinkSettings) -> Result<Self, SinkError> {
         let named = || sink.to_owned();
         let missing = |kind, key| SinkError::Missing { sink: named(), kind, key };
@@ -121,18 +121,19 @@ impl Kind {
             return Err(SinkError::Variable { sink: named() });
         }
         match settings.kind.as_deref() {
-            Some("terminal") => Ok(Kind::Terminal),
-            Some("webhook") => {
-                Ok(Kind::Webhook { address: address.ok_or_else(|| missing("webhook", "url"))?, token_env })
-            }
+            Some("terminal") => Ok(SinkKind::Terminal),
+            Some("webhook") => Ok(SinkKind::Webhook {
+                address: address.ok_or_else(|| missing("webhook", "url"))?,
+                token_env,
+            }),
             Some("slack") if address.is_none() && token_env.is_none() => Err(missing("slack", "url")),
-            Some("slack") => Ok(Kind::Slack { address, address_env: token_env }),
-            Some("github") => Ok(Kind::GitHub {
+            Some("slack") => Ok(SinkKind::Slack { address, address_env: token_env }),
+            Some("github") => Ok(SinkKind::GitHub {
                 address: github_comments(address.ok_or_else(|| missing("github", "url"))?),
                 token_env: token_env.unwrap_or_else(|| GITHUB_TOKEN.to_owned()),
             }),
             Some("command") if settings.command.is_empty() => Err(missing("command", "command")),
-            Some("command") => Ok(Kind::Command { argv: settings.command.clone() }),
+            Some("command") => Ok(SinkKind::Command { argv: settings.command.clone() }),
             _ => Err(SinkError::NoType { sink: named() }),
         }
     }
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_a_sink_and_what_is_not() {
-        assert_eq!(Sink::from_settings("me", &settings("terminal", "")).unwrap().kind, Kind::Terminal);
+        assert_eq!(Sink::from_settings("me", &settings("terminal", "")).unwrap().kind, SinkKind::Terminal);
         let github = Sink::from_settings("gh", &settings("github", "https://github.com/a/b/pull/7")).unwrap();
         assert_eq!(github.secret_env(), Some("GITHUB_TOKEN"));
         assert_eq!(github.place(), "https://api.github.com");

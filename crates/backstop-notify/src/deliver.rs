@@ -1,6 +1,6 @@
 //! One message to one sink, through the engine: attempts, waits, and an end that says what happened.
 
-use super::{Kind, Message, Sink, Times, program, rendered};
+use super::{Message, Sink, SinkKind, Times, program, rendered};
 use backstop_core::{Action, Class, Dispatch, Fault, Reason, SafeText, Signal, Surface};
 use backstop_engine::{Attempt, Engine, Failed};
 use backstop_http::{Address, Client, HeaderError, Limits, Request};
@@ -40,11 +40,11 @@ impl std::fmt::Debug for Credential {
 
 /// What came of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// It was taken.
     Sent {
-        /// What was answered.
-        said: SafeText,
+        /// The response of the other side.
+        response: SafeText,
         /// How many attempts it took.
         attempts: u32,
     },
@@ -74,7 +74,7 @@ pub async fn deliver(
     credential: Option<&Credential>,
     message: &Message,
     times: &Times,
-) -> Outcome {
+) -> DeliveryOutcome {
     let client = Client::new();
     let work = Arc::new((sink.clone(), credential.cloned(), message.clone(), times.clone()));
     let finished = engine
@@ -88,23 +88,23 @@ pub async fn deliver(
         .await;
     let attempts = finished.attempts;
     match finished.result {
-        Ok(said) => Outcome::Sent { said, attempts },
+        Ok(response) => DeliveryOutcome::Sent { response, attempts },
         Err(ending) => {
-            let why = told(&ending.fault);
+            let why = failure_line(&ending.fault);
             let last = finished.faults.last().unwrap_or(&ending.fault);
             let wait = last.facts.retry_after_seconds.and_then(|wait| Duration::try_from_secs_f64(wait).ok());
             let passes = matches!(last.class, Class::Transient | Class::System) && last.retryable;
             if passes || matches!(ending.decision.action, Action::Defer { .. }) {
-                Outcome::Later { why, wait, attempts }
+                DeliveryOutcome::Later { why, wait, attempts }
             } else {
-                Outcome::Refused { why, attempts }
+                DeliveryOutcome::Refused { why, attempts }
             }
         }
     }
 }
 
 /// What is told of a delivery that failed: the answer's status, what it is, and what was said.
-fn told(fault: &Fault) -> SafeText {
+fn failure_line(fault: &Fault) -> SafeText {
     let status = fault.evidence.iter().find_map(|evidence| evidence.text.raw().strip_prefix("status "));
     let mut parts: Vec<String> = status.map(|status| format!("answered {status}")).into_iter().collect();
     parts.push(fault.reason.to_string());
@@ -128,10 +128,10 @@ pub async fn attempt_once(
     let body = rendered(sink, message, times);
     match &sink.kind {
         // Whoever has the terminal tells it.
-        Kind::Terminal => Ok(SafeText::new("told")),
-        Kind::Webhook { address, .. } => post(client, address, &[], credential, body).await,
-        Kind::Slack { address: Some(address), .. } => post(client, address, &[], None, body).await,
-        Kind::Slack { address: None, .. } => {
+        SinkKind::Terminal => Ok(SafeText::new("told")),
+        SinkKind::Webhook { address, .. } => post(client, address, &[], credential, body).await,
+        SinkKind::Slack { address: Some(address), .. } => post(client, address, &[], None, body).await,
+        SinkKind::Slack { address: None, .. } => {
             let Some(Credential(text)) = credential else {
                 return Err(invalid("there is no address".to_owned()));
             };
@@ -139,11 +139,11 @@ pub async fn attempt_once(
                 .map_err(|error| invalid(format!("what the variable holds {error}; {}", error.hint())))?;
             post(client, &address, &[], None, body).await
         }
-        Kind::GitHub { address, .. } => {
+        SinkKind::GitHub { address, .. } => {
             let headers = [("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")];
             post(client, address, &headers, credential, body).await
         }
-        Kind::Command { argv } => {
+        SinkKind::Command { argv } => {
             let (argv, message) = (argv.clone(), message.clone());
             let ran = tokio::task::spawn_blocking(move || command(&argv, &message, &body)).await;
             ran.unwrap_or_else(|_| Err(Failed::from(Fault::new(Reason::Crash))))

@@ -23,10 +23,10 @@ mod sink;
 mod trigger;
 
 pub use config::{SinkError, sinks};
-pub use deliver::{Credential, Outcome, attempt_once, deliver};
+pub use deliver::{Credential, DeliveryOutcome, attempt_once, deliver};
 pub use message::{About, Message};
 pub use queue::{QueueOutcome, queue};
 pub use render::{Times, rendered};
 pub use sender::{Resolved, Sender, SenderEnd};
-pub use sink::{Kind, Route, Sink};
+pub use sink::{Route, Sink, SinkKind};
 pub use trigger::ended;

@@ -60,7 +60,7 @@ mod tests {
             not_before: at(not_before),
             rounds: 0,
             done_at: None,
-            said: None,
+            response: None,
         }
     }
 

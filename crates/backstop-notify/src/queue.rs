@@ -1,6 +1,6 @@
 //! A message on its way into the outbox: to every sink whose route takes it.
 
-use super::{Kind, Message, Sink, limits};
+use super::{Message, Sink, SinkKind, limits};
 use backstop_core::{Name, Severity};
 use backstop_store::{NewNote, Outbox, StoreError};
 
@@ -41,7 +41,7 @@ pub fn queue(
             label: message.about.operation.raw().to_owned(),
             urgent: message.about.severity == Severity::Critical,
         };
-        if sink.kind == Kind::Terminal {
+        if sink.kind == SinkKind::Terminal {
             // Nobody but this process has the terminal.
             if outbox.say_once(&note, limits::GROUP_WINDOW)? {
                 outcome.tell.push(sink.name.clone());

@@ -1,6 +1,6 @@
 //! A message as each kind of sink takes it, with how often it happened.
 
-use super::{Kind, Message, Sink};
+use super::{Message, Sink, SinkKind};
 use backstop_core::{SafeText, Timestamp};
 use backstop_report::{Form, JSON_SCHEMA, name_list, to_json};
 use serde_json::json;
@@ -47,8 +47,8 @@ pub fn rendered(sink: &Sink, message: &Message, times: &Times) -> String {
         None => text.to_owned(),
     };
     match &sink.kind {
-        Kind::Terminal | Kind::Command { .. } => led(&message.plain, Form::Terminal),
-        Kind::Slack { .. } => to_json(&json!({
+        SinkKind::Terminal | SinkKind::Command { .. } => led(&message.plain, Form::Terminal),
+        SinkKind::Slack { .. } => to_json(&json!({
             "text": led(&message.slack, Form::Slack),
             "mrkdwn": true,
             // Nothing in it becomes a link or a mention by itself.
@@ -57,11 +57,11 @@ pub fn rendered(sink: &Sink, message: &Message, times: &Times) -> String {
             "unfurl_links": false,
             "unfurl_media": false,
         })),
-        Kind::GitHub { .. } => {
+        SinkKind::GitHub { .. } => {
             let text = led(&message.markdown, Form::Markdown);
             to_json(&json!({ "body": cut(&text) }))
         }
-        Kind::Webhook { .. } => to_json(&json!({
+        SinkKind::Webhook { .. } => to_json(&json!({
             "schema": JSON_SCHEMA,
             "sink": sink.name,
             "count": times.count.max(1),

@@ -3,7 +3,7 @@
 //! One a user: whoever calls holds the sender's lock. Each place has one delivery under way at a time, and places do not wait
 //! for each other. A message that a network does not take now is put off, a few times, further each time.
 
-use super::{Credential, Message, Outcome, Sink, Times, deliver, limits};
+use super::{Credential, DeliveryOutcome, Message, Sink, Times, deliver, limits};
 use backstop_core::{Policy, SafeText, Timestamp};
 use backstop_engine::Engine;
 use backstop_store::{Delivered, Note, Outbox, StoreError};
@@ -68,7 +68,7 @@ struct Done {
     note: i64,
     target: String,
     rounds: u32,
-    outcome: Outcome,
+    outcome: DeliveryOutcome,
 }
 
 impl Sender<'_> {
@@ -175,13 +175,15 @@ impl Sender<'_> {
 
     fn finish(&self, done: &Done) -> Result<(), StoreError> {
         let delivered = match &done.outcome {
-            Outcome::Sent { said, .. } => Delivered::Sent(said.clone()),
-            Outcome::Later { why, wait, .. } if done.rounds < ROUNDS_MAX => {
+            DeliveryOutcome::Sent { response, .. } => Delivered::Sent(response.clone()),
+            DeliveryOutcome::Later { why, wait, .. } if done.rounds < ROUNDS_MAX => {
                 let doubled = PUT_OFF.saturating_mul(1 << done.rounds.min(10));
                 let wait = wait.unwrap_or_default().max(doubled).min(limits::PUT_OFF_MAX);
                 Delivered::Later { until: self.outbox.now().after(wait), why: why.clone() }
             }
-            Outcome::Later { why, .. } | Outcome::Refused { why, .. } => Delivered::Failed(why.clone()),
+            DeliveryOutcome::Later { why, .. } | DeliveryOutcome::Refused { why, .. } => {
+                Delivered::Failed(why.clone())
+            }
         };
         self.outbox.finish(done.note, &delivered)
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Where messages go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum SinkKind {
     /// To the terminal of whoever runs the command.
     Terminal,
     /// To an address, as JSON.
@@ -38,15 +38,15 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl SinkKind {
     /// The name as a configuration writes it.
     pub fn name(&self) -> &'static str {
         match self {
-            Kind::Terminal => "terminal",
-            Kind::Webhook { .. } => "webhook",
-            Kind::Slack { .. } => "slack",
-            Kind::GitHub { .. } => "github",
-            Kind::Command { .. } => "command",
+            SinkKind::Terminal => "terminal",
+            SinkKind::Webhook { .. } => "webhook",
+            SinkKind::Slack { .. } => "slack",
+            SinkKind::GitHub { .. } => "github",
+            SinkKind::Command { .. } => "command",
         }
     }
 }
@@ -79,7 +79,7 @@ pub struct Sink {
     /// Its name in the configuration.
     pub name: Name,
     /// Where.
-    pub kind: Kind,
+    pub kind: SinkKind,
     /// Which.
     pub route: Route,
 }
@@ -88,14 +88,16 @@ impl Sink {
     /// What it is and leads to, in a form that is no secret: what has the same is limited together.
     pub fn target(&self) -> String {
         let place = match &self.kind {
-            Kind::Terminal => String::new(),
-            Kind::Webhook { address, .. } | Kind::GitHub { address, .. } => address.whole().to_owned(),
-            Kind::Slack { address, address_env } => address
+            SinkKind::Terminal => String::new(),
+            SinkKind::Webhook { address, .. } | SinkKind::GitHub { address, .. } => {
+                address.whole().to_owned()
+            }
+            SinkKind::Slack { address, address_env } => address
                 .as_ref()
                 .map(|address| address.whole().to_owned())
                 .or_else(|| address_env.clone())
                 .unwrap_or_default(),
-            Kind::Command { argv } => argv.join("\0"),
+            SinkKind::Command { argv } => argv.join("\0"),
         };
         format!("{}-{:016x}", self.name, fnv1a(format!("{}\0{place}", self.kind.name()).as_bytes()))
     }
@@ -103,21 +105,21 @@ impl Sink {
     /// Where it leads to, for people: a host without its path, which may be a secret; a program without its arguments.
     pub fn place(&self) -> String {
         match &self.kind {
-            Kind::Terminal => "the terminal".to_owned(),
-            Kind::Webhook { address, .. } | Kind::GitHub { address, .. } => address.place(),
-            Kind::Slack { address: Some(address), .. } => address.place(),
-            Kind::Slack { address_env, .. } => format!("${}", address_env.as_deref().unwrap_or_default()),
-            Kind::Command { argv } => argv.first().cloned().unwrap_or_default(),
+            SinkKind::Terminal => "the terminal".to_owned(),
+            SinkKind::Webhook { address, .. } | SinkKind::GitHub { address, .. } => address.place(),
+            SinkKind::Slack { address: Some(address), .. } => address.place(),
+            SinkKind::Slack { address_env, .. } => format!("${}", address_env.as_deref().unwrap_or_default()),
+            SinkKind::Command { argv } => argv.first().cloned().unwrap_or_default(),
         }
     }
 
     /// The variable that holds a secret of it, where there is one.
     pub fn secret_env(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Webhook { token_env, .. } => token_env.as_deref(),
-            Kind::Slack { address: None, address_env } => address_env.as_deref(),
-            Kind::GitHub { token_env, .. } => Some(token_env),
-            Kind::Slack { .. } | Kind::Terminal | Kind::Command { .. } => None,
+            SinkKind::Webhook { token_env, .. } => token_env.as_deref(),
+            SinkKind::Slack { address: None, address_env } => address_env.as_deref(),
+            SinkKind::GitHub { token_env, .. } => Some(token_env),
+            SinkKind::Slack { .. } | SinkKind::Terminal | SinkKind::Command { .. } => None,
         }
     }
 }

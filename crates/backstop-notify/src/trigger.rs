@@ -112,30 +112,31 @@ mod tests {
 
     #[test]
     fn endings_are_told_and_attempts_are_not() {
-        let told = |kinds| ended(&events(kinds), &"/srv/shop".into(), None);
+        let message_of = |kinds| ended(&events(kinds), &"/srv/shop".into(), None);
         let transient = Reason::NetworkTransient;
         // One attempt, and a run that goes on or went well in the end.
-        assert_eq!(told(vec![started(None), classified(transient)]), None);
-        assert_eq!(told(vec![started(None), classified(transient), ending(Outcome::Done, None)]), None);
+        assert_eq!(message_of(vec![started(None), classified(transient)]), None);
+        assert_eq!(message_of(vec![started(None), classified(transient), ending(Outcome::Done, None)]), None);
         let halted = EventKind::RunHalted { reason: Reason::AuthError, resume: "backstop run p.md".into() };
-        assert_eq!(told(vec![started(None), halted.clone(), EventKind::RunResumed {}]), None);
+        assert_eq!(message_of(vec![started(None), halted.clone(), EventKind::RunResumed {}]), None);
         // A run below another one is an attempt of that one.
         let parent = "r-1111".parse().ok();
         let failed = ending(Outcome::Failed, Some(Reason::NetworkPermanent));
-        assert_eq!(told(vec![started(parent), failed.clone()]), None);
+        assert_eq!(message_of(vec![started(parent), failed.clone()]), None);
 
-        let message = told(vec![started(None), classified(transient), failed]).unwrap();
+        let message = message_of(vec![started(None), classified(transient), failed]).unwrap();
         assert_eq!(message.about.severity, Severity::High);
         assert_eq!(message.about.reason, Some(Reason::NetworkPermanent));
         for part in ["npm ci", "ECONNRESET", "network_permanent", "/srv/shop", "backstop explain r-7f3a"] {
             assert!(message.plain.contains(part), "{part}: {}", message.plain);
         }
-        let message = told(vec![started(None), halted]).unwrap();
+        let message = message_of(vec![started(None), halted]).unwrap();
         assert!(message.slack.contains("*Next:* `backstop run p.md`"), "{}", message.slack);
         // A medium fault that ends a run is high; a low one stays low.
-        let low = told(vec![started(None), ending(Outcome::Failed, Some(Reason::Validation))]).unwrap();
+        let low = message_of(vec![started(None), ending(Outcome::Failed, Some(Reason::Validation))]).unwrap();
         assert_eq!(low.about.severity, Severity::Low);
-        let medium = told(vec![started(None), ending(Outcome::Failed, Some(Reason::TestFailure))]).unwrap();
+        let medium =
+            message_of(vec![started(None), ending(Outcome::Failed, Some(Reason::TestFailure))]).unwrap();
         assert_eq!(medium.about.severity, Severity::High);
     }
 }

@@ -83,7 +83,7 @@ pub struct Note {
     /// When it was said, or given up.
     pub done_at: Option<Timestamp>,
     /// What came of the last try.
-    pub said: Option<SafeText>,
+    pub response: Option<SafeText>,
 }
 
 /// A note that was said: what limits look at.

@@ -61,17 +61,17 @@ impl Outbox {
         let now = self.now();
         let (body, note) = (self.masked(&note.body), &self.labelled(note));
         self.db.write(None, false, |tx| {
-            let said: bool = tx.query_row(
+            let announced: bool = tx.query_row(
                 "SELECT EXISTS (SELECT 1 FROM notes WHERE target = ?1 AND grouped = ?2 AND done_at BETWEEN ?3 AND ?4)",
                 params![note.target, note.group, now.before(within).as_millis(), now.as_millis()],
                 |row| row.get(0),
             )?;
-            if !said {
+            if !announced {
                 let added = insert(tx, note, &note.group, &body, NoteState::Sent, now)?;
                 tx.execute("UPDATE notes SET done_at = ?2 WHERE id = ?1", params![added.id, now.as_millis()])?;
                 forget(tx, now)?;
             }
-            Ok(!said)
+            Ok(!announced)
         })
     }
 
@@ -138,17 +138,17 @@ impl Outbox {
     pub fn finish(&self, id: i64, delivered: &Delivered) -> Result<(), StoreError> {
         let now = self.now().as_millis();
         let (state, why, until) = match delivered {
-            Delivered::Sent(said) => (NoteState::Sent, said, None),
+            Delivered::Sent(response) => (NoteState::Sent, response, None),
             Delivered::Failed(why) => (NoteState::Failed, why, None),
             Delivered::Later { until, why } => (NoteState::Queued, why, Some(until.as_millis())),
         };
-        let said = self.redactor.redact(why.raw());
+        let response = self.redactor.redact(why.raw());
         let done = until.is_none().then_some(now);
         self.db.write_one(None, |conn| {
             conn.execute(
                 "UPDATE notes SET state = ?2, said = ?3, done_at = ?4, not_before = coalesce(?5, not_before), \
                  rounds = rounds + (?5 IS NOT NULL) WHERE id = ?1",
-                params![id, state.name(), said, done, until],
+                params![id, state.name(), response, done, until],
             )
         })?;
         Ok(())
@@ -270,6 +270,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Note> {
         not_before: time(10)?,
         rounds: row.get(11)?,
         done_at: row.get::<_, Option<i64>>(12)?.map(Timestamp::from_millis),
-        said: text(row, 13)?,
+        response: text(row, 13)?,
     })
 }
