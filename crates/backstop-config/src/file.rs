@@ -4,7 +4,7 @@
 
 use super::error::{Place, Problem};
 use super::find::FileName;
-use super::keys::{self, Found, Key};
+use super::keys::{self, Key, KeyMatch};
 use super::value::{self, Written, described};
 use backstop_core::SafeText;
 use toml::de::{DeTable, DeValue};
@@ -131,20 +131,20 @@ impl Reader<'_> {
             path.push(name);
             let at = key.span().start;
             match (keys::find(&path), value.get_ref()) {
-                (Found::Unknown, _) => {
+                (KeyMatch::Unknown, _) => {
                     let name = SafeText::new(name).line(NAME_CHARS_MAX);
                     let (message, hint) = keys::unknown(section, &name);
                     self.problem(at, &message, Some(&hint));
                 }
-                (Found::Section, DeValue::Table(inner)) => self.table(&path, inner),
-                (Found::Section, other) => {
+                (KeyMatch::Section, DeValue::Table(inner)) => self.table(&path, inner),
+                (KeyMatch::Section, other) => {
                     let name = path.join(".");
                     let message =
                         format!("`{name}` is a section with keys in it: found {}", described(other));
                     let other_way = format!("write `[{name}]`, and the keys below it");
                     self.problem(value.span().start, &message, Some(&other_way));
                 }
-                (Found::Key(key), found) => {
+                (KeyMatch::Key(key), found) => {
                     let name = path.join(".");
                     match value::from_toml(key, &name, found) {
                         Ok(written) => {
@@ -171,7 +171,7 @@ mod tests {
         FileName { path: "backstop.toml".into(), shown: "backstop.toml".to_owned() }
     }
 
-    fn told(source: &str) -> Vec<String> {
+    fn messages(source: &str) -> Vec<String> {
         let (_, problems) = read(&name(), source);
         problems
             .iter()
@@ -207,7 +207,7 @@ mod tests {
         let source = "timeout = \"1s\"\n[exce]\ntimeout = \"1s\"\n[exec]\ntimout = \"1s\"\n[profile.comand]\nattempts = 2\n\
             [profile.tool]\natempts = 2\n[profile.tool.on]\nrate_limit = \"halt\"\n";
         assert_eq!(
-            told(source),
+            messages(source),
             [
                 "backstop.toml:1:1: unknown key `timeout` | did you mean `exec.timeout`?",
                 "backstop.toml:2:2: unknown key `exce` | did you mean `exec`?",
@@ -225,7 +225,7 @@ mod tests {
             profile = \"comand\"\n[log]\nformat = [\"json\"]\n[rules]\npacks = \"a.toml\"\n[redact]\nenv = [\"A\", 5]\n\
             [retry_budget]\nreserve = \"5\"\nshare_percent = 0xff\nwindow = {}\n[store]\nkeep = \"5ä\"\n";
         assert_eq!(
-            told(source),
+            messages(source),
             [
                 "backstop.toml:2:11: `exec.timeout` is a duration such as \"30s\", or \"none\": found the number 30 | write it with a unit: \"30s\" or \"30m\"",
                 "backstop.toml:3:8: `exec.idle`: `10` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d; did you mean `10s`?",
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn syntax_errors_are_all_told() {
         assert_eq!(
-            told("[exec]\ntimeout = 30s\ngrace = \"1s\"\ngrace = \"2s\"\nidle = \n"),
+            messages("[exec]\ntimeout = 30s\ngrace = \"1s\"\ngrace = \"2s\"\nidle = \n"),
             [
                 "backstop.toml:2:11: `30s` is no value | text is written in quotes: \"30s\"",
                 "backstop.toml:4:1: `grace` is set twice | remove one of the two",
@@ -255,23 +255,26 @@ mod tests {
             ]
         );
         assert_eq!(
-            told("exec = 5"),
+            messages("exec = 5"),
             [
                 "backstop.toml:1:8: `exec` is a section with keys in it: found the number 5 | write `[exec]`, and the keys below it"
             ]
         );
-        assert!(told("[[exec]]")[0].contains("`exec` is a section with keys in it: found a list"));
+        assert!(messages("[[exec]]")[0].contains("`exec` is a section with keys in it: found a list"));
     }
 
     #[test]
     fn bytes_that_are_no_text() {
-        let told = |bytes: &[u8]| text(&name(), bytes).map(str::to_owned).map_err(|p| p.to_string());
-        assert_eq!(told(b"\xef\xbb\xbfa = 1"), Ok("a = 1".to_owned()));
+        let messages = |bytes: &[u8]| text(&name(), bytes).map(str::to_owned).map_err(|p| p.to_string());
+        assert_eq!(messages(b"\xef\xbb\xbfa = 1"), Ok("a = 1".to_owned()));
         assert_eq!(
-            told(b"a = 1\nb = \"\xff\""),
+            messages(b"a = 1\nb = \"\xff\""),
             Err("backstop.toml:2:6: the file is not UTF-8 here".to_owned())
         );
-        assert_eq!(told(b"\xff\xfea\0"), Err("backstop.toml:1:1: the file is UTF-16, not UTF-8".to_owned()));
+        assert_eq!(
+            messages(b"\xff\xfea\0"),
+            Err("backstop.toml:1:1: the file is UTF-16, not UTF-8".to_owned())
+        );
     }
 
     #[test]
@@ -283,13 +286,13 @@ mod tests {
             format!("{} = 1", vec!["exec"; 100_000].join(".")),
             format!("profile.{} = 1", "{a = ".repeat(50)),
         ] {
-            assert!(!told(&deep).is_empty());
+            assert!(!messages(&deep).is_empty());
         }
     }
 
     #[test]
     fn long_names_and_controls_stay_on_one_short_line() {
-        for line in told(&format!("\"{}\\u001b[31m\\n\" = 1\n\"\\u001b\\n\" = 2", "x".repeat(10_000))) {
+        for line in messages(&format!("\"{}\\u001b[31m\\n\" = 1\n\"\\u001b\\n\" = 2", "x".repeat(10_000))) {
             assert!(line.len() < 500 && !line.contains(['\x1b', '\n']), "{line}");
         }
     }

@@ -250,7 +250,8 @@ impl Stack {
     /// Of a flag that takes a key from the command line, such as a reason.
     fn unknown_flag(&mut self, flag: &str, name: &str) {
         let path: Vec<&str> = name.split('.').collect();
-        let known = (0..path.len()).rev().find(|length| keys::find(&path[..*length]) == keys::Found::Section);
+        let known =
+            (0..path.len()).rev().find(|length| keys::find(&path[..*length]) == keys::KeyMatch::Section);
         let known = known.unwrap_or(0);
         let given = path.get(known).copied().unwrap_or_default();
         let (message, hint) = keys::unknown(&path[..known], given);
@@ -302,7 +303,7 @@ mod tests {
         Given { flag: flag.to_owned(), key: key.to_owned(), value: value.to_owned() }
     }
 
-    fn told(result: Result<Config, ConfigError>) -> String {
+    fn message(result: Result<Config, ConfigError>) -> String {
         result.unwrap_err().to_string()
     }
 
@@ -471,11 +472,11 @@ mod tests {
             std::os::unix::fs::symlink(to, &at).unwrap();
         };
         link("../outside.toml");
-        let error = told(load(&scratch.around("work"), &[], ALWAYS));
+        let error = message(load(&scratch.around("work"), &[], ALWAYS));
         assert_eq!(error, "backstop.toml: a link that leads out of the project; it is not read");
         link("nowhere.toml");
         assert_eq!(
-            told(load(&scratch.around("work"), &[], ALWAYS)),
+            message(load(&scratch.around("work"), &[], ALWAYS)),
             "backstop.toml: a link that leads nowhere"
         );
         scratch.write("work/inside.toml", "exec.timeout = \"1s\"\n");
@@ -491,7 +492,7 @@ mod tests {
         scratch.folder("a\x1b[31m\nb/.git");
         scratch.write("a\x1b[31m\nb/backstop.toml", "x = 1\n");
         scratch.folder("a\x1b[31m\nb/src");
-        let error = told(load(&scratch.around("a\x1b[31m\nb/src"), &[], ALWAYS));
+        let error = message(load(&scratch.around("a\x1b[31m\nb/src"), &[], ALWAYS));
         assert!(error.ends_with("a\\e[31m b/backstop.toml:1:1: unknown key `x`"), "{error}");
         assert!(!error.contains(['\x1b', '\n']));
     }
@@ -510,13 +511,13 @@ mod tests {
     fn files_that_are_none_too_large_or_no_text() {
         let scratch = Scratch::new();
         scratch.folder("backstop.toml");
-        assert_eq!(told(load(&scratch.around(""), &[], ALWAYS)), "backstop.toml: not a file");
+        assert_eq!(message(load(&scratch.around(""), &[], ALWAYS)), "backstop.toml: not a file");
         std::fs::remove_dir(scratch.home.join("backstop.toml")).unwrap();
         scratch.write("backstop.toml", vec![b'#'; FILE_BYTES_MAX as usize + 1]);
-        let error = told(load(&scratch.around(""), &[], ALWAYS));
+        let error = message(load(&scratch.around(""), &[], ALWAYS));
         assert_eq!(error, "backstop.toml: larger than 1048576 bytes, which no config is");
         scratch.write("backstop.toml", b"\xff");
-        let error = told(load(&scratch.around(""), &[], ALWAYS));
+        let error = message(load(&scratch.around(""), &[], ALWAYS));
         assert_eq!(error, "backstop.toml:1:1: the file is not UTF-8 here");
         scratch.write("backstop.toml", b"\xef\xbb\xbfexec.timeout = \"1s\"\r\n");
         assert_eq!(

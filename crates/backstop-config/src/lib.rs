@@ -22,7 +22,7 @@ mod value;
 
 pub use error::ConfigError;
 pub use find::{Surroundings, repository_root};
-pub use keys::{KEYS, Key, Kind};
+pub use keys::{KEYS, Key, ValueKind};
 pub use layers::{FileRead, Given, Inert, Origin, load};
 pub use reference::markdown;
 pub use show::{check, check_json, show, show_json, untrusted};
@@ -165,7 +165,7 @@ impl Config {
     /// The value that counts, and its text.
     fn written(&self, key: &Key) -> Written {
         let Some(settings) = self.settings.get(key.name) else { return value::default(key) };
-        if key.kind == Kind::Names {
+        if key.kind == ValueKind::Names {
             return texts(settings.iter().flat_map(|setting| match &setting.written.value {
                 Value::Texts(list) => list.as_slice(),
                 _ => &[],
@@ -288,10 +288,10 @@ impl Config {
 
     /// How much of the host has to be free: what nobody has set is for the host's size to say.
     pub fn machine_limits(&self) -> MachineLimits {
-        let said = |key: &str| self.set(key).map(|_| self.size(key));
+        let configured = |key: &str| self.set(key).map(|_| self.size(key));
         MachineLimits {
-            disk_free_min: said("host.disk_free_min"),
-            memory_free_min: said("host.memory_free_min"),
+            disk_free_min: configured("host.disk_free_min"),
+            memory_free_min: configured("host.memory_free_min"),
         }
     }
 

@@ -7,7 +7,7 @@
 use super::Config;
 use super::error::{Place, Problem};
 use super::layers::{Layer, Setting};
-use super::value::{Action, Value};
+use super::value::{ReasonAction, Value};
 use backstop_core::nearest::nearest;
 use backstop_core::{Backoff, Delays, How, PROFILES, Policy, Reason, profile};
 use std::time::Duration;
@@ -62,20 +62,20 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     PROFILES.iter().filter_map(|name| policy(config, name).err()).collect()
 }
 
-fn with_action(policy: Policy, reason: Reason, action: Action, usual: u32) -> Policy {
+fn with_action(policy: Policy, reason: Reason, action: ReasonAction, usual: u32) -> Policy {
     let (attempts, how) = match action {
         // What a profile does before it tries again, it goes on doing: wait for a guard, send less.
-        Action::Retry(times) => {
+        ReasonAction::Retry(times) => {
             let how = match policy.allowance(reason).how {
                 how @ (How::Guarded | How::Compressed(_)) => how,
                 _ => How::Again,
             };
             (times.unwrap_or(usual), how)
         }
-        Action::Surface => (1, How::Surface),
-        Action::Halt => (1, How::Halt),
-        Action::Defer => (1, How::Defer),
-        Action::Confirm => (1, How::Confirm),
+        ReasonAction::Surface => (1, How::Surface),
+        ReasonAction::Halt => (1, How::Halt),
+        ReasonAction::Defer => (1, How::Defer),
+        ReasonAction::Confirm => (1, How::Confirm),
     };
     policy.with_cell(reason, attempts, how, None)
 }

@@ -77,9 +77,9 @@ pub fn check_json(result: Result<&Config, &ConfigError>) -> Value {
             out["notes"] = json!(config.notes());
         }
         Err(error) => {
-            let told = error.json();
-            out["problems"] = told["problems"].clone();
-            out["left_out"] = told["left_out"].clone();
+            let shown = error.json();
+            out["problems"] = shown["problems"].clone();
+            out["left_out"] = shown["left_out"].clone();
         }
     }
     out
