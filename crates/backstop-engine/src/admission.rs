@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 /// What comes of asking.
-pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send + 'a>>;
+pub type AdmissionFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send + 'a>>;
 
 /// Who says whether an attempt may begin, and learns how it went: limits that are shared with others.
 ///
@@ -14,7 +14,7 @@ pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send + 'a
 pub trait Admission: Send + Sync {
     /// An attempt is about to begin. It may be waited for; what stands in the way comes back as a failure of something
     /// that was not started. What is spent or waited is recorded here.
-    fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> Asked<'a>;
+    fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> AdmissionFuture<'a>;
 
     /// It succeeded. Gives what is to be recorded of that.
     fn succeeded(&self) -> Vec<EventKind>;

@@ -1,6 +1,6 @@
 //! The loop.
 
-use crate::operation::{Attempt, Failed, Operation, Seen};
+use crate::operation::{Attempt, Failed, Operation, SignalOrFault};
 use crate::random::Random;
 use crate::recent::RecentAttempts;
 use crate::{Admission, Cancel};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-type Ask<T> = Arc<dyn Fn() -> T + Send + Sync>;
+type Provider<T> = Arc<dyn Fn() -> T + Send + Sync>;
 
 /// Drives operations under one policy. Clones share the retry budget.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct Engine {
     record: Arc<dyn Record>,
     random: Arc<Random>,
     recent: Arc<RecentAttempts>,
-    recent_elsewhere: Option<Ask<Recent>>,
+    recent_elsewhere: Option<Provider<Recent>>,
     budget: RetryBudget,
     cancel: Cancel,
     deadline: Option<Duration>,
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// How many retries there may be, and what others attempted lately.
-    pub fn budget(mut self, budget: RetryBudget, recent: Option<Ask<Recent>>) -> Self {
+    pub fn budget(mut self, budget: RetryBudget, recent: Option<Provider<Recent>>) -> Self {
         self.budget = budget;
         self.recent_elsewhere = recent;
         self
@@ -293,10 +293,10 @@ impl Engine {
     }
 
     fn classify(&self, failed: &Failed) -> Fault {
-        let mut fault = match &failed.seen {
-            Seen::Fault(fault) => (**fault).clone(),
+        let mut fault = match &failed.evidence {
+            SignalOrFault::Fault(fault) => (**fault).clone(),
             // Whoever calls it a failure is believed, even where the signal alone says success.
-            Seen::Signal(signal) => {
+            SignalOrFault::Signal(signal) => {
                 self.classifier.classify(signal).unwrap_or_else(|| Fault::new(Reason::Unknown))
             }
         };
@@ -308,7 +308,7 @@ impl Engine {
 
     fn recent(&self) -> Recent {
         match &self.recent_elsewhere {
-            Some(ask) => ask(),
+            Some(recent) => recent(),
             None => self.recent.within(Instant::now(), self.budget.window),
         }
     }

@@ -32,7 +32,7 @@ mod operation;
 mod random;
 mod recent;
 
-pub use admission::{Admission, Asked};
+pub use admission::{Admission, AdmissionFuture};
 pub use cancel::Cancel;
 pub use engine::{Ending, Engine, Finished};
 pub use operation::{Attempt, Failed, Operation};

@@ -50,7 +50,7 @@ where
 
 /// What was seen of a failed attempt: raw, or classified by somebody who saw more.
 #[derive(Debug, Clone)]
-pub(crate) enum Seen {
+pub(crate) enum SignalOrFault {
     Signal(Box<Signal>),
     Fault(Box<Fault>),
 }
@@ -58,7 +58,7 @@ pub(crate) enum Seen {
 /// An attempt that failed.
 #[derive(Debug, Clone)]
 pub struct Failed {
-    pub(crate) seen: Seen,
+    pub(crate) evidence: SignalOrFault,
     /// How far it got.
     pub dispatch: Dispatch,
     /// The exit code, where there is one.
@@ -78,12 +78,12 @@ pub struct Failed {
 impl Failed {
     /// A failure that is classified already.
     pub fn classified(fault: Fault, dispatch: Dispatch) -> Self {
-        Self::of(Seen::Fault(Box::new(fault)), dispatch)
+        Self::of(SignalOrFault::Fault(Box::new(fault)), dispatch)
     }
 
-    fn of(seen: Seen, dispatch: Dispatch) -> Self {
+    fn of(evidence: SignalOrFault, dispatch: Dispatch) -> Self {
         Self {
-            seen,
+            evidence,
             dispatch,
             exit: None,
             signal: None,
@@ -98,7 +98,7 @@ impl Failed {
 impl From<Signal> for Failed {
     fn from(signal: Signal) -> Self {
         let dispatch = signal.dispatch;
-        Self { exit: signal.exit, ..Self::of(Seen::Signal(Box::new(signal)), dispatch) }
+        Self { exit: signal.exit, ..Self::of(SignalOrFault::Signal(Box::new(signal)), dispatch) }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::project::{Project, ProjectError};
 use backstop_core::breaker::{Breaker, Pass};
 use backstop_core::guard::Closed;
 use backstop_core::{Dispatch, EventKind, Experience, Fault, Name, Reason, Record, SafeText};
-use backstop_engine::{Asked, Attempt, Failed};
+use backstop_engine::{AdmissionFuture, Attempt, Failed};
 use backstop_report::duration;
 use backstop_store::LimitStore;
 use guard::GuardCache;
@@ -224,7 +224,7 @@ pub(crate) fn not_started(fault: Fault) -> Failed {
 }
 
 impl backstop_engine::Admission for OperationAdmission {
-    fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> Asked<'a> {
+    fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> AdmissionFuture<'a> {
         Box::pin(self.admit(attempt, record))
     }
 
