@@ -42,7 +42,7 @@ pub use automaton::TooManyPatterns;
 pub use examples::{ExampleFailure, check_examples};
 pub use pack::PackError;
 pub use program::calls;
-pub use rule::{Example, List, Outcome, Rule, Text, Trace, Weight};
+pub use rule::{Example, List, Rule, RuleOutcome, Text, Trace, Weight};
 pub use session::Session;
 
 use automaton::Automaton;

@@ -44,7 +44,7 @@ const FACTS_MAX: usize = 100;
 
 /// One match.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct Match {
     /// The line, counted from 1 within its stream.
     pub(crate) line: u64,
     /// The stream.
@@ -61,15 +61,15 @@ pub(crate) struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct RuleState {
     pub(crate) count: u64,
-    pub(crate) first: Vec<Found>,
-    pub(crate) last: Vec<Found>,
+    pub(crate) first: Vec<Match>,
+    pub(crate) last: Vec<Match>,
     looked: u64,
     deferred: Vec<u32>,
 }
 
 /// What is touched for every candidate, kept apart so that it stays in the cache.
 #[derive(Debug, Clone, Copy, Default)]
-struct Gate {
+struct RuleProgress {
     /// The line that was looked at last, so that two literals on one line count once.
     stamp: u64,
     /// Candidates in this block.
@@ -83,19 +83,19 @@ struct Gate {
 
 impl RuleState {
     /// All kept matches, in order.
-    pub(crate) fn kept(&self) -> impl DoubleEndedIterator<Item = &Found> {
+    pub(crate) fn matches(&self) -> impl DoubleEndedIterator<Item = &Match> {
         self.first.iter().chain(&self.last)
     }
 
-    fn keep(&mut self, found: Found) {
+    fn keep(&mut self, matched: Match) {
         self.count += 1;
         if self.first.len() < KEPT_FIRST {
-            self.first.push(found);
+            self.first.push(matched);
         } else {
             if self.last.len() == KEPT_LAST {
                 self.last.remove(0);
             }
-            self.last.push(found);
+            self.last.push(matched);
         }
     }
 }
@@ -131,7 +131,7 @@ pub(crate) struct Matcher {
     pub(crate) facts: FactLists,
     pub(crate) exceptions: Exceptions,
     /// For each rule.
-    gates: Vec<Gate>,
+    progress: Vec<RuleProgress>,
     /// Lines seen in each stream.
     pub(crate) lines: Vec<u64>,
     /// The last line of each stream that says anything.
@@ -146,7 +146,10 @@ impl Matcher {
     pub(crate) fn new(enabled: Vec<bool>) -> Self {
         Self {
             rules: std::iter::repeat_with(RuleState::default).take(enabled.len()).collect(),
-            gates: enabled.iter().map(|on| Gate { enabled: *on, ..Gate::default() }).collect(),
+            progress: enabled
+                .iter()
+                .map(|on| RuleProgress { enabled: *on, ..RuleProgress::default() })
+                .collect(),
             facts: FactLists::default(),
             exceptions: Exceptions::default(),
             lines: vec![0],
@@ -175,7 +178,7 @@ impl Matcher {
     pub(crate) fn block(&mut self, classifier: &Classifier, block: &Block, hits: &[Hit]) {
         let mut cursor = Cursor { block, line: self.lines.last().copied().unwrap_or(0) + 1, at: block.from };
         let mut bounds = 0..0;
-        self.open_gates(block.last);
+        self.set_limits(block.last);
         for hit in hits {
             let at = block.from + hit.end as usize - 1;
             if !bounds.contains(&at) {
@@ -195,11 +198,11 @@ impl Matcher {
     }
 
     /// Says how many candidates each rule gets in this block.
-    fn open_gates(&mut self, last: bool) {
+    fn set_limits(&mut self, last: bool) {
         let awake = self.blocks.is_multiple_of(HOT_BLOCKS);
         self.blocks += 1;
-        for gate in self.gates.iter_mut().filter(|gate| gate.enabled) {
-            gate.limit = match (last, gate.hot) {
+        for progress in self.progress.iter_mut().filter(|progress| progress.enabled) {
+            progress.limit = match (last, progress.hot) {
                 (true, _) => EVALUATED_FIRST_AT_END,
                 (false, false) => EVALUATED_FIRST,
                 (false, true) if awake => EVALUATED_FIRST_HOT,
@@ -215,10 +218,10 @@ impl Matcher {
             return;
         }
         self.short_rules_closed = true;
-        for (gate, rule) in self.gates.iter_mut().zip(classifier.rules.iter()) {
+        for (progress, rule) in self.progress.iter_mut().zip(classifier.rules.iter()) {
             if rule.max_lines > 0 && u64::from(rule.max_lines) < lines {
-                gate.limit = 0;
-                gate.enabled = false;
+                progress.limit = 0;
+                progress.enabled = false;
             }
         }
     }
@@ -232,18 +235,19 @@ impl Matcher {
         bounds: std::ops::Range<usize>,
     ) {
         let index = usize::from(rule);
-        let gate = &mut self.gates[index];
-        if gate.stamp == self.stamps || gate.limit == 0 {
+        let progress = &mut self.progress[index];
+        if progress.stamp == self.stamps || progress.limit == 0 {
             return;
         }
-        gate.stamp = self.stamps;
-        if gate.in_block == 0 {
+        progress.stamp = self.stamps;
+        if progress.in_block == 0 {
             self.hot.push(rule);
         }
-        gate.in_block += 1;
+        progress.in_block += 1;
         let state = &mut self.rules[index];
-        if gate.in_block > gate.limit {
-            let kept = if gate.limit == EVALUATED_FIRST_HOT { EVALUATED_LAST_HOT } else { EVALUATED_LAST };
+        if progress.in_block > progress.limit {
+            let kept =
+                if progress.limit == EVALUATED_FIRST_HOT { EVALUATED_LAST_HOT } else { EVALUATED_LAST };
             if state.deferred.len() == kept {
                 state.deferred.remove(0);
             }
@@ -251,7 +255,7 @@ impl Matcher {
             return;
         }
         state.looked += 1;
-        gate.hot = state.looked > EVALUATED_HOT;
+        progress.hot = state.looked > EVALUATED_HOT;
         self.look(classifier, cursor, index, at, bounds);
     }
 
@@ -260,7 +264,7 @@ impl Matcher {
         let base = self.lines.last().copied().unwrap_or(0) + 1;
         for rule in std::mem::take(&mut self.hot) {
             let index = usize::from(rule);
-            self.gates[index].in_block = 0;
+            self.progress[index].in_block = 0;
             let mut cursor = Cursor { block, line: base, at: block.from };
             for at in std::mem::take(&mut self.rules[index].deferred) {
                 let at = at as usize;
@@ -317,11 +321,11 @@ impl Matcher {
             let body = &text[bounds.start..];
             trace::read(language, body, &text[..bounds.start], number, &mut self.exceptions);
         }
-        let found = Found {
+        let found = Match {
             line: number,
             stream,
-            text: kept(masked.as_bytes()),
-            cause: captures.get("cause").map(|c| kept(c.as_bytes())),
+            text: line_text(masked.as_bytes()),
+            cause: captures.get("cause").map(|c| line_text(c.as_bytes())),
             status: captures.get("status").and_then(|s| s.parse().ok()),
         };
         self.keep_facts(rule.reason(), &captures);
@@ -354,7 +358,7 @@ impl Matcher {
             };
             if !text.trim_ascii().is_empty() {
                 if let Some(tail) = self.tails.last_mut() {
-                    *tail = Some((line, kept(text)));
+                    *tail = Some((line, line_text(text)));
                 }
                 return;
             }
@@ -516,7 +520,7 @@ pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn kept(line: &[u8]) -> String {
+fn line_text(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(KEPT_BYTES_MAX)]);
     text.trim_end().to_owned()
 }

@@ -3,7 +3,7 @@
 //! The build script reads the built-in packs with this same code, so that a built-in rule and a user's are checked alike.
 //! It must not match anything: that is the matcher's job.
 
-use crate::rule::{Example, Outcome, Rule, Text, Trace, Weight};
+use crate::rule::{Example, Rule, RuleOutcome, Text, Trace, Weight};
 use backstop_core::{Reason, nearest::nearest};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -424,11 +424,11 @@ impl Place<'_> {
         Ok(())
     }
 
-    fn outcome(&self, reason: &Spanned<String>) -> Result<Outcome, PackError> {
+    fn outcome(&self, reason: &Spanned<String>) -> Result<RuleOutcome, PackError> {
         if reason.get_ref() == "status" {
-            return Ok(Outcome::Status);
+            return Ok(RuleOutcome::Status);
         }
-        self.reason(reason).map(Outcome::Reason)
+        self.reason(reason).map(RuleOutcome::Reason)
     }
 
     fn reason(&self, code: &Spanned<String>) -> Result<Reason, PackError> {

@@ -10,7 +10,7 @@ pub type List<T> = Cow<'static, [T]>;
 
 /// What a match of a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RuleOutcome {
     /// It is this.
     Reason(Reason),
     /// It is what the HTTP status says that the rule captured.
@@ -84,7 +84,7 @@ pub struct Rule {
     /// The line in the file where it begins.
     pub pack_line: u32,
     /// What a match says.
-    pub outcome: Outcome,
+    pub outcome: RuleOutcome,
     /// How much it weighs.
     pub weight: Weight,
     /// Whether it applies to commands.
@@ -170,8 +170,8 @@ impl Rule {
     /// The reason, where it is one.
     pub fn reason(&self) -> Option<Reason> {
         match self.outcome {
-            Outcome::Reason(reason) => Some(reason),
-            Outcome::Status => None,
+            RuleOutcome::Reason(reason) => Some(reason),
+            RuleOutcome::Status => None,
         }
     }
 

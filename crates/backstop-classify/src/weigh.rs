@@ -4,11 +4,11 @@
 //! phrase; among equals the later line wins, because the last failure decides. Every number that decides is a rule's.
 
 use crate::Classifier;
-use crate::matcher::{Found, Matcher};
+use crate::matcher::{Match, Matcher};
 use crate::mentioned;
 use crate::program::Programs;
 use crate::response;
-use crate::rule::{Outcome, Rule};
+use crate::rule::{Rule, RuleOutcome};
 use backstop_core::{Class, Evidence, Facts, Fault, Hints, Reason, SafeText, Signal, Surface, Timestamp};
 
 /// How much being last is worth, in weight.
@@ -46,7 +46,7 @@ struct Candidate<'m> {
     reason: Reason,
     score: f64,
     /// The match that counts, where it is one of text.
-    found: Option<&'m Found>,
+    found: Option<&'m Match>,
     count: u64,
 }
 
@@ -96,13 +96,13 @@ impl Weigher<'_> {
             if !applies || !self.fits(rule) {
                 continue;
             }
-            let found = state.kept().next_back();
+            let found = state.matches().next_back();
             if rule.last_lines > 0 && !found.is_some_and(|f| self.is_near_end(f, rule.last_lines)) {
                 continue;
             }
             let reason = match rule.outcome {
-                Outcome::Reason(reason) => Some(reason),
-                Outcome::Status => found
+                RuleOutcome::Reason(reason) => Some(reason),
+                RuleOutcome::Status => found
                     .and_then(|f| f.status)
                     .and_then(|s| self.classifier.status_reason(s, self.signal.surface)),
             };
@@ -133,7 +133,7 @@ impl Weigher<'_> {
             && (rule.max_lines == 0 || self.matcher.lines.iter().sum::<u64>() <= u64::from(rule.max_lines))
     }
 
-    fn is_near_end(&self, found: &Found, lines: u32) -> bool {
+    fn is_near_end(&self, found: &Match, lines: u32) -> bool {
         let stream = usize::from(found.stream);
         let last = self.matcher.tails.get(stream).and_then(|t| t.as_ref()).map_or(0, |(line, _)| *line);
         found.line + u64::from(lines) > last
@@ -141,7 +141,7 @@ impl Weigher<'_> {
 
     /// What the place of a match is worth. Being last counts for every rule. In a long log the end is where a run failed,
     /// and what lies far before it is mostly noise: a tool's verdict stands, a phrase loses.
-    fn recency(&self, rule: &Rule, found: &Found) -> f64 {
+    fn recency(&self, rule: &Rule, found: &Match) -> f64 {
         let place = self.place(found);
         let total: u64 = self.matcher.lines.iter().sum();
         let distance = if total > LONG_LOG_LINES && rule.weight.0 < VERDICT_WEIGHT {
@@ -153,7 +153,7 @@ impl Weigher<'_> {
     }
 
     /// Where a match lies in all of the text, from 0 to 1.
-    fn place(&self, found: &Found) -> f64 {
+    fn place(&self, found: &Match) -> f64 {
         let total: u64 = self.matcher.lines.iter().map(|n| n + 1).sum();
         let before: u64 = self.matcher.lines.iter().take(usize::from(found.stream)).map(|n| n + 1).sum();
         (before + found.line) as f64 / total.max(1) as f64
@@ -186,7 +186,7 @@ impl Weigher<'_> {
         winner: &Candidate<'m>,
     ) -> Option<&'c Candidate<'m>> {
         let at = winner.found.filter(|_| winner.reason == Reason::Crash)?;
-        let place = |f: &Found| f.line == at.line && f.stream == at.stream;
+        let place = |f: &Match| f.line == at.line && f.stream == at.stream;
         let outside = |r: Reason| {
             matches!(r.class(), Class::Transient | Class::System)
                 || matches!(
@@ -197,7 +197,7 @@ impl Weigher<'_> {
                         | Reason::QuotaExhausted
                 )
         };
-        let on_line = |c: &&Candidate<'_>| self.matcher.rules[c.rule].kept().any(place);
+        let on_line = |c: &&Candidate<'_>| self.matcher.rules[c.rule].matches().any(place);
         candidates
             .iter()
             .filter(|c| outside(c.reason) && self.rule(c).weight.0 >= PHRASE_WEIGHT)
@@ -359,9 +359,9 @@ impl Weigher<'_> {
     }
 
     /// The match of a rule that stands for it.
-    fn cited(&self, candidate: &Candidate<'_>) -> Option<&Found> {
+    fn cited(&self, candidate: &Candidate<'_>) -> Option<&Match> {
         let state = &self.matcher.rules[candidate.rule];
-        if self.rule(candidate).pick_last { state.kept().next_back() } else { state.kept().next() }
+        if self.rule(candidate).pick_last { state.matches().next_back() } else { state.matches().next() }
     }
 
     fn evidence(
@@ -375,7 +375,7 @@ impl Weigher<'_> {
         others.sort_by(|a, b| {
             (b.reason == reason).cmp(&(a.reason == reason)).then(b.score.total_cmp(&a.score))
         });
-        let mut add = |candidate: &Candidate<'_>, found: Option<&Found>| {
+        let mut add = |candidate: &Candidate<'_>, found: Option<&Match>| {
             let rule = self.rule(candidate);
             let piece = match found {
                 Some(found) => Evidence {
