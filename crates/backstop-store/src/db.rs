@@ -4,8 +4,8 @@
 //! test can end the process. Opening an existing database costs two statements; whatever is dearer happens once, when
 //! it is made or migrated.
 
-use crate::error::Trouble;
-use crate::folder::{Found, StateFolder, make_private_file, private_file};
+use crate::error::TransactionError;
+use crate::folder::{FileState, StateFolder, make_private_file, private_file};
 use crate::migrate::{self, Format};
 use crate::{StoreError, folder};
 use rusqlite::config::DbConfig;
@@ -55,7 +55,7 @@ pub(crate) struct Db {
 }
 
 /// What is written into a database when it is made, in the same transaction as its tables.
-pub(crate) type Seed<'s> = &'s dyn Fn(&Connection) -> rusqlite::Result<()>;
+pub(crate) type Initializer<'s> = &'s dyn Fn(&Connection) -> rusqlite::Result<()>;
 
 impl Db {
     /// Opens a database, and makes it where it is missing.
@@ -63,10 +63,10 @@ impl Db {
         folder: &StateFolder,
         file: PathBuf,
         format: &Format,
-        seed: Seed<'_>,
+        seed: Initializer<'_>,
     ) -> Result<Self, StoreError> {
-        if private_file(&file)? == Found::There {
-            return Self::open_found(folder, file, format, seed);
+        if private_file(&file)? == FileState::Present {
+            return Self::open_present(folder, file, format, seed);
         }
         if let Some(parent) = file.parent() {
             folder::private_folder(parent, false)?;
@@ -83,19 +83,19 @@ impl Db {
         folder: &StateFolder,
         file: PathBuf,
         format: &Format,
-        seed: Seed<'_>,
+        seed: Initializer<'_>,
     ) -> Result<Option<Self>, StoreError> {
         match private_file(&file)? {
-            Found::Missing => Ok(None),
-            Found::There => Self::open_found(folder, file, format, seed).map(Some),
+            FileState::Missing => Ok(None),
+            FileState::Present => Self::open_present(folder, file, format, seed).map(Some),
         }
     }
 
-    fn open_found(
+    fn open_present(
         folder: &StateFolder,
         file: PathBuf,
         format: &Format,
-        seed: Seed<'_>,
+        seed: Initializer<'_>,
     ) -> Result<Self, StoreError> {
         let conn = connect(&file)?;
         if migrate::version(&conn, &file)? != format.version() {
@@ -128,7 +128,7 @@ impl Db {
     /// Reads.
     pub(crate) fn read<T>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, Trouble>,
+        read: impl FnOnce(&Connection) -> Result<T, TransactionError>,
     ) -> Result<T, StoreError> {
         read(&self.conn()).map_err(|trouble| trouble.at(&self.file))
     }
@@ -153,7 +153,7 @@ impl Db {
         &self,
         hook: Option<&CommitHook>,
         durable: bool,
-        write: impl FnOnce(&Transaction<'_>) -> Result<T, Trouble>,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, TransactionError>,
     ) -> Result<T, StoreError> {
         let mut conn = self.conn();
         let level = |conn: &Connection, level: &str| {
@@ -161,7 +161,7 @@ impl Db {
             set.map_err(|error| StoreError::sqlite(&self.file, &error))
         };
         level(&conn, "FULL")?;
-        let transaction = || -> Result<T, Trouble> {
+        let transaction = || -> Result<T, TransactionError> {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let done = write(&tx)?;
             reached(hook, CommitPoint::Before);

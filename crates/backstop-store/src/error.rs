@@ -203,30 +203,30 @@ impl StoreError {
 
 /// What goes wrong inside a transaction: SQLite's error, which does not know the file yet, or ours.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum TransactionError {
     Sqlite(rusqlite::Error),
     Store(StoreError),
 }
 
-impl Trouble {
+impl TransactionError {
     /// The error, now that the file is known.
     pub(crate) fn at(self, file: &Path) -> StoreError {
         match self {
-            Trouble::Sqlite(error) => StoreError::sqlite(file, &error),
-            Trouble::Store(error) => error,
+            TransactionError::Sqlite(error) => StoreError::sqlite(file, &error),
+            TransactionError::Store(error) => error,
         }
     }
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for TransactionError {
     fn from(error: rusqlite::Error) -> Self {
-        Trouble::Sqlite(error)
+        TransactionError::Sqlite(error)
     }
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for TransactionError {
     fn from(error: StoreError) -> Self {
-        Trouble::Store(error)
+        TransactionError::Store(error)
     }
 }
 

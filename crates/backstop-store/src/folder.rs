@@ -219,15 +219,15 @@ pub(crate) fn private_folder(path: &Path, with_parents: bool) -> Result<(), Stor
 
 /// What is known of a database's file before it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FileState {
     Missing,
-    There,
+    Present,
 }
 
 /// Looks at a database's file, and closes it to others where it was open.
-pub(crate) fn private_file(file: &Path) -> Result<Found, StoreError> {
+pub(crate) fn private_file(file: &Path) -> Result<FileState, StoreError> {
     let found = match file.symlink_metadata() {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Missing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FileState::Missing),
         found => found.map_err(|error| StoreError::io(file, &error))?,
     };
     if found.is_symlink() {
@@ -244,7 +244,7 @@ pub(crate) fn private_file(file: &Path) -> Result<Found, StoreError> {
         let closed = std::fs::set_permissions(file, Permissions::from_mode(0o600));
         closed.map_err(|error| StoreError::io(file, &error))?;
     }
-    Ok(Found::There)
+    Ok(FileState::Present)
 }
 
 /// Makes an empty file that only this user can read, if there is none: what SQLite puts beside it has the same mode.

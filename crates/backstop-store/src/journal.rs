@@ -1,7 +1,7 @@
 //! The database of one project: opened, and what everything in it shares.
 
 use crate::db::{CommitHook, Db};
-use crate::error::Trouble;
+use crate::error::TransactionError;
 use crate::folder::canonical;
 use crate::masked::{Masked, mask_event, mask_text};
 use crate::{Clock, ProjectKey, StateFolder, StoreError, schema};
@@ -118,7 +118,7 @@ impl Journal {
     pub(crate) fn write<T>(
         &self,
         durable: bool,
-        write: impl FnOnce(&Transaction<'_>) -> Result<T, Trouble>,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, TransactionError>,
     ) -> Result<T, StoreError> {
         self.db.write(self.hook.as_ref(), durable, write)
     }

@@ -83,7 +83,7 @@ pub use hooks::{HookStore, TaskRecord, TaskState, TaskStatus};
 pub use journal::Journal;
 pub use key::{KeyError, ProjectKey};
 pub use limits::{
-    BreakerState, Budget, BudgetState, Experience, GuardState, KeptResult, LimitStore, Per, Spending,
+    BreakerState, Budget, BudgetState, GuardState, KeptResult, LimitStore, Per, SignatureHistory, Spending,
 };
 pub use lost::{Child, LostRun, ProcessId};
 pub use masked::masked;

@@ -3,7 +3,7 @@
 //! A process is known by its id and its start time, never by its id alone: ids are used again. Nothing here looks at
 //! processes or ends them: the caller says who is alive.
 
-use crate::error::Trouble;
+use crate::error::TransactionError;
 use crate::row::append;
 use crate::summary::{COLUMNS, RunRow, read};
 use crate::{Journal, StoreError};
@@ -86,7 +86,7 @@ impl Journal {
 }
 
 /// The events that end a run whose process is gone.
-fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, Trouble> {
+fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, TransactionError> {
     let mut kinds: Vec<EventKind> = open_attempts(conn, row.n)?
         .into_iter()
         .map(|(operation, attempt)| EventKind::AttemptLost {
@@ -111,7 +111,7 @@ fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, Trouble> {
 }
 
 /// Attempts of a run that began and did not end, in order.
-fn open_attempts(conn: &Connection, n: i64) -> Result<Vec<(SafeText, u32)>, Trouble> {
+fn open_attempts(conn: &Connection, n: i64) -> Result<Vec<(SafeText, u32)>, TransactionError> {
     let mut statement = conn.prepare(
         "SELECT body FROM events WHERE run = ?1 \
          AND kind IN ('attempt.started', 'attempt.finished', 'attempt.lost') ORDER BY seq",

@@ -3,9 +3,9 @@
 //! A [`Format`] is a list of steps; the number of steps done is the database's `user_version`. All missing steps are
 //! one transaction, after a copy of the older database was put beside it. A newer one is refused.
 
-use crate::db::Seed;
+use crate::db::Initializer;
 use crate::folder::{make_private_file, suffixed};
-use crate::{StoreError, error::Trouble};
+use crate::{StoreError, error::TransactionError};
 use rusqlite::{Connection, TransactionBehavior};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) fn bring_up(
     conn: &Connection,
     file: &Path,
     format: &Format,
-    seed: Seed<'_>,
+    seed: Initializer<'_>,
 ) -> Result<(), StoreError> {
     // Somebody else may have done it while this process waited for the lock.
     let found = version(conn, file)?;
@@ -77,7 +77,12 @@ fn start(conn: &Connection, file: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn step_up(conn: &Connection, format: &Format, found: u32, seed: Seed<'_>) -> Result<(), Trouble> {
+fn step_up(
+    conn: &Connection,
+    format: &Format,
+    found: u32,
+    seed: Initializer<'_>,
+) -> Result<(), TransactionError> {
     let tx = rusqlite::Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
     for step in format.steps.iter().skip(usize::try_from(found).unwrap_or(usize::MAX)) {
         tx.execute_batch(step)?;

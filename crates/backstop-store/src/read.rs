@@ -185,13 +185,13 @@ impl Journal {
         })
     }
 
-    fn read_event(&self, run: &RunSummary, row: &Row<'_>) -> Result<Event, crate::error::Trouble> {
+    fn read_event(&self, run: &RunSummary, row: &Row<'_>) -> Result<Event, crate::error::TransactionError> {
         let kind = self.read_kind(run.id, row)?;
         let seq = row.get::<_, i64>(1)?.cast_unsigned();
         Ok(event(run, row.get(0)?, seq, Timestamp::from_millis(row.get(2)?), kind))
     }
 
-    fn read_kind(&self, run: RunId, row: &Row<'_>) -> Result<EventKind, crate::error::Trouble> {
+    fn read_kind(&self, run: RunId, row: &Row<'_>) -> Result<EventKind, crate::error::TransactionError> {
         let body = row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?;
         let kind = serde_json::from_str(body).map_err(|error| {
             let seq = row.get::<_, i64>(1).unwrap_or_default();

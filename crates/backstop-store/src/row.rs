@@ -5,7 +5,7 @@
 
 use crate::StoreError;
 use crate::counted::Numbers;
-use crate::error::Trouble;
+use crate::error::TransactionError;
 use crate::fold::{attempt_of, fold, reason_of};
 use crate::masked::Masked;
 use crate::summary::{RunRow, RunSummary};
@@ -99,7 +99,7 @@ pub(crate) fn append(
     row: &mut RunRow,
     masked: Vec<Masked>,
     at: Timestamp,
-) -> Result<Vec<Event>, Trouble> {
+) -> Result<Vec<Event>, TransactionError> {
     let version = row.run.events;
     let mut moved = false;
     for Masked { kind, .. } in &masked {

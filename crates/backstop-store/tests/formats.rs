@@ -172,8 +172,8 @@ fn every_format_is_read() {
         journal.clean(&Retention::default(), &|_| true).unwrap();
         std::fs::create_dir_all(formats()).unwrap();
         std::fs::copy(journal.file(), formats().join(format!("v{NEWEST}.db"))).unwrap();
-        let told = lines(&journal.events(&all()).unwrap());
-        std::fs::write(formats().join(format!("v{NEWEST}.events.jsonl")), told).unwrap();
+        let text = lines(&journal.events(&all()).unwrap());
+        std::fs::write(formats().join(format!("v{NEWEST}.events.jsonl")), text).unwrap();
     }
     let stats: Vec<Stats> = (1..=NEWEST).map(format_is_read).collect();
     assert!(stats.iter().all(|other| *other == stats[0]), "what is counted does not depend on the format");

@@ -6,7 +6,7 @@ mod common;
 
 use backstop_core::{EventKind, Outcome};
 use backstop_store::{CommitPoint, Journal, RunFilter, RunState};
-use common::{Place, attempt, child, ended, finished, header, started, told};
+use common::{Place, attempt, child, child_arguments, ended, finished, header, started};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn what_was_acknowledged_survives() {
 #[ignore = "started by the test above, and killed by it"]
 #[allow(clippy::print_stdout, reason = "that is how it acknowledges")]
 fn a_writer() {
-    let Some((folder, project, word)) = told() else { return };
+    let Some((folder, project, word)) = child_arguments() else { return };
     let journal = Journal::open(&folder, &project).unwrap();
     let run = journal.begin(header(word.parse::<u64>().unwrap() << 8), vec![started("loop")]).unwrap();
     let mut out = std::io::stdout();
@@ -111,7 +111,7 @@ fn every_commit_point() {
 #[test]
 #[ignore = "started by the test above"]
 fn a_run_that_ends_at() {
-    let Some((folder, project, word)) = told() else { return };
+    let Some((folder, project, word)) = child_arguments() else { return };
     let point: u32 = word.parse().unwrap();
     let seen = AtomicU32::new(0);
     let last = std::sync::Mutex::new(CommitPoint::After);

@@ -277,8 +277,8 @@ fn what_nobody_knows_is_grouped_by_what_it_says() -> Result<(), StoreError> {
     unknown(4, &journal, Some("worker-8 died after 1ms"), "");
     unknown(5, &journal, None, "");
     let drift = journal.drift(Timestamp::from_millis(0))?;
-    let told = |group: &UnknownGroup| (group.signature.clone(), group.count, group.example.raw().to_owned());
-    let groups: Vec<_> = drift.groups.iter().map(told).collect();
+    let shape = |group: &UnknownGroup| (group.signature.clone(), group.count, group.example.raw().to_owned());
+    let groups: Vec<_> = drift.groups.iter().map(shape).collect();
     assert_eq!(groups[0], ("worker-<n> died after <n>ms".into(), 3, "worker-8 died after 1ms".into()));
     assert_eq!(drift.groups[0].first_at.as_millis(), START);
     assert_eq!(drift.groups[0].last_at.as_millis(), START + 2 * DAY);

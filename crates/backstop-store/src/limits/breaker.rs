@@ -40,27 +40,27 @@ impl LimitStore {
         })
     }
 
-    /// It was tried: whether it worked. Gives where the breaker stood before, and where it stands now.
+    /// It was tried: whether it succeeded. Gives where the breaker stood before, and where it stands now.
     pub fn tell_breaker(
         &self,
         provider: &Name,
         operation: &str,
-        worked: bool,
+        succeeded: bool,
     ) -> Result<(Breaker, Breaker), StoreError> {
         let now = self.now();
         // Most of the time there is nothing to say of a success.
-        if worked && self.db.read(|conn| Ok(find(conn, provider, operation)?))?.is_none() {
+        if succeeded && self.db.read(|conn| Ok(find(conn, provider, operation)?))?.is_none() {
             return Ok(Default::default());
         }
         self.db.write(None, false, |tx| {
             let known = find(tx, provider, operation)?;
             let mut breaker = known.unwrap_or_default();
-            if worked {
+            if succeeded {
                 breaker.succeeded();
             } else {
                 breaker.failed(now);
             }
-            if !worked || known.is_some() {
+            if !succeeded || known.is_some() {
                 keep(tx, provider, operation, &breaker, now)?;
             }
             Ok((known.unwrap_or_default(), breaker))

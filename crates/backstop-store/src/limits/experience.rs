@@ -10,7 +10,7 @@ const SIGNATURES_MAX: u32 = 5_000;
 
 /// What is known of one signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Experience {
+pub struct SignatureHistory {
     /// The message with its variable parts taken out.
     pub signature: String,
     /// What it is.
@@ -31,7 +31,7 @@ const COLUMNS: &str = "signature, reason, seen, retried, cured, first_at, last_a
 
 impl LimitStore {
     /// What is known of a signature.
-    pub fn experience(&self, signature: &str) -> Result<Option<Experience>, StoreError> {
+    pub fn signature_history(&self, signature: &str) -> Result<Option<SignatureHistory>, StoreError> {
         let signature = self.redactor.redact(signature).into_owned();
         self.db.read(|conn| {
             let sql = format!("SELECT {COLUMNS} FROM experience WHERE signature = ?1");
@@ -40,7 +40,7 @@ impl LimitStore {
     }
 
     /// All that is known, most seen first.
-    pub fn experiences(&self, limit: u32) -> Result<Vec<Experience>, StoreError> {
+    pub fn signature_histories(&self, limit: u32) -> Result<Vec<SignatureHistory>, StoreError> {
         self.db.read(|conn| {
             let sql = format!("SELECT {COLUMNS} FROM experience ORDER BY seen DESC, signature LIMIT ?1");
             let mut statement = conn.prepare(&sql)?;
@@ -119,8 +119,8 @@ impl LimitStore {
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Experience> {
-    Ok(Experience {
+fn read(row: &Row<'_>) -> rusqlite::Result<SignatureHistory> {
+    Ok(SignatureHistory {
         signature: row.get(0)?,
         reason: crate::summary::worded(row, 1, Reason::from_code)?,
         seen: row.get::<_, i64>(2)?.cast_unsigned(),

@@ -13,7 +13,7 @@ mod results;
 
 pub use breaker::BreakerState;
 pub use budget::{Budget, BudgetState, Per, Spending};
-pub use experience::Experience;
+pub use experience::SignatureHistory;
 pub use guard::GuardState;
 pub use results::KeptResult;
 

@@ -3,7 +3,7 @@
 use super::{Added, Delivered, NewNote, Note, NoteState, Outbox, SentNote};
 use crate::masked::mask_value;
 use crate::summary::{parsed, text, worded};
-use crate::{StoreError, error::Trouble};
+use crate::{StoreError, error::TransactionError};
 use backstop_core::{SafeText, Timestamp};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -195,7 +195,12 @@ fn forget(conn: &Connection, now: Timestamp) -> rusqlite::Result<usize> {
 }
 
 /// Counts it in the note of its group that is queued. One that a sender has given up on before keeps its time.
-fn count(conn: &Connection, note: &NewNote, group: &str, now: Timestamp) -> Result<Option<Added>, Trouble> {
+fn count(
+    conn: &Connection,
+    note: &NewNote,
+    group: &str,
+    now: Timestamp,
+) -> Result<Option<Added>, TransactionError> {
     let counted = conn.query_row(
         "UPDATE notes SET count = count + 1, last_at = ?3, urgent = max(urgent, ?7), \
          labels = CASE WHEN json_array_length(labels) >= ?8 OR EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?6) \

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// An event, as far as it is counted.
-pub(super) struct Told {
+pub(super) struct CountedEvent {
     pub(super) at: i64,
     pub(super) counted: Counted,
     pub(super) reason: Option<Reason>,
@@ -59,44 +59,45 @@ impl Fold {
     }
 
     /// One more event of the run.
-    pub(super) fn event(&mut self, told: Told) {
-        let at = told.at;
-        match told.counted {
+    pub(super) fn event(&mut self, event: CountedEvent) {
+        let at = event.at;
+        match event.counted {
             Counted::AttemptFinished | Counted::AttemptLost => {
                 for (at, reason, ms) in std::mem::take(&mut self.decided) {
                     self.add(at, reason, &Counts { waited_ms: ms, ..Counts::default() });
                 }
-                let succeeded = told.ok == Some(true);
-                let lost = told.counted == Counted::AttemptLost;
+                let succeeded = event.ok == Some(true);
+                let lost = event.counted == Counted::AttemptLost;
                 let failed = !succeeded && !lost;
-                self.failed_ms = failed.then_some(told.ms);
+                self.failed_ms = failed.then_some(event.ms);
                 let counts = Counts {
                     attempts: 1,
                     succeeded: succeeded.into(),
                     lost: lost.into(),
-                    failed_ms: if failed { told.ms } else { 0 },
-                    attempts_ms: told.ms,
+                    failed_ms: if failed { event.ms } else { 0 },
+                    attempts_ms: event.ms,
                     ..Counts::default()
                 };
                 self.add(at, None, &counts);
             }
             Counted::ErrorClassified => {
-                self.last = told.reason;
-                self.add(at, told.reason, &Counts { errors: 1, ..Counts::default() });
-                if let (Some(reason), Some(ms), true) = (told.reason, self.failed_ms.take(), at >= self.since)
+                self.last = event.reason;
+                self.add(at, event.reason, &Counts { errors: 1, ..Counts::default() });
+                if let (Some(reason), Some(ms), true) =
+                    (event.reason, self.failed_ms.take(), at >= self.since)
                 {
                     let sum = &mut self.reasons.entry(reason).or_default().failed_ms;
                     *sum = sum.saturating_add(ms);
                 }
             }
-            Counted::DecisionMade if told.ms > 0 => self.decided.push((at, self.last, told.ms)),
+            Counted::DecisionMade if event.ms > 0 => self.decided.push((at, self.last, event.ms)),
             Counted::DecisionMade => {}
             Counted::RecoveryAttempted => {
-                let cured = u64::from(told.ok == Some(true));
+                let cured = u64::from(event.ok == Some(true));
                 self.add(at, self.last, &Counts { retried: 1, cured, ..Counts::default() });
             }
             Counted::GuardWaited => {
-                self.add(at, None, &Counts { guard_ms: told.ms, ..Counts::default() });
+                self.add(at, None, &Counts { guard_ms: event.ms, ..Counts::default() });
             }
         }
     }

@@ -11,7 +11,7 @@ pub use label::operation_label;
 use crate::counted::Counted;
 use crate::{Journal, StoreError};
 use backstop_core::{Outcome, Reason, Stats, Timestamp};
-use fold::{Fold, Told};
+use fold::{CountedEvent, Fold};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
@@ -137,7 +137,7 @@ fn events(
             Some(_) => Some(crate::summary::worded(row, 3, Reason::from_code)?),
             None => None,
         };
-        fold.event(Told {
+        fold.event(CountedEvent {
             at: row.get(1)?,
             counted,
             reason,

@@ -117,9 +117,9 @@ pub fn child(test: &str, state: &Path, project: &Path, word: &str) -> std::proce
     command
 }
 
-/// What [`child`] told; `None` where somebody runs the ignored tests by hand.
+/// The arguments that [`child`] passed; `None` where somebody runs the ignored tests by hand.
 #[allow(clippy::disallowed_methods, reason = "a test tells its children by their environment")]
-pub fn told() -> Option<(StateFolder, PathBuf, String)> {
+pub fn child_arguments() -> Option<(StateFolder, PathBuf, String)> {
     let state = std::env::var_os("BACKSTOP_TEST_STATE")?;
     let project = std::env::var_os("BACKSTOP_TEST_PROJECT")?;
     let word = std::env::var("BACKSTOP_TEST_WORD").ok()?;
