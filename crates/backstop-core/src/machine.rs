@@ -197,25 +197,28 @@ impl Machine {
         policy: &Policy,
         allowed: &Allowance<'_>,
         failure: &Failure<'_>,
-    ) -> Result<Decision, Ending> {
+    ) -> Result<Decision, FinalDecision> {
         let fault = failure.fault;
         let reason = fault.reason;
-        let end = |why: String| Err(Ending::of(policy, reason, why));
+        let end = |why: String| Err(FinalDecision::of(policy, reason, why));
         if self.disabled {
-            return Err(Ending::surface("recovery is turned off by BACKSTOP_DISABLE".to_owned()));
+            return Err(FinalDecision::surface("recovery is turned off by BACKSTOP_DISABLE".to_owned()));
         }
         match allowed.how {
             How::Surface => {
-                return Err(Ending::surface(format!(
+                return Err(FinalDecision::surface(format!(
                     "{reason} is given to the caller: the configuration or --on says so"
                 )));
             }
             How::Halt => {
                 let why = format!("{reason} stops a {} at once", policy.name);
-                return Err(Ending { decision: Decision { action: Action::Halt, why }, used_up: false });
+                return Err(FinalDecision {
+                    decision: Decision { action: Action::Halt, why },
+                    used_up: false,
+                });
             }
             How::Defer => {
-                return Err(Ending::defer(
+                return Err(FinalDecision::defer(
                     reason,
                     format!("{reason} is put aside: the configuration or --on says so"),
                 ));
@@ -249,14 +252,14 @@ impl Machine {
             } else {
                 format!("{reason} has {attempts} attempts in profile {}, and all are used", policy.name)
             };
-            let mut ending = Ending::of(policy, reason, why);
+            let mut ending = FinalDecision::of(policy, reason, why);
             ending.used_up = attempts > 1;
             return Err(ending);
         }
         if let Some(below) = failure.retried_below.filter(|n| *n > 1) {
             let why =
                 format!("a layer below has made {below} attempts already; retrying here would multiply them");
-            let mut ending = Ending::of(policy, reason, why);
+            let mut ending = FinalDecision::of(policy, reason, why);
             ending.used_up = true;
             return Err(ending);
         }
@@ -294,14 +297,18 @@ impl Machine {
     }
 
     /// The world's trouble is waited out against limits of its own. Nothing, where it is the work's.
-    fn world_wait(&mut self, policy: &Policy, failure: &Failure<'_>) -> Option<Result<Decision, Ending>> {
+    fn world_wait(
+        &mut self,
+        policy: &Policy,
+        failure: &Failure<'_>,
+    ) -> Option<Result<Decision, FinalDecision>> {
         let world = policy.world.as_ref()?;
         let reason = failure.fault.reason;
         if !is_outside(policy, failure) {
             return None;
         }
         let halt = |why: String| {
-            Some(Err(Ending { decision: Decision { action: Action::Halt, why }, used_up: true }))
+            Some(Err(FinalDecision { decision: Decision { action: Action::Halt, why }, used_up: true }))
         };
         if self.world_waits >= world.times {
             return halt(format!("{reason} was waited out {} times, which is the limit", world.times));
@@ -335,10 +342,10 @@ impl Machine {
     }
 
     /// Whether anything but the number of attempts forbids another.
-    fn may_repeat(&self, policy: &Policy, failure: &Failure<'_>) -> Result<(), Ending> {
+    fn may_repeat(&self, policy: &Policy, failure: &Failure<'_>) -> Result<(), FinalDecision> {
         let reason = failure.fault.reason;
         if let Some(why) = failure.unrepeatable {
-            return Err(Ending::of(policy, reason, why.to_owned()));
+            return Err(FinalDecision::of(policy, reason, why.to_owned()));
         }
         if failure.dispatch == Dispatch::Lost && !self.repeatable {
             let why = format!(
@@ -352,7 +359,7 @@ impl Machine {
             let why = format!(
                 "the retry budget is empty: {retries} of {attempts} attempts in the last {window} were retries"
             );
-            return Err(Ending::of(policy, reason, why));
+            return Err(FinalDecision::of(policy, reason, why));
         }
         Ok(())
     }
@@ -363,7 +370,7 @@ impl Machine {
         policy: &Policy,
         failure: &Failure<'_>,
         delay: Duration,
-    ) -> Result<(Duration, String), Ending> {
+    ) -> Result<(Duration, String), FinalDecision> {
         let reason = failure.fault.reason;
         let asked = failure.fault.facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
         let mut hint = String::new();
@@ -376,7 +383,7 @@ impl Machine {
                     policy.name,
                     shown(policy.wait_max)
                 );
-                return Err(Ending {
+                return Err(FinalDecision {
                     decision: Decision {
                         action: Action::Defer { until: format!("{} have passed", shown(asked)) },
                         why,
@@ -395,15 +402,15 @@ impl Machine {
                     shown(wait),
                     shown(left)
                 );
-                return Err(Ending::of(policy, reason, why));
+                return Err(FinalDecision::of(policy, reason, why));
             }
         }
         Ok((wait, hint))
     }
 
-    fn confirm(&self, why: String) -> Ending {
+    fn confirm(&self, why: String) -> FinalDecision {
         let command = self.confirm_with.clone();
-        Ending { decision: Decision { action: Action::Confirm { command }, why }, used_up: false }
+        FinalDecision { decision: Decision { action: Action::Confirm { command }, why }, used_up: false }
     }
 }
 
@@ -414,13 +421,13 @@ fn is_outside(policy: &Policy, failure: &Failure<'_>) -> bool {
 }
 
 /// A decision that ends the operation.
-struct Ending {
+struct FinalDecision {
     decision: Decision,
     /// Whether it ends because retries did not help.
     used_up: bool,
 }
 
-impl Ending {
+impl FinalDecision {
     fn surface(why: String) -> Self {
         Self { decision: Decision { action: Action::Surface, why }, used_up: false }
     }
