@@ -1,11 +1,12 @@
-//! What of a run's events a person is told: how it ended, never a single attempt.
+//! Decides which events of a run become a message: how the run ended, never a single attempt.
 
 use super::{About, Message};
 use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText, Severity};
 use backstop_report::{Alert, alert};
 
-/// The message about a run that ended otherwise than it should; nothing where it was done, goes on, or is a part of another
-/// run, which tells of itself, unless it is critical. `frozen` is why the project was frozen for it. How bad it has to be is the sinks' business.
+/// The message about a run that failed, halted or was deferred. `None` if it succeeded or goes on,
+/// or if it is a part of another run and not critical: that run has its own message. `frozen` is
+/// why the project was frozen. The severity that sinks require is not checked here.
 pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> Option<Message> {
     let ending = events.iter().rev().find(|event| {
         matches!(
@@ -51,7 +52,8 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
     Some(Message::new(&alert(&given), About::of(&given)))
 }
 
-/// The fault that it ended with, and what failed of it: the last of this reason, or of what became this reason once retries did not help.
+/// The last fault with this reason, or with a reason that became it when retries were used up, and
+/// its operation.
 fn last_fault(events: &[Event], reason: Reason) -> Option<(&Fault, &SafeText)> {
     let is = |fault: &Fault| fault.reason == reason || fault.reason.when_exhausted() == Some(reason);
     events.iter().rev().find_map(|event| match &event.kind {
@@ -61,7 +63,7 @@ fn last_fault(events: &[Event], reason: Reason) -> Option<(&Fault, &SafeText)> {
 }
 
 impl About {
-    /// What an alert is about.
+    /// The properties of an alert.
     pub fn of(alert: &Alert) -> Self {
         Self {
             severity: alert.severity,
