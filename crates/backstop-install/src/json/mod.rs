@@ -1,7 +1,8 @@
-//! JSON as text with places: what is where, so that a text can be changed without being written anew.
+//! JSON with positions, so that a text can be patched without being written anew.
 //!
-//! Strict JSON and nothing else: comments and trailing commas are errors, because a change next to them could not be
-//! promised to keep them. Main types: [`Node`], [`JsonError`]. It must not change anything.
+//! Strict JSON only: comments and trailing commas are errors, because a patch next to them could
+//! not promise to keep them. The main types are [`Node`] and [`JsonError`]. This module must not
+//! change anything.
 
 mod parse;
 
@@ -9,25 +10,25 @@ pub(crate) use parse::{BOM, parse};
 
 use super::error::JsonErrorKind;
 
-/// A value, and where it stands.
+/// A value, with its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// Its first byte.
+    /// The position of its first byte.
     pub(crate) start: usize,
-    /// Behind its last byte.
+    /// The position after its last byte.
     pub(crate) end: usize,
-    /// What it is.
+    /// The value.
     pub(crate) value: Value,
 }
 
-/// What a value is.
+/// The type of a value, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     /// An object.
     Object(Vec<Member>),
     /// An array.
     Array(Vec<Node>),
-    /// A string, without its escapes.
+    /// A string, unescaped.
     Text(String),
     /// A number, `true`, `false` or `null`.
     Scalar,
@@ -36,27 +37,27 @@ pub(crate) enum Value {
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// The key, without its escapes.
+    /// The key, unescaped.
     pub(crate) key: String,
-    /// The first byte of the key.
+    /// The position of the key's first byte.
     pub(crate) start: usize,
-    /// Whether white space stands between the colon and the value.
+    /// Whether there is white space between the colon and the value.
     pub(crate) spaced: bool,
     /// The value.
     pub(crate) node: Node,
 }
 
-/// An error, and the byte offset where it is.
+/// An error, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonError {
-    /// The byte.
+    /// The position in bytes.
     pub(crate) at: usize,
-    /// What is wrong there.
+    /// What is wrong.
     pub(crate) kind: JsonErrorKind,
 }
 
 impl Node {
-    /// The members of what must be an object.
+    /// The members of an object; an error for any other type.
     pub(crate) fn object(&self, what: &str) -> Result<&[Member], JsonError> {
         match &self.value {
             Value::Object(members) => Ok(members),
@@ -64,7 +65,7 @@ impl Node {
         }
     }
 
-    /// The elements of what must be an array.
+    /// The elements of an array; an error for any other type.
     pub(crate) fn array(&self, what: &str) -> Result<&[Node], JsonError> {
         match &self.value {
             Value::Array(elements) => Ok(elements),
@@ -76,7 +77,7 @@ impl Node {
         JsonError { at: self.start, kind: JsonErrorKind::Shape { what: what.to_owned(), expected } }
     }
 
-    /// Where its parts stand: elements, or keys with their values.
+    /// The positions of its parts: elements, or keys with their values.
     pub(crate) fn parts(&self) -> Vec<(usize, usize)> {
         match &self.value {
             Value::Object(members) => members.iter().map(|m| (m.start, m.node.end)).collect(),
@@ -86,7 +87,7 @@ impl Node {
     }
 }
 
-/// The member of this name. Two of them are an error: which one counts cannot be decided here.
+/// The member of this name. A duplicate key is an error, because readers disagree which one counts.
 pub(crate) fn member<'m>(members: &'m [Member], key: &str) -> Result<Option<&'m Member>, JsonError> {
     let mut found = members.iter().filter(|m| m.key == key);
     let first = found.next();
@@ -98,7 +99,7 @@ pub(crate) fn member<'m>(members: &'m [Member], key: &str) -> Result<Option<&'m 
     }
 }
 
-/// Line and column of a byte, both from 1; columns are characters.
+/// The line and column of a position, both from 1. Columns count characters.
 pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -1,15 +1,15 @@
-//! Reading JSON, with the place of everything.
+//! The JSON parser.
 
 use super::{JsonError, Member, Node, Value};
 use crate::error::JsonErrorKind;
 
-/// How deep objects and arrays may lie in each other.
+/// How deeply objects and arrays may be nested.
 const DEPTH_MAX: usize = 100;
 
-/// The mark that some editors put before a text. It is passed over, and stays.
+/// The byte order mark that some editors write. It is skipped, and stays in the file.
 pub(crate) const BOM: char = '\u{feff}';
 
-/// Reads a text. Nothing where there is only white space.
+/// Parses a text. `None` if it contains only white space.
 pub(crate) fn parse(text: &str) -> Result<Option<Node>, JsonError> {
     let start = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
     let mut reader = Reader { text, bytes: text.as_bytes(), at: start };
@@ -46,7 +46,7 @@ impl Reader<'_> {
         JsonError { at: self.at, kind }
     }
 
-    /// What stands here is not what was expected; a comment is told apart.
+    /// The error for an unexpected token. A comment has an error of its own.
     fn unexpected(&self, expected: &'static str) -> JsonError {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
         self.error(match rest {
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over what stands behind a part: a comma and on, or the end.
+    /// Skips the comma after a part, or the closing bracket. Returns whether the part was the last.
     fn is_last(&mut self, close: u8, expected: &'static str) -> Result<bool, JsonError> {
         self.skip();
         match self.peek() {
@@ -148,7 +148,7 @@ impl Reader<'_> {
                 Some(_) => self.at += 1,
             }
         }
-        // Escapes have meanings that are read elsewhere already.
+        // serde_json decodes the escapes.
         let quoted = self.text.get(start..self.at).unwrap_or_default();
         serde_json::from_str(quoted).map_err(|_| JsonError { at: start, kind: JsonErrorKind::Escape })
     }
