@@ -1,12 +1,12 @@
-//! The words of Backstop as types.
+//! The vocabulary of Backstop as types, and its pure logic.
 //!
-//! Backstop treats every failure the same way: *classify, decide, recover, record*. This crate holds what those words
-//! mean: a [`Signal`] is what was seen, a [`Fault`] is what it is, a [`Reason`] is one row of the taxonomy, a
-//! [`Decision`] is what a [`Policy`] says to do about it, an [`Event`] is what is recorded. A [`Machine`] keeps the state of
-//! one operation and makes the decisions.
+//! Backstop treats every failure the same way: *classify, decide, recover, record*. A [`Signal`] is
+//! the raw evidence of a failed attempt, a [`Fault`] is a classified signal, a [`Reason`] is one
+//! row of the taxonomy, a [`Decision`] is what a [`Policy`] says to do, an [`Event`] is what is
+//! recorded. A [`Machine`] holds the state of one operation and makes the decisions.
 //!
-//! It must not do I/O, read a clock or draw a random number: time and randomness are arguments. That is what makes
-//! everything above it testable without sleeping.
+//! This crate must not do I/O, read a clock or draw a random number: time and randomness are
+//! arguments. That makes everything above it testable without sleeping.
 //!
 //! ```
 //! use backstop_core::{Class, Reason, Retry};
