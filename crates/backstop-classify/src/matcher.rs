@@ -1,7 +1,8 @@
 //! Runs rules on the lines that their literals selected, and keeps what they found.
 //!
-//! Everything kept is bounded, and so is the work on a hot rule: in each block its first and its last candidates are
-//! looked at, not the thousands between. What the matches mean is for [`crate::weigh`] to say.
+//! Everything kept is bounded, and so is the work on a hot rule: in each block its first and its
+//! last candidates are looked at, not the thousands between. What the matches mean is for
+//! [`crate::weigh`] to say.
 
 use crate::Classifier;
 use crate::automaton::Hit;
@@ -21,8 +22,9 @@ const KEPT_LAST: usize = 6;
 /// How many candidates of a rule are looked at in a block: first, and last.
 const EVALUATED_FIRST: u32 = 512;
 const EVALUATED_LAST: usize = 8;
-/// After this many looks at a rule's candidates the rule is hot: it gets only a few, in one block of several, until the last
-/// block. The end of the text is what decides, and is looked at as closely as its start.
+/// After this many looks at a rule's candidates the rule is hot: it gets only a few, in one block
+/// of several, until the last block. The end of the text is what decides, and is looked at as
+/// closely as its start.
 const EVALUATED_HOT: u64 = 512;
 const HOT_BLOCKS: u64 = 8;
 const EVALUATED_FIRST_HOT: u32 = 2;
@@ -42,7 +44,7 @@ const CAPTURES_PER_LINE_MAX: usize = 64;
 /// How many facts of a kind are kept for a reason.
 const FACTS_MAX: usize = 100;
 
-/// One match.
+/// One match of a rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Match {
     /// The line, counted from 1 within its stream.
@@ -51,13 +53,13 @@ pub(crate) struct Match {
     pub(crate) stream: u8,
     /// The line's text.
     pub(crate) text: String,
-    /// The part that says why, where the rule captured one.
+    /// The part that states the cause, if the rule captured one.
     pub(crate) cause: Option<String>,
     /// The HTTP status that the rule captured.
     pub(crate) status: Option<u16>,
 }
 
-/// What one rule found.
+/// The matches of one rule.
 #[derive(Debug, Default)]
 pub(crate) struct RuleState {
     pub(crate) count: u64,
@@ -67,14 +69,15 @@ pub(crate) struct RuleState {
     deferred: Vec<u32>,
 }
 
-/// What is touched for every candidate, kept apart so that it stays in the cache.
+/// The counters that are touched for every candidate line, kept together so that they stay in the
+/// CPU cache.
 #[derive(Debug, Clone, Copy, Default)]
 struct RuleProgress {
-    /// The line that was looked at last, so that two literals on one line count once.
+    /// The last line that was looked at, so that two literals on one line count once.
     stamp: u64,
-    /// Candidates in this block.
+    /// The number of candidates in this block.
     in_block: u32,
-    /// How many of them are looked at now.
+    /// How many candidates are looked at in this block.
     limit: u32,
     /// Whether the rule applies to this signal at all.
     enabled: bool,
@@ -82,7 +85,7 @@ struct RuleProgress {
 }
 
 impl RuleState {
-    /// All kept matches, in order.
+    /// All stored matches, in order.
     pub(crate) fn matches(&self) -> impl DoubleEndedIterator<Item = &Match> {
         self.first.iter().chain(&self.last)
     }
@@ -124,7 +127,7 @@ impl FactLists {
     }
 }
 
-/// What all rules found in all streams.
+/// The matches of all rules in all streams.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     pub(crate) rules: Vec<RuleState>,
@@ -134,7 +137,7 @@ pub(crate) struct Matcher {
     progress: Vec<RuleProgress>,
     /// Lines seen in each stream.
     pub(crate) lines: Vec<u64>,
-    /// The last line of each stream that says anything.
+    /// The last line of each stream that is not empty.
     pub(crate) tails: Vec<Option<(u64, String)>>,
     hot: Vec<u16>,
     stamps: u64,
@@ -161,7 +164,7 @@ impl Matcher {
         }
     }
 
-    /// Lines of this stream that nobody saw.
+    /// Skips lines of this stream that were not stored.
     pub(crate) fn skip(&mut self, lines: u64) {
         if let Some(counted) = self.lines.last_mut() {
             *counted += lines;
@@ -197,7 +200,7 @@ impl Matcher {
         self.keep_tail(block);
     }
 
-    /// Says how many candidates each rule gets in this block.
+    /// Sets how many candidates each rule gets in this block.
     fn set_limits(&mut self, last: bool) {
         let awake = self.blocks.is_multiple_of(HOT_BLOCKS);
         self.blocks += 1;
@@ -211,7 +214,7 @@ impl Matcher {
         }
     }
 
-    /// Rules for short texts need not look any further in a long one.
+    /// Disables rules for short texts in a text that is longer.
     fn close_short_rules(&mut self, classifier: &Classifier) {
         let lines: u64 = self.lines.iter().sum();
         if lines <= 1000 || self.short_rules_closed {
@@ -291,7 +294,8 @@ impl Matcher {
         let patterns = classifier.patterns(index);
         let regex = patterns.regex.as_ref();
         let Some(mut captures) = Captures::of(rule, regex, line) else { return };
-        // A secret is known by what stands around it: it is masked before anything is cut out of the line.
+        // A secret is known by what stands around it: it is masked before anything is cut out of
+        // the line.
         let whole = String::from_utf8_lossy(line);
         let masked = classifier.redactor.redact(&whole);
         if *masked != *whole {
@@ -429,7 +433,8 @@ impl Captures {
         self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Runners that nest suites write a test's name over several lines, the last of which ends in a colon.
+    /// Runners that nest suites write a test's name over several lines, the last of which ends in a
+    /// colon.
     fn join_test(&mut self, until: &str, text: &[u8], line_end: usize) {
         let Some((_, test)) = self.values.iter_mut().find(|(name, _)| *name == "test") else { return };
         let mut start = line_end;

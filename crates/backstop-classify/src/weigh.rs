@@ -1,7 +1,8 @@
 //! Weighs what the rules found and says what it is.
 //!
-//! Evidence is weighed, not first-come: a hard signal beats a tool's verdict, which beats an error line, which beats a
-//! phrase; among equals the later line wins, because the last failure decides. Every number that decides is a rule's.
+//! Evidence is weighed, not first-come: a hard signal beats a tool's verdict, which beats an error
+//! line, which beats a phrase; among equals the later line wins, because the last failure decides.
+//! Every number that decides is a rule's.
 
 use crate::Classifier;
 use crate::matcher::{Match, Matcher};
@@ -40,12 +41,12 @@ const FIXABLE: &[Reason] = &[
     Reason::Crash,
 ];
 
-/// A rule that applies, with what it says.
+/// A rule that applies, with the reason that it stands for.
 struct Candidate<'m> {
     rule: usize,
     reason: Reason,
     score: f64,
-    /// The match that counts, where it is one of text.
+    /// The match that counts, if the rule matches text.
     found: Option<&'m Match>,
     count: u64,
 }
@@ -60,7 +61,7 @@ pub(crate) struct Weigher<'m> {
 }
 
 impl Weigher<'_> {
-    /// What it all adds up to.
+    /// The fault that all matches add up to.
     pub(crate) fn fault(&self) -> Fault {
         let candidates = self.candidates();
         let mut winner = candidates.iter().max_by(|a, b| a.score.total_cmp(&b.score));
@@ -113,12 +114,12 @@ impl Weigher<'_> {
         candidates
     }
 
-    /// Whether a rule without text applies: its circumstances are those of the signal.
+    /// Whether a rule without text applies: exit code, signal, status and the like fit.
     fn applies(&self, rule: &Rule) -> bool {
         circumstances_fit(rule, self.signal, self.programs)
     }
 
-    /// What a rule asks of other rules and of the streams.
+    /// Whether the conditions on other rules and on the streams are met.
     fn fits(&self, rule: &Rule) -> bool {
         let matched = |id: &str| {
             let prefix = id.strip_suffix('*');
@@ -139,8 +140,9 @@ impl Weigher<'_> {
         found.line + u64::from(lines) > last
     }
 
-    /// What the place of a match is worth. Being last counts for every rule. In a long log the end is where a run failed,
-    /// and what lies far before it is mostly noise: a tool's verdict stands, a phrase loses.
+    /// What the place of a match is worth. Being last counts for every rule. In a long log the end
+    /// is where a run failed, and what lies far before it is mostly noise: a tool's verdict stands,
+    /// a phrase loses.
     fn recency(&self, rule: &Rule, found: &Match) -> f64 {
         let place = self.place(found);
         let total: u64 = self.matcher.lines.iter().sum();
@@ -159,7 +161,7 @@ impl Weigher<'_> {
         (before + found.line) as f64 / total.max(1) as f64
     }
 
-    /// The candidate that says more exactly what `reason` is.
+    /// The candidate that makes `reason` more precise.
     fn refined<'c, 'm>(
         &self,
         candidates: &'c [Candidate<'m>],
@@ -179,7 +181,8 @@ impl Weigher<'_> {
             .max_by(|a, b| a.score.total_cmp(&b.score))
     }
 
-    /// An uncaught exception is what its own line says, where that is trouble of the world around it.
+    /// An uncaught exception is what its own line says, where that is trouble of the world around
+    /// it.
     fn same_line<'c, 'm>(
         &self,
         candidates: &'c [Candidate<'m>],
@@ -215,7 +218,8 @@ impl Weigher<'_> {
     }
 
     fn facts(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Facts {
-        // What was found for other reasons comes after: a run may lint and test, and both are worth knowing.
+        // What was found for other reasons comes after: a run may lint and test, and both are worth
+        // knowing.
         let texts = |kind| {
             let own = self.matcher.facts.get(Some(reason), kind);
             let others =
@@ -358,7 +362,7 @@ impl Weigher<'_> {
         }
     }
 
-    /// The match of a rule that stands for it.
+    /// The match that is cited for a rule.
     fn cited(&self, candidate: &Candidate<'_>) -> Option<&Match> {
         let state = &self.matcher.rules[candidate.rule];
         if self.rule(candidate).pick_last { state.matches().next_back() } else { state.matches().next() }
@@ -409,7 +413,7 @@ impl Weigher<'_> {
         evidence
     }
 
-    /// The circumstance that a rule without text speaks of.
+    /// The exit code, signal or status that a rule without text matched, in words.
     fn circumstance(&self, rule: &Rule) -> String {
         let signal = self.signal;
         if rule.timed_out {
@@ -502,7 +506,8 @@ fn stream_name(stream: u8, surface: Surface) -> &'static str {
     }
 }
 
-/// Whether the circumstances that a rule names are those of the signal. What it does not name does not matter.
+/// Whether the circumstances that a rule names are those of the signal. What it does not name does
+/// not matter.
 pub(crate) fn circumstances_fit(rule: &Rule, signal: &Signal, programs: &Programs) -> bool {
     let surface = match signal.surface {
         Surface::Command => rule.on_command,

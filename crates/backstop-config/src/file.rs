@@ -1,6 +1,7 @@
-//! Reads one config file: text in, checked entries and all problems out, each with its line and column.
+//! Reads one configuration file: text goes in; checked entries and all problems come out, each with
+//! line and column.
 //!
-//! It must not decide which entry counts: that is what layers are for.
+//! It must not decide which entry counts: the layers do.
 
 use super::error::{Place, Problem};
 use super::find::FileName;
@@ -11,19 +12,19 @@ use toml::de::{DeTable, DeValue};
 
 /// The largest config file, in bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
-/// How much of a name is shown.
+/// How many characters of a name are shown.
 const NAME_CHARS_MAX: usize = 64;
-/// How many problems of one file are looked for.
+/// The largest number of problems collected from one file.
 const PROBLEMS_MAX: usize = 100;
 
-/// One value of a file.
+/// One value in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The key's full name.
+    /// The full name of the key.
     pub name: String,
-    /// Its definition.
+    /// The definition of the key.
     pub key: &'static Key,
-    /// Its value.
+    /// The value.
     pub written: Written,
     /// The line of the key, counted from 1.
     pub line: usize,
@@ -37,7 +38,7 @@ pub(crate) fn text<'b>(file: &FileName, bytes: &'b [u8]) -> Result<&'b str, Prob
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
-            // What is before the first bad byte is good.
+            // Everything before the first invalid byte is valid.
             let good = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
             let lines = Lines::new(good.strip_prefix('\u{feff}').unwrap_or(good));
             let message = if utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 here" };
@@ -54,7 +55,7 @@ pub(crate) fn read(file: &FileName, source: &str) -> (Vec<Entry>, Vec<Problem>) 
     if errors.is_empty() {
         reader.table(&[], table.get_ref());
     } else {
-        // What a broken file leaves of its keys is not worth a word.
+        // In a file with syntax errors the keys are not checked.
         for error in errors.iter().take(PROBLEMS_MAX) {
             reader.syntax(source, error);
         }
@@ -65,7 +66,7 @@ pub(crate) fn read(file: &FileName, source: &str) -> (Vec<Entry>, Vec<Problem>) 
     (entries, problems.into_iter().map(|(_, problem)| problem).collect())
 }
 
-/// Where the lines of a text begin.
+/// The positions at which the lines of a text begin.
 struct Lines<'s> {
     source: &'s str,
     starts: Vec<usize>,
@@ -77,7 +78,7 @@ impl<'s> Lines<'s> {
         Self { source, starts }
     }
 
-    /// Line and column of a byte, counted from 1; the column in characters, as editors count.
+    /// The line and column of a position, from 1. Columns count characters, as editors do.
     fn position(&self, at: usize) -> (usize, usize) {
         let at = self.source.floor_char_boundary(at);
         let line = self.starts.partition_point(|start| *start <= at);
@@ -95,7 +96,7 @@ struct Reader<'a> {
     file: &'a FileName,
     lines: Lines<'a>,
     entries: Vec<Entry>,
-    /// With the byte that each is at.
+    /// The problems, each with its position in bytes.
     problems: Vec<(usize, Problem)>,
 }
 

@@ -1,6 +1,7 @@
-//! The keys that a config may set: one list, from which files are checked, values are read and the reference is made.
+//! The keys of the configuration: one list, from which files are checked, values are parsed and the
+//! reference is generated.
 //!
-//! It must not read anything: what a value means is in `value`, where values come from is in `layers`.
+//! It must not read anything: `value` parses values, `layers` combines them.
 
 use backstop_core::nearest::nearest;
 use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Name, PROFILES, Reason, TAXONOMY};
@@ -25,12 +26,12 @@ const MB: u64 = 1 << 20;
 const GB: u64 = 1 << 30;
 const PB: u64 = 1 << 50;
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// A duration; where `none` is set, `none` is one too.
+    /// A duration.
     Duration {
-        /// Whether `none` may be written.
+        /// Whether `none` is allowed.
         none: bool,
         /// The shortest.
         min: Duration,
@@ -71,20 +72,20 @@ pub enum ValueKind {
     Line,
     /// A list of names of environment variables. Those of all layers count together.
     Names,
-    /// By how much waits are moved.
+    /// The jitter of delays.
     Jitter,
     /// What is done about a reason.
     Action,
 }
 
-/// One key.
+/// One key of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Its name; `<profile>` and `<reason>` stand for any profile and any reason.
+    /// The name; `<profile>` and `<reason>` stand for any profile and any reason.
     pub name: &'static str,
-    /// What its value is.
+    /// The type of its value.
     pub kind: ValueKind,
-    /// What holds if nobody sets it, as one would write it.
+    /// The default, as it would be written in a file.
     pub default: &'static str,
     /// What it is for, in one line.
     pub doc: &'static str,
@@ -105,7 +106,7 @@ const fn trusted(name: &'static str, kind: ValueKind, default: &'static str, doc
     Key { name, kind, default, doc, trust: true }
 }
 
-/// The words of a switch; in a file they stand without quotes, too.
+/// The words of a switch. In a file they may be written without quotes.
 pub(crate) const YES_OR_NO: &[&str] = &["true", "false"];
 
 /// Every key, in the order in which it is shown.
@@ -359,7 +360,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 impl Key {
-    /// Whether its name stands for many.
+    /// Whether the name is a pattern that stands for many keys.
     pub fn is_pattern(&self) -> bool {
         self.name.contains('<')
     }
@@ -376,7 +377,7 @@ impl Key {
         )
     }
 
-    /// The environment variable that sets it; lists and patterns have none.
+    /// The environment variable that sets it. Lists and patterns have none.
     pub fn variable(&self) -> Option<String> {
         (!self.is_pattern() && !self.is_list()).then(|| self.variable_name())
     }
@@ -391,14 +392,14 @@ impl Key {
     }
 }
 
-/// What a path of names leads to.
+/// What a dotted path in the configuration names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyMatch {
     /// A key.
     Key(&'static Key),
     /// A table with keys in it.
     Section,
-    /// Nothing.
+    /// Neither a key nor a section.
     Unknown,
 }
 
@@ -416,7 +417,7 @@ fn begins_with(key: &Key, path: &[&str]) -> bool {
     path.iter().all(|segment| segments.next().is_some_and(|pattern| fits(pattern, segment)))
 }
 
-/// What this path of names leads to.
+/// Looks a path up.
 pub(crate) fn find(path: &[&str]) -> KeyMatch {
     let mut below = KEYS.iter().filter(|key| begins_with(key, path)).peekable();
     match below.peek() {
@@ -434,7 +435,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Key> {
     }
 }
 
-/// The names that may stand below a section, placeholders as they are, each once.
+/// The names allowed in a section, with placeholders, each once.
 fn patterns_below(section: &[&str]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for key in KEYS.iter().filter(|key| begins_with(key, section)) {
@@ -447,7 +448,7 @@ fn patterns_below(section: &[&str]) -> Vec<&'static str> {
     names
 }
 
-/// What to say of a name that is not known in its section: what it is, and what was probably meant.
+/// The message and the hint for a name that its section does not have.
 pub(crate) fn unknown(section: &[&str], given: &str) -> (String, String) {
     let below = patterns_below(section);
     let within = |name: &str| section.iter().copied().chain([name]).collect::<Vec<_>>().join(".");
@@ -481,7 +482,7 @@ pub(crate) fn unknown(section: &[&str], given: &str) -> (String, String) {
     }
 }
 
-/// A key that is named so, in another section.
+/// A key with this name in another section.
 fn elsewhere(whole: &str, last: &str) -> Option<&'static str> {
     let plain = || KEYS.iter().filter(|key| !key.is_pattern());
     let leaf = |key: &Key| key.segments().last().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! The config: what was typed, written in files and set in the environment, as one set of checked values that know
-//! where they come from.
+//! The configuration: files, environment and flags combined into one set of checked values, each
+//! with its origin.
 //!
-//! It must not act on any of them, and it must not ask the process for anything: folders, variables, flags and what is
-//! trusted are arguments. An unknown key is an error, because a mistake in `timout` must not mean "no timeout".
+//! This crate must not act on any value, and must not read the environment: folders, variables,
+//! flags and trust are arguments. An unknown key is an error, because a typo such as `timout` must
+//! not mean "no timeout".
 
 mod endpoint;
 pub mod environment;
@@ -215,7 +216,8 @@ impl Config {
         }
     }
 
-    /// A path as it is meant: relative to the file that names it, else to the current folder; `~/` is the home folder.
+    /// A path as it is meant: relative to the file that names it, else to the current folder; `~/`
+    /// is the home folder.
     fn resolved(&self, key: &str, path: &str) -> PathBuf {
         if let (Some(rest), Some(home)) = (path.strip_prefix("~/"), &self.home) {
             return home.join(rest);

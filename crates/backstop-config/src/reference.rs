@@ -1,10 +1,10 @@
-//! The reference of the config, made from the list of keys.
+//! The reference of the configuration, generated from the list of keys.
 
 use super::find::{PROJECT_FILE, USER_FILE};
 use super::keys::{KEYS, Key, ValueKind};
 use backstop_core::PROFILES;
 
-/// A file that shows every kind of value, and holds as it is.
+/// An example file with every type of value. It is valid as it is.
 const EXAMPLE: &str = r#"[exec]
 timeout = "10m"        # one attempt
 deadline = "30m"       # all attempts and waits together
@@ -79,7 +79,7 @@ fn meaning(key: &Key) -> String {
     if key.trust { format!("{}; needs trust", key.doc) } else { key.doc.to_owned() }
 }
 
-/// What its value is, in a cell of the table.
+/// The type of a value, for a cell of the table.
 fn noun(key: &Key) -> String {
     match key.kind {
         ValueKind::Duration { none: true, .. } => "duration, or `none`".to_owned(),

@@ -1,6 +1,6 @@
-//! What a value means: text or TOML in, a checked value out, or what is wrong with it.
+//! Parses values: text or TOML goes in, a checked value or an error comes out.
 //!
-//! It must not know where a value came from: whoever asked adds that.
+//! It must not know where a value came from: the caller adds that.
 
 use super::endpoint::parse_endpoint;
 use super::keys::{Key, ValueKind, YES_OR_NO};
@@ -16,15 +16,15 @@ use toml::de::DeValue;
 const LIST_MAX: usize = 100;
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
-/// How much of a found value is shown.
+/// How many characters of a value are shown in an error.
 const FOUND_CHARS_MAX: usize = 60;
-/// What says that there is to be none.
+/// The word for "no value".
 const NONE: &str = "none";
 
 /// A checked value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// None, said so.
+    /// Explicitly none.
     None,
     /// A duration.
     Duration(Duration),
@@ -38,24 +38,24 @@ pub(crate) enum Value {
     Text(String),
     /// Names or paths.
     Texts(Vec<String>),
-    /// By how much waits are moved.
+    /// The jitter of delays.
     Jitter(Jitter),
     /// What is done about a reason.
     Action(ReasonAction),
 }
 
-/// What a config says about a reason.
+/// What the configuration says to do about a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReasonAction {
-    /// Again, with so many attempts in all, or as many as the profile has.
+    /// Retry, with this many attempts in all; `None` for the profile's own number.
     Retry(Option<u32>),
-    /// Give it to the caller.
+    /// Return the fault to the caller.
     Surface,
-    /// Stop the run.
+    /// Halt the run.
     Halt,
-    /// Put it aside.
+    /// Defer the operation.
     Defer,
-    /// Ask first.
+    /// Ask for confirmation.
     Confirm,
 }
 
@@ -68,23 +68,23 @@ const ACTIONS: &[(&str, ReasonAction)] = &[
     ("confirm", ReasonAction::Confirm),
 ];
 
-/// A value with the text that says it.
+/// A value with its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Written {
     /// The value.
     pub value: Value,
-    /// As it was written; a list as one would write it in a file.
+    /// The text as it was written; for a list, as it would be written in a file.
     pub text: String,
 }
 
-/// What is wrong with a value.
+/// An error in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    /// What was found and what is meant.
+    /// What was found and what was expected.
     pub message: String,
     /// What to write instead.
     pub hint: Option<String>,
-    /// Where in the file, where it is known better than by the value's own place.
+    /// The position in the file, where it is more precise than the position of the value.
     pub at: Option<usize>,
 }
 
@@ -104,7 +104,7 @@ fn shown_text(text: &str) -> String {
 }
 
 impl ValueKind {
-    /// What a value of this kind is, as part of a sentence.
+    /// A value of this type, as part of a sentence.
     pub fn noun(&self) -> String {
         match self {
             ValueKind::Duration { none: true, .. } => "a duration such as \"30s\", or \"none\"".to_owned(),
@@ -126,7 +126,7 @@ impl ValueKind {
         }
     }
 
-    /// Reads text: from a file, the environment or a flag. Of a list, this is one entry.
+    /// Parses text from a file, the environment or a flag. For a list, the text is one entry.
     fn read(&self, given: &str) -> Result<Value, Wrong> {
         let text = given.trim();
         if text.len() > TEXT_BYTES_MAX {
@@ -166,7 +166,7 @@ impl ValueKind {
             },
             ValueKind::Address => match Address::parse(text) {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
-                // What is in it may be a secret, and is not shown.
+                // The address may contain a secret, so it is not shown.
                 Err(wrong) => Err(Wrong::new(format!("what is there {wrong}")).hint(wrong.hint())),
             },
             ValueKind::Words if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
@@ -261,7 +261,7 @@ fn action(text: &str) -> Result<ReasonAction, Wrong> {
     }
     let words: Vec<&str> = ACTIONS.iter().map(|(word, _)| *word).collect();
     let chosen = word(text, &words)?;
-    // The word is one of the list's own.
+    // The word was checked against the list above.
     Ok(ACTIONS.iter().find(|(word, _)| *word == chosen).map_or(ReasonAction::Surface, |(_, action)| *action))
 }
 
@@ -274,7 +274,7 @@ fn size_shown(bytes: u64) -> String {
     }
 }
 
-/// Names the key and what it is, where the message does not say it yet.
+/// Adds the key and its type to a message that does not mention them.
 fn named(key: &str, kind: &ValueKind, mut wrong: Wrong) -> Wrong {
     wrong.message = match wrong.message.strip_prefix("found ") {
         Some(what) => format!("`{key}` is {}: found {what}", kind.noun()),
@@ -283,7 +283,7 @@ fn named(key: &str, kind: &ValueKind, mut wrong: Wrong) -> Wrong {
     wrong
 }
 
-/// Reads the text of a variable, a flag or a default. `name` is the key's full name.
+/// Parses the text of a variable, a flag or a default. `name` is the full name of the key.
 pub(crate) fn from_text(key: &Key, name: &str, given: &str) -> Result<Written, Wrong> {
     let value = key.kind.read(given).map_err(|wrong| named(name, &key.kind, wrong))?;
     if !key.is_list() {
@@ -298,7 +298,7 @@ pub(crate) fn from_text(key: &Key, name: &str, given: &str) -> Result<Written, W
     })
 }
 
-/// What holds if nobody sets it. A pattern has no value of its own.
+/// The default of a key. A pattern has no value of its own.
 pub(crate) fn default(key: &Key) -> Written {
     let written = if key.is_list() { None } else { from_text(key, key.name, key.default).ok() };
     written.unwrap_or_else(|| Written {
@@ -307,7 +307,7 @@ pub(crate) fn default(key: &Key) -> Written {
     })
 }
 
-/// Reads a value of a file. `name` is the key's full name.
+/// Parses a value of a file. `name` is the full name of the key.
 pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Written, Wrong> {
     let wrong = |wrong| named(name, &key.kind, wrong);
     if key.is_list() {
@@ -335,7 +335,7 @@ pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Wr
             from_text(key, name, if *switch { "true" } else { "false" })
         }
         (_, DeValue::String(text)) => from_text(key, name, text),
-        // Nothing of anything needs no unit.
+        // Zero needs no unit.
         (ValueKind::Duration { .. } | ValueKind::Size { .. } | ValueKind::Jitter, DeValue::Integer(n))
             if n.as_str() == "0" =>
         {
@@ -378,7 +378,7 @@ fn list(key: &Key, name: &str, entries: &[Spanned<DeValue<'_>>]) -> Result<Writt
     for entry in entries {
         let at = |wrong: Wrong| Wrong { at: Some(entry.span().start), ..named(name, &key.kind, wrong) };
         let text = match entry.get_ref() {
-            // The words of a command are taken as they are.
+            // The words of a command are not changed.
             DeValue::String(text) if key.kind == ValueKind::Words => &**text,
             DeValue::String(text) => text.trim(),
             DeValue::Integer(n) if key.kind == ValueKind::Durations && n.as_str() == "0" => "0",
@@ -397,13 +397,13 @@ fn list(key: &Key, name: &str, entries: &[Spanned<DeValue<'_>>]) -> Result<Writt
     Ok(Written { value, text })
 }
 
-/// A list as one would write it in a file.
+/// A list as it would be written in a file.
 pub(crate) fn list_text(entries: &[&str]) -> String {
     let quoted: Vec<String> = entries.iter().map(|entry| format!("{entry:?}")).collect();
     format!("[{}]", quoted.join(", "))
 }
 
-/// What a TOML value is, as part of a sentence.
+/// The type of a TOML value, as part of a sentence.
 pub(crate) fn described(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("the text \"{}\"", shown_text(text)),
