@@ -142,7 +142,8 @@ fn write_rules(rules: &[Rule], path: &Path) {
     std::fs::write(path, code).expect("write rules.rs");
 }
 
-/// What the regexes of each rule need, and where it begins: its own, the one above and the one below.
+/// What the regexes of each rule need, and where it begins: its own, the one above and the one
+/// below.
 fn write_needs(rules: &[Rule], out: &Path) {
     let (mut needs, mut starts) = (Vec::new(), vec![0]);
     for regex in rules.iter().flat_map(|rule| [&rule.regex, &rule.above, &rule.below]) {

@@ -1,7 +1,7 @@
 //! Reads a rule pack: TOML in, checked rules out, or an error that names file, line and column.
 //!
-//! The build script reads the built-in packs with this same code, so that a built-in rule and a user's are checked alike.
-//! It must not match anything: that is the matcher's job.
+//! The build script reads the built-in packs with this same code, so that a built-in rule and a
+//! user's are checked alike. It must not match anything: that is the matcher's job.
 
 use crate::rule::{Example, Rule, RuleOutcome, Text, Trace, Weight};
 use backstop_core::{Reason, nearest::nearest};
@@ -257,7 +257,8 @@ pub fn build_regex(pattern: &str) -> Result<regex::bytes::Regex, regex::Error> {
         .build()
 }
 
-/// The fact that a capture is for. A regex may name a fact once, so that alternatives are numbered: `file`, `file2`.
+/// The fact that a capture is for. A regex may name a fact once, so that alternatives are numbered:
+/// `file`, `file2`.
 pub fn fact_name(capture: &str) -> Option<&'static str> {
     let name = capture.trim_end_matches(|c: char| c.is_ascii_digit());
     CAPTURES.iter().find(|known| **known == name).copied()

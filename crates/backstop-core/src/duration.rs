@@ -24,7 +24,8 @@ pub enum QuantityError {
     },
 }
 
-/// Reads `500ms`, `30s`, `10m`, `1h30m`, `2d`, `1.5h`. A bare number is refused, except 0: its unit would be a guess.
+/// Reads `500ms`, `30s`, `10m`, `1h30m`, `2d`, `1.5h`. A bare number is refused, except 0: its unit
+/// would be a guess.
 pub fn parse(given: &str) -> Result<Duration, QuantityError> {
     let text = given.trim();
     if text == "0" {

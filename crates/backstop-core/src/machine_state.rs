@@ -1,4 +1,5 @@
-//! The state of the machine at the time of a failure: free memory and disk, load, and what is short.
+//! The state of the machine at the time of a failure: free memory and disk, load, and what is
+//! short.
 //!
 //! Types and rules only. Measuring is done elsewhere; nothing here reads the system.
 
@@ -61,8 +62,8 @@ pub struct MachineLimits {
 pub type Observe = dyn Fn(&mut Fault) + Send + Sync;
 
 impl Reason {
-    /// The resources that must be free again before a fault of this reason is over. Empty for reasons
-    /// that do not depend on the machine.
+    /// The resources that must be free again before a fault of this reason is over. Empty for
+    /// reasons that do not depend on the machine.
     pub fn waits_for_resources(self) -> &'static [Resource] {
         match self {
             Reason::DiskFull => &[Resource::Disk],

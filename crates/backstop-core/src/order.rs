@@ -1,7 +1,9 @@
-//! How nodes wait for each other: cycles, levels, who waits for whom. One meaning of it, for documents and for the scheduler.
+//! How nodes wait for each other: cycles, levels, who waits for whom. One meaning of it, for
+//! documents and for the scheduler.
 //!
-//! A graph is a list for each phase of those that it waits for, as indexes. Indexes that are not there are passed over. Nothing here
-//! is recursive, and all of it goes in the order of the table, so that the same plan always gets the same answer.
+//! A graph is a list for each phase of those that it waits for, as indexes. Indexes that are not
+//! there are passed over. Nothing here is recursive, and all of it goes in the order of the table,
+//! so that the same plan always gets the same answer.
 
 use std::collections::VecDeque;
 
@@ -10,7 +12,8 @@ fn of<'g, L: AsRef<[usize]>>(graph: &'g [L], phase: usize) -> impl Iterator<Item
     graph[phase].as_ref().iter().copied().filter(|on| *on < graph.len())
 }
 
-/// The phases in an order in which each comes after those that it waits for. Phases that wait for a cycle are left out.
+/// The phases in an order in which each comes after those that it waits for. Phases that wait for a
+/// cycle are left out.
 fn ordered<L: AsRef<[usize]>>(graph: &[L]) -> Vec<usize> {
     let mut waiting: Vec<usize> = (0..graph.len()).map(|phase| of(graph, phase).count()).collect();
     let mut followers: Vec<Vec<usize>> = vec![Vec::new(); graph.len()];
@@ -48,7 +51,8 @@ pub fn levels<L: AsRef<[usize]>>(graph: &[L]) -> Vec<Vec<usize>> {
     levels
 }
 
-/// The shortest way from one phase to another along what they wait for, with at least one step. Both ends are in it.
+/// The shortest way from one phase to another along what they wait for, with at least one step.
+/// Both ends are in it.
 pub fn path<L: AsRef<[usize]>>(graph: &[L], from: usize, to: usize) -> Option<Vec<usize>> {
     let mut before: Vec<Option<usize>> = vec![None; graph.len()];
     let mut queue = VecDeque::from([from]);

@@ -1,7 +1,8 @@
-//! The six profiles, as data. Every number that decides how often and how long apart is in this file.
+//! The six profiles, as data. Every number that decides how often and how long apart is in this
+//! file.
 //!
-//! Where a profile names a whole class, reasons whose cure is a change that the surface cannot make by itself are taken
-//! out by name: repeating those unchanged never works.
+//! Where a profile names a whole class, reasons whose cure is a change that the surface cannot make
+//! by itself are taken out by name: repeating those unchanged never works.
 
 use crate::policy::{Cell, Exhausted, How, On, Policy, World};
 use crate::{Backoff, Class, Delays, Jitter, Reason};
@@ -50,8 +51,8 @@ const NEVER_AGAIN: &[Reason] = &[
     Reason::PartialSuccess,
 ];
 
-/// What stops a plan without a retry. A `file_conflict` of an integration stops it too: that is the orchestrator's to say,
-/// since a command in a phase may meet one of its own.
+/// What stops a plan without a retry. A `file_conflict` of an integration stops it too: that is the
+/// orchestrator's to say, since a command in a phase may meet one of its own.
 const HALTS: &[Reason] = &[
     Reason::AuthError,
     Reason::QuotaExhausted,
@@ -153,7 +154,8 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// Every profile against every reason: attempts, waits, what else. This table is the seeds' numbers.
+    /// Every profile against every reason: attempts, waits, what else. This table is the seeds'
+    /// numbers.
     #[test]
     fn every_profile_for_every_reason() {
         let mut table = String::new();
@@ -188,14 +190,16 @@ mod tests {
                 .collect();
             (allowed.attempts, waits)
         };
-        // The skill manager: three attempts, 0 s then 1 s between them; 2 s where attempts are raised.
+        // The skill manager: three attempts, 0 s then 1 s between them; 2 s where attempts are
+        // raised.
         assert_eq!(waits("tool", Reason::ToolFailed), (3, vec![0, 1000]));
         assert_eq!(waits("tool", Reason::InvalidParameters).0, 1);
         assert_eq!(waits("tool", Reason::ToolNotFound).0, 1);
         assert_eq!(waits("tool", Reason::PermissionDenied).0, 1);
         let raised = profile("tool").unwrap().with_attempts(4);
         assert_eq!(raised.allowance(Reason::ToolFailed).backoff.wait(3, 0.5).delay, Duration::from_secs(2));
-        // GDD: three retries for the network, one compressed one for an overflow, none for what a person must mend.
+        // GDD: three retries for the network, one compressed one for an overflow, none for what a
+        // person must mend.
         assert_eq!(waits("request", Reason::NetworkTransient), (4, vec![100, 200, 400]));
         assert_eq!(waits("request", Reason::ContextOverflow).0, 2);
         assert_eq!(waits("request", Reason::AuthError).0, 1);

@@ -1,7 +1,7 @@
 //! Words of a command as one would type them, and back.
 //!
-//! For what people copy from a summary and what we recorded ourselves. It must not run anything, and what somebody else wrote for a
-//! shell is not read here.
+//! For what people copy from a summary and what we recorded ourselves. It must not run anything,
+//! and what somebody else wrote for a shell is not read here.
 
 /// A word as one would type it.
 pub fn quoted(word: &str) -> String {

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 /// How much of a message counts.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// A message with its variable parts taken out: numbers, ids, paths, addresses, times and what stands in quotes.
+/// A message with its variable parts taken out: numbers, ids, paths, addresses, times and what
+/// stands in quotes.
 pub fn signature(message: &str) -> String {
     let mut out = String::new();
     let flat: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
@@ -36,7 +37,8 @@ fn taken_out(word: &str) -> String {
         _ if quoted(before) && quoted(after) => "<name>",
         _ if digits > 0 && inner.chars().all(|c| c.is_ascii_digit() || ".,:%-+TZ".contains(c)) => "<n>",
         _ => {
-            // Digits inside a word are taken out, its letters stay: `worker-17`, `12ms`, `port 5432`.
+            // Digits inside a word are taken out, its letters stay: `worker-17`, `12ms`,
+            // `port 5432`.
             let mut kept = String::new();
             let mut in_number = false;
             for c in inner.chars() {

@@ -38,7 +38,8 @@ impl Terminal {
             .stdin(Stdio::from(theirs.try_clone()?))
             .stdout(Stdio::from(theirs.try_clone()?))
             .stderr(Stdio::from(theirs.try_clone()?));
-        // SAFETY: between fork and exec only two system calls are made, both safe there; nothing is allocated.
+        // SAFETY: between fork and exec only two system calls are made, both safe there; nothing is
+        // allocated.
         unsafe {
             command.pre_exec(|| {
                 rustix::process::setsid()?;
@@ -139,7 +140,8 @@ pub(crate) fn take_back() {
 /// Sets the foreground process group. SIGTTOU is blocked for the call: from the background it would
 /// stop us.
 fn set_foreground(group: Pid) -> bool {
-    // SAFETY: the sets are initialised before they are read, and the mask of this thread is put back.
+    // SAFETY: the sets are initialised before they are read, and the mask of this thread is put
+    // back.
     unsafe {
         let mut held: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();

@@ -20,13 +20,15 @@ use std::time::Duration;
 const BUSY_STEPS: [(i32, Duration); 3] =
     [(20, Duration::from_micros(500)), (110, Duration::from_millis(1)), (2090, Duration::from_millis(5))];
 
-/// A commit that makes the log longer than this moves it into the database, and waits for the disk. Whoever opens the
-/// database alone reads the whole log first, about 1 µs a page; a run of one attempt writes about 15 pages. SQLite's own
-/// 1000 made every short command half a millisecond slower; this many makes one in twenty wait for the disk.
+/// A commit that makes the log longer than this moves it into the database, and waits for the disk.
+/// Whoever opens the database alone reads the whole log first, about 1 µs a page; a run of one
+/// attempt writes about 15 pages. SQLite's own 1000 made every short command half a millisecond
+/// slower; this many makes one in twenty wait for the disk.
 ///
-/// SQLite then leaves the log as long as it is, and begins it anew with the next commit of a process that knows that it was
-/// moved. Where each process commits once, none does: the log would grow for ever and be moved by each. So whoever leaves
-/// a log behind that was just moved empties it.
+/// SQLite then leaves the log as long as it is, and begins it anew with the next commit of a
+/// process that knows that it was moved. Where each process commits once, none does: the log would
+/// grow for ever and be moved by each. So whoever leaves a log behind that was just moved empties
+/// it.
 const LOG_PAGES_MAX: u64 = 300;
 
 /// The size of a page in the log, with its header.

@@ -6,7 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes a file so that at every moment the old or the new one is there, never a part; it is on the disk when this returns.
+/// Writes a file so that at every moment the old or the new one is there, never a part; it is on
+/// the disk when this returns.
 pub fn write_atomic(path: &Path, content: &[u8]) -> std::io::Result<()> {
     write(path, content, true)
 }

@@ -69,7 +69,8 @@ pub(crate) fn fold(run: &mut RunSummary, kind: &EventKind, at: Timestamp) {
             run.exit = None;
             run.next = None;
         }
-        // The phases of a plan are counted each for itself: together they are as many as were begun.
+        // The phases of a plan are counted each for itself: together they are as many as were
+        // begun.
         EventKind::AttemptStarted { .. } if run.surface == "run" => run.attempts += 1,
         EventKind::AttemptStarted { attempt, .. } => run.attempts = run.attempts.max(*attempt),
         EventKind::ErrorClassified { fault, .. } if run.surface == "run" => run.reason = Some(fault.reason),

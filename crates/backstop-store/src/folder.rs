@@ -1,7 +1,8 @@
 //! The user's state folder: private to its user, and the only place where anything is stored.
 //!
-//! [`StateFolder`] checks it once and hands it to whatever is stored there, together with the [`Clock`] and the
-//! redactor that the caller chose. It must not follow a symbolic link, and it must not delete.
+//! [`StateFolder`] checks it once and hands it to whatever is stored there, together with the
+//! [`Clock`] and the redactor that the caller chose. It must not follow a symbolic link, and it
+//! must not delete.
 
 use crate::{ProjectKey, StoreError, filesystem};
 use backstop_core::{Name, Redactor, Timestamp};
@@ -35,9 +36,11 @@ impl std::fmt::Debug for StateFolder {
 }
 
 impl StateFolder {
-    /// Opens the folder; makes it where it is missing, with mode 0700, and closes it to others where it was open.
+    /// Opens the folder; makes it where it is missing, with mode 0700, and closes it to others
+    /// where it was open.
     ///
-    /// Everything that is stored in it takes its time from `clock` and goes through `redactor` first.
+    /// Everything that is stored in it takes its time from `clock` and goes through `redactor`
+    /// first.
     pub fn open(root: &Path, clock: Clock, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
         // A trailing slash would make the system follow a link.
         let root: PathBuf = root.components().collect();
@@ -51,7 +54,8 @@ impl StateFolder {
         &self.root
     }
 
-    /// Says so when the folder lies on a network file system: SQLite's locks cannot be trusted there.
+    /// Says so when the folder lies on a network file system: SQLite's locks cannot be trusted
+    /// there.
     pub fn filesystem_note(&self) -> Option<String> {
         filesystem::filesystem_note(&self.root)
     }
@@ -61,8 +65,8 @@ impl StateFolder {
         filesystem::check_writable(&self.root)
     }
 
-    /// Puts the database of a project aside, with what belongs to it, and says where it is now; `None` where there is
-    /// none. Nothing is deleted, and the next command starts a fresh one.
+    /// Puts the database of a project aside, with what belongs to it, and says where it is now;
+    /// `None` where there is none. Nothing is deleted, and the next command starts a fresh one.
     pub fn quarantine(&self, project_root: &Path) -> Result<Option<PathBuf>, StoreError> {
         self.put_aside(&self.project_file(&ProjectKey::of(&canonical(project_root)?)))
     }
@@ -124,7 +128,8 @@ impl StateFolder {
         file.map_err(|error| StoreError::io(&path, &error))
     }
 
-    /// A folder in it, for this user alone: work of a project that is neither a database nor a lock. Made where it is missing.
+    /// A folder in it, for this user alone: work of a project that is neither a database nor a
+    /// lock. Made where it is missing.
     pub fn work_folder(&self, project_root: &Path, name: &Name) -> Result<PathBuf, StoreError> {
         let mut path = self.root.join("work");
         private_folder(&path, false)?;
@@ -236,7 +241,8 @@ pub(crate) fn private_file(file: &Path) -> Result<FileState, StoreError> {
     if !found.is_file() {
         return Err(StoreError::Corrupt { file: file.to_owned(), why: "it is not a file".to_owned() });
     }
-    // SQLite takes a file that is too short to be a database for an empty one, and would write over it.
+    // SQLite takes a file that is too short to be a database for an empty one, and would write over
+    // it.
     if (1..DATABASE_BYTES_MIN).contains(&found.len()) {
         return Err(StoreError::Corrupt { file: file.to_owned(), why: "it is cut short".to_owned() });
     }
@@ -247,7 +253,8 @@ pub(crate) fn private_file(file: &Path) -> Result<FileState, StoreError> {
     Ok(FileState::Present)
 }
 
-/// Makes an empty file that only this user can read, if there is none: what SQLite puts beside it has the same mode.
+/// Makes an empty file that only this user can read, if there is none: what SQLite puts beside it
+/// has the same mode.
 pub(crate) fn make_private_file(file: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(StoreError::io(file, &error)),

@@ -1,12 +1,14 @@
-//! What must survive: the journal of every run, the children that a crash leaves behind, deferred work, trust.
+//! What must survive: the journal of every run, the children that a crash leaves behind, deferred
+//! work, trust.
 //!
-//! [`StateFolder`] is the place: the user's state folder, private to its user. [`Journal`] is the database of one
-//! project, and [`RunJournal`] the pen of one run in it: what it has recorded survives kill -9 of the process. Many
-//! processes may write at once; every write is one statement or one `BEGIN IMMEDIATE` transaction.
+//! [`StateFolder`] is the place: the user's state folder, private to its user. [`Journal`] is the
+//! database of one project, and [`RunJournal`] the pen of one run in it: what it has recorded
+//! survives kill -9 of the process. Many processes may write at once; every write is one statement
+//! or one `BEGIN IMMEDIATE` transaction.
 //!
-//! It must not decide anything, print, or read the environment or the clock: folder, time and secrets come from the
-//! caller. Nothing is stored before it went through the redactor, no name from outside becomes part of a path, and a
-//! damaged database is named and left as it is.
+//! It must not decide anything, print, or read the environment or the clock: folder, time and
+//! secrets come from the caller. Nothing is stored before it went through the redactor, no name
+//! from outside becomes part of a path, and a damaged database is named and left as it is.
 //!
 //! ```
 //! use backstop_core::{EventKind, Outcome, Redactor, Timestamp};

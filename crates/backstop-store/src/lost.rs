@@ -1,7 +1,7 @@
 //! Runs whose Backstop is gone, and the processes that it left behind.
 //!
-//! A process is known by its id and its start time, never by its id alone: ids are used again. Nothing here looks at
-//! processes or ends them: the caller says who is alive.
+//! A process is known by its id and its start time, never by its id alone: ids are used again.
+//! Nothing here looks at processes or ends them: the caller says who is alive.
 
 use crate::error::TransactionError;
 use crate::row::append;
@@ -51,8 +51,8 @@ pub struct LostRun {
 }
 
 impl Journal {
-    /// The runs that go on by their record while their process is not `alive`, oldest first. Costs one look into a small
-    /// index where there is none.
+    /// The runs that go on by their record while their process is not `alive`, oldest first. Costs
+    /// one look into a small index where there is none.
     pub fn lost_runs(&self, alive: &dyn Fn(&ProcessId) -> bool) -> Result<Vec<LostRun>, StoreError> {
         let mut lost = Vec::new();
         for row in self.open_rows()?.into_iter().filter(|row| !alive(&row.run.process)) {
@@ -70,8 +70,9 @@ impl Journal {
         Ok(lost)
     }
 
-    /// Ends a lost run: every attempt that was under way is `attempt.lost`, and the run `run.ended` with
-    /// [`Outcome::Lost`]. Returns false, and writes nothing, where somebody else was faster or the run has gone on.
+    /// Ends a lost run: every attempt that was under way is `attempt.lost`, and the run `run.ended`
+    /// with [`Outcome::Lost`]. Returns false, and writes nothing, where somebody else was faster or
+    /// the run has gone on.
     pub fn close_lost(&self, lost: &LostRun) -> Result<bool, StoreError> {
         let at = self.now();
         self.write(false, |tx| {
@@ -126,7 +127,8 @@ fn open_attempts(conn: &Connection, n: i64) -> Result<Vec<(SafeText, u32)>, Tran
                 EventKind::AttemptFinished { operation, attempt, .. }
                 | EventKind::AttemptLost { operation, attempt, .. },
             ) => open.retain(|known| *known != (operation.clone(), attempt)),
-            // What cannot be read is reported when the run is loaded; it must not keep a lost run open for ever.
+            // What cannot be read is reported when the run is loaded; it must not keep a lost run
+            // open for ever.
             _ => {}
         }
     }

@@ -1,7 +1,8 @@
 //! Formats of databases, and how an older one becomes the newest.
 //!
-//! A [`Format`] is a list of steps; the number of steps done is the database's `user_version`. All missing steps are
-//! one transaction, after a copy of the older database was put beside it. A newer one is refused.
+//! A [`Format`] is a list of steps; the number of steps done is the database's `user_version`. All
+//! missing steps are one transaction, after a copy of the older database was put beside it. A newer
+//! one is refused.
 
 use crate::db::Initializer;
 use crate::folder::{make_private_file, suffixed};
@@ -100,7 +101,8 @@ pub(crate) fn backup_path(file: &Path, version: u32) -> PathBuf {
     suffixed(file, &format!(".v{version}.bak"))
 }
 
-/// Copies the database beside itself. A copy that was not finished has another name, and is made again.
+/// Copies the database beside itself. A copy that was not finished has another name, and is made
+/// again.
 fn back_up(conn: &Connection, file: &Path, version: u32) -> Result<(), StoreError> {
     let target = backup_path(file, version);
     let unfinished = suffixed(&target, ".part");

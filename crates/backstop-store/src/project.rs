@@ -30,8 +30,9 @@ impl StateFolder {
         Ok(self.keys()?.into_iter().map(describe).collect())
     }
 
-    /// The journal that has this run. Ids are unique within a project: where several projects have it, the one that
-    /// was begun last counts. A database that cannot be read is passed over, and reported only if nothing is found.
+    /// The journal that has this run. Ids are unique within a project: where several projects have
+    /// it, the one that was begun last counts. A database that cannot be read is passed over, and
+    /// reported only if nothing is found.
     pub fn find_run(&self, run: RunId) -> Result<Option<Journal>, StoreError> {
         let mut unreadable = None;
         let mut newest = None;

@@ -106,8 +106,8 @@ impl Journal {
         })
     }
 
-    /// Events with their positions, in the order in which they were committed. A position is never used twice: whoever
-    /// follows the journal asks for what comes after the last one.
+    /// Events with their positions, in the order in which they were committed. A position is never
+    /// used twice: whoever follows the journal asks for what comes after the last one.
     pub fn events(&self, filter: &EventFilter) -> Result<Vec<(u64, Event)>, StoreError> {
         let mut query = Query::new(
             "SELECT e.schema, e.seq, e.at, e.body, e.position, r.id, r.surface, r.session, r.caller \
@@ -153,8 +153,8 @@ impl Journal {
         })
     }
 
-    /// How many attempts, and how many of them retries, began from `since` until now: for the retry budget. What a
-    /// clock that was ahead has recorded for later does not count.
+    /// How many attempts, and how many of them retries, began from `since` until now: for the retry
+    /// budget. What a clock that was ahead has recorded for later does not count.
     pub fn recent_attempts(&self, since: Timestamp) -> Result<Recent, StoreError> {
         let now = self.now();
         self.db.read(|conn| {

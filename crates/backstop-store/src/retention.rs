@@ -1,8 +1,9 @@
 //! What may go: old runs, then the oldest until the rest is small enough.
 //!
-//! What somebody may still need never goes: a run that goes on while its process may be alive, a run that deferred work
-//! names, a halted run that is not old, and the run that wrote last. A clock that jumps must not cost data: the newest
-//! runs stay whatever their age, and what looks old after a jump is given one more day.
+//! What somebody may still need never goes: a run that goes on while its process may be alive, a
+//! run that deferred work names, a halted run that is not old, and the run that wrote last. A clock
+//! that jumps must not cost data: the newest runs stay whatever their age, and what looks old after
+//! a jump is given one more day.
 
 use crate::{Journal, ProcessId, RunState, StoreError};
 use backstop_core::Timestamp;
@@ -58,7 +59,8 @@ struct Candidate {
 }
 
 impl Journal {
-    /// Removes what need not be kept, oldest first, and gives the space back. `alive` says whose process may be alive.
+    /// Removes what need not be kept, oldest first, and gives the space back. `alive` says whose
+    /// process may be alive.
     pub fn clean(
         &self,
         retention: &Retention,
@@ -94,7 +96,8 @@ impl Journal {
         if !claimed {
             return Ok(None);
         }
-        // Whoever was away for so long may also be a clock that jumped: then only size counts today.
+        // Whoever was away for so long may also be a clock that jumped: then only size counts
+        // today.
         self.clean_now(retention, alive, away < retention.keep).map(Some)
     }
 

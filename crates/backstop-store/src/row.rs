@@ -1,7 +1,7 @@
 //! How a run's row follows its events, and how both are written.
 //!
-//! The row is a fold of the events: a writer that knows the run's version knows its row, and writes it in the same
-//! transaction as the events. Nothing here opens or commits a transaction.
+//! The row is a fold of the events: a writer that knows the run's version knows its row, and writes
+//! it in the same transaction as the events. Nothing here opens or commits a transaction.
 
 use crate::StoreError;
 use crate::counted::Numbers;
@@ -93,7 +93,8 @@ fn update_run(conn: &Connection, row: &RunRow, version: u64, moved: bool) -> rus
     Ok(changed == 1)
 }
 
-/// Adds events to a run whose row this writer knows; the row follows. Nothing is written where it knows an old one.
+/// Adds events to a run whose row this writer knows; the row follows. Nothing is written where it
+/// knows an old one.
 pub(crate) fn append(
     tx: &Transaction<'_>,
     row: &mut RunRow,

@@ -4,9 +4,10 @@ use crate::migrate::Format;
 
 /// The database of one project.
 ///
-/// `events.position` is the order in which events were committed; the run that holds the highest is never removed, so
-/// that positions are never used twice. A run is open while `state = 'open'`; two small partial indexes make it cheap
-/// to ask for the open runs and for the attempts of the last minutes.
+/// `events.position` is the order in which events were committed; the run that holds the highest is
+/// never removed, so that positions are never used twice. A run is open while `state = 'open'`; two
+/// small partial indexes make it cheap to ask for the open runs and for the attempts of the last
+/// minutes.
 pub(crate) const PROJECT: Format = Format {
     steps: &[
         "
@@ -77,8 +78,9 @@ CREATE TABLE deferred (
     ],
 };
 
-/// What is counted, in columns of its own: whether it went well, and how long it took or was waited. The index holds all
-/// that `stats` reads, run by run; `counted` is set where the kind of the event is one that is counted.
+/// What is counted, in columns of its own: whether it went well, and how long it took or was
+/// waited. The index holds all that `stats` reads, run by run; `counted` is set where the kind of
+/// the event is one that is counted.
 const COUNTED: &str = "
 ALTER TABLE events ADD COLUMN counted INTEGER;
 ALTER TABLE events ADD COLUMN ok INTEGER;
@@ -109,8 +111,8 @@ CREATE TABLE nested (
 "],
 };
 
-/// The database of shared limits: rate limits and budgets belong to an account, not to a folder. Losing it costs
-/// knowledge, no work, which is why it is a file of its own.
+/// The database of shared limits: rate limits and budgets belong to an account, not to a folder.
+/// Losing it costs knowledge, no work, which is why it is a file of its own.
 pub(crate) const LIMITS: Format = Format {
     steps: &["
 CREATE TABLE guards (
@@ -174,10 +176,11 @@ CREATE TABLE results (
 "],
 };
 
-/// The outbox: what people are still to be told, and what they were told lately. A file of its own, because nothing else
-/// waits for it.
+/// The outbox: what people are still to be told, and what they were told lately. A file of its own,
+/// because nothing else waits for it.
 ///
-/// A note is `queued`, `sending`, `sent` or `failed`. Notes of one group that are queued are one row with a count.
+/// A note is `queued`, `sending`, `sent` or `failed`. Notes of one group that are queued are one
+/// row with a count.
 pub(crate) const OUTBOX: Format = Format {
     steps: &["
 CREATE TABLE notes (
@@ -203,8 +206,8 @@ CREATE INDEX notes_done ON notes (done_at) WHERE done_at IS NOT NULL;
 "],
 };
 
-/// What hooks remember: tasks that others report, the same fault again and again in a session, turns that were held.
-/// Losing it costs counts, no work.
+/// What hooks remember: tasks that others report, the same fault again and again in a session,
+/// turns that were held. Losing it costs counts, no work.
 pub(crate) const HOOKS: Format = Format {
     steps: &["
 CREATE TABLE tasks (

@@ -1,4 +1,5 @@
-//! What every database of a user has in common: it is opened, found, checked, and knows the time and the secrets.
+//! What every database of a user has in common: it is opened, found, checked, and knows the time
+//! and the secrets.
 
 /// A database of the user's own, as a type with this name, of this file and this format.
 macro_rules! shared_store {

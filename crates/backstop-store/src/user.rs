@@ -1,7 +1,7 @@
 //! The database of the user: what belongs to no project.
 //!
-//! Which project files are trusted, and which runs have a run below them that retried already, so that retries do not
-//! multiply. It must not hold anything of one project's runs.
+//! Which project files are trusted, and which runs have a run below them that retried already, so
+//! that retries do not multiply. It must not hold anything of one project's runs.
 
 use crate::db::Db;
 use crate::summary::{parsed, worded};
@@ -121,7 +121,8 @@ impl UserStore {
         })
     }
 
-    /// Notes that `run`, below `parent`, made this many attempts. Notes that are of no use any more go.
+    /// Notes that `run`, below `parent`, made this many attempts. Notes that are of no use any more
+    /// go.
     pub fn note_nested(
         &self,
         parent: RunId,

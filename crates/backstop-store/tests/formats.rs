@@ -1,7 +1,7 @@
 //! Old data stays readable: golden files of every format that was ever written.
 //!
-//! `BACKSTOP_WRITE_FORMATS=1 cargo test -p backstop-store --test formats` writes those of the newest format, once, when
-//! it is new. A golden file of a released format is never written again.
+//! `BACKSTOP_WRITE_FORMATS=1 cargo test -p backstop-store --test formats` writes those of the
+//! newest format, once, when it is new. A golden file of a released format is never written again.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

@@ -33,7 +33,8 @@ fn what_was_acknowledged_survives() {
             }
             _ => false,
         };
-        // After a different number of lines each time: from before the run exists to well within it.
+        // After a different number of lines each time: from before the run exists to well within
+        // it.
         for _ in 0..(n * 7) % 60 {
             take(lines.next());
         }
@@ -78,8 +79,8 @@ fn a_writer() {
     }
 }
 
-/// The process ends at every point around every commit of a run; the next one finds the journal as if the commit had
-/// happened whole or not at all.
+/// The process ends at every point around every commit of a run; the next one finds the journal as
+/// if the commit had happened whole or not at all.
 #[test]
 fn every_commit_point() {
     let mut reached = 0;
@@ -94,7 +95,8 @@ fn every_commit_point() {
         let journal = place.journal();
         journal.check().unwrap();
         let runs = journal.runs(&RunFilter::default()).unwrap();
-        // Before the first commit there is nothing, after it the run; each commit adds what it has, or nothing.
+        // Before the first commit there is nothing, after it the run; each commit adds what it has,
+        // or nothing.
         let committed = point.div_ceil(2);
         let events = runs.first().map_or(0, |run| journal.load(run.id).unwrap().len());
         if status.success() {

@@ -1,4 +1,5 @@
-//! What is old or too much goes, what somebody may need stays, and a clock that jumps costs nothing.
+//! What is old or too much goes, what somebody may need stays, and a clock that jumps costs
+//! nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -120,7 +121,8 @@ fn cleaning_is_due_once_a_day_whatever_the_clock_does() {
     place.pass_days(-5);
     assert!(due().is_some());
     assert_eq!(due(), None);
-    // A jump by ten years makes everything look old. It is given a day, in which the jump may be seen.
+    // A jump by ten years makes everything look old. It is given a day, in which the jump may be
+    // seen.
     place.pass_days(3650);
     assert_eq!(due().unwrap().runs, 0);
     place.pass_days(-3650);

@@ -1,5 +1,6 @@
 //! What the journal adds up to: exactly what the events say, and quickly.
-//! `cargo test --release -p backstop-store --test stats -- --ignored --nocapture` measures a million events.
+//! `cargo test --release -p backstop-store --test stats -- --ignored --nocapture` measures a
+//! million events.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
@@ -293,7 +294,8 @@ fn what_nobody_knows_is_grouped_by_what_it_says() -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A million events as `exec` writes them: most runs succeed, some fail and recover, some fail for good.
+/// A million events as `exec` writes them: most runs succeed, some fail and recover, some fail for
+/// good.
 #[test]
 #[ignore = "a measurement"]
 fn a_million_events_are_added_up() {

@@ -220,7 +220,8 @@ fn announced(text: &str, word: &str, start: usize, end: usize) -> Option<(usize,
             !c.is_whitespace() && !matches!(c, '"' | '\'' | ',' | ';' | '&' | ')' | ']' | '}' | '<' | '>')
         }),
     };
-    // Without quotes, prose looks like this too ("token: expected `;`"): ask for something that can be a secret.
+    // Without quotes, prose looks like this too ("token: expected `;`"): ask for something that can
+    // be a secret.
     let dense = value[..length].bytes().filter(u8::is_ascii_digit).count() >= 1
         && length >= 8
         && value[..length].chars().all(key_char);

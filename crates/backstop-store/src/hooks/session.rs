@@ -1,4 +1,5 @@
-//! What is remembered of an agent's session: the same fault in a row, and whether its turn was held.
+//! What is remembered of an agent's session: the same fault in a row, and whether its turn was
+//! held.
 
 use super::HookStore;
 use crate::StoreError;
@@ -27,7 +28,8 @@ impl HookStore {
         })
     }
 
-    /// Takes the right to hold a session's turn: given once, then again after `window`. One that was refused is open anew.
+    /// Takes the right to hold a session's turn: given once, then again after `window`. One that
+    /// was refused is open anew.
     pub fn take_hold(&self, session: &str, window: Duration) -> Result<bool, StoreError> {
         let now = self.now();
         let session = self.redactor.redact(session).into_owned();

@@ -89,9 +89,9 @@ const COLUMNS: &str =
     "id, status, reason, severity, attempt, of, retry_at, run, why, context, first_at, updated_at";
 
 impl HookStore {
-    /// A task of a project has failed with this reason. `stands` is told which attempt that was, counted from 1 (those of the
-    /// same reason within the window count), and says how the task stands now. All in one transaction: no report is lost
-    /// and no two are the same attempt.
+    /// A task of a project has failed with this reason. `stands` is told which attempt that was,
+    /// counted from 1 (those of the same reason within the window count), and says how the task
+    /// stands now. All in one transaction: no report is lost and no two are the same attempt.
     pub fn note_failure(
         &self,
         project: &str,
@@ -179,7 +179,8 @@ impl HookStore {
         })
     }
 
-    /// A task is over: its failures count no longer. Gives how it stood; nothing where it was never heard of.
+    /// A task is over: its failures count no longer. Gives how it stood; nothing where it was never
+    /// heard of.
     pub fn resolve_task(&self, project: &str, task: &str) -> Result<Option<TaskState>, StoreError> {
         let now = self.now().as_millis();
         let task = self.redactor.redact(task).into_owned();

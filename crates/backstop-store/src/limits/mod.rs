@@ -1,9 +1,9 @@
 //! Shared limits: guards, breakers, budgets, experience, and results that can be used again.
 //!
-//! One database a user, because a rate limit belongs to an account. Many processes ask at once: every question that
-//! changes something is one `BEGIN IMMEDIATE` transaction or one statement, so no update is lost. It must not decide: what
-//! an answer means, when a breaker opens and how long somebody waits are the core's. Losing this database loses
-//! knowledge, no work.
+//! One database a user, because a rate limit belongs to an account. Many processes ask at once:
+//! every question that changes something is one `BEGIN IMMEDIATE` transaction or one statement, so
+//! no update is lost. It must not decide: what an answer means, when a breaker opens and how long
+//! somebody waits are the core's. Losing this database loses knowledge, no work.
 
 mod breaker;
 mod budget;

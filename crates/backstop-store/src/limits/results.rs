@@ -45,7 +45,8 @@ impl LimitStore {
         Ok(fresh)
     }
 
-    /// Keeps a result; those that were not used for longest make room. What is larger than all the room is not kept.
+    /// Keeps a result; those that were not used for longest make room. What is larger than all the
+    /// room is not kept.
     pub fn keep_result(&self, key: &str, stdout: &[u8], stderr: &[u8]) -> Result<bool, StoreError> {
         let bytes = i64::try_from(stdout.len() + stderr.len()).unwrap_or(i64::MAX);
         if bytes > RESULTS_BYTES_MAX / 4 {

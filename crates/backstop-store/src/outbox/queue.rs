@@ -55,8 +55,8 @@ impl Outbox {
         })
     }
 
-    /// Whether something of this group may be said at once: nothing of it was, within so long. It counts as said then; what
-    /// may not be said is not kept. For a sink that needs no sender.
+    /// Whether something of this group may be said at once: nothing of it was, within so long. It
+    /// counts as said then; what may not be said is not kept. For a sink that needs no sender.
     pub fn say_once(&self, note: &NewNote, within: Duration) -> Result<bool, StoreError> {
         let now = self.now();
         let (body, note) = (self.masked(&note.body), &self.labelled(note));
@@ -80,7 +80,8 @@ impl Outbox {
         self.rows("WHERE state = 'queued' ORDER BY id", LIST_MAX)
     }
 
-    /// Whether something is to be said still: it waits, or a sender has it, or had it when it was killed.
+    /// Whether something is to be said still: it waits, or a sender has it, or had it when it was
+    /// killed.
     pub fn has_unfinished(&self) -> Result<bool, StoreError> {
         self.db.read(|conn| {
             let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE state IN ('queued', 'sending'))";
@@ -88,7 +89,8 @@ impl Outbox {
         })
     }
 
-    /// Gives up what nobody could send for a day: its secret is in nobody's environment. Says how many.
+    /// Gives up what nobody could send for a day: its secret is in nobody's environment. Says how
+    /// many.
     pub fn give_up(&self, id: i64) -> Result<usize, StoreError> {
         let now = self.now();
         self.db.write_one(None, |conn| {
@@ -100,7 +102,8 @@ impl Outbox {
         })
     }
 
-    /// The newest notes, whatever became of them: what waits first, then what is over, newest first.
+    /// The newest notes, whatever became of them: what waits first, then what is over, newest
+    /// first.
     pub fn notes(&self) -> Result<Vec<Note>, StoreError> {
         self.rows("ORDER BY done_at IS NOT NULL, done_at DESC, id DESC", LIST_MAX)
     }
@@ -124,7 +127,8 @@ impl Outbox {
         })
     }
 
-    /// Takes a note to send it: from now on nothing is added to it. Nothing, where somebody else has it.
+    /// Takes a note to send it: from now on nothing is added to it. Nothing, where somebody else
+    /// has it.
     pub fn take(&self, id: i64) -> Result<Option<Note>, StoreError> {
         self.db.write_one(None, |conn| {
             let sql = format!(
@@ -154,7 +158,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Queues again what a sender took and never finished; says how many. Only for the one who holds the sender's lock.
+    /// Queues again what a sender took and never finished; says how many. Only for the one who
+    /// holds the sender's lock.
     pub fn recover(&self) -> Result<usize, StoreError> {
         self.db.write_one(None, |conn| {
             conn.execute("UPDATE notes SET state = 'queued' WHERE state = 'sending'", [])
@@ -194,7 +199,8 @@ fn forget(conn: &Connection, now: Timestamp) -> rusqlite::Result<usize> {
     )
 }
 
-/// Counts it in the note of its group that is queued. One that a sender has given up on before keeps its time.
+/// Counts it in the note of its group that is queued. One that a sender has given up on before
+/// keeps its time.
 fn count(
     conn: &Connection,
     note: &NewNote,

@@ -1,7 +1,7 @@
 //! What events add up to, one run after the other, each in its order.
 //!
-//! Within a run, what is decided, waited and tried belongs to the error before it, and an attempt that failed to the
-//! error that comes right after it.
+//! Within a run, what is decided, waited and tried belongs to the error before it, and an attempt
+//! that failed to the error that comes right after it.
 
 use super::label::Labels;
 use crate::counted::Counted;

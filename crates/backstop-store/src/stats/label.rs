@@ -7,8 +7,9 @@ const WORD_CHARS_MAX: usize = 40;
 /// What the ones are called for which there is no more room.
 const OTHERS: &str = "(others)";
 
-/// The program of a command line and its first word: `npm test`, `cargo build`, `sh`. What is before the program
-/// (variables, `env`) and the folder it is in are left out, and so is a word that is an option, a path or quoted.
+/// The program of a command line and its first word: `npm test`, `cargo build`, `sh`. What is
+/// before the program (variables, `env`) and the folder it is in are left out, and so is a word
+/// that is an option, a path or quoted.
 pub fn operation_label(operation: &str) -> String {
     let assignment = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| {

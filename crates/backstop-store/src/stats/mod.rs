@@ -1,7 +1,8 @@
-//! What a project's journal adds up to: how much was tried, what went wrong, what a retry cured, where the time went.
+//! What a project's journal adds up to: how much was tried, what went wrong, what a retry cured,
+//! where the time went.
 //!
-//! Only columns and one index are read, no event's text: a million events take less than a second. It must not judge or
-//! print: what the numbers mean is for whoever shows them.
+//! Only columns and one index are read, no event's text: a million events take less than a second.
+//! It must not judge or print: what the numbers mean is for whoever shows them.
 
 mod fold;
 mod label;

@@ -105,7 +105,8 @@ pub fn ended(outcome: Outcome) -> EventKind {
     EventKind::RunEnded { outcome, reason: None, attempts: 1, duration_ms: 12, exit: Some(0), next: None }
 }
 
-/// Runs one ignored test of this binary in a process of its own, with the state folder and a word to tell it.
+/// Runs one ignored test of this binary in a process of its own, with the state folder and a word
+/// to tell it.
 #[allow(clippy::disallowed_methods, reason = "a test tells its children by their environment")]
 pub fn child(test: &str, state: &Path, project: &Path, word: &str) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
