@@ -1,14 +1,15 @@
-//! What must survive: the journal of every run, the children that a crash leaves behind, deferred
-//! work, trust.
+//! The store: everything that must survive the process. The journal of every run, child processes
+//! left behind by a crash, deferred work, trust, shared limits, the outbox.
 //!
-//! [`StateFolder`] is the place: the user's state folder, private to its user. [`Journal`] is the
-//! database of one project, and [`RunJournal`] the pen of one run in it: what it has recorded
+//! [`StateFolder`] is the user's state folder, private to its user. [`Journal`] is the database of
+//! one project, and [`RunJournal`] records the events of one run in it: what it has recorded
 //! survives kill -9 of the process. Many processes may write at once; every write is one statement
 //! or one `BEGIN IMMEDIATE` transaction.
 //!
-//! It must not decide anything, print, or read the environment or the clock: folder, time and
-//! secrets come from the caller. Nothing is stored before it went through the redactor, no name
-//! from outside becomes part of a path, and a damaged database is named and left as it is.
+//! This crate must not decide anything, print, or read the environment or the clock: folder, time
+//! and secrets come from the caller. Everything goes through the redactor before it is stored, no
+//! name from outside becomes a part of a path, and a damaged database is reported and left as it
+//! is.
 //!
 //! ```
 //! use backstop_core::{EventKind, Outcome, Redactor, Timestamp};

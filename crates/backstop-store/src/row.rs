@@ -1,4 +1,4 @@
-//! How a run's row follows its events, and how both are written.
+//! Writes events, and the row of their run.
 //!
 //! The row is a fold of the events: a writer that knows the run's version knows its row, and writes
 //! it in the same transaction as the events. Nothing here opens or commits a transaction.
@@ -12,7 +12,7 @@ use crate::summary::{RunRow, RunSummary};
 use backstop_core::{EVENT_SCHEMA, Event, EventId, EventKind, Outcome, Reason, SafeText, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// Adds the row of a new run, unless its id is taken.
+/// Inserts the row of a new run, unless its id is taken.
 pub(crate) fn insert_run(conn: &Connection, run: &RunSummary) -> rusqlite::Result<Option<RunRow>> {
     let added = conn.execute(
         "INSERT INTO runs (id, version, state, surface, session, caller, parent, host_pid, host_start, operation, \
@@ -45,7 +45,7 @@ pub(crate) fn insert_run(conn: &Connection, run: &RunSummary) -> rusqlite::Resul
     Ok((added == 1).then(|| RunRow { n: conn.last_insert_rowid(), run: run.clone() }))
 }
 
-/// Writes the row of a run whose version is still `version`; says whether it was.
+/// Updates the row of a run whose version is still `version`; returns whether it was.
 fn update_run(conn: &Connection, row: &RunRow, version: u64, moved: bool) -> rusqlite::Result<bool> {
     let run = &row.run;
     let changed = if moved {
@@ -75,7 +75,7 @@ fn update_run(conn: &Connection, row: &RunRow, version: u64, moved: bool) -> rus
             ],
         )?
     } else {
-        // Naming `state` would rewrite its index, one page more for each event.
+        // Setting `state` would rewrite its index, one more page for each event.
         conn.execute(
             "UPDATE runs SET version = ?1, host_pid = ?2, host_start = ?3, attempts = ?4, reason = ?5 \
              WHERE n = ?6 AND version = ?7",
@@ -93,8 +93,8 @@ fn update_run(conn: &Connection, row: &RunRow, version: u64, moved: bool) -> rus
     Ok(changed == 1)
 }
 
-/// Adds events to a run whose row this writer knows; the row follows. Nothing is written where it
-/// knows an old one.
+/// Appends events to a run whose row this writer knows, and updates the row. Nothing is written if
+/// the row is outdated.
 pub(crate) fn append(
     tx: &Transaction<'_>,
     row: &mut RunRow,
@@ -127,7 +127,7 @@ pub(crate) fn append(
     Ok(insert_events(tx, row, version, masked, at)?)
 }
 
-/// Adds events after the first `before` ones of a run.
+/// Inserts events after the first `before` ones of a run.
 pub(crate) fn insert_events(
     conn: &Connection,
     row: &RunRow,
@@ -160,7 +160,7 @@ pub(crate) fn insert_events(
     Ok(events)
 }
 
-/// An event with what it shares with the others of its run.
+/// An event with the fields that it shares with the others of its run.
 pub(crate) fn event(run: &RunSummary, schema: u32, seq: u64, at: Timestamp, kind: EventKind) -> Event {
     Event {
         schema,
@@ -175,7 +175,7 @@ pub(crate) fn event(run: &RunSummary, schema: u32, seq: u64, at: Timestamp, kind
     }
 }
 
-/// Whoever ended has no process to look for any more.
+/// An attempt or a run that has ended has no child processes to look for.
 fn remove_children(conn: &Connection, n: i64, kind: &EventKind) -> rusqlite::Result<()> {
     match kind {
         EventKind::AttemptFinished { operation, attempt, .. }

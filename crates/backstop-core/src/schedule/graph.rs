@@ -44,8 +44,7 @@ impl Graph {
         }
     }
 
-    /// With those that may run side by side, where not everything may. It counts in both
-    /// directions.
+    /// With those that may run side by side, where not everything may. It counts in both directions.
     pub fn with_beside(mut self, beside: &[Vec<usize>]) -> Self {
         for (node, others) in beside.iter().enumerate().take(self.len()) {
             for &other in others.iter().filter(|other| **other < self.depends_on.len()) {
@@ -99,8 +98,7 @@ impl Graph {
         (0..self.len()).filter(|at| seen[*at]).collect()
     }
 
-    /// The nodes by the length of the longest way to them: what could begin together if nothing
-    /// else held it up.
+    /// The nodes by the length of the longest way to them: what could begin together if nothing else held it up.
     pub fn levels(&self) -> Vec<Vec<usize>> {
         order::levels(&self.depends_on)
     }

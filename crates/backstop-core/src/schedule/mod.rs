@@ -1,11 +1,9 @@
-//! The scheduler: which node of a [`Graph`] may be attempted now, what follows from a failure, and
-//! when it is over.
+//! The scheduler: which node of a [`Graph`] may be attempted now, what follows from a failure, and when it is over.
 //!
-//! Pure. [`Schedule::decide`] says what follows from a [`Command`], as [`Happening`]s;
-//! [`Schedule::evolve`] is what each of them makes of the state, so that the state is the fold of
-//! what happened. A host carries out what happened and feeds commands back. It must not wait, run
-//! or record anything. Each node has an attempt machine of its own; here is what lies between
-//! nodes: what waits for what, who runs beside whom, who is retried when, what a failure blocks.
+//! Pure. [`Schedule::decide`] says what follows from a [`Command`], as [`Happening`]s; [`Schedule::evolve`] is what each of
+//! them makes of the state, so that the state is the fold of what happened. A host carries out what happened and feeds
+//! commands back. It must not wait, run or record anything. Each node has an attempt machine of its own; here is what lies
+//! between nodes: what waits for what, who runs beside whom, who is retried when, what a failure blocks.
 //!
 //! The three types that matter: [`Schedule`], [`Command`] and [`Happening`].
 
@@ -92,8 +90,7 @@ pub enum Command<'c> {
     Failed(usize, &'c Failure<'c>),
     /// The work of this node does not go together with what came in meanwhile.
     Conflicted(usize),
-    /// The attempt of this node was stopped by us, since everything ends: it says nothing about the
-    /// node.
+    /// The attempt of this node was stopped by us, since everything ends: it says nothing about the node.
     Dropped(usize),
     /// Somebody asks for the end: nothing begins any more.
     Stop,
@@ -192,8 +189,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Nothing has begun but what is `complete` already. Whether a node may be repeated when nobody
-    /// knows how far it got is asked of `repeatable`.
+    /// Nothing has begun but what is `complete` already. Whether a node may be repeated when nobody knows how far it got is
+    /// asked of `repeatable`.
     pub fn new(
         graph: Arc<Graph>,
         rules: Rules,
@@ -246,8 +243,7 @@ impl Schedule {
         self.stopping || !self.failed.is_empty()
     }
 
-    /// Which of its chances a node is at, counted from 1, and how many it has: what the world did
-    /// wrong does not count.
+    /// Which of its chances a node is at, counted from 1, and how many it has: what the world did wrong does not count.
     pub fn chance(&self, node: usize) -> (u32, u32) {
         ((self.nodes[node].failures + 1).min(self.chances), self.chances)
     }

@@ -1,4 +1,4 @@
-//! Adding to the outbox, taking from it, and what came of it.
+//! Adding notes to the outbox, taking them from it, and storing the result.
 
 use super::{Added, Delivered, NewNote, Note, NoteState, Outbox, SentNote};
 use crate::masked::mask_value;
@@ -9,30 +9,30 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
-/// A note is said once nothing was added to it for so long,
+/// A note is sent once nothing was added to it for this long,
 const QUIET: Duration = Duration::from_secs(1);
-/// but so long after its first at the latest.
+/// but at most this long after the first.
 const GATHER_MAX: Duration = Duration::from_secs(10);
-/// So many different troubles wait for one place; what comes then is one note about all of them.
+/// How many groups may wait for one target; further notifications are merged into one note.
 const GROUPS_MAX: i64 = 20;
-/// How many notes are looked at together.
+/// How many notes are read at once.
 const LIST_MAX: i64 = 1000;
-/// How long a note that is over is kept.
+/// How long a finished note is kept.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How many of those are kept.
+/// How many finished notes are kept.
 const KEEP_MAX: i64 = 500;
-/// How many names of what it happened to are kept with a note.
+/// How many operations are stored with a note.
 const LABELS_MAX: i64 = 10;
-/// How long a note waits that nobody can send.
+/// How long a note waits that no sender can send.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 const COLUMNS: &str = "id, sink, target, project, grouped, body, count, state, first_at, last_at, not_before, rounds, done_at, said, labels, urgent";
 
 impl Outbox {
-    /// The group of what is too much to tell one by one.
+    /// The group of notifications merged because there are too many groups.
     pub const OTHERS: &str = "*";
 
-    /// Adds a note. What is queued already is counted.
+    /// Adds a notification. If its group is queued already, it is counted.
     pub fn add(&self, note: &NewNote) -> Result<Added, StoreError> {
         let now = self.now();
         let (body, note) = (self.masked(&note.body), &self.labelled(note));
@@ -55,8 +55,8 @@ impl Outbox {
         })
     }
 
-    /// Whether something of this group may be said at once: nothing of it was, within so long. It
-    /// counts as said then; what may not be said is not kept. For a sink that needs no sender.
+    /// Whether a notification of this group may be shown now: none was within `within`. If so, it
+    /// is stored as sent; if not, it is not stored. For a sink that needs no sender.
     pub fn say_once(&self, note: &NewNote, within: Duration) -> Result<bool, StoreError> {
         let now = self.now();
         let (body, note) = (self.masked(&note.body), &self.labelled(note));
@@ -75,13 +75,12 @@ impl Outbox {
         })
     }
 
-    /// What waits to be said, oldest first.
+    /// The queued notes, oldest first.
     pub fn queued(&self) -> Result<Vec<Note>, StoreError> {
         self.rows("WHERE state = 'queued' ORDER BY id", LIST_MAX)
     }
 
-    /// Whether something is to be said still: it waits, or a sender has it, or had it when it was
-    /// killed.
+    /// Whether any note is unfinished: queued, or taken by a sender that may have been killed.
     pub fn has_unfinished(&self) -> Result<bool, StoreError> {
         self.db.read(|conn| {
             let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE state IN ('queued', 'sending'))";
@@ -89,8 +88,8 @@ impl Outbox {
         })
     }
 
-    /// Gives up what nobody could send for a day: its secret is in nobody's environment. Says how
-    /// many.
+    /// Gives up a note that no sender could send for a day, because none had its secret. Returns
+    /// how many.
     pub fn give_up(&self, id: i64) -> Result<usize, StoreError> {
         let now = self.now();
         self.db.write_one(None, |conn| {
@@ -102,13 +101,12 @@ impl Outbox {
         })
     }
 
-    /// The newest notes, whatever became of them: what waits first, then what is over, newest
-    /// first.
+    /// The newest notes in any state: queued ones first, then finished ones, newest first.
     pub fn notes(&self) -> Result<Vec<Note>, StoreError> {
         self.rows("ORDER BY done_at IS NOT NULL, done_at DESC, id DESC", LIST_MAX)
     }
 
-    /// What was said since then, and not after now.
+    /// The notes sent since then, and not in the future.
     pub fn sent_since(&self, since: Timestamp) -> Result<Vec<SentNote>, StoreError> {
         let now = self.now().as_millis();
         self.db.read(|conn| {
@@ -127,8 +125,8 @@ impl Outbox {
         })
     }
 
-    /// Takes a note to send it: from now on nothing is added to it. Nothing, where somebody else
-    /// has it.
+    /// Takes a note to send it: from now on nothing is added to it. `None` if another sender has
+    /// it.
     pub fn take(&self, id: i64) -> Result<Option<Note>, StoreError> {
         self.db.write_one(None, |conn| {
             let sql = format!(
@@ -138,7 +136,7 @@ impl Outbox {
         })
     }
 
-    /// What came of a note that was taken.
+    /// Stores the result of a note that was taken.
     pub fn finish(&self, id: i64, delivered: &Delivered) -> Result<(), StoreError> {
         let now = self.now().as_millis();
         let (state, why, until) = match delivered {
@@ -158,15 +156,15 @@ impl Outbox {
         Ok(())
     }
 
-    /// Queues again what a sender took and never finished; says how many. Only for the one who
-    /// holds the sender's lock.
+    /// Queues notes again that a sender took and never finished; returns how many. Only for the
+    /// holder of the sender's lock.
     pub fn recover(&self) -> Result<usize, StoreError> {
         self.db.write_one(None, |conn| {
             conn.execute("UPDATE notes SET state = 'queued' WHERE state = 'sending'", [])
         })
     }
 
-    /// Forgets what is long over.
+    /// Removes notes that were finished long ago.
     pub fn forget_old(&self) -> Result<usize, StoreError> {
         let now = self.now();
         self.db.write_one(None, |conn| forget(conn, now))
@@ -199,8 +197,7 @@ fn forget(conn: &Connection, now: Timestamp) -> rusqlite::Result<usize> {
     )
 }
 
-/// Counts it in the note of its group that is queued. One that a sender has given up on before
-/// keeps its time.
+/// Counts a notification in the queued note of its group. A note that was postponed keeps its time.
 fn count(
     conn: &Connection,
     note: &NewNote,
