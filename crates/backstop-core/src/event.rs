@@ -458,11 +458,11 @@ pub struct PhaseRecord {
     pub hash: String,
     /// The ids of the phases that it depends on.
     pub depends_on: Vec<String>,
-    /// The number of tasks.
+    /// How many tasks it has.
     pub tasks: u32,
 }
 
-/// The work that the attempt of a phase delivered.
+/// What the attempt of a phase handed in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The commit that holds its tree, if it was saved.
