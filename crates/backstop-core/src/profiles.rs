@@ -1,8 +1,7 @@
-//! The six profiles, as data. Every number that decides how often and how long apart is in this
-//! file.
+//! The six profiles, as data. Every number of attempts and every delay is in this file.
 //!
 //! Where a profile names a whole class, reasons whose cure is a change that the surface cannot make
-//! by itself are taken out by name: repeating those unchanged never works.
+//! are excluded by name: repeating those unchanged never works.
 
 use crate::policy::{Cell, Exhausted, How, On, Policy, World};
 use crate::{Backoff, Class, Delays, Jitter, Reason};
@@ -27,10 +26,11 @@ const fn reasons(list: &'static [Reason]) -> On {
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Needs another request, another subset: the same command again fails again.
+/// Reasons that need another request or another subset: the same command fails again.
 const NEEDS_A_CHANGE: &[Reason] = &[Reason::ContextOverflow, Reason::PartialSuccess];
 
-/// What no repetition of a tool call cures, beyond invalid parameters, not found and permission.
+/// Reasons that no repetition of a tool call cures, besides invalid parameters, not found and
+/// permission.
 const NEVER_AGAIN: &[Reason] = &[
     Reason::InvalidParameters,
     Reason::InvalidUsage,
@@ -51,8 +51,8 @@ const NEVER_AGAIN: &[Reason] = &[
     Reason::PartialSuccess,
 ];
 
-/// What stops a plan without a retry. A `file_conflict` of an integration stops it too: that is the
-/// orchestrator's to say, since a command in a phase may meet one of its own.
+/// Reasons that halt a plan without a retry. A `file_conflict` of an integration halts it too, but
+/// only the orchestrator can tell: a command in a phase may have a conflict of its own.
 const HALTS: &[Reason] = &[
     Reason::AuthError,
     Reason::QuotaExhausted,
@@ -66,7 +66,7 @@ const HALTS: &[Reason] = &[
     Reason::DataLoss,
 ];
 
-/// What a phase waits out beside its one retry.
+/// Reasons from outside that a phase waits out without using its one retry.
 const WORLDS_TROUBLE: &[Reason] =
     &[Reason::RateLimited, Reason::NetworkTransient, Reason::ServiceDown, Reason::ResourceContention];
 
