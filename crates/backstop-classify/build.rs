@@ -12,7 +12,7 @@ mod pack;
 #[allow(dead_code, unreachable_pub, missing_docs)]
 mod rule;
 
-use rule::{Example, List, Outcome, Rule, Text};
+use rule::{Example, List, Rule, RuleOutcome, Text};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -84,8 +84,8 @@ fn write_rules(rules: &[Rule], path: &Path) {
     let mut code = String::from("pub(crate) static RULES: &[Rule] = &[\n");
     for rule in rules {
         let outcome = match rule.outcome {
-            Outcome::Reason(reason) => format!("Outcome::Reason(Reason::{reason:?})"),
-            Outcome::Status => "Outcome::Status".to_owned(),
+            RuleOutcome::Reason(reason) => format!("RuleOutcome::Reason(Reason::{reason:?})"),
+            RuleOutcome::Status => "RuleOutcome::Status".to_owned(),
         };
         let refines: Vec<String> = rule.refines.iter().map(|r| format!("Reason::{r:?}")).collect();
         let trace = rule.trace.map_or("None".to_owned(), |t| format!("Some(Trace::{t:?})"));
@@ -142,7 +142,8 @@ fn write_rules(rules: &[Rule], path: &Path) {
     std::fs::write(path, code).expect("write rules.rs");
 }
 
-/// What the regexes of each rule need, and where it begins: its own, the one above and the one below.
+/// What the regexes of each rule need, and where it begins: its own, the one above and the one
+/// below.
 fn write_needs(rules: &[Rule], out: &Path) {
     let (mut needs, mut starts) = (Vec::new(), vec![0]);
     for regex in rules.iter().flat_map(|rule| [&rule.regex, &rule.above, &rule.below]) {

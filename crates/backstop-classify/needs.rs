@@ -1,6 +1,8 @@
-//! What a line must hold for a regex to match on it: literals that can be looked for before the regex is built.
+//! What a line must hold for a regex to match on it: literals that can be looked for before the
+//! regex is built.
 //!
-//! What cannot be said for certain is left out, so that a line without what is needed never matches.
+//! What cannot be said for certain is left out, so that a line without what is needed never
+//! matches.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
@@ -19,7 +21,8 @@ const REPEATED_BYTES_MAX: usize = 32;
 const ENDS_MAX: usize = 64;
 const END_BYTES_MAX: usize = 16;
 
-/// What is needed, as `pattern.rs` reads it: a byte for the kind, two for the length, and then texts or needs.
+/// What is needed, as `pattern.rs` reads it: a byte for the kind, two for the length, and then
+/// texts or needs.
 #[derive(Clone)]
 enum Need {
     All(Vec<Need>),

@@ -1,16 +1,19 @@
 //! One multi-pattern pass over text, whatever the number of patterns.
 //!
-//! An Aho-Corasick automaton made into a dense table: one load for a byte's class, one for the next state. Case and
-//! kinds of quotes and brackets are folded in the classes. The built-in table is made by the build script and lies in the binary as it is used, so that a
-//! cold start builds nothing. Of a long pattern only the rarest part is looked for: the rest is checked by whoever gets the hit.
+//! An Aho-Corasick automaton made into a dense table: one load for a byte's class, one for the next
+//! state. Case and kinds of quotes and brackets are folded in the classes. The built-in table is
+//! made by the build script and lies in the binary as it is used, so that a cold start builds
+//! nothing. Of a long pattern only the rarest part is looked for: the rest is checked by whoever
+//! gets the hit.
 //!
-//! A single walk waits for one load after the other. Four walks over four parts of the text wait together, which is what
-//! makes this faster than one walk could be.
+//! A single walk waits for one load after the other. Four walks over four parts of the text wait
+//! together, which is what makes this faster than one walk could be.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// How much of a pattern goes into the table. Longer patterns are told apart by the rule's own check.
+/// How much of a pattern goes into the table. Longer patterns are told apart by the rule's own
+/// check.
 const WINDOW_BYTES_MAX: usize = 12;
 /// The most states that a table can have.
 const STATES_MAX: usize = u16::MAX as usize;
@@ -71,7 +74,8 @@ impl Automaton {
         Ok(trie.into_table())
     }
 
-    /// A table that was built before and lies in the binary. Checked here, because walking trusts it.
+    /// A table that was built before and lies in the binary. Checked here, because walking trusts
+    /// it.
     pub fn from_parts(
         classes: &'static [u8],
         table: &'static [u16],
@@ -104,8 +108,8 @@ impl Automaton {
         }
     }
 
-    /// The sizes fit each other. That every entry is a state is held by construction, and by a test over the whole table:
-    /// checking it here would touch megabytes at every start.
+    /// The sizes fit each other. That every entry is a state is held by construction, and by a test
+    /// over the whole table: checking it here would touch megabytes at every start.
     fn shapes_fit(&self) -> bool {
         let states = self.table.len() >> self.shift;
         self.classes.len() == 256
@@ -153,8 +157,9 @@ impl Automaton {
         let mut states = [0u16; LANES];
         for at in 0..shortest {
             for lane in 0..LANES {
-                // SAFETY: `at < shortest`, the length of every lane. A class is below `1 << shift` and a state below the
-                // number of rows: `shapes_fit` and the construction of the table hold that.
+                // SAFETY: `at < shortest`, the length of every lane. A class is below `1 << shift` and
+                // a state below the number of rows: `shapes_fit` and the construction of the table
+                // hold that.
                 states[lane] = unsafe {
                     let byte = *lanes[lane].get_unchecked(at);
                     let class = *self.classes.get_unchecked(usize::from(byte));
@@ -187,8 +192,8 @@ impl Automaton {
     }
 }
 
-/// Bytes that the table does not tell apart: case, kinds of quotes, brackets and slashes, and everything outside ASCII. That
-/// keeps a row of the table within two cache lines.
+/// Bytes that the table does not tell apart: case, kinds of quotes, brackets and slashes, and
+/// everything outside ASCII. That keeps a row of the table within two cache lines.
 fn folded(byte: u8) -> u8 {
     match byte {
         b'"' | b'`' => b'\'',
@@ -201,7 +206,8 @@ fn folded(byte: u8) -> u8 {
     }
 }
 
-/// The part of a pattern that is least likely to stand in a log by chance: the table looks for that part alone.
+/// The part of a pattern that is least likely to stand in a log by chance: the table looks for that
+/// part alone.
 fn rarest_window(pattern: &[u8]) -> &[u8] {
     let width = pattern.len().min(WINDOW_BYTES_MAX);
     let cost = |window: &[u8]| window.iter().map(|b| commonness(*b)).sum::<u32>();
@@ -287,8 +293,9 @@ impl Trie {
         Ok(())
     }
 
-    /// Follows the failure links into every row, then orders the states: those near the root first, because they are
-    /// walked most and should lie close together; ends of patterns last, so that one comparison finds them.
+    /// Follows the failure links into every row, then orders the states: those near the root first,
+    /// because they are walked most and should lie close together; ends of patterns last, so that
+    /// one comparison finds them.
     fn into_table(mut self) -> Automaton {
         let count = self.next.len();
         let mut fail = vec![0usize; count];

@@ -2,7 +2,7 @@
 
 use crate::automaton::Automaton;
 use crate::pattern::Needs;
-use crate::rule::{Example, Outcome, Rule, Trace, Weight};
+use crate::rule::{Example, Rule, RuleOutcome, Trace, Weight};
 use backstop_core::Reason;
 use std::borrow::Cow;
 

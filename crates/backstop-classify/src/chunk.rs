@@ -1,8 +1,8 @@
 //! Cuts a stream of any length into blocks that a rule can look around in.
 //!
-//! A block is `context | body | ahead`: hits are looked for in the body alone, and a rule may read the lines above and
-//! below it. Blocks are cut at line ends. A line without an end is cut where the block is full, with an overlap in which
-//! no literal can be lost.
+//! A block is `context | body | ahead`: hits are looked for in the body alone, and a rule may read
+//! the lines above and below it. Blocks are cut at line ends. A line without an end is cut where
+//! the block is full, with an overlap in which no literal can be lost.
 
 use crate::clean;
 
@@ -10,8 +10,8 @@ use crate::clean;
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 /// How much of the text before a block stays readable.
 pub(crate) const CONTEXT_BYTES: usize = 32 << 10;
-/// How much is kept back behind a block. It is readable from the block, and the last block is never smaller: the end of a log
-/// is what matters most.
+/// How much is kept back behind a block. It is readable from the block, and the last block is never
+/// smaller: the end of a log is what matters most.
 const AHEAD_BYTES: usize = 256 << 10;
 /// How much text without a line end is left unclean, in case an escape sequence goes on.
 const UNCLEAN_BYTES: usize = 8 << 10;
@@ -53,7 +53,8 @@ impl Chunker {
         &mut self.buffer
     }
 
-    /// Cleans what was added, up to the last line end: a sequence may be cut by the end of what was read.
+    /// Cleans what was added, up to the last line end: a sequence may be cut by the end of what was
+    /// read.
     pub(crate) fn added(&mut self) {
         if !self.started && self.buffer.len() >= 3 {
             self.started = true;

@@ -1,4 +1,5 @@
-//! Takes what a terminal would act on out of bytes: escape sequences and NULs. Line ends stay, so line numbers hold.
+//! Takes what a terminal would act on out of bytes: escape sequences and NULs. Line ends stay, so
+//! line numbers hold.
 
 use memchr::{memchr, memchr2};
 
@@ -7,7 +8,8 @@ const BEL: u8 = 0x07;
 /// How far the end of a string sequence (a title, a link) is looked for.
 const SEQUENCE_BYTES_MAX: usize = 4096;
 
-/// Cleans `text[from..]` in place and cuts `text` to what is left. Text without escapes or NULs is not touched.
+/// Cleans `text[from..]` in place and cuts `text` to what is left. Text without escapes or NULs is
+/// not touched.
 pub(crate) fn clean(text: &mut Vec<u8>, from: usize) {
     let Some(first) = memchr2(ESC, 0, &text[from..]) else { return };
     let mut to = from + first;
@@ -50,7 +52,8 @@ fn sequence(text: &[u8]) -> usize {
     }
 }
 
-/// The part of a line that was on the screen last at `at`: progress bars write over themselves with CR.
+/// The part of a line that was on the screen last at `at`: progress bars write over themselves with
+/// CR.
 pub(crate) fn visible(line: &[u8], at: usize) -> &[u8] {
     let at = at.min(line.len());
     let start = memchr::memrchr(b'\r', &line[..at]).map_or(0, |n| n + 1);

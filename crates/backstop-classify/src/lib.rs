@@ -1,7 +1,8 @@
-//! Says what a failure is, and why.
+//! Classifies failures: which reason a failure has, and the evidence for it.
 //!
-//! A [`Classifier`] holds rule packs. Give it a [`Signal`] and get a [`Fault`]: the reason, the line that says why, which
-//! rule matched which text, and the facts that were found (failed tests, files, the missing package).
+//! A [`Classifier`] holds rule packs. Give it a [`Signal`] and get a [`Fault`]: the reason, the
+//! line that says why, which rule matched which text, and the facts that were found (failed tests,
+//! files, the missing package).
 //!
 //! ```
 //! use backstop_classify::Classifier;
@@ -14,9 +15,10 @@
 //! assert_eq!(fault.facts.failed_count, Some(3));
 //! ```
 //!
-//! It must not act: deciding and recovering is for others. It reads no clock and no environment, opens no file, and holds
-//! no more than a bounded part of its input, however long that is. The three types that matter are [`Rule`] (what to look
-//! for), [`Classifier`] (all rules and their table) and [`Session`] (one signal on its way through).
+//! This crate must not act: deciding and recovering is done elsewhere. It reads no clock, no
+//! environment and no file, and keeps a bounded part of its input in memory, however long that is.
+//! The main types are [`Rule`] (what to look for), [`Classifier`] (all rules and their literals)
+//! and [`Session`] (one signal being classified).
 
 // These are compiled into the build script too, which uses more of them than the library does.
 #[allow(dead_code, unreachable_pub)]
@@ -42,7 +44,7 @@ pub use automaton::TooManyPatterns;
 pub use examples::{ExampleFailure, check_examples};
 pub use pack::PackError;
 pub use program::calls;
-pub use rule::{Example, List, Outcome, Rule, Text, Trace, Weight};
+pub use rule::{Example, List, Rule, RuleOutcome, Text, Trace, Weight};
 pub use session::Session;
 
 use automaton::Automaton;
@@ -52,12 +54,13 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::sync::OnceLock;
 
-/// All rules and the table of their literals. Make one, use it for every signal.
+/// All rules and the table of their literals. Create one and use it for every signal.
 #[derive(Debug)]
 pub struct Classifier {
     rules: Cow<'static, [Rule]>,
     automaton: Automaton,
-    /// Which rules come from users' packs: nobody has said what their regexes need.
+    /// Which rules come from users' packs: for those, the literals that a regex needs are not
+    /// known.
     users: Vec<bool>,
     built: Vec<OnceLock<Box<[Built; 3]>>>,
     redactor: Redactor,
@@ -71,12 +74,13 @@ struct Patterns<'c> {
 }
 
 impl Classifier {
-    /// With the built-in rules.
+    /// A classifier with the built-in rules.
     pub fn builtin() -> Self {
         Self::over(Cow::Borrowed(builtin::RULES), Vec::new(), builtin::automaton())
     }
 
-    /// With the built-in rules and those of users' packs. A user's rule takes the place of a built-in one of the same id.
+    /// A classifier with the built-in rules and users' packs. A user's rule replaces a built-in
+    /// rule with the same id.
     pub fn with_packs(packs: impl IntoIterator<Item = Rule>) -> Result<Self, ClassifierError> {
         let mut rules = builtin::RULES.to_vec();
         let mut users = vec![false; rules.len()];
@@ -91,7 +95,7 @@ impl Classifier {
         }
         pack::check_references(&rules)?;
         let patterns = rules.iter().enumerate().flat_map(|(index, rule)| {
-            // A pack has at most 4,096 rules, so the index fits; what does not is never selected.
+            // A pack has at most 4,096 rules, so the index fits; a larger one is never selected.
             let index = u16::try_from(index).unwrap_or(u16::MAX);
             rule.literals.iter().map(move |literal| (literal.as_bytes(), index))
         });
@@ -104,7 +108,7 @@ impl Classifier {
         Self { rules, automaton, users, built, redactor: Redactor::default() }
     }
 
-    /// With a redactor that knows more secrets than their shapes.
+    /// Masks secrets with this redactor, which knows values besides shapes.
     pub fn redacting(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self
@@ -115,7 +119,7 @@ impl Classifier {
         &self.rules
     }
 
-    /// What this signal is. Nothing, where it is a success.
+    /// Classifies a signal. `None` if it is a success.
     pub fn classify(&self, signal: &Signal) -> Option<Fault> {
         let mut session = self.session(signal);
         if signal.surface == Surface::Command {
@@ -126,12 +130,13 @@ impl Classifier {
         session.finish()
     }
 
-    /// Classifies text as it comes, for what is too long to hold. What the signal itself holds is not read.
+    /// Classifies text piece by piece, for text too long for memory. The text in the signal itself
+    /// is not read.
     pub fn session<'c>(&'c self, signal: &'c Signal) -> Session<'c> {
         Session::new(self, signal)
     }
 
-    /// Classifies everything that a reader gives, on two threads where it is long.
+    /// Classifies everything that a reader returns, on two threads if it is long.
     pub fn classify_reader(
         &self,
         signal: &Signal,
@@ -142,7 +147,7 @@ impl Classifier {
         Ok(session.finish())
     }
 
-    /// What an HTTP status alone says.
+    /// The reason for an HTTP status alone.
     pub fn status_reason(&self, status: u16, surface: Surface) -> Option<Reason> {
         let on = |rule: &&Rule| match surface {
             Surface::Command => rule.on_command,
@@ -166,10 +171,10 @@ impl Classifier {
     }
 }
 
-/// Why a classifier could not be made of some packs.
+/// Why a classifier could not be built from packs.
 #[derive(Debug, thiserror::Error)]
 pub enum ClassifierError {
-    /// A pack is wrong.
+    /// A pack has an error.
     #[error(transparent)]
     Pack(#[from] PackError),
     /// There are too many literals.

@@ -1,7 +1,8 @@
 //! Runs rules on the lines that their literals selected, and keeps what they found.
 //!
-//! Everything kept is bounded, and so is the work on a hot rule: in each block its first and its last candidates are
-//! looked at, not the thousands between. What the matches mean is for [`crate::weigh`] to say.
+//! Everything kept is bounded, and so is the work on a hot rule: in each block its first and its
+//! last candidates are looked at, not the thousands between. What the matches mean is for
+//! [`crate::weigh`] to say.
 
 use crate::Classifier;
 use crate::automaton::Hit;
@@ -21,8 +22,9 @@ const KEPT_LAST: usize = 6;
 /// How many candidates of a rule are looked at in a block: first, and last.
 const EVALUATED_FIRST: u32 = 512;
 const EVALUATED_LAST: usize = 8;
-/// After this many looks at a rule's candidates the rule is hot: it gets only a few, in one block of several, until the last
-/// block. The end of the text is what decides, and is looked at as closely as its start.
+/// After this many looks at a rule's candidates the rule is hot: it gets only a few, in one block
+/// of several, until the last block. The end of the text is what decides, and is looked at as
+/// closely as its start.
 const EVALUATED_HOT: u64 = 512;
 const HOT_BLOCKS: u64 = 8;
 const EVALUATED_FIRST_HOT: u32 = 2;
@@ -42,39 +44,40 @@ const CAPTURES_PER_LINE_MAX: usize = 64;
 /// How many facts of a kind are kept for a reason.
 const FACTS_MAX: usize = 100;
 
-/// One match.
+/// One match of a rule.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct Match {
     /// The line, counted from 1 within its stream.
     pub(crate) line: u64,
     /// The stream.
     pub(crate) stream: u8,
     /// The line's text.
     pub(crate) text: String,
-    /// The part that says why, where the rule captured one.
+    /// The part that states the cause, if the rule captured one.
     pub(crate) cause: Option<String>,
     /// The HTTP status that the rule captured.
     pub(crate) status: Option<u16>,
 }
 
-/// What one rule found.
+/// The matches of one rule.
 #[derive(Debug, Default)]
 pub(crate) struct RuleState {
     pub(crate) count: u64,
-    pub(crate) first: Vec<Found>,
-    pub(crate) last: Vec<Found>,
+    pub(crate) first: Vec<Match>,
+    pub(crate) last: Vec<Match>,
     looked: u64,
     deferred: Vec<u32>,
 }
 
-/// What is touched for every candidate, kept apart so that it stays in the cache.
+/// The counters that are touched for every candidate line, kept together so that they stay in the
+/// CPU cache.
 #[derive(Debug, Clone, Copy, Default)]
-struct Gate {
-    /// The line that was looked at last, so that two literals on one line count once.
+struct RuleProgress {
+    /// The last line that was looked at, so that two literals on one line count once.
     stamp: u64,
-    /// Candidates in this block.
+    /// The number of candidates in this block.
     in_block: u32,
-    /// How many of them are looked at now.
+    /// How many candidates are looked at in this block.
     limit: u32,
     /// Whether the rule applies to this signal at all.
     enabled: bool,
@@ -82,20 +85,20 @@ struct Gate {
 }
 
 impl RuleState {
-    /// All kept matches, in order.
-    pub(crate) fn kept(&self) -> impl DoubleEndedIterator<Item = &Found> {
+    /// All stored matches, in order.
+    pub(crate) fn matches(&self) -> impl DoubleEndedIterator<Item = &Match> {
         self.first.iter().chain(&self.last)
     }
 
-    fn keep(&mut self, found: Found) {
+    fn keep(&mut self, matched: Match) {
         self.count += 1;
         if self.first.len() < KEPT_FIRST {
-            self.first.push(found);
+            self.first.push(matched);
         } else {
             if self.last.len() == KEPT_LAST {
                 self.last.remove(0);
             }
-            self.last.push(found);
+            self.last.push(matched);
         }
     }
 }
@@ -124,17 +127,17 @@ impl FactLists {
     }
 }
 
-/// What all rules found in all streams.
+/// The matches of all rules in all streams.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     pub(crate) rules: Vec<RuleState>,
     pub(crate) facts: FactLists,
     pub(crate) exceptions: Exceptions,
     /// For each rule.
-    gates: Vec<Gate>,
+    progress: Vec<RuleProgress>,
     /// Lines seen in each stream.
     pub(crate) lines: Vec<u64>,
-    /// The last line of each stream that says anything.
+    /// The last line of each stream that is not empty.
     pub(crate) tails: Vec<Option<(u64, String)>>,
     hot: Vec<u16>,
     stamps: u64,
@@ -146,7 +149,10 @@ impl Matcher {
     pub(crate) fn new(enabled: Vec<bool>) -> Self {
         Self {
             rules: std::iter::repeat_with(RuleState::default).take(enabled.len()).collect(),
-            gates: enabled.iter().map(|on| Gate { enabled: *on, ..Gate::default() }).collect(),
+            progress: enabled
+                .iter()
+                .map(|on| RuleProgress { enabled: *on, ..RuleProgress::default() })
+                .collect(),
             facts: FactLists::default(),
             exceptions: Exceptions::default(),
             lines: vec![0],
@@ -158,7 +164,7 @@ impl Matcher {
         }
     }
 
-    /// Lines of this stream that nobody saw.
+    /// Skips lines of this stream that were not stored.
     pub(crate) fn skip(&mut self, lines: u64) {
         if let Some(counted) = self.lines.last_mut() {
             *counted += lines;
@@ -175,7 +181,7 @@ impl Matcher {
     pub(crate) fn block(&mut self, classifier: &Classifier, block: &Block, hits: &[Hit]) {
         let mut cursor = Cursor { block, line: self.lines.last().copied().unwrap_or(0) + 1, at: block.from };
         let mut bounds = 0..0;
-        self.open_gates(block.last);
+        self.set_limits(block.last);
         for hit in hits {
             let at = block.from + hit.end as usize - 1;
             if !bounds.contains(&at) {
@@ -194,12 +200,12 @@ impl Matcher {
         self.keep_tail(block);
     }
 
-    /// Says how many candidates each rule gets in this block.
-    fn open_gates(&mut self, last: bool) {
+    /// Sets how many candidates each rule gets in this block.
+    fn set_limits(&mut self, last: bool) {
         let awake = self.blocks.is_multiple_of(HOT_BLOCKS);
         self.blocks += 1;
-        for gate in self.gates.iter_mut().filter(|gate| gate.enabled) {
-            gate.limit = match (last, gate.hot) {
+        for progress in self.progress.iter_mut().filter(|progress| progress.enabled) {
+            progress.limit = match (last, progress.hot) {
                 (true, _) => EVALUATED_FIRST_AT_END,
                 (false, false) => EVALUATED_FIRST,
                 (false, true) if awake => EVALUATED_FIRST_HOT,
@@ -208,17 +214,17 @@ impl Matcher {
         }
     }
 
-    /// Rules for short texts need not look any further in a long one.
+    /// Disables rules for short texts in a text that is longer.
     fn close_short_rules(&mut self, classifier: &Classifier) {
         let lines: u64 = self.lines.iter().sum();
         if lines <= 1000 || self.short_rules_closed {
             return;
         }
         self.short_rules_closed = true;
-        for (gate, rule) in self.gates.iter_mut().zip(classifier.rules.iter()) {
+        for (progress, rule) in self.progress.iter_mut().zip(classifier.rules.iter()) {
             if rule.max_lines > 0 && u64::from(rule.max_lines) < lines {
-                gate.limit = 0;
-                gate.enabled = false;
+                progress.limit = 0;
+                progress.enabled = false;
             }
         }
     }
@@ -232,18 +238,19 @@ impl Matcher {
         bounds: std::ops::Range<usize>,
     ) {
         let index = usize::from(rule);
-        let gate = &mut self.gates[index];
-        if gate.stamp == self.stamps || gate.limit == 0 {
+        let progress = &mut self.progress[index];
+        if progress.stamp == self.stamps || progress.limit == 0 {
             return;
         }
-        gate.stamp = self.stamps;
-        if gate.in_block == 0 {
+        progress.stamp = self.stamps;
+        if progress.in_block == 0 {
             self.hot.push(rule);
         }
-        gate.in_block += 1;
+        progress.in_block += 1;
         let state = &mut self.rules[index];
-        if gate.in_block > gate.limit {
-            let kept = if gate.limit == EVALUATED_FIRST_HOT { EVALUATED_LAST_HOT } else { EVALUATED_LAST };
+        if progress.in_block > progress.limit {
+            let kept =
+                if progress.limit == EVALUATED_FIRST_HOT { EVALUATED_LAST_HOT } else { EVALUATED_LAST };
             if state.deferred.len() == kept {
                 state.deferred.remove(0);
             }
@@ -251,7 +258,7 @@ impl Matcher {
             return;
         }
         state.looked += 1;
-        gate.hot = state.looked > EVALUATED_HOT;
+        progress.hot = state.looked > EVALUATED_HOT;
         self.look(classifier, cursor, index, at, bounds);
     }
 
@@ -260,7 +267,7 @@ impl Matcher {
         let base = self.lines.last().copied().unwrap_or(0) + 1;
         for rule in std::mem::take(&mut self.hot) {
             let index = usize::from(rule);
-            self.gates[index].in_block = 0;
+            self.progress[index].in_block = 0;
             let mut cursor = Cursor { block, line: base, at: block.from };
             for at in std::mem::take(&mut self.rules[index].deferred) {
                 let at = at as usize;
@@ -287,7 +294,8 @@ impl Matcher {
         let patterns = classifier.patterns(index);
         let regex = patterns.regex.as_ref();
         let Some(mut captures) = Captures::of(rule, regex, line) else { return };
-        // A secret is known by what stands around it: it is masked before anything is cut out of the line.
+        // A secret is known by what stands around it: it is masked before anything is cut out of
+        // the line.
         let whole = String::from_utf8_lossy(line);
         let masked = classifier.redactor.redact(&whole);
         if *masked != *whole {
@@ -317,11 +325,11 @@ impl Matcher {
             let body = &text[bounds.start..];
             trace::read(language, body, &text[..bounds.start], number, &mut self.exceptions);
         }
-        let found = Found {
+        let found = Match {
             line: number,
             stream,
-            text: kept(masked.as_bytes()),
-            cause: captures.get("cause").map(|c| kept(c.as_bytes())),
+            text: line_text(masked.as_bytes()),
+            cause: captures.get("cause").map(|c| line_text(c.as_bytes())),
             status: captures.get("status").and_then(|s| s.parse().ok()),
         };
         self.keep_facts(rule.reason(), &captures);
@@ -354,7 +362,7 @@ impl Matcher {
             };
             if !text.trim_ascii().is_empty() {
                 if let Some(tail) = self.tails.last_mut() {
-                    *tail = Some((line, kept(text)));
+                    *tail = Some((line, line_text(text)));
                 }
                 return;
             }
@@ -425,7 +433,8 @@ impl Captures {
         self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Runners that nest suites write a test's name over several lines, the last of which ends in a colon.
+    /// Runners that nest suites write a test's name over several lines, the last of which ends in a
+    /// colon.
     fn join_test(&mut self, until: &str, text: &[u8], line_end: usize) {
         let Some((_, test)) = self.values.iter_mut().find(|(name, _)| *name == "test") else { return };
         let mut start = line_end;
@@ -516,7 +525,7 @@ pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn kept(line: &[u8]) -> String {
+fn line_text(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(KEPT_BYTES_MAX)]);
     text.trim_end().to_owned()
 }

@@ -1,9 +1,9 @@
 //! Reads a rule pack: TOML in, checked rules out, or an error that names file, line and column.
 //!
-//! The build script reads the built-in packs with this same code, so that a built-in rule and a user's are checked alike.
-//! It must not match anything: that is the matcher's job.
+//! The build script reads the built-in packs with this same code, so that a built-in rule and a
+//! user's are checked alike. It must not match anything: that is the matcher's job.
 
-use crate::rule::{Example, Outcome, Rule, Text, Trace, Weight};
+use crate::rule::{Example, Rule, RuleOutcome, Text, Trace, Weight};
 use backstop_core::{Reason, nearest::nearest};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -257,7 +257,8 @@ pub fn build_regex(pattern: &str) -> Result<regex::bytes::Regex, regex::Error> {
         .build()
 }
 
-/// The fact that a capture is for. A regex may name a fact once, so that alternatives are numbered: `file`, `file2`.
+/// The fact that a capture is for. A regex may name a fact once, so that alternatives are numbered:
+/// `file`, `file2`.
 pub fn fact_name(capture: &str) -> Option<&'static str> {
     let name = capture.trim_end_matches(|c: char| c.is_ascii_digit());
     CAPTURES.iter().find(|known| **known == name).copied()
@@ -424,11 +425,11 @@ impl Place<'_> {
         Ok(())
     }
 
-    fn outcome(&self, reason: &Spanned<String>) -> Result<Outcome, PackError> {
+    fn outcome(&self, reason: &Spanned<String>) -> Result<RuleOutcome, PackError> {
         if reason.get_ref() == "status" {
-            return Ok(Outcome::Status);
+            return Ok(RuleOutcome::Status);
         }
-        self.reason(reason).map(Outcome::Reason)
+        self.reason(reason).map(RuleOutcome::Reason)
     }
 
     fn reason(&self, code: &Spanned<String>) -> Result<Reason, PackError> {

@@ -1,8 +1,8 @@
 //! A rule's regex, built no sooner and no dearer than it is needed.
 //!
-//! Building a regex costs more than a short text takes to read. So a line is first asked for the literals without which
-//! the regex cannot match, then a plain engine is built, and the fast one only for a regex that is used again and again, or on a
-//! long line. All of them find the same.
+//! Building a regex costs more than a short text takes to read. So a line is first asked for the
+//! literals without which the regex cannot match, then a plain engine is built, and the fast one
+//! only for a regex that is used again and again, or on a long line. All of them find the same.
 
 use crate::pack::{REGEX_CACHE_BYTES_MAX, REGEX_COMPILED_BYTES_MAX, REGEX_NEST_MAX};
 use memchr::memmem;
@@ -28,8 +28,8 @@ pub(crate) struct Pattern<'c> {
     pub(crate) built: &'c Built,
 }
 
-/// What was built of a regex so far. Every regex was built once when its pack was read, so building cannot fail; if it
-/// does, it matches nothing.
+/// What was built of a regex so far. Every regex was built once when its pack was read, so building
+/// cannot fail; if it does, it matches nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     plain: OnceLock<Option<Regex>>,
@@ -93,7 +93,8 @@ fn is_met<'n>(needs: &'n [u8], line: &[u8], lower: &[u8]) -> Option<(bool, &'n [
     Some((met, rest))
 }
 
-/// Builds a regex as [`crate::pack::build_regex`] does; the plain one without what takes long to build.
+/// Builds a regex as [`crate::pack::build_regex`] does; the plain one without what takes long to
+/// build.
 fn build(pattern: &str, fast: bool) -> Result<Regex, Box<BuildError>> {
     let config = Regex::config()
         .utf8_empty(false)

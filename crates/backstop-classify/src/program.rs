@@ -1,13 +1,15 @@
 //! Which programs a command line runs, wrappers looked through.
 //!
-//! It splits words the way a shell does, well enough to name programs. It must not run, expand or trust anything.
+//! It splits words the way a shell does, well enough to name programs. It must not run, expand or
+//! trust anything.
 
 /// Command lines longer than this are read up to here.
 const COMMAND_BYTES_MAX: usize = 16 << 10;
 /// How deep `sh -c 'sh -c …'` is followed.
 const DEPTH_MAX: usize = 6;
 
-/// Programs that run the command that follows them, with how many arguments of their own come first.
+/// Programs that run the command that follows them, with how many arguments of their own come
+/// first.
 const WRAPPERS: &[(&str, usize)] = &[
     ("sudo", 0),
     ("doas", 0),
@@ -76,8 +78,8 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("backstop", &["exec"]),
 ];
 
-/// What a command line runs: each program by its base name, with the words that follow it. Wrappers are looked through, and
-/// are calls of their own.
+/// What a command line runs: each program by its base name, with the words that follow it. Wrappers
+/// are looked through, and are calls of their own.
 pub fn calls(command: &str) -> Vec<(String, Vec<String>)> {
     let mut programs = Programs { calls: Some(Vec::new()), ..Programs::default() };
     programs.read_script(cut(command), 0);
@@ -164,7 +166,8 @@ impl Programs {
             }
             if let Some((_, own)) = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
                 at += options_of(name, rest) + own;
-                // `flock -w 1 file cmd`, `nice -n 10 cmd`: an option's value is a number or a file that is no program.
+                // `flock -w 1 file cmd`, `nice -n 10 cmd`: an option's value is a number or a file
+                // that is no program.
                 while words.get(at).is_some_and(|w| w.starts_with('-') || w.parse::<f64>().is_ok()) {
                     at += 1;
                 }

@@ -1,6 +1,6 @@
-//! Where each provider's credential is kept and renewed.
+//! The providers: where each one's credential is kept and renewed.
 
-/// What is known of a provider.
+/// A known provider.
 pub(crate) struct Known {
     pub(crate) name: &'static str,
     pub(crate) credential: &'static str,

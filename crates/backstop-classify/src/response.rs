@@ -1,7 +1,8 @@
-//! Lays an answer out as lines, one for each thing that it says, so that the same rules read it as read a log.
+//! Lays an answer out as lines, one for each thing that it says, so that the same rules read it as
+//! read a log.
 //!
-//! `body error.code: context_length_exceeded`, `header retry-after: 41`, `message: …`. JSON inside strings is opened too:
-//! gateways wrap one error in another.
+//! `body error.code: context_length_exceeded`, `header retry-after: 41`, `message: …`. JSON inside
+//! strings is opened too: gateways wrap one error in another.
 
 use backstop_core::Signal;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! What a rule is. The built-in rules are such values in the binary; a user's pack is parsed into the same.
+//! A rule. The built-in rules are such values in the binary; users' packs are parsed into the same
+//! type.
 
 use backstop_core::Reason;
 use std::borrow::Cow;
@@ -8,16 +9,17 @@ pub type Text = Cow<'static, str>;
 /// A list that is either in the binary or was read from a pack.
 pub type List<T> = Cow<'static, [T]>;
 
-/// What a match of a rule says.
+/// The reason that a match of a rule stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is this.
+pub enum RuleOutcome {
+    /// This reason.
     Reason(Reason),
-    /// It is what the HTTP status says that the rule captured.
+    /// The reason for the HTTP status that the rule captured.
     Status,
 }
 
-/// How much a match weighs. Hard signals beat a tool's verdict, which beats a specific error line, which beats a phrase.
+/// The weight of a match. Hard signals outweigh a tool's verdict, which outweighs a specific error
+/// line, which outweighs a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight(pub u8);
 
@@ -53,18 +55,18 @@ pub enum Trace {
     Ruby,
 }
 
-/// Something that a rule must match, or must not.
+/// A text that a rule must match, or must not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
     /// The text.
     pub text: Text,
     /// The command line.
     pub command: Option<Text>,
-    /// The exit code; 1 where nothing is said.
+    /// The exit code; 1 if it is not given.
     pub exit: Option<i64>,
     /// The signal.
     pub signal: Option<i64>,
-    /// Whether our clock ended it.
+    /// Whether a time limit ended the command.
     pub timed_out: bool,
     /// The HTTP status.
     pub status: Option<u16>,
@@ -72,7 +74,7 @@ pub struct Example {
     pub errno: Option<Text>,
 }
 
-/// A rule: what it looks for, and what it means.
+/// A rule: what it matches, and the reason that a match stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Its id, such as `jest.summary`.
@@ -83,9 +85,9 @@ pub struct Rule {
     pub source: Text,
     /// The line in the file where it begins.
     pub pack_line: u32,
-    /// What a match says.
-    pub outcome: Outcome,
-    /// How much it weighs.
+    /// The reason that a match stands for.
+    pub outcome: RuleOutcome,
+    /// The weight of a match.
     pub weight: Weight,
     /// Whether it applies to commands.
     pub on_command: bool,
@@ -93,7 +95,8 @@ pub struct Rule {
     pub on_response: bool,
     /// Literals, any of which selects a line. Case does not matter for selecting.
     pub literals: List<Text>,
-    /// The regex that a selected line must match; without one, a literal must be there as it is written.
+    /// The regex that a selected line must match; without one, a literal must be there as it is
+    /// written.
     pub regex: Option<Text>,
     /// A regex to look for in the lines above, for more facts. The match stands without it.
     pub above: Option<Text>,
@@ -107,7 +110,8 @@ pub struct Rule {
     pub below_lines: u32,
     /// Whether the regex below must be found too.
     pub below_required: bool,
-    /// If the captured test does not end with this, the lines below belong to it, up to one that does.
+    /// If the captured test does not end with this, the lines below belong to it, up to one that
+    /// does.
     pub join_until: Option<Text>,
     /// Programs, one of which must be in the command line.
     pub program: List<Text>,
@@ -121,7 +125,7 @@ pub struct Rule {
     pub status: List<u16>,
     /// Errnos, one of which must be the client's.
     pub errno: List<Text>,
-    /// Whether our own clock must have ended it.
+    /// Whether a time limit must have ended the command.
     pub timed_out: bool,
     /// Whether the command must have written nothing to standard error.
     pub silent: bool,
@@ -135,11 +139,11 @@ pub struct Rule {
     pub requires: List<Text>,
     /// Rules, none of which may have matched.
     pub unless: List<Text>,
-    /// Reasons that this one says more exactly: it takes their place, whatever the weights.
+    /// Reasons that this rule makes more precise: it replaces them, whatever the weights.
     pub refines: List<Reason>,
     /// With `refines`: only if it matched at least as often as there are failures.
     pub per_failure: bool,
-    /// How good its line is as the one-line cause; 0 is none.
+    /// How suitable its line is as the one-line cause; 0 means not at all.
     pub cause: u8,
     /// Whether the last match is the cause, not the first.
     pub pick_last: bool,
@@ -155,27 +159,27 @@ pub struct Rule {
     pub renewal: Option<Text>,
     /// The stack trace that begins here.
     pub trace: Option<Trace>,
-    /// What it must match.
+    /// Examples that it must match.
     pub matches: List<Example>,
-    /// What it must not.
+    /// Examples that it must not match.
     pub misses: List<Example>,
 }
 
 impl Rule {
-    /// Whether the rule looks at text at all, or at circumstances alone.
+    /// Whether the rule looks at text, or only at exit code, signal, status and the like.
     pub fn reads_text(&self) -> bool {
         !self.literals.is_empty()
     }
 
-    /// The reason, where it is one.
+    /// The reason, if it does not depend on a captured status.
     pub fn reason(&self) -> Option<Reason> {
         match self.outcome {
-            Outcome::Reason(reason) => Some(reason),
-            Outcome::Status => None,
+            RuleOutcome::Reason(reason) => Some(reason),
+            RuleOutcome::Status => None,
         }
     }
 
-    /// The name of the tier that its weight is of.
+    /// The name of the tier that its weight belongs to.
     pub fn tier(&self) -> &'static str {
         Weight::TIERS.iter().find(|(_, weight)| *weight <= self.weight.0).map_or("generic", |(name, _)| name)
     }

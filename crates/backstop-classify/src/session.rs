@@ -1,4 +1,4 @@
-//! One signal on its way through the classifier.
+//! One signal being classified: text goes in piece by piece, a fault comes out.
 
 use crate::automaton::Hit;
 use crate::chunk::{BLOCK_BYTES, Block, Chunker};
@@ -12,10 +12,10 @@ use std::sync::mpsc::sync_channel;
 
 /// Text up to this length is read on one thread: starting another costs more.
 const ONE_THREAD_BYTES: usize = BLOCK_BYTES;
-/// How many blocks may be on their way between the threads.
+/// How many blocks may be in flight between the two threads.
 const BLOCKS_AHEAD: usize = 2;
 
-/// One signal on its way through: feed it text, then ask what it is.
+/// One signal being classified: feed it text, then call [`Session::finish`].
 #[derive(Debug)]
 pub struct Session<'c> {
     classifier: &'c Classifier,
@@ -44,7 +44,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// More text of the current stream.
+    /// Adds text to the current stream.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         if let Some(fed) = self.fed.last_mut() {
             *fed += bytes.len() as u64;
@@ -62,14 +62,14 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// The current stream is over: the next text belongs to standard error.
+    /// Ends the current stream: the next text belongs to standard error.
     pub fn next_stream(&mut self) {
         self.end_stream();
         self.matcher.next_stream();
         self.fed.push(0);
     }
 
-    /// So many lines of the current stream were not kept: what follows is its end.
+    /// This many lines of the current stream were not stored; the text that follows is its end.
     pub fn left_out(&mut self, lines: u64) {
         let block = std::mem::take(&mut self.chunker).finish();
         self.scan(&Block { last: false, ..block });
@@ -87,7 +87,8 @@ impl<'c> Session<'c> {
         self.matcher.block(self.classifier, block, &self.hits);
     }
 
-    /// Reads a whole stream. A long one is read and scanned on a second thread while this one looks at what was found.
+    /// Reads a whole stream. A long one is read and scanned on a second thread while this one looks
+    /// at what was found.
     pub(crate) fn read(&mut self, mut reader: impl Read + Send) -> std::io::Result<()> {
         let mut fed = 0;
         loop {
@@ -149,7 +150,7 @@ impl<'c> Session<'c> {
         })
     }
 
-    /// What it is. Nothing, where it is a success.
+    /// Classifies the signal. `None` if it is a success.
     pub fn finish(mut self) -> Option<Fault> {
         if self.signal.is_success() {
             return None;
@@ -176,7 +177,8 @@ impl Session<'_> {
         self.signal
     }
 
-    /// Ends the stream and asks about matches themselves; `applies` says whether a rule without text does.
+    /// Ends the stream and asks about matches themselves; `applies` says whether a rule without
+    /// text does.
     pub(crate) fn into_matched<T>(mut self, ask: impl Fn(&Matcher, &dyn Fn(usize) -> bool) -> T) -> T {
         self.end_stream();
         let rules = &self.classifier.rules;

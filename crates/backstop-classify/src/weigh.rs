@@ -1,14 +1,15 @@
 //! Weighs what the rules found and says what it is.
 //!
-//! Evidence is weighed, not first-come: a hard signal beats a tool's verdict, which beats an error line, which beats a
-//! phrase; among equals the later line wins, because the last failure decides. Every number that decides is a rule's.
+//! Evidence is weighed, not first-come: a hard signal beats a tool's verdict, which beats an error
+//! line, which beats a phrase; among equals the later line wins, because the last failure decides.
+//! Every number that decides is a rule's.
 
 use crate::Classifier;
-use crate::matcher::{Found, Matcher};
+use crate::matcher::{Match, Matcher};
 use crate::mentioned;
 use crate::program::Programs;
 use crate::response;
-use crate::rule::{Outcome, Rule};
+use crate::rule::{Rule, RuleOutcome};
 use backstop_core::{Class, Evidence, Facts, Fault, Hints, Reason, SafeText, Signal, Surface, Timestamp};
 
 /// How much being last is worth, in weight.
@@ -40,13 +41,13 @@ const FIXABLE: &[Reason] = &[
     Reason::Crash,
 ];
 
-/// A rule that applies, with what it says.
+/// A rule that applies, with the reason that it stands for.
 struct Candidate<'m> {
     rule: usize,
     reason: Reason,
     score: f64,
-    /// The match that counts, where it is one of text.
-    found: Option<&'m Found>,
+    /// The match that counts, if the rule matches text.
+    found: Option<&'m Match>,
     count: u64,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct Weigher<'m> {
 }
 
 impl Weigher<'_> {
-    /// What it all adds up to.
+    /// The fault that all matches add up to.
     pub(crate) fn fault(&self) -> Fault {
         let candidates = self.candidates();
         let mut winner = candidates.iter().max_by(|a, b| a.score.total_cmp(&b.score));
@@ -96,13 +97,13 @@ impl Weigher<'_> {
             if !applies || !self.fits(rule) {
                 continue;
             }
-            let found = state.kept().next_back();
+            let found = state.matches().next_back();
             if rule.last_lines > 0 && !found.is_some_and(|f| self.is_near_end(f, rule.last_lines)) {
                 continue;
             }
             let reason = match rule.outcome {
-                Outcome::Reason(reason) => Some(reason),
-                Outcome::Status => found
+                RuleOutcome::Reason(reason) => Some(reason),
+                RuleOutcome::Status => found
                     .and_then(|f| f.status)
                     .and_then(|s| self.classifier.status_reason(s, self.signal.surface)),
             };
@@ -113,12 +114,12 @@ impl Weigher<'_> {
         candidates
     }
 
-    /// Whether a rule without text applies: its circumstances are those of the signal.
+    /// Whether a rule without text applies: exit code, signal, status and the like fit.
     fn applies(&self, rule: &Rule) -> bool {
         circumstances_fit(rule, self.signal, self.programs)
     }
 
-    /// What a rule asks of other rules and of the streams.
+    /// Whether the conditions on other rules and on the streams are met.
     fn fits(&self, rule: &Rule) -> bool {
         let matched = |id: &str| {
             let prefix = id.strip_suffix('*');
@@ -133,15 +134,16 @@ impl Weigher<'_> {
             && (rule.max_lines == 0 || self.matcher.lines.iter().sum::<u64>() <= u64::from(rule.max_lines))
     }
 
-    fn is_near_end(&self, found: &Found, lines: u32) -> bool {
+    fn is_near_end(&self, found: &Match, lines: u32) -> bool {
         let stream = usize::from(found.stream);
         let last = self.matcher.tails.get(stream).and_then(|t| t.as_ref()).map_or(0, |(line, _)| *line);
         found.line + u64::from(lines) > last
     }
 
-    /// What the place of a match is worth. Being last counts for every rule. In a long log the end is where a run failed,
-    /// and what lies far before it is mostly noise: a tool's verdict stands, a phrase loses.
-    fn recency(&self, rule: &Rule, found: &Found) -> f64 {
+    /// What the place of a match is worth. Being last counts for every rule. In a long log the end
+    /// is where a run failed, and what lies far before it is mostly noise: a tool's verdict stands,
+    /// a phrase loses.
+    fn recency(&self, rule: &Rule, found: &Match) -> f64 {
         let place = self.place(found);
         let total: u64 = self.matcher.lines.iter().sum();
         let distance = if total > LONG_LOG_LINES && rule.weight.0 < VERDICT_WEIGHT {
@@ -153,13 +155,13 @@ impl Weigher<'_> {
     }
 
     /// Where a match lies in all of the text, from 0 to 1.
-    fn place(&self, found: &Found) -> f64 {
+    fn place(&self, found: &Match) -> f64 {
         let total: u64 = self.matcher.lines.iter().map(|n| n + 1).sum();
         let before: u64 = self.matcher.lines.iter().take(usize::from(found.stream)).map(|n| n + 1).sum();
         (before + found.line) as f64 / total.max(1) as f64
     }
 
-    /// The candidate that says more exactly what `reason` is.
+    /// The candidate that makes `reason` more precise.
     fn refined<'c, 'm>(
         &self,
         candidates: &'c [Candidate<'m>],
@@ -179,14 +181,15 @@ impl Weigher<'_> {
             .max_by(|a, b| a.score.total_cmp(&b.score))
     }
 
-    /// An uncaught exception is what its own line says, where that is trouble of the world around it.
+    /// An uncaught exception is what its own line says, where that is trouble of the world around
+    /// it.
     fn same_line<'c, 'm>(
         &self,
         candidates: &'c [Candidate<'m>],
         winner: &Candidate<'m>,
     ) -> Option<&'c Candidate<'m>> {
         let at = winner.found.filter(|_| winner.reason == Reason::Crash)?;
-        let place = |f: &Found| f.line == at.line && f.stream == at.stream;
+        let place = |f: &Match| f.line == at.line && f.stream == at.stream;
         let outside = |r: Reason| {
             matches!(r.class(), Class::Transient | Class::System)
                 || matches!(
@@ -197,7 +200,7 @@ impl Weigher<'_> {
                         | Reason::QuotaExhausted
                 )
         };
-        let on_line = |c: &&Candidate<'_>| self.matcher.rules[c.rule].kept().any(place);
+        let on_line = |c: &&Candidate<'_>| self.matcher.rules[c.rule].matches().any(place);
         candidates
             .iter()
             .filter(|c| outside(c.reason) && self.rule(c).weight.0 >= PHRASE_WEIGHT)
@@ -215,7 +218,8 @@ impl Weigher<'_> {
     }
 
     fn facts(&self, reason: Reason, winner: Option<&Candidate<'_>>, candidates: &[Candidate<'_>]) -> Facts {
-        // What was found for other reasons comes after: a run may lint and test, and both are worth knowing.
+        // What was found for other reasons comes after: a run may lint and test, and both are worth
+        // knowing.
         let texts = |kind| {
             let own = self.matcher.facts.get(Some(reason), kind);
             let others =
@@ -358,10 +362,10 @@ impl Weigher<'_> {
         }
     }
 
-    /// The match of a rule that stands for it.
-    fn cited(&self, candidate: &Candidate<'_>) -> Option<&Found> {
+    /// The match that is cited for a rule.
+    fn cited(&self, candidate: &Candidate<'_>) -> Option<&Match> {
         let state = &self.matcher.rules[candidate.rule];
-        if self.rule(candidate).pick_last { state.kept().next_back() } else { state.kept().next() }
+        if self.rule(candidate).pick_last { state.matches().next_back() } else { state.matches().next() }
     }
 
     fn evidence(
@@ -375,7 +379,7 @@ impl Weigher<'_> {
         others.sort_by(|a, b| {
             (b.reason == reason).cmp(&(a.reason == reason)).then(b.score.total_cmp(&a.score))
         });
-        let mut add = |candidate: &Candidate<'_>, found: Option<&Found>| {
+        let mut add = |candidate: &Candidate<'_>, found: Option<&Match>| {
             let rule = self.rule(candidate);
             let piece = match found {
                 Some(found) => Evidence {
@@ -409,7 +413,7 @@ impl Weigher<'_> {
         evidence
     }
 
-    /// The circumstance that a rule without text speaks of.
+    /// The exit code, signal or status that a rule without text matched, in words.
     fn circumstance(&self, rule: &Rule) -> String {
         let signal = self.signal;
         if rule.timed_out {
@@ -502,7 +506,8 @@ fn stream_name(stream: u8, surface: Surface) -> &'static str {
     }
 }
 
-/// Whether the circumstances that a rule names are those of the signal. What it does not name does not matter.
+/// Whether the circumstances that a rule names are those of the signal. What it does not name does
+/// not matter.
 pub(crate) fn circumstances_fit(rule: &Rule, signal: &Signal, programs: &Programs) -> bool {
     let surface = match signal.surface {
         Surface::Command => rule.on_command,

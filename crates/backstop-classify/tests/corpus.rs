@@ -1,5 +1,5 @@
-//! How good the classifier is on real outputs of real tools. The floors are a little below what was measured, so that a change
-//! that loses accuracy is seen.
+//! How good the classifier is on real outputs of real tools. The floors are a little below what was
+//! measured, so that a change that loses accuracy is seen.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use backstop_classify::Classifier;

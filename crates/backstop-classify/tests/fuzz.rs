@@ -1,5 +1,6 @@
-//! The fuzz targets, on stable, over a kept corpus: every kept input, and for each of them some hundred mutations that are the
-//! same in every run. An input that ever broke something is added to `tests/fuzz/`, and stays.
+//! The fuzz targets, on stable, over a kept corpus: every kept input, and for each of them some
+//! hundred mutations that are the same in every run. An input that ever broke something is added to
+//! `tests/fuzz/`, and stays.
 //!
 //! `FUZZ_ROUNDS=100000 cargo test --test fuzz` goes on for longer.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]

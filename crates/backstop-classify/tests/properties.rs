@@ -1,4 +1,5 @@
-//! What holds for any input: an answer, within its bounds, and the same one however the text is cut up.
+//! What holds for any input: an answer, within its bounds, and the same one however the text is cut
+//! up.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use backstop_classify::Classifier;

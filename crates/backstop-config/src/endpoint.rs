@@ -1,17 +1,18 @@
-//! The address of a collector of traces: the part before `/v1/traces`.
+//! The address of a trace collector: the part before `/v1/traces`.
 
 use backstop_http::{Address, AddressError};
 
-/// The port of OTLP over plain HTTP, where none is written.
+/// The default port of OTLP over plain HTTP.
 const OTLP_PORT: u16 = 4318;
 
-/// Reads the address of a collector. A query is refused: a path is put behind the address.
+/// Parses the address of a collector. A query is refused, because a path is appended to the
+/// address.
 pub(crate) fn parse_endpoint(text: &str) -> Result<Address, AddressError> {
     let address = Address::parse(text)?;
     if address.query().is_some() {
         return Err(AddressError::Character);
     }
-    // Behind https there is usually a proxy at its usual port.
+    // An https collector usually listens on the default port, behind a proxy.
     Ok(if address.is_https() || address.has_port() { address } else { address.with_port(OTLP_PORT) })
 }
 

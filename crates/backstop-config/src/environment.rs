@@ -1,6 +1,7 @@
-//! Every environment variable that Backstop reads or sets: one list, from which the reference is made.
+//! Every environment variable that Backstop reads or sets: one list, from which the reference is
+//! generated.
 //!
-//! It must not read any of them. Whoever does is held to this list by a test.
+//! This module must not read any of them. A test checks the rest of the code against this list.
 
 use crate::KEYS;
 use backstop_core::nearest::nearest;
@@ -19,11 +20,11 @@ pub enum Direction {
 /// One environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
     /// What Backstop does with it.
     pub direction: Direction,
-    /// What for, in one line.
+    /// What it is for, in one line.
     pub doc: String,
 }
 
@@ -89,8 +90,8 @@ pub fn all() -> Vec<Variable> {
     listed(OWN).chain(from_keys()).chain(listed(OTHERS)).collect()
 }
 
-/// Of the names in an environment, those that look like ours and are not, each with the nearest that is: a mistake in
-/// `BACKSTOP_EXEC_TIMOUT` should not pass unseen.
+/// The names in an environment that look like ours but are not, each with the nearest known name,
+/// so that a typo such as `BACKSTOP_EXEC_TIMOUT` is noticed.
 pub fn strangers<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<(String, Option<String>)> {
     let known: Vec<String> = all().into_iter().map(|variable| variable.name).collect();
     let ours = names.into_iter().filter(|name| name.starts_with("BACKSTOP_"));

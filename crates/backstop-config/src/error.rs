@@ -1,13 +1,13 @@
-//! What is wrong with a config, and where.
+//! The errors of a configuration, each with its place and a hint.
 
 use super::find::FileName;
 use super::layers::Origin;
 use backstop_core::SafeText;
 use serde_json::{Value, json};
 
-/// The most problems that are told at once.
+/// The largest number of problems reported at once.
 const PROBLEMS_MAX: usize = 20;
-/// How much of a message is kept.
+/// How many characters of a message are kept.
 const MESSAGE_CHARS_MAX: usize = 600;
 
 /// Where a problem is.
@@ -21,7 +21,7 @@ pub enum Place {
     Environment(String),
     /// A flag.
     Flag(String),
-    /// Nowhere in particular.
+    /// No particular place.
     Nowhere,
 }
 
@@ -49,19 +49,19 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong.
+/// One problem in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// The file, variable or flag.
     pub place: Place,
-    /// What was found and what is meant, on one line.
+    /// What was found and what was expected, on one line.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
 impl Problem {
-    /// A problem. What a file says may be part of the message: it is escaped here.
+    /// A problem. The message may contain text from a file: it is escaped here.
     pub fn new(place: Place, message: &str, hint: Option<&str>) -> Self {
         let line = |text: &str| SafeText::new(text).line(MESSAGE_CHARS_MAX);
         Self { place, message: line(message), hint: hint.map(line) }
@@ -77,8 +77,8 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a config, up to a bound. Its `Display` has a line for each problem, and every line end
-/// is ours: what files say is on one line and escaped.
+/// All problems of a configuration, up to a limit. `Display` prints one line for each; text from
+/// files is escaped and contains no line ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     problems: Vec<Problem>,
@@ -86,14 +86,14 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Of problems, if there are any.
+    /// An error with these problems; `None` if there are none.
     pub fn of(mut problems: Vec<Problem>) -> Option<ConfigError> {
         let left_out = problems.len().saturating_sub(PROBLEMS_MAX);
         problems.truncate(PROBLEMS_MAX);
         (!problems.is_empty()).then_some(ConfigError { problems, left_out })
     }
 
-    /// Of one problem.
+    /// An error with one problem.
     pub fn one(problem: Problem) -> ConfigError {
         ConfigError { problems: vec![problem], left_out: 0 }
     }
@@ -104,7 +104,7 @@ impl ConfigError {
         &self.problems
     }
 
-    /// What to do. Where there are several problems, each hint says what it is for.
+    /// The hints. Where there are several problems, each hint names its own.
     pub fn hints(&self) -> Vec<String> {
         let several = self.problems.len() > 1;
         let hints = self.problems.iter().filter_map(|problem| {
@@ -118,7 +118,7 @@ impl ConfigError {
         hints.collect()
     }
 
-    /// For other programs.
+    /// The problems as JSON.
     pub fn json(&self) -> Value {
         let problems: Vec<Value> = self
             .problems

@@ -1,29 +1,30 @@
-//! Reads one config file: text in, checked entries and all problems out, each with its line and column.
+//! Reads one configuration file: text goes in; checked entries and all problems come out, each with
+//! line and column.
 //!
-//! It must not decide which entry counts: that is what layers are for.
+//! It must not decide which entry counts: the layers do.
 
 use super::error::{Place, Problem};
 use super::find::FileName;
-use super::keys::{self, Found, Key};
+use super::keys::{self, Key, KeyMatch};
 use super::value::{self, Written, described};
 use backstop_core::SafeText;
 use toml::de::{DeTable, DeValue};
 
 /// The largest config file, in bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
-/// How much of a name is shown.
+/// How many characters of a name are shown.
 const NAME_CHARS_MAX: usize = 64;
-/// How many problems of one file are looked for.
+/// The largest number of problems collected from one file.
 const PROBLEMS_MAX: usize = 100;
 
-/// One value of a file.
+/// One value in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The key's full name.
+    /// The full name of the key.
     pub name: String,
-    /// Its definition.
+    /// The definition of the key.
     pub key: &'static Key,
-    /// Its value.
+    /// The value.
     pub written: Written,
     /// The line of the key, counted from 1.
     pub line: usize,
@@ -37,7 +38,7 @@ pub(crate) fn text<'b>(file: &FileName, bytes: &'b [u8]) -> Result<&'b str, Prob
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
-            // What is before the first bad byte is good.
+            // Everything before the first invalid byte is valid.
             let good = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
             let lines = Lines::new(good.strip_prefix('\u{feff}').unwrap_or(good));
             let message = if utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 here" };
@@ -54,7 +55,7 @@ pub(crate) fn read(file: &FileName, source: &str) -> (Vec<Entry>, Vec<Problem>) 
     if errors.is_empty() {
         reader.table(&[], table.get_ref());
     } else {
-        // What a broken file leaves of its keys is not worth a word.
+        // In a file with syntax errors the keys are not checked.
         for error in errors.iter().take(PROBLEMS_MAX) {
             reader.syntax(source, error);
         }
@@ -65,7 +66,7 @@ pub(crate) fn read(file: &FileName, source: &str) -> (Vec<Entry>, Vec<Problem>) 
     (entries, problems.into_iter().map(|(_, problem)| problem).collect())
 }
 
-/// Where the lines of a text begin.
+/// The positions at which the lines of a text begin.
 struct Lines<'s> {
     source: &'s str,
     starts: Vec<usize>,
@@ -77,7 +78,7 @@ impl<'s> Lines<'s> {
         Self { source, starts }
     }
 
-    /// Line and column of a byte, counted from 1; the column in characters, as editors count.
+    /// The line and column of a position, from 1. Columns count characters, as editors do.
     fn position(&self, at: usize) -> (usize, usize) {
         let at = self.source.floor_char_boundary(at);
         let line = self.starts.partition_point(|start| *start <= at);
@@ -95,7 +96,7 @@ struct Reader<'a> {
     file: &'a FileName,
     lines: Lines<'a>,
     entries: Vec<Entry>,
-    /// With the byte that each is at.
+    /// The problems, each with its position in bytes.
     problems: Vec<(usize, Problem)>,
 }
 
@@ -131,20 +132,20 @@ impl Reader<'_> {
             path.push(name);
             let at = key.span().start;
             match (keys::find(&path), value.get_ref()) {
-                (Found::Unknown, _) => {
+                (KeyMatch::Unknown, _) => {
                     let name = SafeText::new(name).line(NAME_CHARS_MAX);
                     let (message, hint) = keys::unknown(section, &name);
                     self.problem(at, &message, Some(&hint));
                 }
-                (Found::Section, DeValue::Table(inner)) => self.table(&path, inner),
-                (Found::Section, other) => {
+                (KeyMatch::Section, DeValue::Table(inner)) => self.table(&path, inner),
+                (KeyMatch::Section, other) => {
                     let name = path.join(".");
                     let message =
                         format!("`{name}` is a section with keys in it: found {}", described(other));
                     let other_way = format!("write `[{name}]`, and the keys below it");
                     self.problem(value.span().start, &message, Some(&other_way));
                 }
-                (Found::Key(key), found) => {
+                (KeyMatch::Key(key), found) => {
                     let name = path.join(".");
                     match value::from_toml(key, &name, found) {
                         Ok(written) => {
@@ -171,7 +172,7 @@ mod tests {
         FileName { path: "backstop.toml".into(), shown: "backstop.toml".to_owned() }
     }
 
-    fn told(source: &str) -> Vec<String> {
+    fn messages(source: &str) -> Vec<String> {
         let (_, problems) = read(&name(), source);
         problems
             .iter()
@@ -207,7 +208,7 @@ mod tests {
         let source = "timeout = \"1s\"\n[exce]\ntimeout = \"1s\"\n[exec]\ntimout = \"1s\"\n[profile.comand]\nattempts = 2\n\
             [profile.tool]\natempts = 2\n[profile.tool.on]\nrate_limit = \"halt\"\n";
         assert_eq!(
-            told(source),
+            messages(source),
             [
                 "backstop.toml:1:1: unknown key `timeout` | did you mean `exec.timeout`?",
                 "backstop.toml:2:2: unknown key `exce` | did you mean `exec`?",
@@ -225,7 +226,7 @@ mod tests {
             profile = \"comand\"\n[log]\nformat = [\"json\"]\n[rules]\npacks = \"a.toml\"\n[redact]\nenv = [\"A\", 5]\n\
             [retry_budget]\nreserve = \"5\"\nshare_percent = 0xff\nwindow = {}\n[store]\nkeep = \"5ä\"\n";
         assert_eq!(
-            told(source),
+            messages(source),
             [
                 "backstop.toml:2:11: `exec.timeout` is a duration such as \"30s\", or \"none\": found the number 30 | write it with a unit: \"30s\" or \"30m\"",
                 "backstop.toml:3:8: `exec.idle`: `10` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d; did you mean `10s`?",
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn syntax_errors_are_all_told() {
         assert_eq!(
-            told("[exec]\ntimeout = 30s\ngrace = \"1s\"\ngrace = \"2s\"\nidle = \n"),
+            messages("[exec]\ntimeout = 30s\ngrace = \"1s\"\ngrace = \"2s\"\nidle = \n"),
             [
                 "backstop.toml:2:11: `30s` is no value | text is written in quotes: \"30s\"",
                 "backstop.toml:4:1: `grace` is set twice | remove one of the two",
@@ -255,23 +256,26 @@ mod tests {
             ]
         );
         assert_eq!(
-            told("exec = 5"),
+            messages("exec = 5"),
             [
                 "backstop.toml:1:8: `exec` is a section with keys in it: found the number 5 | write `[exec]`, and the keys below it"
             ]
         );
-        assert!(told("[[exec]]")[0].contains("`exec` is a section with keys in it: found a list"));
+        assert!(messages("[[exec]]")[0].contains("`exec` is a section with keys in it: found a list"));
     }
 
     #[test]
     fn bytes_that_are_no_text() {
-        let told = |bytes: &[u8]| text(&name(), bytes).map(str::to_owned).map_err(|p| p.to_string());
-        assert_eq!(told(b"\xef\xbb\xbfa = 1"), Ok("a = 1".to_owned()));
+        let messages = |bytes: &[u8]| text(&name(), bytes).map(str::to_owned).map_err(|p| p.to_string());
+        assert_eq!(messages(b"\xef\xbb\xbfa = 1"), Ok("a = 1".to_owned()));
         assert_eq!(
-            told(b"a = 1\nb = \"\xff\""),
+            messages(b"a = 1\nb = \"\xff\""),
             Err("backstop.toml:2:6: the file is not UTF-8 here".to_owned())
         );
-        assert_eq!(told(b"\xff\xfea\0"), Err("backstop.toml:1:1: the file is UTF-16, not UTF-8".to_owned()));
+        assert_eq!(
+            messages(b"\xff\xfea\0"),
+            Err("backstop.toml:1:1: the file is UTF-16, not UTF-8".to_owned())
+        );
     }
 
     #[test]
@@ -283,13 +287,13 @@ mod tests {
             format!("{} = 1", vec!["exec"; 100_000].join(".")),
             format!("profile.{} = 1", "{a = ".repeat(50)),
         ] {
-            assert!(!told(&deep).is_empty());
+            assert!(!messages(&deep).is_empty());
         }
     }
 
     #[test]
     fn long_names_and_controls_stay_on_one_short_line() {
-        for line in told(&format!("\"{}\\u001b[31m\\n\" = 1\n\"\\u001b\\n\" = 2", "x".repeat(10_000))) {
+        for line in messages(&format!("\"{}\\u001b[31m\\n\" = 1\n\"\\u001b\\n\" = 2", "x".repeat(10_000))) {
             assert!(line.len() < 500 && !line.contains(['\x1b', '\n']), "{line}");
         }
     }

@@ -1,6 +1,6 @@
-//! Where the files are, and what is in them: bounded, and never from outside the project.
+//! Finds and reads the configuration files, with size limits, and never from outside the project.
 //!
-//! It must not know what a file says, nor ask the process where it is: folders are arguments.
+//! It must not parse them, nor read the environment: folders are arguments.
 
 use super::error::{Place, Problem};
 use super::file::FILE_BYTES_MAX;
@@ -11,31 +11,31 @@ use std::path::{Path, PathBuf};
 
 /// The name of a project's file.
 pub(crate) const PROJECT_FILE: &str = "backstop.toml";
-/// The user's file, as one speaks of it.
+/// The user's file, as it is shown in messages.
 pub(crate) const USER_FILE: &str = "~/.config/backstop/config.toml";
 
-/// How much of a path is shown.
+/// How many characters of a path are shown.
 const SHOWN_CHARS_MAX: usize = 400;
 
-/// What a config is looked for in.
+/// Where a configuration is looked for.
 pub struct Surroundings<'a> {
     /// The current folder, absolute.
     pub cwd: PathBuf,
     /// The home folder.
     pub home: Option<PathBuf>,
-    /// `$XDG_CONFIG_HOME`, where it is set.
+    /// `$XDG_CONFIG_HOME`, if it is set.
     pub xdg_config_home: Option<PathBuf>,
-    /// The environment. A value that is not UTF-8 must not be passed over: give it with its bad bytes replaced, and it
-    /// is refused here.
+    /// Looks up an environment variable. A value that is not UTF-8 must be returned with its bad
+    /// bytes replaced; it is refused here.
     pub env: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// A file: where it is, and how it is called when speaking of it.
+/// A file: its path, and its name in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileName {
     /// Its path.
     pub path: PathBuf,
-    /// Relative to the current folder where it is inside it; escaped.
+    /// The path for messages: relative to the current folder if it is inside it, and escaped.
     pub shown: String,
 }
 
@@ -46,15 +46,16 @@ impl FileName {
     }
 }
 
-/// Where the user's file is, if it is there. A relative `$XDG_CONFIG_HOME` does not count, as its specification says.
+/// The path of the user's file, if it exists. A relative `$XDG_CONFIG_HOME` is ignored, as its
+/// specification says.
 pub(crate) fn user_file_path(around: &Surroundings<'_>) -> Option<PathBuf> {
     let xdg = around.xdg_config_home.clone().filter(|path| path.is_absolute());
     let folder = xdg.or_else(|| around.home.as_ref().map(|home| home.join(".config")))?;
     Some(folder.join("backstop").join("config.toml"))
 }
 
-/// The root of the repository around a folder: where `.git` is, be it a folder or a file. Not looked for above the home
-/// folder.
+/// The root of the repository around a folder: where `.git` is, as a folder or a file. Not searched
+/// above the home folder.
 pub fn repository_root(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let canonical_home = home.and_then(|home| home.canonicalize().ok());
     for folder in cwd.ancestors() {
@@ -68,7 +69,7 @@ pub fn repository_root(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
     None
 }
 
-/// A project's file as it was read: what is hashed and what is parsed are the same bytes.
+/// The project's file as it was read. The same bytes are hashed and parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProjectFile {
     /// The file.
@@ -77,12 +78,12 @@ pub(crate) struct ProjectFile {
     pub canonical: PathBuf,
     /// Its content.
     pub bytes: Vec<u8>,
-    /// Whether everybody may write it.
+    /// Whether every user may write it.
     pub writable_by_all: bool,
 }
 
-/// The project's file: the nearest one between the current folder and the repository's root; without a repository, the
-/// current folder's own.
+/// The project's file: the nearest one between the current folder and the root of the repository;
+/// without a repository, only the current folder's.
 pub(crate) fn project_file(around: &Surroundings<'_>) -> Result<Option<ProjectFile>, Problem> {
     let root = repository_root(&around.cwd, around.home.as_deref()).unwrap_or_else(|| around.cwd.clone());
     let within = around.cwd.ancestors().take_while(|folder| folder.starts_with(&root));
@@ -112,7 +113,7 @@ fn project_file_at(file: FileName, root: &Path) -> Result<Option<ProjectFile>, P
         let hint = format!("put the file itself there, or what you want everywhere into {USER_FILE}");
         return Err(Problem::new(Place::File(file), message, Some(&hint)));
     }
-    // What was checked is what is opened.
+    // The path that was checked is the one that is opened.
     let read = bytes(&file, &canonical)?;
     Ok(read.map(|(bytes, writable_by_all)| ProjectFile { file, canonical, bytes, writable_by_all }))
 }
@@ -126,7 +127,7 @@ fn unreadable(file: &FileName, error: &std::io::Error) -> Problem {
     Problem::new(Place::File(file.clone()), &format!("cannot be read: {error}"), Some(hint))
 }
 
-/// What is in a file, and whether everybody may write it. Nothing where there is no file.
+/// The content of a file, and whether every user may write it. `None` if there is no file.
 pub(super) fn bytes(file: &FileName, path: &Path) -> Result<Option<(Vec<u8>, bool)>, Problem> {
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
@@ -134,7 +135,7 @@ pub(super) fn bytes(file: &FileName, path: &Path) -> Result<Option<(Vec<u8>, boo
         Err(error) => return Err(unreadable(file, &error)),
     };
     let refused = |message: &str, hint: &str| Problem::new(Place::File(file.clone()), message, Some(hint));
-    // A pipe would be waited for, and a device has no end.
+    // Reading a pipe would block, and a device has no end.
     if !metadata.is_file() {
         return Err(refused("not a file", "remove it, or put a file in its place"));
     }

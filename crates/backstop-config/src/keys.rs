@@ -1,6 +1,7 @@
-//! The keys that a config may set: one list, from which files are checked, values are read and the reference is made.
+//! The keys of the configuration: one list, from which files are checked, values are parsed and the
+//! reference is generated.
 //!
-//! It must not read anything: what a value means is in `value`, where values come from is in `layers`.
+//! It must not read anything: `value` parses values, `layers` combines them.
 
 use backstop_core::nearest::nearest;
 use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Name, PROFILES, Reason, TAXONOMY};
@@ -25,12 +26,12 @@ const MB: u64 = 1 << 20;
 const GB: u64 = 1 << 30;
 const PB: u64 = 1 << 50;
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A duration; where `none` is set, `none` is one too.
+pub enum ValueKind {
+    /// A duration.
     Duration {
-        /// Whether `none` may be written.
+        /// Whether `none` is allowed.
         none: bool,
         /// The shortest.
         min: Duration,
@@ -71,20 +72,20 @@ pub enum Kind {
     Line,
     /// A list of names of environment variables. Those of all layers count together.
     Names,
-    /// By how much waits are moved.
+    /// The jitter of delays.
     Jitter,
     /// What is done about a reason.
     Action,
 }
 
-/// One key.
+/// One key of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Its name; `<profile>` and `<reason>` stand for any profile and any reason.
+    /// The name; `<profile>` and `<reason>` stand for any profile and any reason.
     pub name: &'static str,
-    /// What its value is.
-    pub kind: Kind,
-    /// What holds if nobody sets it, as one would write it.
+    /// The type of its value.
+    pub kind: ValueKind,
+    /// The default, as it would be written in a file.
     pub default: &'static str,
     /// What it is for, in one line.
     pub doc: &'static str,
@@ -92,71 +93,71 @@ pub struct Key {
     pub trust: bool,
 }
 
-const LIMIT: Kind = Kind::Duration { none: true, min: MILLISECOND, max: YEAR };
-const PAUSE: Kind = Kind::Duration { none: false, min: Duration::ZERO, max: HOUR };
-const DELAY: Kind = Kind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX };
+const LIMIT: ValueKind = ValueKind::Duration { none: true, min: MILLISECOND, max: YEAR };
+const PAUSE: ValueKind = ValueKind::Duration { none: false, min: Duration::ZERO, max: HOUR };
+const DELAY: ValueKind = ValueKind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX };
 const OF_THE_PROFILE: &str = "as the profile";
 
-const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+const fn key(name: &'static str, kind: ValueKind, default: &'static str, doc: &'static str) -> Key {
     Key { name, kind, default, doc, trust: false }
 }
 
-const fn trusted(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+const fn trusted(name: &'static str, kind: ValueKind, default: &'static str, doc: &'static str) -> Key {
     Key { name, kind, default, doc, trust: true }
 }
 
-/// The words of a switch; in a file they stand without quotes, too.
+/// The words of a switch. In a file they may be written without quotes.
 pub(crate) const YES_OR_NO: &[&str] = &["true", "false"];
 
 /// Every key, in the order in which it is shown.
 pub const KEYS: &[Key] = &[
-    key("exec.profile", Kind::OneOf(PROFILES), "command", "the profile that decides about retries"),
+    key("exec.profile", ValueKind::OneOf(PROFILES), "command", "the profile that decides about retries"),
     key("exec.timeout", LIMIT, "none", "how long one attempt may take"),
     key("exec.idle", LIMIT, "none", "how long an attempt may be silent"),
     key("exec.deadline", LIMIT, "none", "how long all attempts and the waits between them may take together"),
     key("exec.grace", PAUSE, "5s", "how long a command has to end after TERM, before KILL"),
     key(
         "exec.stdin_max",
-        Kind::Size { min: 0, max: GB },
+        ValueKind::Size { min: 0, max: GB },
         "8MB",
         "how much piped input is kept, so that a retry can have it again",
     ),
     key(
         "exec.output_max",
-        Kind::Size { min: 4 * KB, max: GB },
+        ValueKind::Size { min: 4 * KB, max: GB },
         "4MB",
         "how much of each stream is kept for classifying",
     ),
     key("exec.drain", PAUSE, "1s", "how long to wait for a pipe that a leftover process holds open"),
     trusted(
         "plan.agent",
-        Kind::Line,
+        ValueKind::Line,
         "none",
         "the agent that works on phases which name neither one nor a command",
     ),
-    key("plan.model", Kind::Line, "none", "the model that agents are told to use"),
+    key("plan.model", ValueKind::Line, "none", "the model that agents are told to use"),
     key(
         "plan.commit",
-        Kind::OneOf(&["ask", "auto", "message-only", "single", "none"]),
+        ValueKind::OneOf(&["ask", "auto", "message-only", "single", "none"]),
         "ask",
         "how finished phases are committed",
     ),
     key(
         "plan.isolation",
-        Kind::OneOf(&["auto", "none"]),
+        ValueKind::OneOf(&["auto", "none"]),
         "auto",
         "where phases run: in worktrees of their own wherever there is git, or in the folder itself",
     ),
-    key("plan.jobs", Kind::Count { min: 1, max: 64 }, "4", "how many phases run at once"),
+    key("plan.jobs", ValueKind::Count { min: 1, max: 64 }, "4", "how many phases run at once"),
     key(
         "plan.parallel",
-        Kind::OneOf(&["declared", "auto"]),
+        ValueKind::OneOf(&["declared", "auto"]),
         "declared",
         "which phases may run at once: those that the plan declares, or all that wait for nothing",
     ),
     key(
         "plan.retry",
-        Kind::OneOf(&["after-siblings", "immediate"]),
+        ValueKind::OneOf(&["after-siblings", "immediate"]),
         "after-siblings",
         "when a phase that failed is tried again",
     ),
@@ -170,153 +171,158 @@ pub const KEYS: &[Key] = &[
     key("plan.halt_timeout", LIMIT, "10m", "how long running phases have to end once a run halts"),
     trusted(
         "plan.gates",
-        Kind::OneOf(&["none", "auto"]),
+        ValueKind::OneOf(&["none", "auto"]),
         "none",
         "whether the gates that the project's files suggest are run",
     ),
     key("plan.gate_timeout", LIMIT, "10m", "how long one gate may take"),
     key(
         "plan.flaky",
-        Kind::Count { min: 0, max: 10 },
+        ValueKind::Count { min: 0, max: 10 },
         "0",
         "how often failed tests are run again, unchanged",
     ),
     key(
         "isolation.link",
-        Kind::Paths,
+        ValueKind::Paths,
         "[]",
         "what a worktree gets as a link: paths below the repository's root",
     ),
-    key("isolation.copy", Kind::Paths, "[]", "what a worktree gets as a copy, such as `.env`"),
-    trusted("gates.<gate>.check", Kind::Words, "as detected", "the command of a gate, word by word"),
+    key("isolation.copy", ValueKind::Paths, "[]", "what a worktree gets as a copy, such as `.env`"),
+    trusted("gates.<gate>.check", ValueKind::Words, "as detected", "the command of a gate, word by word"),
     trusted(
         "gates.<gate>.fix",
-        Kind::Words,
+        ValueKind::Words,
         "as detected",
         "the command that puts right what the gate finds",
     ),
     trusted(
         "agent.<agent>.command",
-        Kind::Words,
+        ValueKind::Words,
         "none",
         "an agent of your own, word by word; `{prompt_file}`, `{result_file}` and `{model}` are filled in",
     ),
     trusted(
         "agent.<agent>.prompt",
-        Kind::OneOf(&["stdin", "file"]),
+        ValueKind::OneOf(&["stdin", "file"]),
         "stdin",
         "how that agent gets its prompt",
     ),
-    trusted("notify.<sink>.type", Kind::OneOf(crate::sinks::SINK_KINDS), "none", "where a sink leads to"),
+    trusted(
+        "notify.<sink>.type",
+        ValueKind::OneOf(crate::sinks::SINK_KINDS),
+        "none",
+        "where a sink leads to",
+    ),
     trusted(
         "notify.<sink>.url",
-        Kind::Address,
+        ValueKind::Address,
         "none",
         "the address of a webhook, of Slack's incoming webhook, or of the issue or pull request to comment on",
     ),
     trusted(
         "notify.<sink>.command",
-        Kind::Words,
+        ValueKind::Words,
         "none",
         "the command that gets the message on its standard input, word by word",
     ),
     trusted(
         "notify.<sink>.token_env",
-        Kind::Line,
+        ValueKind::Line,
         "none",
         "the variable that holds the token; for Slack, the whole address where `url` is not set",
     ),
     trusted(
         "notify.<sink>.severity",
-        Kind::OneOf(&["low", "medium", "high", "critical"]),
+        ValueKind::OneOf(&["low", "medium", "high", "critical"]),
         "high",
         "only what is at least so bad",
     ),
-    trusted("notify.<sink>.reason", Kind::Reasons, "all", "only these reasons"),
-    trusted("notify.<sink>.project", Kind::Paths, "all", "only projects in these folders"),
+    trusted("notify.<sink>.reason", ValueKind::Reasons, "all", "only these reasons"),
+    trusted("notify.<sink>.project", ValueKind::Paths, "all", "only projects in these folders"),
     key(
         "host.disk_free_min",
-        Kind::Size { min: 0, max: PB },
+        ValueKind::Size { min: 0, max: PB },
         "100MB",
         "a disk with less free space than this is short; a twentieth of one that is small, where nobody sets it",
     ),
     key(
         "host.memory_free_min",
-        Kind::Size { min: 0, max: PB },
+        ValueKind::Size { min: 0, max: PB },
         "100MB",
         "a host with less free memory than this is short; a twentieth of one that is small, where nobody sets it",
     ),
     key(
         "freeze.reasons",
-        Kind::Reasons,
+        ValueKind::Reasons,
         "[]",
         "faults that freeze the project when they end something, besides a host that is short of disk or memory",
     ),
-    key("log.format", Kind::OneOf(&["human", "json", "emit"]), "human", "how events are printed"),
+    key("log.format", ValueKind::OneOf(&["human", "json", "emit"]), "human", "how events are printed"),
     key(
         "store.keep",
-        Kind::Duration { none: false, min: HOUR, max: YEAR },
+        ValueKind::Duration { none: false, min: HOUR, max: YEAR },
         "30d",
         "how long the journal of an ended run is kept",
     ),
     key(
         "store.max",
-        Kind::Size { min: MB, max: 1024 * GB },
+        ValueKind::Size { min: MB, max: 1024 * GB },
         "1GB",
         "how large a project's store may grow before the oldest ended runs are removed",
     ),
     trusted(
         "rules.packs",
-        Kind::Paths,
+        ValueKind::Paths,
         "[]",
         "rule packs of your own; a path is relative to the file that names it",
     ),
     trusted(
         "events.tail_to",
-        Kind::Path,
+        ValueKind::Path,
         "none",
         "every classified error is appended to this file, as a line of JSON",
     ),
     trusted(
         "otel.endpoint",
-        Kind::Endpoint,
+        ValueKind::Endpoint,
         "none",
         "where each run of `exec` is sent as an OpenTelemetry trace, such as `http://127.0.0.1:4318`",
     ),
-    key("otel.service", Kind::Line, "backstop", "the name of the service that traces are sent under"),
+    key("otel.service", ValueKind::Line, "backstop", "the name of the service that traces are sent under"),
     key(
         "redact.env",
-        Kind::Names,
+        ValueKind::Names,
         "[]",
         "environment variables whose values are masked in all that is kept or shown; those of all layers count",
     ),
     key(
         "retry_budget.reserve",
-        Kind::Count { min: 0, max: 1_000_000 },
+        ValueKind::Count { min: 0, max: 1_000_000 },
         "30",
         "so many retries within the window are always allowed",
     ),
     key(
         "retry_budget.share_percent",
-        Kind::Count { min: 0, max: 100 },
+        ValueKind::Count { min: 0, max: 100 },
         "50",
         "beyond the reserve, so much of all attempts may be retries",
     ),
     key(
         "retry_budget.window",
-        Kind::Duration { none: false, min: Duration::from_secs(1), max: DELAY_MAX },
+        ValueKind::Duration { none: false, min: Duration::from_secs(1), max: DELAY_MAX },
         "60s",
         "how far back attempts are counted",
     ),
     key(
         "profile.<profile>.attempts",
-        Kind::Count { min: 1, max: ATTEMPTS_MAX as u64 },
+        ValueKind::Count { min: 1, max: ATTEMPTS_MAX as u64 },
         OF_THE_PROFILE,
         "attempts in all, wherever the profile has more than one; 1 turns retries off",
     ),
     key(
         "profile.<profile>.delays",
-        Kind::Durations,
+        ValueKind::Durations,
         OF_THE_PROFILE,
         "the waits between attempts, in order; the last repeats",
     ),
@@ -329,7 +335,7 @@ pub const KEYS: &[Key] = &[
     key("profile.<profile>.cap", DELAY, OF_THE_PROFILE, "what a doubled wait never exceeds, before jitter"),
     key(
         "profile.<profile>.jitter",
-        Kind::Jitter,
+        ValueKind::Jitter,
         OF_THE_PROFILE,
         "by how much each wait is moved: `20%` both ways, `+10%` only longer, `0` not at all",
     ),
@@ -341,30 +347,37 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "profile.<profile>.learn",
-        Kind::OneOf(YES_OR_NO),
+        ValueKind::OneOf(YES_OR_NO),
         "false",
         "whether what a retry has never cured in 5 tries is not tried again",
     ),
     trusted(
         "profile.<profile>.on.<reason>",
-        Kind::Action,
+        ValueKind::Action,
         OF_THE_PROFILE,
         "what is done about this reason: `retry`, `retry:5` (attempts in all), `surface`, `halt`, `defer`, `confirm`",
     ),
 ];
 
 impl Key {
-    /// Whether its name stands for many.
+    /// Whether the name is a pattern that stands for many keys.
     pub fn is_pattern(&self) -> bool {
         self.name.contains('<')
     }
 
     /// Whether its value is a list.
     pub fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::Durations | Kind::Paths | Kind::Names | Kind::Words | Kind::Reasons)
+        matches!(
+            self.kind,
+            ValueKind::Durations
+                | ValueKind::Paths
+                | ValueKind::Names
+                | ValueKind::Words
+                | ValueKind::Reasons
+        )
     }
 
-    /// The environment variable that sets it; lists and patterns have none.
+    /// The environment variable that sets it. Lists and patterns have none.
     pub fn variable(&self) -> Option<String> {
         (!self.is_pattern() && !self.is_list()).then(|| self.variable_name())
     }
@@ -379,14 +392,14 @@ impl Key {
     }
 }
 
-/// What a path of names leads to.
+/// What a dotted path in the configuration names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum KeyMatch {
     /// A key.
     Key(&'static Key),
     /// A table with keys in it.
     Section,
-    /// Nothing.
+    /// Neither a key nor a section.
     Unknown,
 }
 
@@ -404,25 +417,25 @@ fn begins_with(key: &Key, path: &[&str]) -> bool {
     path.iter().all(|segment| segments.next().is_some_and(|pattern| fits(pattern, segment)))
 }
 
-/// What this path of names leads to.
-pub(crate) fn find(path: &[&str]) -> Found {
+/// Looks a path up.
+pub(crate) fn find(path: &[&str]) -> KeyMatch {
     let mut below = KEYS.iter().filter(|key| begins_with(key, path)).peekable();
     match below.peek() {
-        None => Found::Unknown,
-        Some(first) if first.segments().count() == path.len() => Found::Key(first),
-        Some(_) => Found::Section,
+        None => KeyMatch::Unknown,
+        Some(first) if first.segments().count() == path.len() => KeyMatch::Key(first),
+        Some(_) => KeyMatch::Section,
     }
 }
 
 /// The key with this name, written with dots.
 pub(crate) fn named(name: &str) -> Option<&'static Key> {
     match find(&name.split('.').collect::<Vec<_>>()) {
-        Found::Key(key) => Some(key),
-        Found::Section | Found::Unknown => None,
+        KeyMatch::Key(key) => Some(key),
+        KeyMatch::Section | KeyMatch::Unknown => None,
     }
 }
 
-/// The names that may stand below a section, placeholders as they are, each once.
+/// The names allowed in a section, with placeholders, each once.
 fn patterns_below(section: &[&str]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for key in KEYS.iter().filter(|key| begins_with(key, section)) {
@@ -435,7 +448,7 @@ fn patterns_below(section: &[&str]) -> Vec<&'static str> {
     names
 }
 
-/// What to say of a name that is not known in its section: what it is, and what was probably meant.
+/// The message and the hint for a name that its section does not have.
 pub(crate) fn unknown(section: &[&str], given: &str) -> (String, String) {
     let below = patterns_below(section);
     let within = |name: &str| section.iter().copied().chain([name]).collect::<Vec<_>>().join(".");
@@ -469,7 +482,7 @@ pub(crate) fn unknown(section: &[&str], given: &str) -> (String, String) {
     }
 }
 
-/// A key that is named so, in another section.
+/// A key with this name in another section.
 fn elsewhere(whole: &str, last: &str) -> Option<&'static str> {
     let plain = || KEYS.iter().filter(|key| !key.is_pattern());
     let leaf = |key: &Key| key.segments().last().unwrap_or_default();
@@ -502,14 +515,14 @@ mod tests {
     #[test]
     fn a_path_leads_to_a_key_a_section_or_nothing() {
         assert_eq!(named("exec.timeout").unwrap().name, "exec.timeout");
-        assert_eq!(named("profile.tool.on.rate_limited").unwrap().kind, Kind::Action);
-        assert_eq!(find(&["exec"]), Found::Section);
-        assert_eq!(find(&["profile", "tool"]), Found::Section);
-        assert_eq!(find(&["profile", "tool", "on"]), Found::Section);
+        assert_eq!(named("profile.tool.on.rate_limited").unwrap().kind, ValueKind::Action);
+        assert_eq!(find(&["exec"]), KeyMatch::Section);
+        assert_eq!(find(&["profile", "tool"]), KeyMatch::Section);
+        assert_eq!(find(&["profile", "tool", "on"]), KeyMatch::Section);
         for nothing in
             ["timeout", "exec.timout", "profile.comand", "profile.tool.on.nope", "exec.timeout.x", ""]
         {
-            assert_eq!(find(&nothing.split('.').collect::<Vec<_>>()), Found::Unknown, "{nothing}");
+            assert_eq!(find(&nothing.split('.').collect::<Vec<_>>()), KeyMatch::Unknown, "{nothing}");
         }
     }
 

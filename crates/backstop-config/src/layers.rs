@@ -1,7 +1,8 @@
-//! Where values come from, lowest to highest: built-in defaults, the user's file, the project's file, the environment,
-//! flags. Every value knows its origin, and what a higher layer hides is remembered.
+//! The layers of the configuration, lowest to highest: defaults, the user's file, the project's
+//! file, the environment, flags. Every value knows its origin, and overridden values are kept.
 //!
-//! It must not ask the process for anything: folders and variables are arguments, so that all of it can be tested.
+//! It must not read the environment or the file system by itself: folders and variables are
+//! arguments, so that everything can be tested.
 
 use super::Config;
 use super::error::{ConfigError, Place, Problem};
@@ -14,7 +15,7 @@ use super::value::{self, Value, Written, list_text};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// One value that a flag gives.
+/// One value given by a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     /// The flag as it was typed, such as `--timeout`.
@@ -25,12 +26,12 @@ pub struct Given {
     pub value: String,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// It is built in.
+    /// The built-in default.
     Default,
-    /// A file says so; line and column are counted from 1.
+    /// A line of a file.
     File {
         /// The file.
         file: FileName,
@@ -39,12 +40,12 @@ pub enum Origin {
         /// The column, counted from 1.
         column: usize,
     },
-    /// An environment variable says so.
+    /// An environment variable.
     Environment {
         /// The variable.
         name: String,
     },
-    /// A flag says so.
+    /// A flag.
     Flag {
         /// The flag, with its dashes.
         name: String,
@@ -83,18 +84,18 @@ impl Layer {
         [Layer::Default, Layer::User, Layer::Project, Layer::Environment, Layer::Flag];
 }
 
-/// One value of one layer.
+/// The value of a key in one layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setting {
     /// The value and its text.
     pub written: Written,
-    /// Which layer.
+    /// The layer.
     pub layer: Layer,
-    /// Where exactly.
+    /// The exact origin.
     pub origin: Origin,
 }
 
-/// A value that does not count, because the project's file is not trusted.
+/// A value that is ignored because the project's file is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inert {
     /// The key's name.
@@ -108,16 +109,16 @@ pub struct Inert {
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRead {
-    /// Which.
+    /// The file.
     pub file: FileName,
-    /// As which layer.
+    /// Its layer.
     pub layer: Layer,
-    /// How many values it sets, those that do not count included.
+    /// The number of values in it, ignored ones included.
     pub values: usize,
 }
 
-/// Reads all layers. `is_trusted` is asked with the canonical path and the hash of the project's file, and only where it
-/// sets something that needs trust.
+/// Loads all layers. `is_trusted` is called with the canonical path and the hash of the project's
+/// file, and only if the file sets a key that needs trust.
 pub fn load(
     around: &Surroundings<'_>,
     flags: &[Given],
@@ -143,7 +144,7 @@ pub fn load(
 
 #[derive(Default)]
 struct Stack {
-    /// By the key's name, lowest layer first.
+    /// The values by key, lowest layer first.
     settings: BTreeMap<String, Vec<Setting>>,
     problems: Vec<Problem>,
     inert: Vec<Inert>,
@@ -154,7 +155,7 @@ struct Stack {
 impl Stack {
     fn set(&mut self, name: &str, written: Written, layer: Layer, origin: Origin) {
         let settings = self.settings.entry(name.to_owned()).or_default();
-        // Within a layer, a list adds up and anything else is replaced.
+        // Within a layer, lists are joined and other values are replaced.
         if let Some(last) = settings.last_mut().filter(|last| last.layer == layer) {
             *last = Setting { written: joined(&last.written, written), layer, origin };
         } else {
@@ -247,10 +248,11 @@ impl Stack {
         }
     }
 
-    /// Of a flag that takes a key from the command line, such as a reason.
+    /// Reports a flag whose key comes from the command line, e.g. a reason, and does not exist.
     fn unknown_flag(&mut self, flag: &str, name: &str) {
         let path: Vec<&str> = name.split('.').collect();
-        let known = (0..path.len()).rev().find(|length| keys::find(&path[..*length]) == keys::Found::Section);
+        let known =
+            (0..path.len()).rev().find(|length| keys::find(&path[..*length]) == keys::KeyMatch::Section);
         let known = known.unwrap_or(0);
         let given = path.get(known).copied().unwrap_or_default();
         let (message, hint) = keys::unknown(&path[..known], given);
@@ -271,7 +273,7 @@ fn joined(before: &Written, after: Written) -> Written {
     }
 }
 
-/// A list of texts, each once.
+/// A list of texts without duplicates.
 pub(crate) fn texts<'t>(all: impl Iterator<Item = &'t String>) -> Written {
     let mut list: Vec<String> = Vec::new();
     for text in all {
@@ -302,7 +304,7 @@ mod tests {
         Given { flag: flag.to_owned(), key: key.to_owned(), value: value.to_owned() }
     }
 
-    fn told(result: Result<Config, ConfigError>) -> String {
+    fn message(result: Result<Config, ConfigError>) -> String {
         result.unwrap_err().to_string()
     }
 
@@ -471,11 +473,11 @@ mod tests {
             std::os::unix::fs::symlink(to, &at).unwrap();
         };
         link("../outside.toml");
-        let error = told(load(&scratch.around("work"), &[], ALWAYS));
+        let error = message(load(&scratch.around("work"), &[], ALWAYS));
         assert_eq!(error, "backstop.toml: a link that leads out of the project; it is not read");
         link("nowhere.toml");
         assert_eq!(
-            told(load(&scratch.around("work"), &[], ALWAYS)),
+            message(load(&scratch.around("work"), &[], ALWAYS)),
             "backstop.toml: a link that leads nowhere"
         );
         scratch.write("work/inside.toml", "exec.timeout = \"1s\"\n");
@@ -491,7 +493,7 @@ mod tests {
         scratch.folder("a\x1b[31m\nb/.git");
         scratch.write("a\x1b[31m\nb/backstop.toml", "x = 1\n");
         scratch.folder("a\x1b[31m\nb/src");
-        let error = told(load(&scratch.around("a\x1b[31m\nb/src"), &[], ALWAYS));
+        let error = message(load(&scratch.around("a\x1b[31m\nb/src"), &[], ALWAYS));
         assert!(error.ends_with("a\\e[31m b/backstop.toml:1:1: unknown key `x`"), "{error}");
         assert!(!error.contains(['\x1b', '\n']));
     }
@@ -510,13 +512,13 @@ mod tests {
     fn files_that_are_none_too_large_or_no_text() {
         let scratch = Scratch::new();
         scratch.folder("backstop.toml");
-        assert_eq!(told(load(&scratch.around(""), &[], ALWAYS)), "backstop.toml: not a file");
+        assert_eq!(message(load(&scratch.around(""), &[], ALWAYS)), "backstop.toml: not a file");
         std::fs::remove_dir(scratch.home.join("backstop.toml")).unwrap();
         scratch.write("backstop.toml", vec![b'#'; FILE_BYTES_MAX as usize + 1]);
-        let error = told(load(&scratch.around(""), &[], ALWAYS));
+        let error = message(load(&scratch.around(""), &[], ALWAYS));
         assert_eq!(error, "backstop.toml: larger than 1048576 bytes, which no config is");
         scratch.write("backstop.toml", b"\xff");
-        let error = told(load(&scratch.around(""), &[], ALWAYS));
+        let error = message(load(&scratch.around(""), &[], ALWAYS));
         assert_eq!(error, "backstop.toml:1:1: the file is not UTF-8 here");
         scratch.write("backstop.toml", b"\xef\xbb\xbfexec.timeout = \"1s\"\r\n");
         assert_eq!(

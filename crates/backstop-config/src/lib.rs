@@ -1,8 +1,9 @@
-//! The config: what was typed, written in files and set in the environment, as one set of checked values that know
-//! where they come from.
+//! The configuration: files, environment and flags combined into one set of checked values, each
+//! with its origin.
 //!
-//! It must not act on any of them, and it must not ask the process for anything: folders, variables, flags and what is
-//! trusted are arguments. An unknown key is an error, because a mistake in `timout` must not mean "no timeout".
+//! This crate must not act on any value, and must not read the environment: folders, variables,
+//! flags and trust are arguments. An unknown key is an error, because a typo such as `timout` must
+//! not mean "no timeout".
 
 mod endpoint;
 pub mod environment;
@@ -22,14 +23,14 @@ mod value;
 
 pub use error::ConfigError;
 pub use find::{Surroundings, repository_root};
-pub use keys::{KEYS, Key, Kind};
+pub use keys::{KEYS, Key, ValueKind};
 pub use layers::{FileRead, Given, Inert, Origin, load};
 pub use reference::markdown;
 pub use show::{check, check_json, show, show_json, untrusted};
 pub use sinks::{SINK_KINDS, SinkSettings};
 pub use trust::{Candidate, candidate};
 
-use backstop_core::{HostLimits, Policy, Reason, RetryBudget};
+use backstop_core::{MachineLimits, Policy, Reason, RetryBudget};
 use backstop_http::Address;
 use layers::{Setting, plain_keys, texts};
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ use value::{Value, Written};
 /// All values, each with its origin.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What was set, by the key's name, lowest layer first. Defaults are not in it.
+    /// The values that were set, by key, lowest layer first. Defaults are not in it.
     settings: BTreeMap<String, Vec<Setting>>,
     inert: Vec<Inert>,
     notes: Vec<String>,
@@ -58,22 +59,22 @@ pub struct ExecSettings {
     pub timeout: Option<Duration>,
     /// How long an attempt may be silent.
     pub idle: Option<Duration>,
-    /// How long all of it may take.
+    /// How long all attempts together may take.
     pub deadline: Option<Duration>,
-    /// Between TERM and KILL.
+    /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// How much piped input is kept for a retry, in bytes.
+    /// How many bytes of piped input are stored for a retry.
     pub stdin_bytes_max: u64,
-    /// How much of each stream is kept for classifying, in bytes.
+    /// How many bytes of each stream are stored for classifying.
     pub output_bytes_max: u64,
-    /// How long to wait for a pipe that a leftover process holds open.
+    /// How long to wait for a pipe that a process left behind holds open.
     pub drain: Duration,
 }
 
 /// How events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Lines for people.
     Human,
     /// The journal's events as JSON lines.
     Json,
@@ -82,7 +83,7 @@ pub enum LogFormat {
 }
 
 impl LogFormat {
-    /// As it is written.
+    /// The word in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             LogFormat::Human => "human",
@@ -95,11 +96,11 @@ impl LogFormat {
 /// How plans are run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanSettings {
-    /// The agent that works on phases which name none, where there is one.
+    /// The agent for phases that name none, if there is one.
     pub agent: Option<String>,
-    /// The model that agents are told to use; nothing: their own choice.
+    /// The model that agents are asked to use; `None` for their own default.
     pub model: Option<String>,
-    /// Nothing where it is to be asked for.
+    /// How finished work is committed; `None` if the user is to be asked.
     pub commit: Option<String>,
     /// `auto` or `none`: worktrees, or the folder itself.
     pub isolation: String,
@@ -113,7 +114,7 @@ pub struct PlanSettings {
     pub timeout: Option<Duration>,
     /// How long an agent may be silent.
     pub idle: Option<Duration>,
-    /// How long running phases may still take once the run halts.
+    /// How long running phases may continue once the run halts.
     pub halt_timeout: Option<Duration>,
     /// `auto` or `none`: whether detected gates are run.
     pub gates: String,
@@ -141,31 +142,31 @@ pub struct StoreSettings {
 pub struct Shown {
     /// The key's name.
     pub key: String,
-    /// The value as it was written. It is text from outside: escape it for where it goes.
+    /// The value as it was written. It is text from outside: escape it.
     pub text: String,
-    /// The value for other programs: a number, a list, nothing, or its text.
+    /// The value as JSON: a number, a list, null, or its text.
     pub json: serde_json::Value,
-    /// Where it comes from; of what adds up, the highest layer that added.
+    /// Its origin; for lists that are joined, the highest layer that added to it.
     pub origin: Origin,
 }
 
 impl Config {
-    /// What was set for this key, if it was: the highest layer's.
+    /// The value that was set for this key in the highest layer, if any.
     fn set(&self, key: &str) -> Option<&Setting> {
         self.settings.get(key)?.last()
     }
 
-    /// What was set for keys that begin so.
+    /// The values that were set for keys with this prefix.
     fn set_below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Setting)> {
         let from = self.settings.range(prefix.to_owned()..);
         let below = from.take_while(move |(key, _)| key.starts_with(prefix));
         below.filter_map(|(key, settings)| Some((key.as_str(), settings.last()?)))
     }
 
-    /// The value that counts, and its text.
+    /// The effective value, and its text.
     fn written(&self, key: &Key) -> Written {
         let Some(settings) = self.settings.get(key.name) else { return value::default(key) };
-        if key.kind == Kind::Names {
+        if key.kind == ValueKind::Names {
             return texts(settings.iter().flat_map(|setting| match &setting.written.value {
                 Value::Texts(list) => list.as_slice(),
                 _ => &[],
@@ -215,7 +216,8 @@ impl Config {
         }
     }
 
-    /// A path as it is meant: relative to the file that names it, else to the current folder; `~/` is the home folder.
+    /// Resolves a path: relative to the file that names it, else to the current folder; `~/` is the
+    /// home folder.
     fn resolved(&self, key: &str, path: &str) -> PathBuf {
         if let (Some(rest), Some(home)) = (path.strip_prefix("~/"), &self.home) {
             return home.join(rest);
@@ -286,12 +288,13 @@ impl Config {
         named.collect()
     }
 
-    /// How much of the host has to be free: what nobody has set is for the host's size to say.
-    pub fn host_limits(&self) -> HostLimits {
-        let said = |key: &str| self.set(key).map(|_| self.size(key));
-        HostLimits {
-            disk_free_min: said("host.disk_free_min"),
-            memory_free_min: said("host.memory_free_min"),
+    /// How much memory and disk must be free. A limit that is not set depends on the machine's
+    /// size.
+    pub fn machine_limits(&self) -> MachineLimits {
+        let configured = |key: &str| self.set(key).map(|_| self.size(key));
+        MachineLimits {
+            disk_free_min: configured("host.disk_free_min"),
+            memory_free_min: configured("host.memory_free_min"),
         }
     }
 
@@ -317,7 +320,7 @@ impl Config {
         }
     }
 
-    /// Rule packs of the user's own.
+    /// The rule packs of the user.
     pub fn packs(&self) -> Vec<PathBuf> {
         self.list("rules.packs").iter().map(|path| self.resolved("rules.packs", path)).collect()
     }
@@ -327,18 +330,18 @@ impl Config {
         self.text("events.tail_to").map(|path| self.resolved("events.tail_to", &path))
     }
 
-    /// Where traces are sent, if anywhere, and under which name of a service.
+    /// The address that traces are sent to, if any, and the service name.
     pub fn otel(&self) -> Option<(Address, String)> {
         let endpoint = endpoint::parse_endpoint(&self.text("otel.endpoint")?).ok()?;
         Some((endpoint, self.text("otel.service").unwrap_or_else(|| "backstop".to_owned())))
     }
 
-    /// Names of environment variables whose values are masked, of all layers.
+    /// Environment variables whose values are masked, from all layers.
     pub fn redact_env(&self) -> Vec<String> {
         self.list("redact.env")
     }
 
-    /// How much of the recent traffic may be retries.
+    /// The share of recent attempts that may be retries.
     pub fn retry_budget(&self) -> RetryBudget {
         RetryBudget {
             window: self.duration("retry_budget.window").unwrap_or_default(),
@@ -347,19 +350,19 @@ impl Config {
         }
     }
 
-    /// The profile with this name, as the config changes it.
+    /// The profile with this name, with the changes of the configuration.
     pub fn policy(&self, name: &str) -> Result<Policy, ConfigError> {
         profile::policy(self, name).map_err(ConfigError::one)
     }
 
-    /// Where the value of a key comes from; nothing for what is no key.
+    /// The origin of the value of a key; `None` if there is no such key.
     #[cfg(test)]
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         keys::named(key)?;
         Some(self.set(key).map_or(&Origin::Default, |setting| &setting.origin))
     }
 
-    /// Every value in the order of the reference, then what was set for profiles.
+    /// Every value in the order of the reference, then the values set for profiles.
     pub fn settings(&self) -> Vec<Shown> {
         let row = |key: &str, written: Written| Shown {
             key: key.to_owned(),
@@ -374,12 +377,12 @@ impl Config {
         plain.chain(["gates.", "agent.", "notify.", "profile."].into_iter().flat_map(below)).collect()
     }
 
-    /// What does not count because the project's file is not trusted.
+    /// The values that are ignored because the project's file is not trusted.
     pub fn inert(&self) -> &[Inert] {
         &self.inert
     }
 
-    /// What a person should know, though it is no error.
+    /// Notes that are no errors.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

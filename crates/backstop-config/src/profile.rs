@@ -1,21 +1,21 @@
-//! Profiles as the config changes them.
+//! Profiles with the changes that the configuration makes.
 //!
-//! A higher layer's word beats a lower one's, also where it is the more general word: `--attempts 1` turns off what a
-//! file's `on.timeout = "retry:5"` turned on. Within a layer, what is said of one reason beats what is said of all. It
-//! must not know what any profile is for: the numbers are the core's.
+//! A higher layer overrides a lower one even with a more general key: `--attempts 1` overrides
+//! `on.timeout = "retry:5"` of a file. Within a layer, a key for one reason overrides a key for
+//! all. This module must not know what a profile is for: the numbers are in the core.
 
 use super::Config;
 use super::error::{Place, Problem};
 use super::layers::{Layer, Setting};
-use super::value::{Action, Value};
+use super::value::{ReasonAction, Value};
 use backstop_core::nearest::nearest;
 use backstop_core::{Backoff, Delays, How, PROFILES, Policy, Reason, profile};
 use std::time::Duration;
 
-/// What doubled waits never exceed where neither the profile nor the config says.
+/// The cap of doubling delays, where neither the profile nor the configuration has one.
 const CAP: Duration = Duration::from_secs(60);
 
-/// The profile with this name, as the config changes it.
+/// The profile with this name, with the changes of the configuration.
 pub(super) fn policy(config: &Config, name: &str) -> Result<Policy, Problem> {
     let Some(policy) = profile(name) else {
         let near = nearest(name, PROFILES.iter().copied());
@@ -36,7 +36,7 @@ pub(super) fn policy(config: &Config, name: &str) -> Result<Policy, Problem> {
         Value::Count(attempts) => u32::try_from(attempts).ok(),
         _ => None,
     };
-    // What a plain `retry` means does not depend on what is said of other reasons.
+    // The number for a plain `retry` does not depend on keys for other reasons.
     let usual = match field("attempts").and_then(attempts) {
         Some(attempts) => policy.clone().with_attempts(attempts).usual_attempts(),
         None => policy.usual_attempts(),
@@ -57,25 +57,25 @@ pub(super) fn policy(config: &Config, name: &str) -> Result<Policy, Problem> {
     Ok(policy)
 }
 
-/// All that is wrong with profiles that no single value shows.
+/// The problems of profiles that no single value shows.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {
     PROFILES.iter().filter_map(|name| policy(config, name).err()).collect()
 }
 
-fn with_action(policy: Policy, reason: Reason, action: Action, usual: u32) -> Policy {
+fn with_action(policy: Policy, reason: Reason, action: ReasonAction, usual: u32) -> Policy {
     let (attempts, how) = match action {
-        // What a profile does before it tries again, it goes on doing: wait for a guard, send less.
-        Action::Retry(times) => {
+        // What a profile does before a retry stays: waiting for a guard, compressing.
+        ReasonAction::Retry(times) => {
             let how = match policy.allowance(reason).how {
                 how @ (How::Guarded | How::Compressed(_)) => how,
                 _ => How::Again,
             };
             (times.unwrap_or(usual), how)
         }
-        Action::Surface => (1, How::Surface),
-        Action::Halt => (1, How::Halt),
-        Action::Defer => (1, How::Defer),
-        Action::Confirm => (1, How::Confirm),
+        ReasonAction::Surface => (1, How::Surface),
+        ReasonAction::Halt => (1, How::Halt),
+        ReasonAction::Defer => (1, How::Defer),
+        ReasonAction::Confirm => (1, How::Confirm),
     };
     policy.with_cell(reason, attempts, how, None)
 }

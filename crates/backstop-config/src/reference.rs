@@ -1,10 +1,10 @@
-//! The reference of the config, made from the list of keys.
+//! The reference of the configuration, generated from the list of keys.
 
 use super::find::{PROJECT_FILE, USER_FILE};
-use super::keys::{KEYS, Key, Kind};
+use super::keys::{KEYS, Key, ValueKind};
 use backstop_core::PROFILES;
 
-/// A file that shows every kind of value, and holds as it is.
+/// An example file with every type of value. It is valid as it is.
 const EXAMPLE: &str = r#"[exec]
 timeout = "10m"        # one attempt
 deadline = "30m"       # all attempts and waits together
@@ -79,25 +79,27 @@ fn meaning(key: &Key) -> String {
     if key.trust { format!("{}; needs trust", key.doc) } else { key.doc.to_owned() }
 }
 
-/// What its value is, in a cell of the table.
+/// The type of a value, for a cell of the table.
 fn noun(key: &Key) -> String {
     match key.kind {
-        Kind::Duration { none: true, .. } => "duration, or `none`".to_owned(),
-        Kind::Duration { .. } => "duration".to_owned(),
-        Kind::Durations => "list of durations".to_owned(),
-        Kind::Count { min, max } => format!("{min} to {max}"),
-        Kind::Size { .. } => "size".to_owned(),
-        Kind::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
-        Kind::Path => "path, or `none`".to_owned(),
-        Kind::Paths => "list of paths".to_owned(),
-        Kind::Words => "list of words".to_owned(),
-        Kind::Reasons => "list of reasons".to_owned(),
-        Kind::Endpoint => "http address, or `none`".to_owned(),
-        Kind::Address => "http or https address".to_owned(),
-        Kind::Line => "text".to_owned(),
-        Kind::Names => "list of names".to_owned(),
-        Kind::Jitter => "jitter".to_owned(),
-        Kind::Action => "action".to_owned(),
+        ValueKind::Duration { none: true, .. } => "duration, or `none`".to_owned(),
+        ValueKind::Duration { .. } => "duration".to_owned(),
+        ValueKind::Durations => "list of durations".to_owned(),
+        ValueKind::Count { min, max } => format!("{min} to {max}"),
+        ValueKind::Size { .. } => "size".to_owned(),
+        ValueKind::OneOf(words) => {
+            words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+        }
+        ValueKind::Path => "path, or `none`".to_owned(),
+        ValueKind::Paths => "list of paths".to_owned(),
+        ValueKind::Words => "list of words".to_owned(),
+        ValueKind::Reasons => "list of reasons".to_owned(),
+        ValueKind::Endpoint => "http address, or `none`".to_owned(),
+        ValueKind::Address => "http or https address".to_owned(),
+        ValueKind::Line => "text".to_owned(),
+        ValueKind::Names => "list of names".to_owned(),
+        ValueKind::Jitter => "jitter".to_owned(),
+        ValueKind::Action => "action".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `config show`, `config check` and the warning about an untrusted file say.
+//! The output of `config show` and `config check`, and the warning about an untrusted file.
 
 use super::error::ConfigError;
 use super::find::FileName;
@@ -8,14 +8,14 @@ use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, table};
 use serde_json::{Value, json};
 
-/// How much of a value is shown in a table.
+/// How many characters of a value are shown in a table.
 const VALUE_CHARS_MAX: usize = 200;
 
 fn safe(text: &str) -> String {
     SafeText::new(text).line(VALUE_CHARS_MAX)
 }
 
-/// Every value, for people; with `origin`, where each comes from.
+/// Every value, for people; with `origin`, also its origin.
 pub fn show(config: &Config, origin: bool) -> String {
     let header: &[&str] = if origin { &["key", "value", "origin"] } else { &["key", "value"] };
     let rows: Vec<Vec<String>> = config
@@ -32,7 +32,7 @@ pub fn show(config: &Config, origin: bool) -> String {
     table(header, &rows)
 }
 
-/// Every value with its origin, for other programs.
+/// Every value with its origin, as JSON.
 pub fn show_json(config: &Config) -> Value {
     let settings: Vec<Value> = config
         .settings()
@@ -48,8 +48,8 @@ pub fn show_json(config: &Config) -> Value {
     })
 }
 
-/// What `config check` says of a config without errors: which files were read, and what to know about them. `sinks` is
-/// what is wrong with sinks, a line each.
+/// The output of `config check` for a valid configuration: the files that were read, and notes
+/// about them. `sinks` are the problems of sinks, one line each.
 pub fn check(config: &Config, sinks: &[String]) -> String {
     let mut out = String::new();
     for read in config.files() {
@@ -67,7 +67,7 @@ pub fn check(config: &Config, sinks: &[String]) -> String {
     out
 }
 
-/// What `config check` says, for other programs: also where there are errors.
+/// The output of `config check` as JSON, with the problems if there are any.
 pub fn check_json(result: Result<&Config, &ConfigError>) -> Value {
     let mut out = json!({ "schema": JSON_SCHEMA, "valid": result.is_ok(), "problems": [], "left_out": 0 });
     match result {
@@ -77,15 +77,16 @@ pub fn check_json(result: Result<&Config, &ConfigError>) -> Value {
             out["notes"] = json!(config.notes());
         }
         Err(error) => {
-            let told = error.json();
-            out["problems"] = told["problems"].clone();
-            out["left_out"] = told["left_out"].clone();
+            let shown = error.json();
+            out["problems"] = shown["problems"].clone();
+            out["left_out"] = shown["left_out"].clone();
         }
     }
     out
 }
 
-/// The one warning about a project's file that is not trusted, and what to type; nothing where nothing is inert.
+/// The warning about an untrusted project file, and the command that trusts it; `None` if no value
+/// is ignored.
 pub fn untrusted(config: &Config) -> Option<(String, String)> {
     let first = config.inert().first()?;
     let keys: Vec<String> =

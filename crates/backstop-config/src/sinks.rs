@@ -1,4 +1,4 @@
-//! What the configuration says of sinks, `notify.NAME.*`. Whether that makes a sink is for `backstop-notify` to say.
+//! The settings of sinks, `notify.NAME.*`. `backstop-notify` checks whether they make a sink.
 
 use super::Config;
 use super::value::{Value, Written};
@@ -12,7 +12,7 @@ const PREFIX: &str = "notify.";
 /// The kinds of sinks, as `notify.NAME.type` is written.
 pub const SINK_KINDS: &[&str] = &["terminal", "webhook", "slack", "github", "command"];
 
-/// What a configuration says of a sink, as it was written.
+/// The settings of a sink, as they were written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SinkSettings {
     /// `notify.<sink>.type`
@@ -32,12 +32,12 @@ pub struct SinkSettings {
 }
 
 impl Config {
-    /// Whether there is a sink at all.
+    /// Whether any sink is configured.
     pub fn has_sinks(&self) -> bool {
         self.set_below(PREFIX).next().is_some()
     }
 
-    /// What is set for each sink, by its name. What is not trusted is not among them.
+    /// The settings of each sink, by name, without those that are not trusted.
     pub fn sinks(&self) -> BTreeMap<String, SinkSettings> {
         let mut found: BTreeMap<String, SinkSettings> = BTreeMap::new();
         for (key, setting) in self.set_below(PREFIX) {
@@ -77,7 +77,7 @@ impl Config {
     }
 }
 
-/// A value as it is shown: of a sink's address the place, because its path may be a secret.
+/// A value as it is shown. Of a sink's address only the host, because its path may be secret.
 pub(super) fn shown(key: &str, written: &Written) -> Written {
     let mut written = written.clone();
     if key.starts_with(PREFIX)

@@ -1,7 +1,7 @@
-//! Whether a project's file was read by a person before it may run something.
+//! Trust: whether a person has approved a project's file before it may run something.
 //!
-//! Trust is given to a file's place and content together: a changed file, or a copy of it elsewhere, has to be trusted
-//! anew. What is trusted is remembered by somebody else; here it is only a question.
+//! Trust is given to a path and its content together: a changed file, or a copy of it elsewhere,
+//! has to be trusted anew. The store keeps what is trusted; this module only asks.
 
 use super::error::ConfigError;
 use super::file;
@@ -10,11 +10,11 @@ use backstop_core::Sha256;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The hash that trust is given to: of the file's canonical path and of its content.
+/// The hash that trust is given to: of the file's canonical path and its content.
 pub(crate) fn hash(canonical: &Path, content: &[u8]) -> String {
     let path = canonical.as_os_str().as_bytes();
     let mut hasher = Sha256::new();
-    // The length keeps the two apart: a longer path with a shorter content is another input.
+    // The length separates the two: a longer path with a shorter content is another input.
     hasher.update((path.len() as u64).to_le_bytes());
     hasher.update(path);
     hasher.update(content);
@@ -26,15 +26,16 @@ pub(crate) fn hash(canonical: &Path, content: &[u8]) -> String {
 pub struct Candidate {
     /// The project's file.
     pub file: FileName,
-    /// Its canonical path, under which trust is remembered.
+    /// Its canonical path, under which trust is stored.
     pub canonical: PathBuf,
-    /// Its hash as it is now.
+    /// Its current hash.
     pub hash: String,
-    /// What it sets that needs trust: name, value as text (from outside: escape it), line.
+    /// The settings that need trust: key, value (text from outside: escape it), line.
     pub sets: Vec<(String, String, usize)>,
 }
 
-/// What there is to trust here, for a person to read before saying yes. Nothing where there is no project's file.
+/// What there is to trust here, for a person to read before approving. `None` if there is no
+/// project file.
 pub fn candidate(around: &Surroundings<'_>) -> Result<Option<Candidate>, ConfigError> {
     let Some(project) = find::project_file(around).map_err(ConfigError::one)? else { return Ok(None) };
     let text = file::text(&project.file, &project.bytes).map_err(ConfigError::one)?;

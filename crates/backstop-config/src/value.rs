@@ -1,9 +1,9 @@
-//! What a value means: text or TOML in, a checked value out, or what is wrong with it.
+//! Parses values: text or TOML goes in, a checked value or an error comes out.
 //!
-//! It must not know where a value came from: whoever asked adds that.
+//! It must not know where a value came from: the caller adds that.
 
 use super::endpoint::parse_endpoint;
-use super::keys::{Key, Kind, YES_OR_NO};
+use super::keys::{Key, ValueKind, YES_OR_NO};
 use backstop_core::duration::{parse, parse_size, shown};
 use backstop_core::nearest::nearest;
 use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Jitter, Reason, SafeText, TAXONOMY};
@@ -16,15 +16,15 @@ use toml::de::DeValue;
 const LIST_MAX: usize = 100;
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
-/// How much of a found value is shown.
+/// How many characters of a value are shown in an error.
 const FOUND_CHARS_MAX: usize = 60;
-/// What says that there is to be none.
+/// The word for "no value".
 const NONE: &str = "none";
 
 /// A checked value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// None, said so.
+    /// Explicitly none.
     None,
     /// A duration.
     Duration(Duration),
@@ -38,53 +38,53 @@ pub(crate) enum Value {
     Text(String),
     /// Names or paths.
     Texts(Vec<String>),
-    /// By how much waits are moved.
+    /// The jitter of delays.
     Jitter(Jitter),
     /// What is done about a reason.
-    Action(Action),
+    Action(ReasonAction),
 }
 
-/// What a config says about a reason.
+/// What the configuration says to do about a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// Again, with so many attempts in all, or as many as the profile has.
+pub(crate) enum ReasonAction {
+    /// Retry, with this many attempts in all; `None` for the profile's own number.
     Retry(Option<u32>),
-    /// Give it to the caller.
+    /// Return the fault to the caller.
     Surface,
-    /// Stop the run.
+    /// Halt the run.
     Halt,
-    /// Put it aside.
+    /// Defer the operation.
     Defer,
-    /// Ask first.
+    /// Ask for confirmation.
     Confirm,
 }
 
 /// The words for actions.
-const ACTIONS: &[(&str, Action)] = &[
-    ("retry", Action::Retry(None)),
-    ("surface", Action::Surface),
-    ("halt", Action::Halt),
-    ("defer", Action::Defer),
-    ("confirm", Action::Confirm),
+const ACTIONS: &[(&str, ReasonAction)] = &[
+    ("retry", ReasonAction::Retry(None)),
+    ("surface", ReasonAction::Surface),
+    ("halt", ReasonAction::Halt),
+    ("defer", ReasonAction::Defer),
+    ("confirm", ReasonAction::Confirm),
 ];
 
-/// A value with the text that says it.
+/// A value with its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Written {
     /// The value.
     pub value: Value,
-    /// As it was written; a list as one would write it in a file.
+    /// The text as it was written; for a list, as it would be written in a file.
     pub text: String,
 }
 
-/// What is wrong with a value.
+/// An error in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    /// What was found and what is meant.
+    /// What was found and what was expected.
     pub message: String,
     /// What to write instead.
     pub hint: Option<String>,
-    /// Where in the file, where it is known better than by the value's own place.
+    /// The position in the file, where it is more precise than the position of the value.
     pub at: Option<usize>,
 }
 
@@ -99,34 +99,34 @@ impl Wrong {
     }
 }
 
-fn found(text: &str) -> String {
+fn shown_text(text: &str) -> String {
     SafeText::new(text).line(FOUND_CHARS_MAX)
 }
 
-impl Kind {
-    /// What a value of this kind is, as part of a sentence.
+impl ValueKind {
+    /// A value of this type, as part of a sentence.
     pub fn noun(&self) -> String {
         match self {
-            Kind::Duration { none: true, .. } => "a duration such as \"30s\", or \"none\"".to_owned(),
-            Kind::Duration { .. } => "a duration such as \"30s\"".to_owned(),
-            Kind::Durations => "a list of durations such as [\"1s\", \"5s\"]".to_owned(),
-            Kind::Count { min, max } => format!("a number from {min} to {max}"),
-            Kind::Size { .. } => "a size such as \"8MB\"".to_owned(),
-            Kind::OneOf(words) => format!("one of {}", words.join(", ")),
-            Kind::Path => "a path, or \"none\"".to_owned(),
-            Kind::Paths => "a list of paths".to_owned(),
-            Kind::Words => "a list of words such as [\"npm\", \"test\"]".to_owned(),
-            Kind::Reasons => "a list of reasons such as [\"disk_full\"]".to_owned(),
-            Kind::Endpoint => "an address such as \"http://127.0.0.1:4318\", or \"none\"".to_owned(),
-            Kind::Address => "an address such as \"https://hooks.example.com/alerts\"".to_owned(),
-            Kind::Line => "one line of text".to_owned(),
-            Kind::Names => "a list of names of environment variables".to_owned(),
-            Kind::Jitter => "a jitter such as \"20%\", \"+10%\" or \"0\"".to_owned(),
-            Kind::Action => "one of retry, retry:N, surface, halt, defer, confirm".to_owned(),
+            ValueKind::Duration { none: true, .. } => "a duration such as \"30s\", or \"none\"".to_owned(),
+            ValueKind::Duration { .. } => "a duration such as \"30s\"".to_owned(),
+            ValueKind::Durations => "a list of durations such as [\"1s\", \"5s\"]".to_owned(),
+            ValueKind::Count { min, max } => format!("a number from {min} to {max}"),
+            ValueKind::Size { .. } => "a size such as \"8MB\"".to_owned(),
+            ValueKind::OneOf(words) => format!("one of {}", words.join(", ")),
+            ValueKind::Path => "a path, or \"none\"".to_owned(),
+            ValueKind::Paths => "a list of paths".to_owned(),
+            ValueKind::Words => "a list of words such as [\"npm\", \"test\"]".to_owned(),
+            ValueKind::Reasons => "a list of reasons such as [\"disk_full\"]".to_owned(),
+            ValueKind::Endpoint => "an address such as \"http://127.0.0.1:4318\", or \"none\"".to_owned(),
+            ValueKind::Address => "an address such as \"https://hooks.example.com/alerts\"".to_owned(),
+            ValueKind::Line => "one line of text".to_owned(),
+            ValueKind::Names => "a list of names of environment variables".to_owned(),
+            ValueKind::Jitter => "a jitter such as \"20%\", \"+10%\" or \"0\"".to_owned(),
+            ValueKind::Action => "one of retry, retry:N, surface, halt, defer, confirm".to_owned(),
         }
     }
 
-    /// Reads text: from a file, the environment or a flag. Of a list, this is one entry.
+    /// Parses text from a file, the environment or a flag. For a list, the text is one entry.
     fn read(&self, given: &str) -> Result<Value, Wrong> {
         let text = given.trim();
         if text.len() > TEXT_BYTES_MAX {
@@ -136,69 +136,71 @@ impl Kind {
             )));
         }
         match self {
-            Kind::Duration { none: true, .. } | Kind::Path | Kind::Endpoint if text == NONE => {
+            ValueKind::Duration { none: true, .. } | ValueKind::Path | ValueKind::Endpoint
+                if text == NONE =>
+            {
                 Ok(Value::None)
             }
-            Kind::Duration { none, min, max } => duration(text, *none, *min, *max).map(Value::Duration),
-            Kind::Durations => duration(text, false, Duration::ZERO, DELAY_MAX).map(Value::Duration),
-            Kind::Count { min, max } => match text.parse::<u64>() {
+            ValueKind::Duration { none, min, max } => duration(text, *none, *min, *max).map(Value::Duration),
+            ValueKind::Durations => duration(text, false, Duration::ZERO, DELAY_MAX).map(Value::Duration),
+            ValueKind::Count { min, max } => match text.parse::<u64>() {
                 Ok(number) if (*min..=*max).contains(&number) => Ok(Value::Count(number)),
-                _ => Err(Wrong::new(format!("found `{}`", found(text)))),
+                _ => Err(Wrong::new(format!("found `{}`", shown_text(text)))),
             },
-            Kind::Size { min, max } => {
+            ValueKind::Size { min, max } => {
                 let bytes = parse_size(text).map_err(|error| Wrong::new(error.to_string()))?;
                 if (*min..=*max).contains(&bytes) {
                     return Ok(Value::Size(bytes));
                 }
                 let range = format!("from {} to {}", size_shown(*min), size_shown(*max));
-                Err(Wrong::new(format!("`{}` is not {range}", found(text))))
+                Err(Wrong::new(format!("`{}` is not {range}", shown_text(text))))
             }
-            Kind::OneOf(words) => word(text, words).map(|word| Value::Text(word.to_owned())),
-            Kind::Path | Kind::Paths if text.is_empty() || text.contains('\0') => {
-                Err(Wrong::new(format!("`{}` is no path", found(text))))
+            ValueKind::OneOf(words) => word(text, words).map(|word| Value::Text(word.to_owned())),
+            ValueKind::Path | ValueKind::Paths if text.is_empty() || text.contains('\0') => {
+                Err(Wrong::new(format!("`{}` is no path", shown_text(text))))
             }
-            Kind::Path | Kind::Paths => Ok(Value::Text(text.to_owned())),
-            Kind::Endpoint => match parse_endpoint(text) {
+            ValueKind::Path | ValueKind::Paths => Ok(Value::Text(text.to_owned())),
+            ValueKind::Endpoint => match parse_endpoint(text) {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
-                Err(wrong) => Err(Wrong::new(format!("`{}` {wrong}", found(text))).hint(wrong.hint())),
+                Err(wrong) => Err(Wrong::new(format!("`{}` {wrong}", shown_text(text))).hint(wrong.hint())),
             },
-            Kind::Address => match Address::parse(text) {
+            ValueKind::Address => match Address::parse(text) {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
-                // What is in it may be a secret, and is not shown.
+                // The address may contain a secret, so it is not shown.
                 Err(wrong) => Err(Wrong::new(format!("what is there {wrong}")).hint(wrong.hint())),
             },
-            Kind::Words if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
-            Kind::Words => Ok(Value::Text(given.to_owned())),
-            Kind::Reasons => match text.parse::<Reason>() {
+            ValueKind::Words if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
+            ValueKind::Words => Ok(Value::Text(given.to_owned())),
+            ValueKind::Reasons => match text.parse::<Reason>() {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
                 Err(_) => {
                     let codes = TAXONOMY.iter().map(|row| row.code);
                     let hint = nearest(text, codes).map(|near| format!("did you mean `{near}`?"));
                     let hint = hint.unwrap_or_else(|| "`backstop reasons` lists them all".to_owned());
-                    Err(Wrong::new(format!("there is no reason `{}`", found(text))).hint(hint))
+                    Err(Wrong::new(format!("there is no reason `{}`", shown_text(text))).hint(hint))
                 }
             },
-            Kind::Line if text.is_empty() || text.chars().any(char::is_control) => {
-                Err(Wrong::new(format!("found `{}`", found(text))))
+            ValueKind::Line if text.is_empty() || text.chars().any(char::is_control) => {
+                Err(Wrong::new(format!("found `{}`", shown_text(text))))
             }
-            Kind::Line => Ok(Value::Text(text.to_owned())),
-            Kind::Names => {
+            ValueKind::Line => Ok(Value::Text(text.to_owned())),
+            ValueKind::Names => {
                 let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
                 if text.is_empty() || text.as_bytes()[0].is_ascii_digit() || !text.bytes().all(allowed) {
                     return Err(Wrong::new(format!(
                         "`{}` is no name of an environment variable",
-                        found(text)
+                        shown_text(text)
                     ))
                     .hint("give the name, such as \"API_KEY\": not `$API_KEY`, and not its value"));
                 }
                 Ok(Value::Text(text.to_owned()))
             }
-            Kind::Jitter => jitter(text).map(Value::Jitter).ok_or_else(|| {
-                Wrong::new(format!("`{}` is no jitter", found(text))).hint(
+            ValueKind::Jitter => jitter(text).map(Value::Jitter).ok_or_else(|| {
+                Wrong::new(format!("`{}` is no jitter", shown_text(text))).hint(
                     "write \"20%\" for both ways, \"+10%\" for only longer, \"0\" for none; at most 100%",
                 )
             }),
-            Kind::Action => action(text).map(Value::Action),
+            ValueKind::Action => action(text).map(Value::Action),
         }
     }
 }
@@ -209,16 +211,15 @@ fn duration(text: &str, none: bool, min: Duration, max: Duration) -> Result<Dura
         return Ok(duration);
     }
     if none && duration.is_zero() {
-        return Err(
-            Wrong::new(format!("`{}` is no time at all", found(text))).hint("for no limit, write \"none\"")
-        );
+        return Err(Wrong::new(format!("`{}` is no time at all", shown_text(text)))
+            .hint("for no limit, write \"none\""));
     }
-    Err(Wrong::new(format!("`{}` is not from {} to {}", found(text), shown(min), shown(max))))
+    Err(Wrong::new(format!("`{}` is not from {} to {}", shown_text(text), shown(min), shown(max))))
 }
 
 fn word<'w>(text: &str, words: &[&'w str]) -> Result<&'w str, Wrong> {
     words.iter().find(|word| **word == text).copied().ok_or_else(|| {
-        let wrong = Wrong::new(format!("found `{}`", found(text)));
+        let wrong = Wrong::new(format!("found `{}`", shown_text(text)));
         match nearest(text, words.iter().copied()) {
             Some(near) => wrong.hint(format!("did you mean `{near}`?")),
             None => wrong,
@@ -246,22 +247,22 @@ fn jitter(text: &str) -> Option<Jitter> {
     })
 }
 
-fn action(text: &str) -> Result<Action, Wrong> {
+fn action(text: &str) -> Result<ReasonAction, Wrong> {
     if let Some(times) = text.strip_prefix("retry:") {
         return match times.trim().parse::<u32>() {
             Ok(1) => Err(Wrong::new("`retry:1` is one attempt and no retry".to_owned())
                 .hint("for no retry, write \"surface\"; `retry:2` is one retry")),
-            Ok(times) if (2..=ATTEMPTS_MAX).contains(&times) => Ok(Action::Retry(Some(times))),
+            Ok(times) if (2..=ATTEMPTS_MAX).contains(&times) => Ok(ReasonAction::Retry(Some(times))),
             _ => Err(Wrong::new(format!(
                 "`{}` has no number of attempts from 2 to {ATTEMPTS_MAX}",
-                found(text)
+                shown_text(text)
             ))),
         };
     }
     let words: Vec<&str> = ACTIONS.iter().map(|(word, _)| *word).collect();
     let chosen = word(text, &words)?;
-    // The word is one of the list's own.
-    Ok(ACTIONS.iter().find(|(word, _)| *word == chosen).map_or(Action::Surface, |(_, action)| *action))
+    // The word was checked against the list above.
+    Ok(ACTIONS.iter().find(|(word, _)| *word == chosen).map_or(ReasonAction::Surface, |(_, action)| *action))
 }
 
 fn size_shown(bytes: u64) -> String {
@@ -273,8 +274,8 @@ fn size_shown(bytes: u64) -> String {
     }
 }
 
-/// Names the key and what it is, where the message does not say it yet.
-fn named(key: &str, kind: &Kind, mut wrong: Wrong) -> Wrong {
+/// Adds the key and its type to a message that does not mention them.
+fn named(key: &str, kind: &ValueKind, mut wrong: Wrong) -> Wrong {
     wrong.message = match wrong.message.strip_prefix("found ") {
         Some(what) => format!("`{key}` is {}: found {what}", kind.noun()),
         None => format!("`{key}`: {}", wrong.message),
@@ -282,7 +283,7 @@ fn named(key: &str, kind: &Kind, mut wrong: Wrong) -> Wrong {
     wrong
 }
 
-/// Reads the text of a variable, a flag or a default. `name` is the key's full name.
+/// Parses the text of a variable, a flag or a default. `name` is the full name of the key.
 pub(crate) fn from_text(key: &Key, name: &str, given: &str) -> Result<Written, Wrong> {
     let value = key.kind.read(given).map_err(|wrong| named(name, &key.kind, wrong))?;
     if !key.is_list() {
@@ -297,7 +298,7 @@ pub(crate) fn from_text(key: &Key, name: &str, given: &str) -> Result<Written, W
     })
 }
 
-/// What holds if nobody sets it. A pattern has no value of its own.
+/// The default of a key. A pattern has no value of its own.
 pub(crate) fn default(key: &Key) -> Written {
     let written = if key.is_list() { None } else { from_text(key, key.name, key.default).ok() };
     written.unwrap_or_else(|| Written {
@@ -306,36 +307,36 @@ pub(crate) fn default(key: &Key) -> Written {
     })
 }
 
-/// Reads a value of a file. `name` is the key's full name.
+/// Parses a value of a file. `name` is the full name of the key.
 pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Written, Wrong> {
     let wrong = |wrong| named(name, &key.kind, wrong);
     if key.is_list() {
         return match value {
             DeValue::Array(entries) => list(key, name, entries.as_ref()),
             DeValue::String(text) => Err(wrong(
-                Wrong::new(format!("found the text \"{}\"", found(text)))
+                Wrong::new(format!("found the text \"{}\"", shown_text(text)))
                     .hint("write it as a list, in brackets"),
             )),
             other => Err(wrong(Wrong::new(format!("found {}", described(other))))),
         };
     }
-    if let (Kind::Count { .. }, DeValue::Integer(number)) = (&key.kind, value) {
+    if let (ValueKind::Count { .. }, DeValue::Integer(number)) = (&key.kind, value) {
         let read = i128::from_str_radix(number.as_str(), number.radix()).map(|n| n.to_string());
         let text = read.unwrap_or_else(|_| number.to_string());
         return from_text(key, name, &text);
     }
     match (&key.kind, value) {
-        (Kind::Count { .. }, DeValue::String(text)) if text.trim().parse::<u64>().is_ok() => Err(wrong(
-            Wrong::new(format!("found the text \"{}\"", found(text)))
-                .hint(format!("write it without quotes: {}", found(text))),
+        (ValueKind::Count { .. }, DeValue::String(text)) if text.trim().parse::<u64>().is_ok() => Err(wrong(
+            Wrong::new(format!("found the text \"{}\"", shown_text(text)))
+                .hint(format!("write it without quotes: {}", shown_text(text))),
         )),
-        (Kind::Count { .. }, other) => Err(wrong(Wrong::new(format!("found {}", described(other))))),
-        (Kind::OneOf(words), DeValue::Boolean(switch)) if *words == YES_OR_NO => {
+        (ValueKind::Count { .. }, other) => Err(wrong(Wrong::new(format!("found {}", described(other))))),
+        (ValueKind::OneOf(words), DeValue::Boolean(switch)) if *words == YES_OR_NO => {
             from_text(key, name, if *switch { "true" } else { "false" })
         }
         (_, DeValue::String(text)) => from_text(key, name, text),
-        // Nothing of anything needs no unit.
-        (Kind::Duration { .. } | Kind::Size { .. } | Kind::Jitter, DeValue::Integer(n))
+        // Zero needs no unit.
+        (ValueKind::Duration { .. } | ValueKind::Size { .. } | ValueKind::Jitter, DeValue::Integer(n))
             if n.as_str() == "0" =>
         {
             from_text(key, name, "0")
@@ -343,20 +344,20 @@ pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Wr
         (kind, other) => {
             let mut error = Wrong::new(format!("found {}", described(other)));
             let number = match other {
-                DeValue::Integer(n) => Some(found(n.as_str())),
-                DeValue::Float(n) => Some(found(n.as_str())),
+                DeValue::Integer(n) => Some(shown_text(n.as_str())),
+                DeValue::Float(n) => Some(shown_text(n.as_str())),
                 _ => None,
             };
             error.hint = match (kind, number, other) {
-                (Kind::Duration { .. }, Some(n), _) => {
+                (ValueKind::Duration { .. }, Some(n), _) => {
                     Some(format!("write it with a unit: \"{n}s\" or \"{n}m\""))
                 }
-                (Kind::Size { .. }, Some(n), _) => {
+                (ValueKind::Size { .. }, Some(n), _) => {
                     Some(format!("write it with a unit: \"{n}KB\" or \"{n}MB\""))
                 }
-                (Kind::Jitter, Some(n), _) => Some(format!("write it in percent: \"{n}%\"")),
+                (ValueKind::Jitter, Some(n), _) => Some(format!("write it in percent: \"{n}%\"")),
                 (
-                    Kind::Duration { none: true, .. } | Kind::Path | Kind::Endpoint,
+                    ValueKind::Duration { none: true, .. } | ValueKind::Path | ValueKind::Endpoint,
                     _,
                     DeValue::Boolean(false),
                 ) => Some("write \"none\"".to_owned()),
@@ -377,36 +378,37 @@ fn list(key: &Key, name: &str, entries: &[Spanned<DeValue<'_>>]) -> Result<Writt
     for entry in entries {
         let at = |wrong: Wrong| Wrong { at: Some(entry.span().start), ..named(name, &key.kind, wrong) };
         let text = match entry.get_ref() {
-            // The words of a command are taken as they are.
-            DeValue::String(text) if key.kind == Kind::Words => &**text,
+            // The words of a command are not changed.
+            DeValue::String(text) if key.kind == ValueKind::Words => &**text,
             DeValue::String(text) => text.trim(),
-            DeValue::Integer(n) if key.kind == Kind::Durations && n.as_str() == "0" => "0",
+            DeValue::Integer(n) if key.kind == ValueKind::Durations && n.as_str() == "0" => "0",
             other => return Err(at(Wrong::new(format!("found {} in it", described(other))))),
         };
         match key.kind.read(text).map_err(at)? {
             Value::Duration(one) => durations.push(one),
-            _ if key.kind != Kind::Words && texts.iter().any(|known| known == text) => continue,
+            _ if key.kind != ValueKind::Words && texts.iter().any(|known| known == text) => continue,
             _ => {}
         }
         texts.push(text.to_owned());
     }
     let text = list_text(&texts.iter().map(String::as_str).collect::<Vec<_>>());
-    let value = if key.kind == Kind::Durations { Value::Durations(durations) } else { Value::Texts(texts) };
+    let value =
+        if key.kind == ValueKind::Durations { Value::Durations(durations) } else { Value::Texts(texts) };
     Ok(Written { value, text })
 }
 
-/// A list as one would write it in a file.
+/// A list as it would be written in a file.
 pub(crate) fn list_text(entries: &[&str]) -> String {
     let quoted: Vec<String> = entries.iter().map(|entry| format!("{entry:?}")).collect();
     format!("[{}]", quoted.join(", "))
 }
 
-/// What a TOML value is, as part of a sentence.
+/// The type of a TOML value, as part of a sentence.
 pub(crate) fn described(value: &DeValue<'_>) -> String {
     match value {
-        DeValue::String(text) => format!("the text \"{}\"", found(text)),
-        DeValue::Integer(number) => format!("the number {}", found(number.as_str())),
-        DeValue::Float(number) => format!("the number {}", found(number.as_str())),
+        DeValue::String(text) => format!("the text \"{}\"", shown_text(text)),
+        DeValue::Integer(number) => format!("the number {}", shown_text(number.as_str())),
+        DeValue::Float(number) => format!("the number {}", shown_text(number.as_str())),
         DeValue::Boolean(truth) => format!("`{truth}`"),
         DeValue::Datetime(_) => "a date".to_owned(),
         DeValue::Array(_) => "a list".to_owned(),
@@ -453,12 +455,12 @@ mod tests {
             assert_eq!(text("profile.tool.jitter", given).unwrap(), Value::Jitter(want), "{given}");
         }
         for (given, want) in [
-            ("retry", Action::Retry(None)),
-            ("retry:5", Action::Retry(Some(5))),
-            ("surface", Action::Surface),
-            ("halt", Action::Halt),
-            ("defer", Action::Defer),
-            ("confirm", Action::Confirm),
+            ("retry", ReasonAction::Retry(None)),
+            ("retry:5", ReasonAction::Retry(Some(5))),
+            ("surface", ReasonAction::Surface),
+            ("halt", ReasonAction::Halt),
+            ("defer", ReasonAction::Defer),
+            ("confirm", ReasonAction::Confirm),
         ] {
             assert_eq!(text("profile.tool.on.timeout", given).unwrap(), Value::Action(want), "{given}");
         }

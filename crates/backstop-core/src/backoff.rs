@@ -1,64 +1,64 @@
-//! How long to wait between attempts. Pure: randomness is an argument.
+//! The delays between attempts. Pure: randomness is an argument.
 
 use std::time::Duration;
 
-/// The longest wait that any table may name: a day.
+/// The longest delay that a policy may have: a day.
 pub const DELAY_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// The waits before jitter.
+/// The delays before jitter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delays {
-    /// One for each failed attempt, in order; the last repeats. None at all is no wait.
+    /// One delay for each failed attempt, in order; the last repeats. Empty means no delay.
     Fixed(Vec<Duration>),
     /// `base` x 2^n, never above `cap`. n counts failed attempts from `from`.
     Exponential {
-        /// The wait for n = 0.
+        /// The delay for n = 0.
         base: Duration,
-        /// What is never exceeded, before jitter.
+        /// The longest delay, before jitter.
         cap: Duration,
-        /// n of the first failed attempt.
+        /// The n of the first failed attempt.
         from: u32,
     },
 }
 
-/// By how much a wait is moved, so that those who failed together do not come back together.
+/// The random change of a delay, so that operations that failed together are not retried together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Jitter {
-    /// Not at all.
+    /// None.
     None,
-    /// By up to this many percent, both ways.
+    /// Up to this many percent longer or shorter.
     Symmetric(u8),
-    /// By up to this many percent, only longer.
+    /// Up to this many percent longer.
     Additive(u8),
 }
 
-/// A table of waits with its jitter.
+/// A table of delays with its jitter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backoff {
-    /// The waits.
+    /// The delays.
     pub delays: Delays,
-    /// By how much each is moved.
+    /// The jitter.
     pub jitter: Jitter,
 }
 
-/// One wait, and how it came about.
+/// One delay, and how it was computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wait {
-    /// Before jitter.
+    /// The delay before jitter.
     pub plain: Duration,
-    /// What jitter added, in percent; negative where it took away.
+    /// The jitter in percent; negative if it made the delay shorter.
     pub jitter_percent: f64,
-    /// What comes of it.
+    /// The resulting delay.
     pub delay: Duration,
 }
 
 impl Backoff {
-    /// No wait at all.
+    /// No delay at all.
     pub fn none() -> Backoff {
         Backoff { delays: Delays::Fixed(Vec::new()), jitter: Jitter::None }
     }
 
-    /// The wait after so many failed attempts, counted from 1. `random` is a number from 0 up to 1.
+    /// The delay after this many failed attempts, counted from 1. `random` is in `0.0..1.0`.
     pub fn wait(&self, failed: u32, random: f64) -> Wait {
         let plain = self.plain(failed);
         let random = if random.is_finite() { random.clamp(0.0, 1.0) } else { 0.5 };
@@ -70,7 +70,7 @@ impl Backoff {
         Wait { plain, jitter_percent: share * 100.0, delay: plain.mul_f64((1.0 + share).max(0.0)) }
     }
 
-    /// What no wait exceeds.
+    /// The longest possible delay.
     pub fn ceiling(&self) -> Duration {
         let longest = match &self.delays {
             Delays::Fixed(list) => list.iter().copied().max().unwrap_or_default(),

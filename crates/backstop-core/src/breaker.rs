@@ -1,43 +1,45 @@
-//! A circuit breaker: after so many failures in a row nobody tries for a while, then one does. Pure.
+//! The circuit breaker: after several failures in a row attempts are refused for a while, then one
+//! probe is let through. Pure: the time is an argument.
 
 use crate::{Reason, Timestamp};
 use std::time::Duration;
 
-/// So many failures in a row open it.
+/// The number of failures in a row that open the breaker.
 pub const FAILURES_MAX: u32 = 5;
-/// How long it stays open the first time; it doubles with every probe that fails.
+/// How long it stays open the first time. Doubles with each failed probe.
 pub const OPEN_FOR: Duration = Duration::from_secs(30);
-/// How long it stays open at most.
+/// The longest time that it stays open.
 pub const OPEN_MAX: Duration = Duration::from_secs(600);
-/// After this long a probe that never reported is given up.
+/// A probe that has not reported back after this long is given up.
 pub const PROBE_MAX: Duration = Duration::from_secs(600);
 
-/// Where a breaker stands.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Breaker {
-    /// Failures in a row.
+    /// The number of failures in a row.
     pub failures: u32,
-    /// How often it has opened without a success between.
+    /// How often it has opened since the last success.
     pub opened: u32,
-    /// Since when it is open, if it is.
+    /// The time at which it opened, if it is open.
     pub open_since: Option<Timestamp>,
-    /// When somebody was let through to probe.
+    /// The time at which a probe was let through.
     pub probe_since: Option<Timestamp>,
 }
 
-/// What somebody may do who asks.
+/// The answer to whether an attempt may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
-    /// Go on.
+    /// The attempt may begin.
     Closed,
-    /// Go on, as the one who probes.
+    /// The attempt may begin, as the probe.
     Probe,
-    /// Not for so long.
+    /// No attempt may begin for this long.
     Open(Duration),
 }
 
 impl Breaker {
-    /// Whether this fault counts: what says that the other side is in trouble, not that the request was wrong.
+    /// Whether a fault of this reason counts: it must say that the other side fails, not that the
+    /// request was wrong.
     pub fn counts(reason: Reason) -> bool {
         matches!(
             reason,
@@ -52,10 +54,10 @@ impl Breaker {
             .min(OPEN_MAX)
     }
 
-    /// Somebody asks. Whoever is let through as a probe must report back.
+    /// Asks whether an attempt may begin. The caller that gets `Probe` must report the result.
     pub fn ask(&mut self, now: Timestamp) -> Pass {
         let Some(since) = self.open_since else { return Pass::Closed };
-        // A clock that was set back does not hold it open for longer than it was meant to be.
+        // After the clock was set back, the breaker must not stay open longer than intended.
         let left = since.after(self.span()).since(now).min(self.span());
         if !left.is_zero() {
             return Pass::Open(left);
@@ -68,12 +70,12 @@ impl Breaker {
         Pass::Probe
     }
 
-    /// It succeeded.
+    /// Reports a success.
     pub fn succeeded(&mut self) {
         *self = Self::default();
     }
 
-    /// It failed, in a way that counts.
+    /// Reports a failure that counts.
     pub fn failed(&mut self, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
         let probe = self.probe_since.take().is_some();
@@ -83,7 +85,7 @@ impl Breaker {
         }
     }
 
-    /// The state in a word.
+    /// The state in one word, for outputs.
     pub fn name(&self, now: Timestamp) -> &'static str {
         match self.clone_and_ask(now) {
             Pass::Closed => "closed",

@@ -1,4 +1,4 @@
-//! What a journal adds up to: made by the store, shown by the report.
+//! Statistics of a journal: computed by the store, shown by the report.
 
 use crate::{Class, Outcome, Reason, SafeText, Timestamp};
 

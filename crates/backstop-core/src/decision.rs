@@ -1,4 +1,4 @@
-//! What the policy says now, and why.
+//! A decision: what to do about a fault now, and why.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -7,33 +7,33 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    /// Try again after this long, as this attempt.
+    /// Retry after a delay.
     Retry {
-        /// How long to wait first.
+        /// The delay.
         #[serde(rename = "after_seconds", with = "seconds")]
         after: Duration,
         /// The number of the next attempt, counted from 1.
         #[serde(rename = "next_attempt")]
         attempt: u32,
-        /// How many attempts there may be in all.
+        /// The number of attempts in all.
         of: u32,
     },
-    /// Wait for the guard of this provider and then this long, then try again.
+    /// Wait for a provider's guard and then for the delay, then retry.
     AwaitGuard {
-        /// Whose guard.
+        /// The provider.
         provider: String,
-        /// How long to wait after the guard has opened; at least this long where there is no guard.
+        /// The delay after the guard has opened, or on its own if there is no guard.
         #[serde(rename = "after_seconds", with = "seconds")]
         after: Duration,
         /// The number of the next attempt, counted from 1.
         #[serde(rename = "next_attempt")]
         attempt: u32,
-        /// How many attempts there may be in all.
+        /// The number of attempts in all.
         of: u32,
     },
-    /// Make the request smaller, then try again.
+    /// Make the request smaller, then retry.
     Compress {
-        /// How much of it should remain, in percent.
+        /// The share of the request to keep, in percent.
         keep_percent: u8,
         /// The number of the next attempt, counted from 1.
         #[serde(rename = "next_attempt")]
@@ -41,36 +41,36 @@ pub enum Action {
     },
     /// Use the next alternative: another model, another tool, live discovery.
     Fallback {
-        /// What to use instead.
+        /// The alternative to use.
         to: String,
     },
-    /// Go on with what there is.
+    /// Continue with the part that succeeded.
     UsePartial,
-    /// Put it aside until a condition is gone.
+    /// Defer the operation until a condition is gone.
     Defer {
-        /// What to wait for.
+        /// The condition, in words.
         until: String,
     },
-    /// Ask before it is repeated: it may have happened already.
+    /// Ask a person before the operation is repeated: it may have taken effect already.
     Confirm {
         /// The command that repeats it.
         command: String,
     },
-    /// Stop this task, let the others go on.
+    /// Stop this task; the others continue.
     Block,
-    /// Stop the run, resumable.
+    /// Halt the run; it can be resumed.
     Halt,
-    /// Give it to the caller as it is.
+    /// Return the fault to the caller.
     Surface,
 }
 
-/// An action with its reason: the numbers that led to it, in words.
+/// An action, with the sentence that says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// What to do.
+    /// The action.
     #[serde(flatten)]
     pub action: Action,
-    /// Why, in one line.
+    /// Why, in one line, with the numbers that led to it.
     pub why: String,
 }
 
@@ -103,7 +103,7 @@ impl Action {
     }
 }
 
-/// Durations are written as seconds, as people read them.
+/// Durations are serialised as seconds.
 mod seconds {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::time::Duration;

@@ -9,12 +9,12 @@ const DURATION_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// Not a duration.
-    #[error("`{given}` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d{}", meant.as_ref().map(|m| format!("; did you mean `{m}`?")).unwrap_or_default())]
+    #[error("`{given}` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d{}", suggestion.as_ref().map(|m| format!("; did you mean `{m}`?")).unwrap_or_default())]
     Duration {
         /// What was given.
         given: String,
-        /// What was probably meant.
-        meant: Option<String>,
+        /// The text that was probably intended.
+        suggestion: Option<String>,
     },
     /// Not a size.
     #[error("`{given}` is no size: write a number and a unit, such as 500MB or 1GB")]
@@ -24,7 +24,8 @@ pub enum QuantityError {
     },
 }
 
-/// Reads `500ms`, `30s`, `10m`, `1h30m`, `2d`, `1.5h`. A bare number is refused, except 0: its unit would be a guess.
+/// Reads `500ms`, `30s`, `10m`, `1h30m`, `2d`, `1.5h`. A bare number is refused, except 0: its unit
+/// would be a guess.
 pub fn parse(given: &str) -> Result<Duration, QuantityError> {
     let text = given.trim();
     if text == "0" {
@@ -32,7 +33,7 @@ pub fn parse(given: &str) -> Result<Duration, QuantityError> {
     }
     parts(text).filter(|d| *d <= DURATION_MAX).ok_or_else(|| QuantityError::Duration {
         given: given.chars().take(40).collect(),
-        meant: meant(text),
+        suggestion: suggestion(text),
     })
 }
 
@@ -61,8 +62,8 @@ fn parts(mut text: &str) -> Option<Duration> {
     Some(total)
 }
 
-/// What somebody probably meant who wrote a number without a unit, or a unit in capitals.
-fn meant(text: &str) -> Option<String> {
+/// The duration that was probably intended by a number without a unit, or a unit in capitals.
+fn suggestion(text: &str) -> Option<String> {
     if !text.is_empty() && text.len() < 10 && text.bytes().all(|b| b.is_ascii_digit()) {
         return Some(format!("{text}s"));
     }
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_the_rest_and_says_what_was_meant() {
+    fn refuses_the_rest_with_a_suggestion() {
         for given in ["", "10", "m", "10x", "-5s", "1..5s", "9999999d", "s10", "1e9s", "NaN", "5 apples"] {
             assert!(parse(given).is_err(), "{given}");
         }

@@ -1,4 +1,4 @@
-//! The catalogue of events: everything that is ever recorded.
+//! The event catalogue: every kind of event that is recorded in a journal.
 
 use crate::{Decision, EventId, Fault, Name, Reason, RunId, SafeText, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,11 @@ pub const EVENT_SCHEMA: u32 = 1;
 pub struct Event {
     /// The version of the format, [`EVENT_SCHEMA`].
     pub schema: u32,
-    /// Its id.
+    /// The id of the event.
     pub id: EventId,
     /// The run it belongs to.
     pub run: RunId,
-    /// Its place in the run, counted from 1.
+    /// The position in the run, counted from 1.
     pub seq: u64,
     /// When it was recorded.
     pub at: Timestamp,
@@ -27,7 +27,7 @@ pub struct Event {
     /// Who called, if known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub caller: Option<SafeText>,
-    /// What happened.
+    /// The kind of event, with its data.
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -36,19 +36,19 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// All was done.
+    /// Everything was done.
     Done,
     /// It failed.
     Failed,
     /// A part was done.
     Partial,
-    /// It was put aside until a condition is gone.
+    /// The operation was deferred until a condition is gone.
     Deferred,
-    /// It may have happened already: a person says whether it is repeated.
+    /// The operation may have taken effect already: a person decides whether to repeat it.
     Unconfirmed,
-    /// It was stopped from outside.
+    /// It was stopped by a person or a signal.
     Interrupted,
-    /// Backstop itself was ended while it ran.
+    /// The Backstop process was gone before the run ended.
     Lost,
 }
 
@@ -75,11 +75,12 @@ impl std::fmt::Display for Outcome {
 
 /// Where events of one run are recorded.
 pub trait Record: Send + Sync {
-    /// Records these, in order, all or none. Once this has returned, they survive the death of the process.
+    /// Records these events in order, all or none. Once this returns, they survive the death of the
+    /// process.
     fn record(&self, kinds: Vec<EventKind>) -> Result<(), RecordError>;
 }
 
-/// Nothing is recorded: for tests, and for those who keep no journal.
+/// Records nothing: for tests, and for callers without a journal.
 impl Record for () {
     fn record(&self, _: Vec<EventKind>) -> Result<(), RecordError> {
         Ok(())
@@ -91,84 +92,84 @@ impl Record for () {
 #[error("cannot record: {0}")]
 pub struct RecordError(pub String);
 
-/// How far something had come when it failed.
+/// The progress of a task at the time of its failure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExecutionContext {
-    /// What it was doing.
+    /// The step that it was doing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_step: Option<SafeText>,
-    /// For how long.
+    /// How long it had run, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_seconds: Option<f64>,
-    /// What it has so far: a text, or another value as JSON.
+    /// Its result so far: a text, or another value as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_result: Option<SafeText>,
 }
 
-/// What happened.
+/// The kind of an event, with its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 pub enum EventKind {
     /// A run began.
     #[serde(rename = "run.started")]
     RunStarted {
-        /// What is run: a command line, a plan's path.
+        /// The operation: a command line, or the path of a plan.
         operation: SafeText,
-        /// The folder it runs in.
+        /// The working directory.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         folder: Option<SafeText>,
-        /// The profile that decides.
+        /// The name of the profile.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         profile: Option<String>,
         /// The run that started this one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         parent: Option<RunId>,
     },
-    /// A plan was read: what is about to be done, and how.
+    /// A plan was read, before anything in it is started.
     #[serde(rename = "plan.loaded")]
     PlanLoaded {
-        /// What the plan says.
+        /// The plan.
         plan: Box<PlanRecord>,
     },
     /// A run ended by itself.
     #[serde(rename = "run.ended")]
     RunEnded {
-        /// How.
+        /// The outcome.
         outcome: Outcome,
-        /// Why, where it is not done.
+        /// The reason of the fault that ended it, unless it is done.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<Reason>,
         /// How many attempts were made.
         #[serde(default)]
         attempts: u32,
-        /// How long it took in all.
+        /// The duration of the whole run.
         #[serde(default)]
         duration_ms: u64,
         /// The exit code that was passed on.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         exit: Option<i32>,
-        /// The exact command that continues, where there is one.
+        /// The exact command that continues, if there is one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         next: Option<SafeText>,
     },
-    /// A run stopped, resumable.
+    /// A run was halted, and can be resumed.
     #[serde(rename = "run.halted")]
     RunHalted {
-        /// Why.
+        /// The reason of the fault that halted it.
         reason: Reason,
         /// The command that continues.
         resume: String,
     },
-    /// A halted run went on.
+    /// A halted run was resumed.
     #[serde(rename = "run.resumed")]
     RunResumed {},
-    /// An attempt began. Durable before the effect.
+    /// An attempt began. Durable before the attempt has any effect.
     #[serde(rename = "attempt.started")]
     AttemptStarted {
         /// The operation.
         operation: SafeText,
-        /// Counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
     },
     /// An attempt ended.
@@ -176,89 +177,89 @@ pub enum EventKind {
     AttemptFinished {
         /// The operation.
         operation: SafeText,
-        /// Counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
         /// Whether it succeeded.
         success: bool,
-        /// How long it took.
+        /// The duration of the attempt.
         duration_ms: u64,
-        /// The exit code, where there is one.
+        /// The exit code, if there is one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         exit: Option<i64>,
         /// The signal that ended it, by name.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         signal: Option<String>,
-        /// The end of what it wrote, where it failed.
+        /// The end of the output of a failed attempt.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         output: Option<SafeText>,
-        /// What it handed in, where it was the attempt of a phase.
+        /// The work that the attempt of a phase delivered.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         delivery: Option<Box<Delivery>>,
     },
-    /// An attempt's worker went away; how the attempt ended is not known.
+    /// The worker of an attempt is gone; how the attempt ended is unknown.
     #[serde(rename = "attempt.lost")]
     AttemptLost {
         /// The operation.
         operation: SafeText,
-        /// Counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
-        /// What is known.
+        /// What is known about it.
         why: SafeText,
     },
-    /// A signal was classified. Recorded before anything is done about it.
+    /// A failure was classified. Recorded before anything is done about it.
     #[serde(rename = "error.classified")]
     ErrorClassified {
         /// The operation.
         operation: SafeText,
-        /// Counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
-        /// What it is.
+        /// The fault.
         fault: Box<Fault>,
     },
-    /// The policy decided.
+    /// The policy made a decision.
     #[serde(rename = "decision.made")]
     DecisionMade {
-        /// The operation, where the run has several.
+        /// The operation, if the run has several.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         operation: Option<SafeText>,
-        /// After which attempt, counted from 1.
+        /// The number of the failed attempt, counted from 1.
         #[serde(default)]
         attempt: u32,
-        /// What to do, and why.
+        /// The decision.
         #[serde(flatten)]
         decision: Decision,
-        /// What the fault is called from now on, where it is no longer what it was.
+        /// The new reason of the fault, where retries are used up.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reclassified: Option<Reason>,
     },
-    /// A recovery was tried.
+    /// A recovery was attempted.
     #[serde(rename = "recovery.attempted")]
     RecoveryAttempted {
-        /// The operation, where the run has several.
+        /// The operation, if the run has several.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         operation: Option<SafeText>,
-        /// Which.
+        /// The strategy, e.g. `retry`.
         strategy: String,
         /// Whether it helped.
         success: bool,
-        /// By which attempt, counted from 1.
+        /// The number of the attempt that it led to, counted from 1.
         #[serde(default)]
         attempt: u32,
     },
-    /// A guard learned something.
+    /// A guard was closed, extended or opened.
     #[serde(rename = "guard.updated")]
     GuardUpdated {
-        /// Whose guard.
+        /// The provider.
         provider: Name,
-        /// Until when it is closed, if it is.
+        /// The time until which it is closed; `None` if it is open.
         until: Option<Timestamp>,
     },
-    /// Somebody waited for a guard.
+    /// An operation waited for a guard.
     #[serde(rename = "guard.waited")]
     GuardWaited {
-        /// Whose guard.
+        /// The provider.
         provider: Name,
-        /// How long.
+        /// The length of the wait.
         waited_ms: u64,
     },
     /// Units were taken from a budget.
@@ -271,7 +272,7 @@ pub enum EventKind {
         /// How many are left.
         remaining: u64,
     },
-    /// Units were given back.
+    /// Units were given back to a budget.
     #[serde(rename = "budget.refunded")]
     BudgetRefunded {
         /// Which budget.
@@ -281,90 +282,90 @@ pub enum EventKind {
         /// How many are left.
         remaining: u64,
     },
-    /// Nothing is left of a budget.
+    /// A budget is used up.
     #[serde(rename = "budget.exhausted")]
     BudgetExhausted {
         /// Which budget.
         budget: Name,
     },
-    /// A breaker opened: nobody tries for a while.
+    /// A breaker opened: further attempts are refused for a while.
     #[serde(rename = "breaker.opened")]
     BreakerOpened {
-        /// Whose breaker.
+        /// The provider.
         provider: Name,
-        /// For which operation.
+        /// The operation.
         operation: SafeText,
         /// Failures in a row.
         failures: u32,
     },
-    /// A breaker closed: it works again.
+    /// A breaker closed after a success.
     #[serde(rename = "breaker.closed")]
     BreakerClosed {
-        /// Whose breaker.
+        /// The provider.
         provider: Name,
-        /// For which operation.
+        /// The operation.
         operation: SafeText,
     },
     /// A gate ended.
     #[serde(rename = "gate.finished")]
     GateFinished {
-        /// Which gate: `lint`, `format`, `typecheck`, `test`.
+        /// The name of the gate: `lint`, `format`, `typecheck`, `test`.
         gate: String,
         /// Whether it passed.
         passed: bool,
-        /// Of which operation.
+        /// The operation that it checked.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         operation: Option<SafeText>,
-        /// Of which attempt, counted from 1.
+        /// The number of the attempt, counted from 1.
         #[serde(skip_serializing_if = "is_zero", default)]
         attempt: u32,
-        /// How long it took.
+        /// The duration of the gate.
         #[serde(skip_serializing_if = "is_zero", default)]
         duration_ms: u64,
-        /// Why, where it failed.
+        /// The reason, if it failed.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<Reason>,
-        /// Tests that failed first and then passed with nothing changed.
+        /// Tests that failed and then passed with nothing changed.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         flaky: Vec<SafeText>,
     },
     /// An integration began.
     #[serde(rename = "integration.started")]
     IntegrationStarted {
-        /// What is integrated.
+        /// The operation whose work is integrated.
         operation: SafeText,
-        /// Of which attempt, counted from 1.
+        /// The number of the attempt, counted from 1.
         #[serde(skip_serializing_if = "is_zero", default)]
         attempt: u32,
-        /// The tip that it goes onto, where there is one.
+        /// The tip that it is merged onto, if there is one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         onto: Option<String>,
     },
     /// An integration ended.
     #[serde(rename = "integration.finished")]
     IntegrationFinished {
-        /// What was integrated.
+        /// The operation whose work was integrated.
         operation: SafeText,
         /// The new tip.
         tip: String,
     },
-    /// An integration met a conflict.
+    /// An integration ended in a conflict.
     #[serde(rename = "integration.conflicted")]
     IntegrationConflicted {
-        /// What was integrated.
+        /// The operation whose work was to be integrated.
         operation: SafeText,
         /// The files in conflict.
         files: Vec<String>,
-        /// Of which attempt, counted from 1.
+        /// The number of the attempt, counted from 1.
         #[serde(skip_serializing_if = "is_zero", default)]
         attempt: u32,
     },
     /// A commit was made.
     #[serde(rename = "commit.made")]
     CommitMade {
-        /// For what.
+        /// The operation that it belongs to.
         operation: SafeText,
-        /// Its hash.
+        /// The commit hash.
         sha: String,
         /// The first line of its message.
         #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -373,40 +374,40 @@ pub enum EventKind {
     /// A state machine entered a state.
     #[serde(rename = "state.entered")]
     StateEntered {
-        /// The operation, where the run has several.
+        /// The operation, if the run has several.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         operation: Option<SafeText>,
-        /// Which state.
+        /// The state.
         state: String,
-        /// The error type, where it is the ERROR state.
+        /// The error type, for the ERROR state.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         error_type: Option<String>,
-        /// How far it had come, where somebody said so.
+        /// The progress of the task, if it was reported.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         context: Option<Box<ExecutionContext>>,
     },
     /// A person overrode a decision.
     #[serde(rename = "override")]
     Override {
-        /// Who.
+        /// Who overrode it.
         by: SafeText,
-        /// What.
+        /// What was overridden.
         what: SafeText,
-        /// Why.
+        /// The rationale.
         rationale: SafeText,
     },
-    /// A person was told.
+    /// A person was notified.
     #[serde(rename = "notified")]
     Notified {
-        /// Through which sink.
+        /// The name of the sink.
         sink: String,
     },
-    /// Work was put aside.
+    /// An operation was deferred.
     #[serde(rename = "deferred")]
     Deferred {
         /// The operation.
         operation: SafeText,
-        /// What it waits for.
+        /// The condition that it waits for.
         until: String,
     },
 }
@@ -422,19 +423,20 @@ pub struct PlanRecord {
     pub commit: String,
     /// Where phases run.
     pub isolation: String,
-    /// The commit that the run begins from, where there is one.
+    /// The commit that the run starts from, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base: Option<String>,
-    /// The branch that finished work goes to, where there is one.
+    /// The branch that finished work goes to, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub branch: Option<String>,
-    /// The command that goes on.
+    /// The command that resumes the run.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub resume: String,
-    /// How many attempts a phase has for its own mistakes.
+    /// The number of attempts that a phase has for its own mistakes.
     #[serde(default = "two")]
     pub max_attempts: u32,
-    /// Paths that differed from the last commit before anything was done, where phases run in the folder itself.
+    /// Paths that differed from the last commit before the run, where phases run in the project's
+    /// own folder.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub before: Vec<SafeText>,
 }
@@ -446,15 +448,15 @@ fn two() -> u32 {
 /// A phase as it was when its plan was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseRecord {
-    /// Its id, in the form that is the same however it is written.
+    /// The id in its canonical spelling.
     pub id: String,
-    /// Its id as the plan writes it.
+    /// The id as the plan spells it.
     pub shown: SafeText,
     /// Its name.
     pub name: SafeText,
     /// The hash of its row and section, without the marks that Backstop sets.
     pub hash: String,
-    /// The ids of those it waits for.
+    /// The ids of the phases that it depends on.
     pub depends_on: Vec<String>,
     /// The ids of those that may run at the same time.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -478,10 +480,10 @@ fn is_true(value: &bool) -> bool {
 /// What the attempt of a phase handed in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The commit that holds its tree, where it was saved.
+    /// The commit that holds its tree, if it was saved.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub saved: Option<String>,
-    /// The commit that it began from.
+    /// The commit that it started from.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base: Option<String>,
     /// The numbers of the tasks that were done, counted from 1.
@@ -490,27 +492,27 @@ pub struct Delivery {
     /// How many tasks there are.
     #[serde(default)]
     pub tasks_total: u32,
-    /// What its commit is to say.
+    /// The message for its commit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub message: Option<SafeText>,
-    /// How many commits the agent made by itself; they are a part of this.
+    /// The number of commits that the agent made itself; they are a part of the work.
     #[serde(default)]
     pub own_commits: u32,
-    /// Tokens that went in, as the agent says.
+    /// Input tokens, as the agent reports them.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub tokens_in: u64,
-    /// Tokens that came out.
+    /// Output tokens, as the agent reports them.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub tokens_out: u64,
-    /// What that cost, in millionths of a dollar, where the agent says so.
+    /// The cost in millionths of a dollar, if the agent reports it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost_millionths: Option<u64>,
-    /// The paths that it changed, where they are not in a commit.
+    /// The changed paths, where they are not in a commit.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub paths: Vec<SafeText>,
 }
 
-/// Numbers that older events do not have are not written where there is nothing to say.
+/// Zero is left out, as in older events that do not have the field.
 fn is_zero<T: Default + PartialEq>(n: &T) -> bool {
     *n == T::default()
 }
@@ -560,7 +562,7 @@ kind_names! {
 }
 
 impl EventKind {
-    /// A run has ended that made no attempt of its own.
+    /// The end of a run that made no attempt of its own.
     pub fn ended(outcome: Outcome, reason: Option<Reason>) -> Self {
         Self::RunEnded { outcome, reason, attempts: 0, duration_ms: 0, exit: None, next: None }
     }

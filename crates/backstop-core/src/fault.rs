@@ -1,6 +1,6 @@
-//! A classified signal: what it is, why we think so, and what was found in it.
+//! A fault: a classified signal with its evidence and the facts found in it.
 
-use crate::{Class, HostState, Reason, Retry, SafeText, Severity};
+use crate::{Class, MachineState, Reason, Retry, SafeText, Severity};
 use serde::{Deserialize, Serialize};
 
 /// A piece of text that a rule matched.
@@ -42,29 +42,29 @@ pub struct Exception {
     pub root: Option<SafeText>,
 }
 
-/// What was found in a signal. Every list is bounded by the classifier.
+/// The facts found in a signal. Every list is bounded by the classifier.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
     /// Failed tests, as the runner names them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed_tests: Vec<SafeText>,
-    /// How many failed, as the tool counts.
+    /// The number of failures, as the tool counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_count: Option<u64>,
     /// Files with errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<SafeText>,
-    /// The line in the first of the files.
+    /// The line number in the first of the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Rules or error codes of the tool that reported them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<SafeText>,
-    /// What was expected.
+    /// The expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<SafeText>,
-    /// What was there instead.
+    /// The actual value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<SafeText>,
     /// The package, module, header or tool that is missing.
@@ -82,7 +82,7 @@ pub struct Facts {
     /// Where the credential or the plan is renewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renewal: Option<SafeText>,
-    /// How long the server asks us to wait.
+    /// The wait that the server asks for, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<f64>,
     /// Whether the server says that a retry makes sense.
@@ -91,7 +91,7 @@ pub struct Facts {
     /// The signal that ended the process, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// The last line of output before our clock ended it.
+    /// The last line of output before a time limit ended the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_activity: Option<SafeText>,
     /// The uncaught exception.
@@ -102,32 +102,32 @@ pub struct Facts {
 /// A classified signal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What it is.
+    /// The reason.
     pub reason: Reason,
-    /// Its class.
+    /// The class of the reason.
     pub class: Class,
-    /// Its severity.
+    /// The severity.
     pub severity: Severity,
-    /// Its way of being tried again.
+    /// How the operation may be retried.
     pub retry: Retry,
-    /// Whether the same again has a fair chance.
+    /// Whether an unchanged retry is likely to succeed.
     pub retryable: bool,
-    /// The one line of the output that says why, verbatim.
+    /// The line of the output that states the cause, verbatim.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<SafeText>,
-    /// What to do next, in one line.
+    /// The next step for a person, in one line.
     pub suggested_action: SafeText,
-    /// What was found.
+    /// The facts found in the signal.
     pub facts: Facts,
-    /// What decided, strongest first.
+    /// The matches that decided, strongest first.
     pub evidence: Vec<Evidence>,
-    /// What the machine had left then, where somebody looked.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub host: Option<Box<HostState>>,
+    /// The state of the machine at the time of the failure, if it was measured.
+    #[serde(rename = "host", skip_serializing_if = "Option::is_none", default)]
+    pub machine: Option<Box<MachineState>>,
 }
 
 impl Fault {
-    /// A fault with nothing but its reason.
+    /// A fault with a reason and nothing else.
     pub fn new(reason: Reason) -> Self {
         Self {
             reason,
@@ -139,11 +139,12 @@ impl Fault {
             suggested_action: SafeText::new(reason.first_step()),
             facts: Facts::default(),
             evidence: Vec::new(),
-            host: None,
+            machine: None,
         }
     }
 
-    /// The severity to report when this fault ended a run or a task: `medium` becomes `high`, nothing else is raised.
+    /// The severity to report when this fault ended a run or a task: `medium` becomes `high`, the
+    /// others stay.
     pub fn ending_severity(&self) -> Severity {
         if self.severity == Severity::Medium { Severity::High } else { self.severity }
     }

@@ -1,44 +1,46 @@
-//! The shared rate-limit state of one provider: until when nothing may be sent, and why. Pure: the time is an argument.
+//! The guard: the shared rate-limit state of one provider, until when nothing may be sent, and why.
+//! Pure: the time is an argument.
 //!
-//! A guard only ever closes further; what opens it is the passing of time, or a person. It must not wait: those who ask it
-//! do.
+//! A guard is only ever extended; time opens it, or a person. It must not wait: its callers do.
 
 use crate::{Hints, Timestamp};
 use std::time::Duration;
 
-/// How long a limit holds that names no end.
+/// How long a limit holds for which no end is stated.
 pub const UNNAMED_WAIT: Duration = Duration::from_secs(30);
-/// The longest time for which a guard closes, whatever an answer says: a week. Subscriptions have windows that long.
+/// The longest time for which a guard is closed, whatever an answer says: a week, because some
+/// subscriptions have windows of that length.
 pub const CLOSED_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Waiters wake within this share of their wait, in percent, after the guard has opened.
+/// Waiters are spread over this share of their wait, in percent, after the guard has opened,
 const SPREAD_PERCENT: u32 = 20;
-/// And within this time.
+/// but over at most this long.
 const SPREAD_MAX: Duration = Duration::from_secs(1);
 
-/// Until when a guard is closed, since when, and why.
+/// A closed guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
-    /// When the answer came that closed it.
+    /// The time of the answer that closed it.
     pub learned_at: Timestamp,
-    /// Until when.
+    /// The time at which it opens.
     pub until: Timestamp,
     /// What closed it, in words.
     pub why: String,
 }
 
 impl Closed {
-    /// How long it is still closed. A clock that was set back does not make that longer than it was at first.
+    /// How long it is still closed. After the clock was set back, that is never longer than at
+    /// first.
     pub fn left(&self, now: Timestamp) -> Duration {
         self.until.since(now).min(self.until.since(self.learned_at))
     }
 
-    /// Whether it still holds.
+    /// Whether it is still closed.
     pub fn holds(&self, now: Timestamp) -> bool {
         !self.left(now).is_zero()
     }
 }
 
-/// What an answer says: until when nothing may be sent. Nothing, where it limits nobody.
+/// The closing that an answer asks for. `None` if the answer limits nothing.
 pub fn closed_by(hints: &Hints, status: Option<u16>, now: Timestamp) -> Option<Closed> {
     let window = hints
         .windows
@@ -46,7 +48,7 @@ pub fn closed_by(hints: &Hints, status: Option<u16>, now: Timestamp) -> Option<C
         .filter(|w| w.is_closed())
         .filter(|w| w.resets_in.is_none_or(|reset| !reset.is_zero()))
         .max_by_key(|w| w.resets_in.unwrap_or(UNNAMED_WAIT));
-    // A window that names no end is open again when the server says; where it says nothing, a bounded time counts.
+    // For a window without a stated end the server's wait counts; without that, a fixed time.
     let unnamed = hints.retry_after.is_none().then_some(UNNAMED_WAIT);
     let from_window =
         window.and_then(|w| Some((w.resets_in.or(unnamed)?, format!("window {} is used up", w.name))));
@@ -55,13 +57,14 @@ pub fn closed_by(hints: &Hints, status: Option<u16>, now: Timestamp) -> Option<C
         .filter(|wait| !wait.is_zero())
         .map(|wait| (wait, "the server asks to wait".to_owned()));
     let refused = matches!(status, Some(429)).then(|| (UNNAMED_WAIT, "status 429 without a time".to_owned()));
-    // The most restrictive counts; a refusal without a time only where nothing names one.
+    // The longest wait counts. A refusal without a time counts only where nothing else names one.
     let (wait, why) = from_window.into_iter().chain(asked).max_by_key(|(wait, _)| *wait).or(refused)?;
     let wait = wait.min(CLOSED_MAX);
     Some(Closed { learned_at: now, until: now.after(wait), why })
 }
 
-/// Which of two holds: the later end. A stale, less restrictive answer never loosens a newer one.
+/// The stricter of two closings: the one that ends later. An outdated, weaker answer never loosens
+/// a newer one.
 pub fn stricter(known: Option<Closed>, learned: Option<Closed>, now: Timestamp) -> Option<Closed> {
     let known = known.filter(|closed| closed.holds(now));
     match (known, learned) {
@@ -71,13 +74,14 @@ pub fn stricter(known: Option<Closed>, learned: Option<Closed>, now: Timestamp) 
     }
 }
 
-/// How long a waiter waits: until the guard opens, and then a little, by its place in the queue, so that not all wake at
-/// once. The places are spread evenly, however many there are.
+/// How long a waiter waits: until the guard opens, and then a little longer depending on its place
+/// in the queue, so that not all send at once. The places are spread evenly, however many there
+/// are.
 pub fn wait(closed: &Closed, place: u64, now: Timestamp) -> Duration {
     let left = closed.left(now);
     let span =
         closed.until.since(closed.learned_at).mul_f64(f64::from(SPREAD_PERCENT) / 100.0).min(SPREAD_MAX);
-    // Multiples of the golden ratio, taken modulo one, never crowd.
+    // Multiples of the golden ratio modulo one are spread evenly.
     let share = (place as f64 * 0.618_033_988_749_895).fract();
     left + span.mul_f64(share)
 }

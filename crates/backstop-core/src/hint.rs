@@ -1,7 +1,8 @@
 //! What a server says about when to come back: `Retry-After` and its kin, in every dialect.
 //!
-//! Pure: the time is an argument. Values from outside are held within bounds, and a value that cannot be read is no hint
-//! at all. Deciding what to do with a hint is the guard's and the policy's business.
+//! Pure: the time is an argument. Values from outside are held within bounds, and a value that
+//! cannot be read is no hint at all. Deciding what to do with a hint is the guard's and the
+//! policy's business.
 
 use crate::Timestamp;
 use serde_json::Value;
@@ -79,7 +80,8 @@ impl Hints {
         hints
     }
 
-    /// The longest wait that anything in the answer asks for: the explicit one, or the reset of a closed window.
+    /// The longest wait that anything in the answer asks for: the explicit one, or the reset of a
+    /// closed window.
     pub fn wait(&self) -> Option<Duration> {
         let closed = self.windows.iter().filter(|w| w.is_closed()).filter_map(|w| w.resets_in).max();
         longer(self.retry_after, closed)
@@ -132,7 +134,8 @@ impl Hints {
         }
     }
 
-    /// `remaining-requests`, `reset-tokens`, `reset`, `limit-requests`, `remaining-project-tokens`; also `tokens-remaining`.
+    /// `remaining-requests`, `reset-tokens`, `reset`, `limit-requests`, `remaining-project-tokens`;
+    /// also `tokens-remaining`.
     fn read_generic(&mut self, rest: &str, value: &str, now: Timestamp) {
         let (field, name) = match rest.split_once('-') {
             None => (rest, "requests"),
@@ -202,7 +205,8 @@ impl Hints {
                         ("resets_in_seconds", Value::Number(n)) => {
                             self.retry_after = longer(self.retry_after, n.as_f64().and_then(bounded));
                         }
-                        // OpenRouter puts the upstream's headers into the body, with epoch milliseconds.
+                        // OpenRouter puts the upstream's headers into the body, with epoch
+                        // milliseconds.
                         ("headers", Value::Object(inner)) => {
                             let headers: Vec<(String, String)> = inner
                                 .iter()

@@ -1,12 +1,12 @@
-//! The words of Backstop as types.
+//! The vocabulary of Backstop as types, and its pure logic.
 //!
-//! Backstop treats every failure the same way: *classify, decide, recover, record*. This crate holds what those words
-//! mean: a [`Signal`] is what was seen, a [`Fault`] is what it is, a [`Reason`] is one row of the taxonomy, a
-//! [`Decision`] is what a [`Policy`] says to do about it, an [`Event`] is what is recorded. A [`Machine`] keeps the state of
-//! one operation and makes the decisions.
+//! Backstop treats every failure the same way: *classify, decide, recover, record*. A [`Signal`] is
+//! the raw evidence of a failed attempt, a [`Fault`] is a classified signal, a [`Reason`] is one
+//! row of the taxonomy, a [`Decision`] is what a [`Policy`] says to do, an [`Event`] is what is
+//! recorded. A [`Machine`] holds the state of one operation and makes the decisions.
 //!
-//! It must not do I/O, read a clock or draw a random number: time and randomness are arguments. That is what makes
-//! everything above it testable without sleeping.
+//! This crate must not do I/O, read a clock or draw a random number: time and randomness are
+//! arguments. That makes everything above it testable without sleeping.
 //!
 //! ```
 //! use backstop_core::{Class, Reason, Retry};
@@ -30,9 +30,9 @@ mod fault;
 pub mod guard;
 mod hash;
 mod hint;
-mod host;
 mod id;
 mod machine;
+mod machine_state;
 pub mod nearest;
 pub mod order;
 mod policy;
@@ -62,9 +62,9 @@ pub use event::{
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hash::fnv1a;
 pub use hint::{Hints, Window};
-pub use host::{HostLimits, HostState, Resource, Shortage, Witness};
 pub use id::{EventId, IdError, Name, RunId};
 pub use machine::{Experience, Failure, Machine, Stage, TRIES_TO_LEARN, Verdict};
+pub use machine_state::{MachineLimits, MachineState, Observe, Resource, Shortage};
 pub use policy::{ATTEMPTS_MAX, Allowance, Cell, Exhausted, How, On, Policy, World};
 pub use profiles::{PROFILES, profile};
 pub use reason::{Reason, ReasonInfo, TAXONOMY, UnknownReason};

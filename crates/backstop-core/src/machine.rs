@@ -1,9 +1,12 @@
-//! The attempt machine: the pure state machine of one operation. What happened, and the time, in; a [`Decision`] out.
+//! The attempt machine: the pure state machine of one operation. Results of attempts and the time
+//! go in, a [`Decision`] comes out.
 //!
-//! It must not wait, run or record anything: a host does, and reports back. Time is the host's monotonic time since the
-//! operation began, so that no jump of the clock on the wall moves a deadline.
+//! It must not wait, run or record anything: its driver does, and reports back. Time is the
+//! driver's monotonic time since the operation began, so that a change of the wall clock moves no
+//! deadline.
 //!
-//! The three types that matter: [`Machine`], [`Failure`] (what the host saw) and [`Verdict`] (what to do about it).
+//! The main types are [`Machine`], [`Failure`] (the result of a failed attempt) and [`Verdict`]
+//! (what to do about it).
 
 use crate::duration::shown;
 use crate::policy::{Allowance, Exhausted, How, Policy};
@@ -11,43 +14,43 @@ use crate::{Action, Class, Decision, Dispatch, Fault, Reason, Recent, Retry, Ret
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A failed attempt, and what the host knows around it.
+/// A failed attempt, with what its driver knows about it.
 #[derive(Debug, Clone)]
 pub struct Failure<'f> {
-    /// What it is.
+    /// The classified failure.
     pub fault: &'f Fault,
-    /// How far it got.
+    /// Whether the request was sent, and whether an answer came.
     pub dispatch: Dispatch,
     /// Monotonic time since the operation began.
     pub now: Duration,
-    /// A random number from 0 up to 1.
+    /// A random number in `0.0..1.0`, for jitter.
     pub random: f64,
-    /// What was attempted lately.
+    /// The recent attempts of everybody who shares the retry budget.
     pub recent: Recent,
-    /// How often a layer below has tried already, where one did.
+    /// How often a layer below has retried already, if one did.
     pub retried_below: Option<u32>,
-    /// Why the operation cannot be repeated as it was, where it cannot: its input is gone.
+    /// Why the attempt cannot be repeated with the same input, if it cannot.
     pub unrepeatable: Option<&'f str>,
-    /// What is known of this trouble, where the policy wants to learn.
+    /// What earlier runs learned about failures like this one, if the policy learns.
     pub experience: Option<Experience>,
-    /// Whether the one who worked was taken away from outside: the world's trouble, whatever it looks like.
+    /// Whether the worker was lost. Such a failure never uses up the operation's own attempts.
     pub worker_lost: bool,
 }
 
-/// How often a trouble was tried again, and how often that helped.
+/// How often failures like this one were retried, and how often that helped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Experience {
-    /// How often it was tried again.
+    /// The number of retries.
     pub retried: u32,
-    /// How often that helped.
+    /// The number of retries after which the operation succeeded.
     pub cured: u32,
 }
 
-/// After so many tries that never helped, a policy that learns gives up at once.
+/// After this many retries that never helped, a policy that learns stops retrying.
 pub const TRIES_TO_LEARN: u32 = 5;
 
 impl<'f> Failure<'f> {
-    /// A fault that was answered, at this time, with no jitter and nothing else known.
+    /// An answered failure at time `now`, without jitter and with nothing else known.
     pub fn new(fault: &'f Fault, now: Duration) -> Self {
         Self {
             fault,
@@ -63,27 +66,28 @@ impl<'f> Failure<'f> {
     }
 }
 
-/// A decision, and what the fault is called from now on.
+/// The decision about a failed attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// What to do, and why.
     pub decision: Decision,
-    /// Another reason, where the fault is no longer what it was.
+    /// A new reason, where retries are used up and the fault is now permanent.
     pub reclassified: Option<Reason>,
-    /// Whether it was the world's trouble, which uses up none of the work's chances.
+    /// Whether the failure came from outside (rate limit, overload, lost worker) and used up none
+    /// of the operation's own attempts.
     pub outside: bool,
 }
 
-/// Where an operation stands.
+/// The stage of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// No attempt has begun.
     Idle,
-    /// An attempt is under way.
+    /// An attempt is in progress.
     Attempting,
-    /// The next attempt is waited for.
+    /// The next attempt has been decided on, and has not begun.
     Waiting,
-    /// It is over.
+    /// The operation is over.
     Ended,
 }
 
@@ -98,14 +102,15 @@ pub struct Machine {
     disabled: bool,
     stage: Stage,
     attempt: u32,
-    /// Failures charged to each cell; the last counts those that no cell covers.
+    /// The number of failures charged to each cell; the last element counts failures that no cell
+    /// covers.
     charged: Vec<u32>,
     world_waits: u32,
     world_waited: Duration,
 }
 
 impl Machine {
-    /// An operation under this policy.
+    /// An operation under `policy`.
     pub fn new(policy: Arc<Policy>) -> Self {
         let charged = vec![0; policy.cells.len() + 1];
         Self {
@@ -123,37 +128,37 @@ impl Machine {
         }
     }
 
-    /// Whether it may be repeated when nobody knows how far it got.
+    /// Whether an attempt whose result is unknown may be repeated.
     pub fn repeatable(mut self, repeatable: bool) -> Self {
         self.repeatable = repeatable;
         self
     }
 
-    /// The command with which somebody says that it is to be repeated.
+    /// The command that a person types to repeat the operation after a `Confirm`.
     pub fn confirm_with(mut self, command: impl Into<String>) -> Self {
         self.confirm_with = command.into();
         self
     }
 
-    /// No attempt begins after this, in time since the operation began.
+    /// No attempt begins later than `deadline` after the operation began.
     pub fn deadline(mut self, deadline: Option<Duration>) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The share of retries that is allowed.
+    /// The share of attempts that may be retries.
     pub fn budget(mut self, budget: RetryBudget) -> Self {
         self.budget = budget;
         self
     }
 
-    /// With every recovery turned off.
+    /// Turns every recovery off.
     pub fn disabled(mut self, disabled: bool) -> Self {
         self.disabled = disabled;
         self
     }
 
-    /// Where it stands.
+    /// The stage of the operation.
     pub fn stage(&self) -> Stage {
         self.stage
     }
@@ -163,19 +168,19 @@ impl Machine {
         self.attempt
     }
 
-    /// An attempt begins; its number.
+    /// Begins an attempt, and returns its number.
     pub fn begin(&mut self) -> u32 {
         self.stage = Stage::Attempting;
         self.attempt += 1;
         self.attempt
     }
 
-    /// The attempt succeeded.
+    /// Reports that the attempt succeeded.
     pub fn succeeded(&mut self) {
         self.stage = Stage::Ended;
     }
 
-    /// The attempt failed: what to do.
+    /// Reports that the attempt failed, and decides what to do.
     pub fn failed(&mut self, failure: &Failure<'_>) -> Verdict {
         let policy = Arc::clone(&self.policy);
         let reason = failure.fault.reason;
@@ -197,25 +202,28 @@ impl Machine {
         policy: &Policy,
         allowed: &Allowance<'_>,
         failure: &Failure<'_>,
-    ) -> Result<Decision, Ending> {
+    ) -> Result<Decision, FinalDecision> {
         let fault = failure.fault;
         let reason = fault.reason;
-        let end = |why: String| Err(Ending::of(policy, reason, why));
+        let end = |why: String| Err(FinalDecision::of(policy, reason, why));
         if self.disabled {
-            return Err(Ending::surface("recovery is turned off by BACKSTOP_DISABLE".to_owned()));
+            return Err(FinalDecision::surface("recovery is turned off by BACKSTOP_DISABLE".to_owned()));
         }
         match allowed.how {
             How::Surface => {
-                return Err(Ending::surface(format!(
+                return Err(FinalDecision::surface(format!(
                     "{reason} is given to the caller: the configuration or --on says so"
                 )));
             }
             How::Halt => {
                 let why = format!("{reason} stops a {} at once", policy.name);
-                return Err(Ending { decision: Decision { action: Action::Halt, why }, used_up: false });
+                return Err(FinalDecision {
+                    decision: Decision { action: Action::Halt, why },
+                    used_up: false,
+                });
             }
             How::Defer => {
-                return Err(Ending::defer(
+                return Err(FinalDecision::defer(
                     reason,
                     format!("{reason} is put aside: the configuration or --on says so"),
                 ));
@@ -249,14 +257,14 @@ impl Machine {
             } else {
                 format!("{reason} has {attempts} attempts in profile {}, and all are used", policy.name)
             };
-            let mut ending = Ending::of(policy, reason, why);
+            let mut ending = FinalDecision::of(policy, reason, why);
             ending.used_up = attempts > 1;
             return Err(ending);
         }
         if let Some(below) = failure.retried_below.filter(|n| *n > 1) {
             let why =
                 format!("a layer below has made {below} attempts already; retrying here would multiply them");
-            let mut ending = Ending::of(policy, reason, why);
+            let mut ending = FinalDecision::of(policy, reason, why);
             ending.used_up = true;
             return Err(ending);
         }
@@ -267,7 +275,7 @@ impl Machine {
             return end(why);
         }
         self.may_repeat(policy, failure)?;
-        // After a guard the waits start over.
+        // After waiting for a guard, the delays start over.
         let n = if allowed.how == How::Guarded { 1 } else { used };
         let wait = allowed.backoff.wait(n, failure.random);
         let (delay, mut words) = (wait.delay, format!("wait {}", shown(wait.delay)));
@@ -293,15 +301,20 @@ impl Machine {
         Ok(Decision { action, why })
     }
 
-    /// The world's trouble is waited out against limits of its own. Nothing, where it is the work's.
-    fn world_wait(&mut self, policy: &Policy, failure: &Failure<'_>) -> Option<Result<Decision, Ending>> {
+    /// The wait for a failure from outside, which has limits of its own. `None` if the failure is
+    /// the operation's own.
+    fn world_wait(
+        &mut self,
+        policy: &Policy,
+        failure: &Failure<'_>,
+    ) -> Option<Result<Decision, FinalDecision>> {
         let world = policy.world.as_ref()?;
         let reason = failure.fault.reason;
         if !is_outside(policy, failure) {
             return None;
         }
         let halt = |why: String| {
-            Some(Err(Ending { decision: Decision { action: Action::Halt, why }, used_up: true }))
+            Some(Err(FinalDecision { decision: Decision { action: Action::Halt, why }, used_up: true }))
         };
         if self.world_waits >= world.times {
             return halt(format!("{reason} was waited out {} times, which is the limit", world.times));
@@ -334,11 +347,11 @@ impl Machine {
         Some(Ok(Decision { action: Action::Retry { after: delay, attempt: next, of: next + left }, why }))
     }
 
-    /// Whether anything but the number of attempts forbids another.
-    fn may_repeat(&self, policy: &Policy, failure: &Failure<'_>) -> Result<(), Ending> {
+    /// Checks everything that forbids another attempt, except the number of attempts.
+    fn may_repeat(&self, policy: &Policy, failure: &Failure<'_>) -> Result<(), FinalDecision> {
         let reason = failure.fault.reason;
         if let Some(why) = failure.unrepeatable {
-            return Err(Ending::of(policy, reason, why.to_owned()));
+            return Err(FinalDecision::of(policy, reason, why.to_owned()));
         }
         if failure.dispatch == Dispatch::Lost && !self.repeatable {
             let why = format!(
@@ -352,18 +365,18 @@ impl Machine {
             let why = format!(
                 "the retry budget is empty: {retries} of {attempts} attempts in the last {window} were retries"
             );
-            return Err(Ending::of(policy, reason, why));
+            return Err(FinalDecision::of(policy, reason, why));
         }
         Ok(())
     }
 
-    /// The server's hint is a floor, the deadline a ceiling.
+    /// Applies the server's hint as a minimum and the deadline as a maximum of a wait.
     fn floor(
         &self,
         policy: &Policy,
         failure: &Failure<'_>,
         delay: Duration,
-    ) -> Result<(Duration, String), Ending> {
+    ) -> Result<(Duration, String), FinalDecision> {
         let reason = failure.fault.reason;
         let asked = failure.fault.facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
         let mut hint = String::new();
@@ -376,7 +389,7 @@ impl Machine {
                     policy.name,
                     shown(policy.wait_max)
                 );
-                return Err(Ending {
+                return Err(FinalDecision {
                     decision: Decision {
                         action: Action::Defer { until: format!("{} have passed", shown(asked)) },
                         why,
@@ -395,32 +408,32 @@ impl Machine {
                     shown(wait),
                     shown(left)
                 );
-                return Err(Ending::of(policy, reason, why));
+                return Err(FinalDecision::of(policy, reason, why));
             }
         }
         Ok((wait, hint))
     }
 
-    fn confirm(&self, why: String) -> Ending {
+    fn confirm(&self, why: String) -> FinalDecision {
         let command = self.confirm_with.clone();
-        Ending { decision: Decision { action: Action::Confirm { command }, why }, used_up: false }
+        FinalDecision { decision: Decision { action: Action::Confirm { command }, why }, used_up: false }
     }
 }
 
-/// Whether a failure is the world's trouble, which is waited out against limits of its own.
+/// Whether the failure came from outside: it is waited out against limits of its own.
 fn is_outside(policy: &Policy, failure: &Failure<'_>) -> bool {
     let is_worlds = |reasons: &[Reason]| failure.worker_lost || reasons.contains(&failure.fault.reason);
     policy.world.as_ref().is_some_and(|world| is_worlds(&world.reasons))
 }
 
 /// A decision that ends the operation.
-struct Ending {
+struct FinalDecision {
     decision: Decision,
     /// Whether it ends because retries did not help.
     used_up: bool,
 }
 
-impl Ending {
+impl FinalDecision {
     fn surface(why: String) -> Self {
         Self { decision: Decision { action: Action::Surface, why }, used_up: false }
     }
@@ -430,7 +443,7 @@ impl Ending {
         Self { decision: Decision { action: Action::Defer { until }, why }, used_up: false }
     }
 
-    /// What the policy makes of an operation that is not attempted again.
+    /// The decision of the policy for an operation that is not attempted again.
     fn of(policy: &Policy, reason: Reason, why: String) -> Self {
         if policy.exhausted == Exhausted::Halt {
             return Self { decision: Decision { action: Action::Halt, why }, used_up: false };
@@ -442,7 +455,7 @@ impl Ending {
     }
 }
 
-/// Why a reason has no second attempt.
+/// The sentence that says why a reason is not retried.
 fn once(reason: Reason) -> &'static str {
     match reason.retry() {
         _ if reason == Reason::Unknown => "what nobody knows is not repeated",

@@ -3,8 +3,8 @@
 /// Inputs longer than this are never compared: a misspelling of a short name is short.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The candidate with the smallest edit distance to `given`, if it is near enough to be a misspelling of it
-/// (at most a third of its length, at least one edit).
+/// The candidate with the smallest edit distance to `given`, if it is near enough to be a
+/// misspelling of it (at most a third of its length, at least one edit).
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.is_empty() || given.len() > NAME_BYTES_MAX {
         return None;

@@ -1,16 +1,18 @@
-//! How nodes wait for each other: cycles, levels, who waits for whom. One meaning of it, for documents and for the scheduler.
+//! The order of a dependency graph: cycles, levels, and what depends on what. Used for plan
+//! documents and by the scheduler, so that both agree.
 //!
-//! A graph is a list for each phase of those that it waits for, as indexes. Indexes that are not there are passed over. Nothing here
-//! is recursive, and all of it goes in the order of the table, so that the same plan always gets the same answer.
+//! A graph is a list of dependencies for each phase, as indexes. Indexes that do not exist are
+//! ignored. Nothing here is recursive, and everything follows the order of the table, so that the
+//! same plan always has the same result.
 
 use std::collections::VecDeque;
 
-/// The dependencies of a phase that are there.
+/// The dependencies of a phase that exist.
 fn of<'g, L: AsRef<[usize]>>(graph: &'g [L], phase: usize) -> impl Iterator<Item = usize> + 'g {
     graph[phase].as_ref().iter().copied().filter(|on| *on < graph.len())
 }
 
-/// The phases in an order in which each comes after those that it waits for. Phases that wait for a cycle are left out.
+/// The phases in topological order. Phases that depend on a cycle are left out.
 fn ordered<L: AsRef<[usize]>>(graph: &[L]) -> Vec<usize> {
     let mut waiting: Vec<usize> = (0..graph.len()).map(|phase| of(graph, phase).count()).collect();
     let mut followers: Vec<Vec<usize>> = vec![Vec::new(); graph.len()];
@@ -33,7 +35,7 @@ fn ordered<L: AsRef<[usize]>>(graph: &[L]) -> Vec<usize> {
     order
 }
 
-/// Each phase in the level after the last of those that it waits for.
+/// The levels: each phase is one level after the last of its dependencies.
 pub fn levels<L: AsRef<[usize]>>(graph: &[L]) -> Vec<Vec<usize>> {
     let mut level = vec![0usize; graph.len()];
     let mut levels: Vec<Vec<usize>> = Vec::new();
@@ -48,7 +50,8 @@ pub fn levels<L: AsRef<[usize]>>(graph: &[L]) -> Vec<Vec<usize>> {
     levels
 }
 
-/// The shortest way from one phase to another along what they wait for, with at least one step. Both ends are in it.
+/// The shortest path of at least one step from one phase to another along dependencies, both ends
+/// included.
 pub fn path<L: AsRef<[usize]>>(graph: &[L], from: usize, to: usize) -> Option<Vec<usize>> {
     let mut before: Vec<Option<usize>> = vec![None; graph.len()];
     let mut queue = VecDeque::from([from]);
@@ -73,15 +76,15 @@ pub fn path<L: AsRef<[usize]>>(graph: &[L], from: usize, to: usize) -> Option<Ve
     None
 }
 
-/// The shortest cycle through the first phase that is in one, that phase first and last.
+/// The shortest cycle through the first phase that is in one, with that phase first and last.
 pub fn cycle<L: AsRef<[usize]>>(graph: &[L]) -> Option<Vec<usize>> {
     let first = first_in_cycle(graph)?;
     path(graph, first, first)
 }
 
-/// The first phase that waits for itself, over others or not.
+/// The first phase that depends on itself, directly or not.
 ///
-/// Phases that reach each other are found by Tarjan's algorithm, with a stack of our own.
+/// Strongly connected phases are found by Tarjan's algorithm, with an explicit stack.
 fn first_in_cycle<L: AsRef<[usize]>>(graph: &[L]) -> Option<usize> {
     const NEW: usize = usize::MAX;
     let mut number = vec![NEW; graph.len()];
@@ -92,7 +95,7 @@ fn first_in_cycle<L: AsRef<[usize]>>(graph: &[L]) -> Option<usize> {
         if number[root] != NEW {
             continue;
         }
-        // Each phase with how many of its dependencies were looked at.
+        // Each phase, with the number of its dependencies that were visited.
         let mut visits = vec![(root, 0usize)];
         while let Some(visit) = visits.last_mut() {
             let (phase, seen) = *visit;
@@ -127,7 +130,7 @@ fn first_in_cycle<L: AsRef<[usize]>>(graph: &[L]) -> Option<usize> {
     first
 }
 
-/// Who waits for whom, over any number of others.
+/// The transitive dependencies of all phases.
 pub struct Reach {
     /// A row of bits for each phase.
     bits: Vec<u64>,
@@ -135,7 +138,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Of a graph without cycles.
+    /// Computed for a graph without cycles.
     pub fn new<L: AsRef<[usize]>>(graph: &[L]) -> Self {
         let words = graph.len().div_ceil(64);
         let mut bits = vec![0u64; words * graph.len()];
@@ -150,12 +153,12 @@ impl Reach {
         Self { bits, words }
     }
 
-    /// Whether one phase waits for another.
+    /// Whether `phase` depends on `on`, directly or not.
     pub fn waits(&self, phase: usize, on: usize) -> bool {
         self.bits.get(phase * self.words + on / 64).is_some_and(|word| word >> (on % 64) & 1 == 1)
     }
 
-    /// Whether one of two waits for the other.
+    /// Whether one of the two depends on the other.
     pub fn either(&self, a: usize, b: usize) -> bool {
         self.waits(a, b) || self.waits(b, a)
     }

@@ -1,22 +1,24 @@
-//! For each reason: how often, how long apart, what else. A named policy is a profile.
+//! A policy: for each reason, the number of attempts, the delays between them, and what else is
+//! done. A named policy is a profile.
 //!
-//! A policy is data. It must not know what an operation is, nor what happened before: that is the attempt machine's.
+//! A policy is data. It must not know what an operation is, nor what happened before: the attempt
+//! machine does.
 
 use crate::{Backoff, Class, Reason, Retry};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// The most attempts that any table may name.
+/// The largest number of attempts that a policy may allow.
 pub const ATTEMPTS_MAX: u32 = 100;
 
-/// Which reasons a cell is for.
+/// The reasons that a cell covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum On {
-    /// These.
+    /// These reasons.
     Reasons(Cow<'static, [Reason]>),
-    /// All of a class.
+    /// All reasons of a class.
     Class(Class),
-    /// All.
+    /// All reasons.
     Any,
 }
 
@@ -30,96 +32,98 @@ impl On {
     }
 }
 
-/// What is done about a fault that a cell covers, beside waiting.
+/// What is done about a fault that a cell covers, besides waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// The same again.
+    /// Retry unchanged.
     Again,
-    /// Wait for the provider's guard first; the waits start over.
+    /// Wait for the provider's guard, then retry. The delays start over.
     Guarded,
-    /// Again, with so many percent of it.
+    /// Retry with this many percent of the request.
     Compressed(u8),
-    /// Nothing: give it to the caller.
+    /// Do not retry: return the fault to the caller.
     Surface,
-    /// Nothing: stop the run.
+    /// Do not retry: halt the run.
     Halt,
-    /// Nothing now: put it aside.
+    /// Do not retry now: defer the operation.
     Defer,
-    /// Nothing until somebody says so.
+    /// Do not retry until a person confirms it.
     Confirm,
 }
 
-/// One cell of a profile.
+/// One cell of a profile: what is done about the reasons that it covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// For what.
+    /// The reasons.
     pub on: On,
-    /// How many attempts in all, the first included.
+    /// The number of attempts in all, the first included.
     pub attempts: u32,
-    /// How long apart, where it differs from the profile's.
+    /// The delays, if they differ from the profile's.
     pub backoff: Option<Backoff>,
-    /// What else.
+    /// What else is done.
     pub how: How,
 }
 
-/// Trouble that is the world's and not the work's: waited out against limits of its own.
+/// Faults that come from outside (rate limit, overload, lost worker). They are waited out against
+/// limits of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct World {
-    /// Which reasons.
+    /// The reasons.
     pub reasons: Cow<'static, [Reason]>,
-    /// How many waits.
+    /// The number of waits allowed.
     pub times: u32,
-    /// How long all waits together.
+    /// The time allowed for all waits together.
     pub total: Duration,
-    /// How long each.
+    /// The delay of each wait.
     pub backoff: Backoff,
 }
 
-/// What becomes of an operation whose attempts are used up.
+/// What happens when all attempts are used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exhausted {
-    /// The caller gets the fault.
+    /// The fault is returned to the caller.
     Surface,
-    /// The run stops, resumable.
+    /// The run is halted, and can be resumed.
     Halt,
 }
 
-/// For each reason: how often, how long apart, what else.
+/// For each reason: the number of attempts, the delays between them, and what else is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// The profile's name.
+    /// The name of the profile.
     pub name: Cow<'static, str>,
-    /// The cells; the first that covers a reason counts.
+    /// The cells. The first cell that covers a reason counts.
     pub cells: Vec<Cell>,
-    /// Attempts for a reason that no cell covers and whose `retry` is `plain`. Every other such reason has one.
+    /// The number of attempts for a reason that no cell covers and whose `retry` is `plain`. Other
+    /// reasons without a cell have one attempt.
     pub plain_attempts: u32,
-    /// The waits, where a cell names none.
+    /// The delays where a cell has none of its own.
     pub backoff: Backoff,
-    /// What is waited out beside the attempts.
+    /// The faults from outside, which do not use up attempts.
     pub world: Option<World>,
-    /// The longest wait that a server may ask for; what asks for more is put aside.
+    /// The longest wait that a server may ask for. If it asks for more, the operation is deferred.
     pub wait_max: Duration,
-    /// What becomes of it in the end.
+    /// What happens when all attempts are used up.
     pub exhausted: Exhausted,
-    /// Whether what a retry has never cured is not tried again.
+    /// Whether failures that retries have never cured are no longer retried.
     pub learn: bool,
 }
 
 /// What a policy allows for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance<'p> {
-    /// The cell's place, or nothing where none covers it.
+    /// The index of the cell; `None` if no cell covers the reason.
     pub cell: Option<usize>,
-    /// Attempts in all.
+    /// The number of attempts in all.
     pub attempts: u32,
-    /// The waits.
+    /// The delays.
     pub backoff: &'p Backoff,
-    /// What else.
+    /// What else is done.
     pub how: How,
 }
 
 impl Policy {
-    /// What is allowed for this reason.
+    /// What the policy allows for `reason`.
     pub fn allowance(&self, reason: Reason) -> Allowance<'_> {
         let found = self.cells.iter().enumerate().find(|(_, cell)| cell.on.covers(reason));
         match found {
@@ -141,11 +145,11 @@ impl Policy {
         }
     }
 
-    /// With this many attempts wherever there was more than one. One turns every retry off.
+    /// Sets the number of attempts wherever it is more than one. One attempt turns every retry off.
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         let attempts = attempts.clamp(1, ATTEMPTS_MAX);
         for cell in &mut self.cells {
-            // What was made smaller once is not made smaller again and again.
+            // A request that was compressed once is not compressed again.
             if cell.attempts > 1 && !(attempts > 1 && matches!(cell.how, How::Compressed(_))) {
                 cell.attempts = attempts;
             }
@@ -157,13 +161,13 @@ impl Policy {
         self
     }
 
-    /// With these waits wherever the profile's own count.
+    /// Replaces the profile's delays.
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// With a cell for one reason, which beats all others.
+    /// Adds a cell for one reason, which takes precedence over all others.
     pub fn with_cell(mut self, reason: Reason, attempts: u32, how: How, backoff: Option<Backoff>) -> Self {
         let on = On::Reasons(Cow::Owned(vec![reason]));
         self.cells.insert(0, Cell { on, attempts, backoff, how });
@@ -173,7 +177,7 @@ impl Policy {
         self
     }
 
-    /// How often a plain retry is tried here: the number that `--on REASON=retry` gives.
+    /// The number of attempts that `--on REASON=retry` gives.
     pub fn usual_attempts(&self) -> u32 {
         let cells = self.cells.iter().filter(|c| matches!(c.how, How::Again)).map(|c| c.attempts);
         cells.chain([self.plain_attempts]).max().unwrap_or(1).max(2)

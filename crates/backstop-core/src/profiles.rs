@@ -1,7 +1,7 @@
-//! The six profiles, as data. Every number that decides how often and how long apart is in this file.
+//! The six profiles, as data. Every number of attempts and every delay is in this file.
 //!
-//! Where a profile names a whole class, reasons whose cure is a change that the surface cannot make by itself are taken
-//! out by name: repeating those unchanged never works.
+//! Where a profile names a whole class, reasons whose cure is a change that the surface cannot make
+//! are excluded by name: repeating those unchanged never works.
 
 use crate::policy::{Cell, Exhausted, How, On, Policy, World};
 use crate::{Backoff, Class, Delays, Jitter, Reason};
@@ -26,10 +26,11 @@ const fn reasons(list: &'static [Reason]) -> On {
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Needs another request, another subset: the same command again fails again.
+/// Reasons that need another request or another subset: the same command fails again.
 const NEEDS_A_CHANGE: &[Reason] = &[Reason::ContextOverflow, Reason::PartialSuccess];
 
-/// What no repetition of a tool call cures, beyond invalid parameters, not found and permission.
+/// Reasons that no repetition of a tool call cures, besides invalid parameters, not found and
+/// permission.
 const NEVER_AGAIN: &[Reason] = &[
     Reason::InvalidParameters,
     Reason::InvalidUsage,
@@ -50,8 +51,8 @@ const NEVER_AGAIN: &[Reason] = &[
     Reason::PartialSuccess,
 ];
 
-/// What stops a plan without a retry. A `file_conflict` of an integration stops it too: that is the orchestrator's to say,
-/// since a command in a phase may meet one of its own.
+/// Reasons that halt a plan without a retry. A `file_conflict` of an integration halts it too, but
+/// only the orchestrator can tell: a command in a phase may have a conflict of its own.
 const HALTS: &[Reason] = &[
     Reason::AuthError,
     Reason::QuotaExhausted,
@@ -65,7 +66,7 @@ const HALTS: &[Reason] = &[
     Reason::DataLoss,
 ];
 
-/// What a phase waits out beside its one retry.
+/// Reasons from outside that a phase waits out without using its one retry.
 const WORLDS_TROUBLE: &[Reason] =
     &[Reason::RateLimited, Reason::NetworkTransient, Reason::ServiceDown, Reason::ResourceContention];
 
@@ -153,7 +154,8 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// Every profile against every reason: attempts, waits, what else. This table is the seeds' numbers.
+    /// Every profile against every reason: attempts, waits, what else. This table is the seeds'
+    /// numbers.
     #[test]
     fn every_profile_for_every_reason() {
         let mut table = String::new();
@@ -188,14 +190,16 @@ mod tests {
                 .collect();
             (allowed.attempts, waits)
         };
-        // The skill manager: three attempts, 0 s then 1 s between them; 2 s where attempts are raised.
+        // The skill manager: three attempts, 0 s then 1 s between them; 2 s where attempts are
+        // raised.
         assert_eq!(waits("tool", Reason::ToolFailed), (3, vec![0, 1000]));
         assert_eq!(waits("tool", Reason::InvalidParameters).0, 1);
         assert_eq!(waits("tool", Reason::ToolNotFound).0, 1);
         assert_eq!(waits("tool", Reason::PermissionDenied).0, 1);
         let raised = profile("tool").unwrap().with_attempts(4);
         assert_eq!(raised.allowance(Reason::ToolFailed).backoff.wait(3, 0.5).delay, Duration::from_secs(2));
-        // GDD: three retries for the network, one compressed one for an overflow, none for what a person must mend.
+        // GDD: three retries for the network, one compressed one for an overflow, none for what a
+        // person must mend.
         assert_eq!(waits("request", Reason::NetworkTransient), (4, vec![100, 200, 400]));
         assert_eq!(waits("request", Reason::ContextOverflow).0, 2);
         assert_eq!(waits("request", Reason::AuthError).0, 1);

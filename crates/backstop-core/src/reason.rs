@@ -1,7 +1,8 @@
 //! The taxonomy: every reason with its class, severity, retry, remedy, causes and next steps.
 //!
-//! One table, here. `backstop reasons` prints it, `docs/reasons/` has a page for each row, and every surface takes
-//! its words from it. It must not hold policy: how often and how long apart is a profile's business.
+//! One table, here. `backstop reasons` prints it, `docs/reasons/` has a page for each row, and
+//! every surface takes its words from it. It must not hold policy: how often and how long apart is
+//! a profile's business.
 
 use crate::class::{Class, Retry, Severity};
 use serde::{Deserialize, Serialize};
@@ -790,8 +791,8 @@ impl Reason {
         self.info().retry
     }
 
-    /// Whether the same again has a fair chance: `plain`, `later` where waiting alone cures it, or a cure that
-    /// Backstop applies by itself.
+    /// Whether the same again has a fair chance: `plain`, `later` where waiting alone cures it, or
+    /// a cure that Backstop applies by itself.
     pub fn retryable(self) -> bool {
         self.retry() == Retry::Plain
             || matches!(self, Reason::RateLimited | Reason::ServiceDown | Reason::ContextOverflow)

@@ -1,15 +1,16 @@
-//! How many retries an outage may cost: a share of the traffic, not a number for each operation.
+//! The retry budget: the share of all attempts that may be retries, so that an outage is not
+//! multiplied.
 
 use std::time::Duration;
 
-/// How much of the recent traffic may be retries, so that an outage is not multiplied.
+/// The share of recent attempts that may be retries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryBudget {
-    /// How far back to look.
+    /// How far back attempts count.
     pub window: Duration,
-    /// So many retries are always allowed within it.
+    /// The number of retries that is always allowed within the window.
     pub reserve: u64,
-    /// Beyond that, at most this share of all attempts, in percent.
+    /// Beyond the reserve, the largest share of retries, in percent.
     pub share_percent: u64,
 }
 
@@ -19,17 +20,17 @@ impl Default for RetryBudget {
     }
 }
 
-/// What was attempted lately, by everybody who shares a retry budget.
+/// The recent attempts of everybody who shares a retry budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recent {
-    /// All attempts.
+    /// The number of attempts.
     pub attempts: u64,
-    /// Those that were not the first of their operation.
+    /// The number of attempts that were retries.
     pub retries: u64,
 }
 
 impl RetryBudget {
-    /// Whether one more retry is within it.
+    /// Whether one more retry is allowed.
     pub fn allows(&self, recent: Recent) -> bool {
         let share = recent.attempts.saturating_mul(self.share_percent) / 100;
         recent.retries < self.reserve.max(share)

@@ -1,7 +1,8 @@
 //! Text from outside, escaped for where it goes.
 //!
-//! Text from a child, a server or a model is a [`SafeText`]. Its `Display` escapes for a terminal; every other place has
-//! a method of its own; the raw text needs a method that says so. Nothing here decides what text means.
+//! Text from a child, a server or a model is a [`SafeText`]. Its `Display` escapes for a terminal;
+//! every other place has a method of its own; the raw text needs a method that says so. Nothing
+//! here decides what text means.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -11,7 +12,8 @@ use std::fmt::Write as _;
 #[serde(transparent)]
 pub struct SafeText(String);
 
-/// Characters that a terminal or a reader's eye would act on: controls, and those that reorder or hide text.
+/// Characters that a terminal or a reader's eye would act on: controls, and those that reorder or
+/// hide text.
 fn acts(c: char) -> bool {
     matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{9f}'
@@ -41,12 +43,14 @@ impl SafeText {
         self.0.is_empty()
     }
 
-    /// For a terminal: line ends stay, everything else that a terminal would act on is shown as an escape.
+    /// For a terminal: line ends stay, everything else that a terminal would act on is shown as an
+    /// escape.
     pub fn terminal(&self) -> String {
         self.escaped(|c| matches!(c, '\n' | '\t'))
     }
 
-    /// For one line of a terminal: line ends become spaces, and at most `chars_max` characters are kept.
+    /// For one line of a terminal: line ends become spaces, and at most `chars_max` characters are
+    /// kept.
     pub fn line(&self, chars_max: usize) -> String {
         let flat: String =
             self.0.trim().chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }).collect();
@@ -57,7 +61,8 @@ impl SafeText {
         }
     }
 
-    /// For Markdown: no character keeps a meaning of its own, and nothing becomes a mention, a link or a tag.
+    /// For Markdown: no character keeps a meaning of its own, and nothing becomes a mention, a link
+    /// or a tag.
     pub fn markdown(&self) -> String {
         let mut out = String::with_capacity(self.0.len() + 8);
         for c in self.escaped(|c| matches!(c, '\n' | '\t')).chars() {
@@ -67,7 +72,8 @@ impl SafeText {
                     out.push('\\');
                     out.push(c);
                 }
-                // A zero-width joiner would be invisible; an entity is seen by no parser as the character itself.
+                // A zero-width joiner would be invisible; an entity is seen by no parser as the
+                // character itself.
                 '<' => out.push_str("&lt;"),
                 '>' => out.push_str("&gt;"),
                 '&' => out.push_str("&amp;"),
@@ -103,8 +109,9 @@ impl SafeText {
         out
     }
 
-    /// For a prompt: fenced and labelled as data, so that a model can tell it from instructions. The fence cannot be
-    /// closed from inside, and at most `bytes_max` bytes are kept, head and tail.
+    /// For a prompt: fenced and labelled as data, so that a model can tell it from instructions.
+    /// The fence cannot be closed from inside, and at most `bytes_max` bytes are kept, head and
+    /// tail.
     pub fn prompt(&self, label: &str, bytes_max: usize) -> String {
         let text = cut_middle(&self.terminal(), bytes_max);
         let fence = "`".repeat(longest_run(&text, '`').max(2) + 1);
@@ -138,11 +145,13 @@ impl SafeText {
     }
 }
 
-/// JSON text in which every character that a terminal would act on is an escape: the same value, safe to print.
+/// JSON text in which every character that a terminal would act on is an escape: the same value,
+/// safe to print.
 pub(crate) fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        // Line ends and tabs outside strings are layout; inside strings a JSON writer has escaped them already.
+        // Line ends and tabs outside strings are layout; inside strings a JSON writer has escaped
+        // them already.
         if acts(c) && !matches!(c, '\n' | '\t') {
             let mut units = [0u16; 2];
             for unit in c.encode_utf16(&mut units) {
@@ -156,7 +165,8 @@ pub(crate) fn json(text: &str) -> String {
 }
 
 impl SafeText {
-    /// Makes JSON text safe to print: the same value, with controls and reordering characters as escapes.
+    /// Makes JSON text safe to print: the same value, with controls and reordering characters as
+    /// escapes.
     pub fn json(text: &str) -> String {
         json(text)
     }

@@ -1,6 +1,7 @@
 //! The names that older systems use for failures, and the reason each of them stands for.
 //!
-//! A name applies where its surface reports it: the surface keeps the seed's own field, and the reason stands beside it.
+//! A name applies where its surface reports it: the surface keeps the seed's own field, and the
+//! reason stands beside it.
 
 use crate::{Reason, TAXONOMY};
 
@@ -130,7 +131,8 @@ seed_names! {
     }
 }
 
-/// The reason that a name of a seed stands for; a reason's own code is a name too. Case does not matter.
+/// The reason that a name of a seed stands for; a reason's own code is a name too. Case does not
+/// matter.
 pub fn from_seed_name(name: &str) -> Option<Reason> {
     let name = name.trim();
     let spelled =

@@ -1,12 +1,12 @@
-//! Words of a command as one would type them, and back.
+//! Quotes the words of a command for a POSIX shell, and splits such lines again.
 //!
-//! For what people copy from a summary and what we recorded ourselves. It must not run anything, and what somebody else wrote for a
-//! shell is not read here.
+//! For commands that people copy from a summary, and for lines that we recorded ourselves. It must
+//! not run anything, and is no parser for shell text written by others.
 
-/// A word as one would type it.
+/// A word, quoted where needed.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+~".contains(c);
-    // A tilde at the beginning would be somebody's home.
+    // A tilde at the beginning would be expanded to a home folder.
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
         word.to_owned()
     } else {
@@ -14,12 +14,12 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// A line of words as one would type it.
+/// A command line of quoted words.
 pub fn line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a line that [`line()`] wrote. Nothing, where it did not.
+/// The words of a line that [`line()`] wrote; `None` for any other line.
 pub fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,9 +1,9 @@
-//! The raw evidence of a failed attempt.
+//! A signal: the raw evidence of a failed attempt.
 
 use crate::Timestamp;
 use std::time::Duration;
 
-/// Where a signal comes from: what kind of operation failed.
+/// The source of a signal: the kind of operation that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Surface {
@@ -14,11 +14,11 @@ pub enum Surface {
     Response,
 }
 
-/// How far the request got before it failed. This decides whether it may be repeated.
+/// Whether the request was sent and answered. This decides whether it may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dispatch {
-    /// It was never sent: free to repeat.
+    /// It was never sent: safe to repeat.
     NotDispatched,
     /// It was answered, with a failure: the reason decides.
     #[default]
@@ -27,24 +27,24 @@ pub enum Dispatch {
     Lost,
 }
 
-/// What was seen of a failed attempt, before anybody says what it means.
+/// The raw evidence of a failed attempt, before it is classified.
 ///
-/// Text may be given here, or streamed to the classifier where it is too large to hold.
+/// The output may be given here, or streamed to the classifier if it is too large for memory.
 #[derive(Debug, Clone, Default)]
 pub struct Signal {
-    /// Where it comes from.
+    /// The kind of operation that failed.
     pub surface: Surface,
-    /// How far it got.
+    /// Whether the request was sent and answered.
     pub dispatch: Dispatch,
     /// The command line, as it was typed.
     pub command: Option<String>,
-    /// The exit code. Nothing means: it failed, how is not known.
+    /// The exit code. `None` means that it failed in an unknown way.
     pub exit: Option<i64>,
     /// The signal that ended it.
     pub signal: Option<i64>,
-    /// Whether our own clock ended it.
+    /// Whether a time limit of ours ended it.
     pub timed_out: bool,
-    /// When it was seen. Without it, times of day in headers say nothing.
+    /// The time of the failure. Without it, times of day in headers cannot be used.
     pub at: Option<Timestamp>,
     /// How long it ran.
     pub duration: Option<Duration>,

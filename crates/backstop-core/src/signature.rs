@@ -1,11 +1,12 @@
-//! What a message says with its variable parts taken out: the same trouble has the same signature.
+//! The signature of a message: its text without variable parts, so that repetitions of one failure
+//! have the same signature.
 
 use std::fmt::Write as _;
 
-/// How much of a message counts.
+/// How many characters of a message count.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// A message with its variable parts taken out: numbers, ids, paths, addresses, times and what stands in quotes.
+/// A message without its variable parts: numbers, ids, paths, addresses, times and quoted text.
 pub fn signature(message: &str) -> String {
     let mut out = String::new();
     let flat: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
@@ -18,7 +19,7 @@ pub fn signature(message: &str) -> String {
     out
 }
 
-/// A word, or what stands for it.
+/// A word, or its placeholder.
 fn taken_out(word: &str) -> String {
     let edge = |c: char| !c.is_alphanumeric() && !matches!(c, '/' | '~' | '\\' | '_' | '<' | '>');
     let inner = word.trim_matches(edge);
@@ -36,7 +37,7 @@ fn taken_out(word: &str) -> String {
         _ if quoted(before) && quoted(after) => "<name>",
         _ if digits > 0 && inner.chars().all(|c| c.is_ascii_digit() || ".,:%-+TZ".contains(c)) => "<n>",
         _ => {
-            // Digits inside a word are taken out, its letters stay: `worker-17`, `12ms`, `port 5432`.
+            // Digits inside a word are removed, its letters stay: `worker-17`, `12ms`, `port 5432`.
             let mut kept = String::new();
             let mut in_number = false;
             for c in inner.chars() {

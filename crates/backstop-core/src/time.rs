@@ -1,4 +1,5 @@
-//! Wall time as a number of milliseconds since 1970, and the spellings in which servers and people write it.
+//! Wall time as a number of milliseconds since 1970, and the spellings in which servers and people
+//! write it.
 //!
 //! The calendar is jiff's; its types stay in this file. Nothing here reads a clock.
 

@@ -1,28 +1,34 @@
-//! What is asked before an attempt, and told after it.
+//! The interface through which the engine asks whether an attempt may begin.
+//!
+//! Budgets, guards and breakers are shared with other processes; the engine knows none of them. It
+//! calls an [`Admission`] before an attempt and after it, and records the events that come back.
 
 use crate::operation::{Attempt, Failed};
 use backstop_core::{EventKind, Experience, Fault, Record};
 use std::future::Future;
 use std::pin::Pin;
 
-/// What comes of asking.
-pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send + 'a>>;
+/// The future that [`Admission::before`] returns.
+pub type AdmissionFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send + 'a>>;
 
-/// Who says whether an attempt may begin, and learns how it went: limits that are shared with others.
+/// Decides whether an attempt may begin, and is informed of its result. Implemented by limits that
+/// are shared with other runs: budgets, guards, breakers.
 ///
-/// The engine keeps the order: a failure is recorded before it is told here, and what follows from it is recorded after that.
+/// The engine guarantees the order: a failure is recorded before [`Admission::failed`] is called,
+/// and the events that it returns are recorded after that.
 pub trait Admission: Send + Sync {
-    /// An attempt is about to begin. It may be waited for; what stands in the way comes back as a failure of something
-    /// that was not started. What is spent or waited is recorded here.
-    fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> Asked<'a>;
+    /// Called before each attempt. May wait. A refusal is returned as a failure that was not
+    /// dispatched. Budget spent and time waited are recorded here, through `record`.
+    fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> AdmissionFuture<'a>;
 
-    /// It succeeded. Gives what is to be recorded of that.
+    /// Called after a successful attempt. Returns the events to record for it.
     fn succeeded(&self) -> Vec<EventKind>;
 
-    /// It failed, which is on record. Gives what is to be recorded of what follows.
+    /// Called after a failed attempt, once the failure is recorded. Returns the events to record
+    /// for what changed because of it.
     fn failed(&self, fault: &Fault) -> Vec<EventKind>;
 
-    /// What is known of such failures.
+    /// What earlier runs learned about failures like this one.
     fn experience(&self, _fault: &Fault) -> Option<Experience> {
         None
     }

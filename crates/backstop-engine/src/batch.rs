@@ -1,4 +1,4 @@
-//! Many operations, so many at once, each with chances of its own.
+//! Runs many operations with a limit on how many run at once. Each has its own attempts.
 
 use crate::{Engine, Finished, Operation};
 use std::sync::Arc;
@@ -6,8 +6,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 impl Engine {
-    /// Runs all of them, at most `at_once` at a time. Each has its own attempts; the retry budget is shared. The answers are
-    /// in the order of the operations; one whose operation panicked is missing.
+    /// Runs all operations, at most `at_once` at a time. Each has its own attempts; the retry
+    /// budget is shared. The results are in the order of the operations; `None` where an operation
+    /// panicked.
     pub async fn batch<O>(
         &self,
         operations: impl IntoIterator<Item = (String, O)>,

@@ -1,9 +1,9 @@
-//! Asking for the end, from anywhere.
+//! A cancellation flag that any thread or task can set and wait for.
 
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// A request to stop. Clones share it.
+/// A request to stop. Clones share one flag.
 #[derive(Debug, Clone)]
 pub struct Cancel(Arc<watch::Sender<bool>>);
 
@@ -14,25 +14,25 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// Not asked for yet.
+    /// A flag that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ask for it.
+    /// Sets the flag: everything that waits for it stops.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
 
-    /// Whether it was asked for.
+    /// Whether the flag is set.
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits until it is asked for.
+    /// Waits until the flag is set.
     pub async fn cancelled(&self) {
         let mut receiver = self.0.subscribe();
-        // The sender lives as long as we do, so this cannot fail.
+        // The sender lives as long as `self`, so this cannot fail.
         let _ = receiver.wait_for(|asked| *asked).await;
     }
 }

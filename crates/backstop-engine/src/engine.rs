@@ -1,21 +1,25 @@
-//! The loop.
+//! The attempt loop: drives one attempt machine until the operation succeeds or ends.
+//!
+//! An operation enters, a [`Finished`] leaves. In between, for each attempt: ask the admission,
+//! attempt, classify, record the failure, let the machine decide, record the decision, wait. The
+//! loop must not decide anything itself, and must not act on a failure that is not recorded.
 
-use crate::operation::{Attempt, Failed, Operation, Seen};
+use crate::operation::{Attempt, Failed, Operation, SignalOrFault};
 use crate::random::Random;
 use crate::recent::RecentAttempts;
 use crate::{Admission, Cancel};
 use backstop_classify::Classifier;
 use backstop_core::{
-    Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Outcome, Policy, Reason, Recent, Record,
-    RecordError, RetryBudget, SafeText, Witness,
+    Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Observe, Outcome, Policy, Reason, Recent,
+    Record, RecordError, RetryBudget, SafeText,
 };
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-type Ask<T> = Arc<dyn Fn() -> T + Send + Sync>;
+type Provider<T> = Arc<dyn Fn() -> T + Send + Sync>;
 
-/// Drives operations under one policy. Clones share the retry budget.
+/// Runs operations under one policy. Clones share the retry budget.
 #[derive(Clone)]
 pub struct Engine {
     policy: Arc<Policy>,
@@ -23,14 +27,14 @@ pub struct Engine {
     record: Arc<dyn Record>,
     random: Arc<Random>,
     recent: Arc<RecentAttempts>,
-    recent_elsewhere: Option<Ask<Recent>>,
+    recent_elsewhere: Option<Provider<Recent>>,
     budget: RetryBudget,
     cancel: Cancel,
     deadline: Option<Duration>,
     repeatable: bool,
     confirm_with: String,
     disabled: bool,
-    witness: Option<Arc<Witness>>,
+    observe: Option<Arc<Observe>>,
     admission: Option<Arc<dyn Admission>>,
 }
 
@@ -40,36 +44,37 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// How an operation ended that did not succeed.
+/// The end of an operation that did not succeed.
 #[derive(Debug, Clone)]
 pub struct Ending {
-    /// In one word.
+    /// How it ended, e.g. failed, deferred or interrupted.
     pub outcome: Outcome,
-    /// What it is in the end.
+    /// The last fault, under the reason that it has once retries are used up.
     pub fault: Fault,
-    /// What was decided last, and why.
+    /// The last decision, with its reason in words.
     pub decision: Decision,
 }
 
-/// How an operation came out.
+/// The result of an operation, with its history.
 #[derive(Debug)]
 pub struct Finished<T> {
-    /// What it gave, or how it ended.
+    /// The operation's own output, or how it ended without success.
     pub result: Result<T, Ending>,
-    /// How many attempts were made.
+    /// The number of attempts made.
     pub attempts: u32,
     /// The fault of each failed attempt, in order.
     pub faults: Vec<Fault>,
-    /// How long it took in all.
+    /// The time from the first attempt to the end.
     pub elapsed: Duration,
-    /// Events of the success that are not recorded yet: they go with whatever is recorded next.
+    /// Events of the success that are not recorded yet. Callers append them to their next write, so
+    /// that a success costs no write of its own.
     pub unrecorded: Vec<EventKind>,
-    /// Whether the last attempt was not admitted, so that nothing was started.
+    /// Whether the last attempt was refused by the admission, so that nothing was started.
     pub refused: bool,
 }
 
 impl Engine {
-    /// Under this policy, with the built-in rules, recording nothing.
+    /// An engine under `policy`, with the built-in rules, that records nothing.
     pub fn new(policy: Policy) -> Self {
         Self {
             policy: Arc::new(policy),
@@ -84,68 +89,70 @@ impl Engine {
             repeatable: true,
             confirm_with: String::new(),
             disabled: false,
-            witness: None,
+            observe: None,
             admission: None,
         }
     }
 
-    /// With this classifier.
+    /// Classifies failures with `classifier` instead of the built-in rules.
     pub fn classifying(mut self, classifier: Arc<Classifier>) -> Self {
         self.classifier = classifier;
         self
     }
 
-    /// Recording here.
+    /// Records events to `record`.
     pub fn recording(mut self, record: Arc<dyn Record>) -> Self {
         self.record = record;
         self
     }
 
-    /// Ended by this.
+    /// Stops the run when `cancel` fires; the attempt in progress is ended first.
     pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// No attempt begins later than this after the operation began.
+    /// No attempt begins later than `deadline` after the operation began.
     pub fn deadline(mut self, deadline: Option<Duration>) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Whether an operation may be repeated when nobody knows how far it got; the command that says so where it may not.
+    /// Whether an attempt whose result is unknown may be repeated. Where it may not, `confirm_with`
+    /// is the command that repeats it.
     pub fn repeatable(mut self, repeatable: bool, confirm_with: impl Into<String>) -> Self {
         self.repeatable = repeatable;
         self.confirm_with = confirm_with.into();
         self
     }
 
-    /// With somebody who looks at the host when something failed.
-    pub fn witnessed_by(mut self, witness: Arc<Witness>) -> Self {
-        self.witness = Some(witness);
+    /// Calls `observe` for each fault, to add the machine's state to it.
+    pub fn observed_by(mut self, observe: Arc<Observe>) -> Self {
+        self.observe = Some(observe);
         self
     }
 
-    /// With somebody who is asked before each attempt and told after it.
+    /// Asks `admission` before each attempt and informs it of the result.
     pub fn admitted_by(mut self, admission: Arc<dyn Admission>) -> Self {
         self.admission = Some(admission);
         self
     }
 
-    /// With every recovery turned off.
+    /// Turns every recovery off: one attempt, and its fault is returned.
     pub fn disabled(mut self, disabled: bool) -> Self {
         self.disabled = disabled;
         self
     }
 
-    /// How many retries there may be, and what others attempted lately.
-    pub fn budget(mut self, budget: RetryBudget, recent: Option<Ask<Recent>>) -> Self {
+    /// Limits the share of attempts that may be retries. `recent` counts the attempts of other
+    /// processes; without it, only this engine's attempts count.
+    pub fn budget(mut self, budget: RetryBudget, recent: Option<Provider<Recent>>) -> Self {
         self.budget = budget;
         self.recent_elsewhere = recent;
         self
     }
 
-    /// Attempts an operation until it succeeds or nothing more is to be tried.
+    /// Attempts an operation until it succeeds or the policy allows no further attempt.
     pub async fn run<O: Operation>(&self, name: &str, mut operation: O) -> Finished<O::Output> {
         let began = Instant::now();
         let name = SafeText::new(name);
@@ -235,13 +242,14 @@ impl Engine {
                 attempt: number,
                 fault: Box::new(fault.clone()),
             });
-            // What failed is on record before anything is done about it.
+            // The failure is recorded before anything is done about it.
             let recorded = self.record.record(events);
             faults.push(fault.clone());
             if let Err(error) = recorded {
                 return finish(Err(unrecordable(&error)), number, faults, Vec::new(), refused);
             }
-            // Only now may anything else change: what failed is on record. A refusal teaches nothing new.
+            // The failure is recorded; only now may limits change. A refused attempt says nothing
+            // about the operation, so it changes none.
             let mut follows = match &self.admission {
                 Some(admission) if !refused => admission.failed(&fault),
                 _ => Vec::new(),
@@ -270,7 +278,8 @@ impl Engine {
             }
             strategy = Some(verdict.decision.action.name());
             let wait = match &verdict.decision.action {
-                // Guards are asked before each attempt by those who have them; what is left is the wait itself.
+                // The admission asks the guards before each attempt; what is left to do here is the
+                // wait.
                 Action::Retry { after, .. } | Action::AwaitGuard { after, .. } => *after,
                 Action::Compress { keep_percent: keep, .. } => {
                     keep_percent = Some(*keep);
@@ -293,27 +302,28 @@ impl Engine {
     }
 
     fn classify(&self, failed: &Failed) -> Fault {
-        let mut fault = match &failed.seen {
-            Seen::Fault(fault) => (**fault).clone(),
-            // Whoever calls it a failure is believed, even where the signal alone says success.
-            Seen::Signal(signal) => {
+        let mut fault = match &failed.evidence {
+            SignalOrFault::Fault(fault) => (**fault).clone(),
+            // The operation reported a failure: it counts as one even where the signal looks like
+            // success.
+            SignalOrFault::Signal(signal) => {
                 self.classifier.classify(signal).unwrap_or_else(|| Fault::new(Reason::Unknown))
             }
         };
-        if let Some(witness) = &self.witness {
-            witness(&mut fault);
+        if let Some(observe) = &self.observe {
+            observe(&mut fault);
         }
         fault
     }
 
     fn recent(&self) -> Recent {
         match &self.recent_elsewhere {
-            Some(ask) => ask(),
+            Some(recent) => recent(),
             None => self.recent.within(Instant::now(), self.budget.window),
         }
     }
 
-    /// Waits. False, where the end was asked for meanwhile.
+    /// Waits. Returns false if the operation was cancelled meanwhile.
     async fn wait(&self, wait: Duration) -> bool {
         if self.cancel.is_cancelled() {
             return false;
@@ -346,11 +356,11 @@ fn outcome_of(action: &Action, reason: Reason) -> Outcome {
     }
 }
 
-/// The fault under the name that it has in the end. What was found stays.
+/// The fault under the reason that it has once retries are used up; facts and evidence stay.
 fn renamed(fault: Fault, reason: Option<Reason>) -> Fault {
     let Some(reason) = reason else { return fault };
     let mut named = Fault::new(reason);
-    // Waiting a moment did not help; what to do if it goes on is the reason's last step.
+    // Retrying did not help. The last of the reason's next steps says what to do then.
     if let Some(step) = fault.reason.info().next_steps.last() {
         named.suggested_action = SafeText::new(*step);
     }

@@ -1,6 +1,6 @@
-//! Drives one attempt machine: attempts, classifies, records, decides, waits, and attempts again.
+//! Drives one attempt machine: attempt, classify, record, decide, wait, and attempt again.
 //!
-//! Retry an async fn, in five lines:
+//! An async function with retries, in five lines:
 //!
 //! ```
 //! use backstop_core::{Signal, profile};
@@ -18,11 +18,13 @@
 //! # });
 //! ```
 //!
-//! The three types that matter: [`Engine`], [`Operation`] (anything that can be attempted; an async closure is one) and
-//! [`Finished`] (how it came out). An ending is a result: whatever happened, it says what was done and why no more.
+//! The main types are [`Engine`], [`Operation`] (anything that can be attempted, e.g. an async
+//! closure) and [`Finished`] (its result). An operation that ends without success is a result too:
+//! it says what was done, and why there was no further attempt.
 //!
-//! It must not know what an operation does, choose a policy or print. Every failure is recorded before anything is done
-//! about it, and every wait ends when it is [`Cancel`]led. Time is tokio's, so a test can hold or turn it.
+//! This crate must not know what an operation does, choose a policy or print. Every failure is
+//! recorded before anything is done about it, and every wait ends when a [`Cancel`] fires. Time is
+//! tokio's, so that tests can pause and advance it.
 
 mod admission;
 mod batch;
@@ -32,7 +34,7 @@ mod operation;
 mod random;
 mod recent;
 
-pub use admission::{Admission, Asked};
+pub use admission::{Admission, AdmissionFuture};
 pub use cancel::Cancel;
 pub use engine::{Ending, Engine, Finished};
 pub use operation::{Attempt, Failed, Operation};

@@ -1,4 +1,4 @@
-//! Anything that can be attempted.
+//! The interface of an operation: anything that can be attempted, and how an attempt fails.
 
 use crate::Cancel;
 use backstop_core::{Dispatch, Experience, Fault, SafeText, Signal, Surface};
@@ -9,26 +9,27 @@ use std::time::Duration;
 /// One try of an operation.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// Its number, counted from 1.
+    /// The number of the attempt, counted from 1.
     pub number: u32,
-    /// How much time is left for all attempts together.
+    /// The time left until the deadline of all attempts together.
     pub left: Option<Duration>,
-    /// Asks for the end of it.
+    /// Fires when the attempt is to be stopped.
     pub cancel: Cancel,
-    /// How much of the request should remain, in percent, where it was too large.
+    /// After a request that was too large: the share of it to send now, in percent.
     pub keep_percent: Option<u8>,
 }
 
-/// Something that can be attempted: a command, a tool call, a request. An async closure that takes an [`Attempt`] and gives
-/// a `Result` is one, if its error can be made into a [`Failed`].
+/// Anything that can be attempted: a command, a tool call, a request. An async closure that takes
+/// an [`Attempt`] and returns a `Result` is an operation if its error converts into [`Failed`].
 pub trait Operation: Send {
-    /// What it gives when it succeeds.
+    /// The output of a successful attempt.
     type Output: Send;
 
-    /// Try it once.
+    /// Attempts the operation once.
     fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Result<Self::Output, Failed>> + Send;
 
-    /// Whether an attempt ends by itself soon after it was cancelled or its time is up. Where it does not, it is dropped.
+    /// Whether an attempt ends by itself soon after a cancellation or the deadline. If not, its
+    /// future is dropped then.
     fn ends_itself(&self) -> bool {
         false
     }
@@ -48,42 +49,43 @@ where
     }
 }
 
-/// What was seen of a failed attempt: raw, or classified by somebody who saw more.
+/// The evidence of a failed attempt: a raw signal, or a fault where the operation classified it
+/// itself.
 #[derive(Debug, Clone)]
-pub(crate) enum Seen {
+pub(crate) enum SignalOrFault {
     Signal(Box<Signal>),
     Fault(Box<Fault>),
 }
 
-/// An attempt that failed.
+/// A failed attempt.
 #[derive(Debug, Clone)]
 pub struct Failed {
-    pub(crate) seen: Seen,
-    /// How far it got.
+    pub(crate) evidence: SignalOrFault,
+    /// Whether the request was sent, and whether an answer came.
     pub dispatch: Dispatch,
-    /// The exit code, where there is one.
+    /// The exit code, if there was one.
     pub exit: Option<i64>,
-    /// The signal that ended it, by name.
+    /// The name of the signal that ended the process, e.g. `SIGKILL`.
     pub signal: Option<String>,
-    /// The end of what it wrote.
+    /// The end of the output.
     pub output: Option<SafeText>,
-    /// Why it cannot be repeated as it was, where it cannot.
+    /// Why the attempt cannot be repeated with the same input, if it cannot.
     pub unrepeatable: Option<Box<str>>,
-    /// How often a layer below has tried already, where one did.
+    /// How often a layer below has retried already, if one did.
     pub retried_below: Option<u32>,
-    /// What is known of this trouble.
+    /// What earlier runs learned about failures like this one.
     pub experience: Option<Experience>,
 }
 
 impl Failed {
-    /// A failure that is classified already.
+    /// A failure that the operation classified itself.
     pub fn classified(fault: Fault, dispatch: Dispatch) -> Self {
-        Self::of(Seen::Fault(Box::new(fault)), dispatch)
+        Self::of(SignalOrFault::Fault(Box::new(fault)), dispatch)
     }
 
-    fn of(seen: Seen, dispatch: Dispatch) -> Self {
+    fn of(evidence: SignalOrFault, dispatch: Dispatch) -> Self {
         Self {
-            seen,
+            evidence,
             dispatch,
             exit: None,
             signal: None,
@@ -98,7 +100,7 @@ impl Failed {
 impl From<Signal> for Failed {
     fn from(signal: Signal) -> Self {
         let dispatch = signal.dispatch;
-        Self { exit: signal.exit, ..Self::of(Seen::Signal(Box::new(signal)), dispatch) }
+        Self { exit: signal.exit, ..Self::of(SignalOrFault::Signal(Box::new(signal)), dispatch) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Numbers from 0 up to 1, seeded by the system.
+/// A generator of numbers in `0.0..1.0`, seeded by the system.
 #[derive(Debug)]
 pub(crate) struct Random(AtomicU64);
 
@@ -18,7 +18,7 @@ impl Random {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^= z >> 31;
-        // 53 bits are what a float holds exactly.
+        // A float holds 53 bits exactly.
         (z >> 11) as f64 / (1u64 << 53) as f64
     }
 }

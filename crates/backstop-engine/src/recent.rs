@@ -1,4 +1,4 @@
-//! What was attempted lately, within one process.
+//! Counts the recent attempts of this process, for the retry budget.
 
 use backstop_core::Recent;
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// How many attempts are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// The attempts of the last while.
+/// The times of recent attempts, and which of them were retries.
 #[derive(Debug, Default)]
 pub(crate) struct RecentAttempts(Mutex<VecDeque<(Instant, bool)>>);
 

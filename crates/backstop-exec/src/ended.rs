@@ -1,34 +1,34 @@
-//! How an attempt ended.
+//! The result of a supervised command: exit status, what ended it, and its output.
 
-use crate::Kept;
+use crate::HeadTail;
 use backstop_classify::Classifier;
 use backstop_core::{Dispatch, Fault, SafeText, Signal, Surface, Timestamp, signal_name};
 use std::time::Duration;
 
-/// What ended it.
+/// What ended the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// It ended by itself.
+    /// The command exited by itself.
     Itself,
-    /// It ran longer than it may.
+    /// The command reached its time limit.
     WallClock,
-    /// It was silent for longer than it may be.
+    /// The command wrote nothing for longer than its idle limit.
     Silence,
-    /// Somebody asked for it.
+    /// A [`Stop`](crate::Stop) was requested.
     Stopped,
 }
 
-/// What the system says about its end.
+/// The exit status as the system reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Status {
-    /// The exit code, where it exited.
+    /// The exit code, if the command exited.
     pub code: Option<i32>,
-    /// The signal, where one ended it.
+    /// The signal number, if a signal ended it.
     pub signal: Option<i32>,
 }
 
 impl Status {
-    /// The exit code that a shell would give.
+    /// The exit code that a shell would report: 128 + n for signal n.
     pub fn exit(&self) -> i32 {
         match (self.code, self.signal) {
             (Some(code), _) => code,
@@ -37,51 +37,52 @@ impl Status {
         }
     }
 
-    /// Whether it exited with 0.
+    /// Whether the exit code is 0.
     pub fn is_success(&self) -> bool {
         self.code == Some(0)
     }
 }
 
-/// An attempt that is over.
+/// The result of a command that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// What the system says.
+    /// The exit status as the system reports it.
     pub status: Status,
-    /// What ended it.
+    /// What ended the command.
     pub cause: Cause,
-    /// How long it ran, pauses left out.
+    /// How long the command ran, without the time for which it was paused.
     pub duration: Duration,
-    /// How long it had been silent in the end.
+    /// How long the command had written nothing when it ended.
     pub silent: Duration,
-    /// What was kept of its standard output.
-    pub stdout: Kept,
-    /// What was kept of its standard error.
-    pub stderr: Kept,
-    /// Whether all of its output came through. Not where a process that it left held a pipe open for too long.
+    /// The beginning and the end of its standard output.
+    pub stdout: HeadTail,
+    /// The beginning and the end of its standard error.
+    pub stderr: HeadTail,
+    /// Whether all output was read. False where a process left behind held a pipe open for too
+    /// long.
     pub drained: bool,
-    /// The names of processes that it left behind and that were ended.
+    /// The names of processes that the command left behind and that were ended.
     pub left_behind: Vec<String>,
     /// The names of processes that could not be ended.
     pub unended: Vec<String>,
-    /// Whether it read from our terminal: what was typed is gone.
+    /// Whether the command read from our terminal. A retry cannot read the same input again.
     pub read_terminal: bool,
-    /// The limit that ended it, where the clock did.
+    /// The limit that was reached, for `WallClock` and `Silence`.
     pub limit: Option<Duration>,
 }
 
 impl Ended {
-    /// Whether it succeeded: it ended by itself, with 0.
+    /// Whether the command exited by itself with code 0.
     pub fn is_success(&self) -> bool {
         self.cause == Cause::Itself && self.status.is_success()
     }
 
-    /// Whether the clock ended it.
+    /// Whether a time limit ended the command.
     pub fn timed_out(&self) -> bool {
         matches!(self.cause, Cause::WallClock | Cause::Silence)
     }
 
-    /// How far it got, as far as anybody knows.
+    /// Whether the command's effect is known: lost where a limit, a signal or a stop ended it.
     pub fn dispatch(&self) -> Dispatch {
         if self.cause == Cause::Itself && self.status.code.is_some() {
             Dispatch::Answered
@@ -90,17 +91,17 @@ impl Ended {
         }
     }
 
-    /// The exit code to pass on: its own, 124 where the clock ended it, 128 + n where a signal did.
+    /// The exit code to pass on: the command's own, 124 for a time limit, 128 + n for signal n.
     pub fn exit(&self) -> i32 {
         if self.timed_out() { 124 } else { self.status.exit() }
     }
 
-    /// The signal that ended it, by name.
+    /// The name of the signal that ended the command, e.g. `SIGKILL`.
     pub fn signal_name(&self) -> Option<String> {
         self.status.signal.map(|n| signal_name(i64::from(n)))
     }
 
-    /// What was seen, without the text.
+    /// The signal for the classifier, without the output.
     pub fn signal(&self, command: &str, at: Timestamp) -> Signal {
         Signal {
             surface: Surface::Command,
@@ -115,14 +116,14 @@ impl Ended {
         }
     }
 
-    /// What it is. Nothing, where it succeeded.
+    /// Classifies the failure; `None` if the command succeeded.
     pub fn fault(&self, classifier: &Classifier, command: &str, at: Timestamp) -> Option<Fault> {
         if self.is_success() {
             return None;
         }
         let mut signal = self.signal(command, at);
         if self.cause == Cause::Stopped {
-            // However it ended then: it was we who were asked to stop it.
+            // Whatever its exit status is then, the command ended because it was asked to.
             signal.exit = None;
             signal.signal = Some(i64::from(libc::SIGINT));
         }

@@ -1,35 +1,35 @@
-//! Standard input: passed on, and kept so that a retry gets the same.
+//! The command's standard input: passed on, and stored so that a retry reads the same input.
 
 use crate::pump::write_patiently;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How much is read and written at once.
+/// How many bytes are read and written at once.
 const CHUNK_BYTES: usize = 64 << 10;
-/// How much may be on its way once the cap is passed.
+/// How many bytes may be in memory beyond the attempt's position, once the cap is passed.
 const AHEAD_BYTES: usize = 256 << 10;
 
 /// Where a command's standard input comes from.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// From wherever ours comes from.
+    /// The same as ours.
     Inherit,
-    /// From nowhere.
+    /// Empty (`/dev/null`).
     Null,
-    /// From a file, from this place on, for every attempt.
+    /// A file, read from the same position by every attempt.
     File {
         /// The file.
         file: Arc<File>,
-        /// Where it begins.
+        /// The position in bytes at which every attempt starts.
         from: u64,
     },
-    /// From a pipe, of which as much is kept as the cap allows.
+    /// A pipe whose content is stored up to a cap, and given to every attempt.
     Replay(Replay),
 }
 
 impl Input {
-    /// Rewinds a file, so that this attempt reads what the first one read.
+    /// Rewinds a file, so that this attempt reads the same input as the first.
     pub(crate) fn rewind(&self) -> std::io::Result<()> {
         match self {
             Input::File { file, from } => (&**file).seek(SeekFrom::Start(*from)).map(|_| ()),
@@ -37,7 +37,7 @@ impl Input {
         }
     }
 
-    /// Why there cannot be another attempt with the same input, where there cannot.
+    /// Why another attempt cannot get the same input, if it cannot.
     pub fn unrepeatable(&self) -> Option<String> {
         match self {
             Input::Replay(replay) if replay.is_gone() => Some(format!(
@@ -49,7 +49,7 @@ impl Input {
     }
 }
 
-/// A pipe whose content is kept up to a cap and given to every attempt anew.
+/// A pipe whose content is stored up to a cap and given to every attempt from its beginning.
 #[derive(Debug, Clone)]
 pub struct Replay {
     shared: Arc<Shared>,
@@ -65,21 +65,21 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     source: Option<File>,
-    /// What is kept, from `base` on.
+    /// The stored bytes, from position `base` on.
     kept: Vec<u8>,
     base: u64,
     ended: bool,
     passed_cap: bool,
-    /// Which attempt may read now; writers of earlier ones give up.
+    /// The attempt that may read now; the threads of earlier attempts give up.
     attempt: u64,
-    /// How far it has read.
+    /// The position up to which that attempt has read.
     taken: u64,
-    /// Whether nothing is kept: what is typed belongs to the attempt that was running.
+    /// Whether nothing is stored: typed input belongs to the attempt that was running.
     forgets: bool,
 }
 
 impl State {
-    /// Beyond the cap, what was read is let go: room for what comes.
+    /// Beyond the cap, drops the bytes that were read, to make room.
     fn trim(&mut self) {
         if self.passed_cap {
             let used =
@@ -91,7 +91,7 @@ impl State {
 }
 
 impl Replay {
-    /// Keeps at most this many bytes of what the source gives. Nothing is read before the first attempt.
+    /// Stores at most `bytes_max` bytes of `source`. Nothing is read before the first attempt.
     pub fn new(source: File, bytes_max: usize) -> Self {
         let state = State {
             source: Some(source),
@@ -106,7 +106,7 @@ impl Replay {
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), bytes_max }) }
     }
 
-    /// Passes on what comes while an attempt runs, and keeps nothing: for what is typed at a terminal.
+    /// Passes input on while an attempt runs and stores nothing: for input typed at a terminal.
     pub fn forward(source: File) -> Self {
         let replay = Self::new(source, 0);
         {
@@ -117,7 +117,7 @@ impl Replay {
         replay
     }
 
-    /// Whether some of it cannot be given to another attempt.
+    /// Whether a part of the input can no longer be given to another attempt.
     fn is_gone(&self) -> bool {
         let state = self.state();
         state.passed_cap && !state.forgets
@@ -127,7 +127,7 @@ impl Replay {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Feeds one attempt, from the beginning, on a thread of its own.
+    /// Writes the input to one attempt, from the beginning, on a thread of its own.
     pub(crate) fn feed(&self, mut to: Box<dyn Write + Send>) -> std::io::Result<()> {
         let (attempt, source) = {
             let mut state = self.state();
@@ -151,7 +151,7 @@ impl Replay {
             let read = match source.read(&mut buffer) {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                // Somebody made it so that reading does not wait: then we wait here.
+                // The source is in non-blocking mode: wait here.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     wait_readable(&source);
                     continue;
@@ -166,7 +166,7 @@ impl Replay {
             }
             state.passed_cap |= state.kept.len() + read > self.shared.bytes_max;
             state.trim();
-            // Whoever waits for more may have taken all there was, before the cap was passed.
+            // The attempt may have taken everything before the cap was passed.
             while state.passed_cap && state.kept.len() > AHEAD_BYTES {
                 state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -198,14 +198,14 @@ impl Replay {
             drop(state);
             self.shared.changed.notify_all();
             if write_patiently(to, &chunk).is_err() {
-                // The command does not read any more.
+                // The command no longer reads its input.
                 return;
             }
         }
     }
 }
 
-/// Waits until there is something to read.
+/// Waits until the source is readable.
 fn wait_readable(source: &File) {
     let mut watched = [rustix::event::PollFd::new(source, rustix::event::PollFlags::IN)];
     let _ = rustix::event::poll(&mut watched, None);

@@ -1,29 +1,30 @@
-//! What a killed Backstop left behind.
+//! Ends the processes of a command whose supervisor was killed.
 
 use crate::tree::{self, Process, Stat};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-/// How long leftovers have between being asked to end and being killed.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What is known of a command whose supervisor is gone.
+/// A command whose supervisor is gone.
 #[derive(Debug, Clone)]
 pub struct Leftover<'l> {
-    /// Its process, which led a process group.
+    /// The command's process, which led a process group.
     pub process: Option<Process>,
-    /// A variable that it and everything below it was started with, and that nobody else has.
+    /// An environment variable, as name and value, that the command and its descendants were
+    /// started with and no other process has.
     pub mark: (&'l str, &'l str),
 }
 
 impl Leftover<'_> {
-    /// What of it is still there: the process itself, where it is still the same one, its group, everything that was
-    /// started with the mark, and what hangs on any of them.
+    /// The processes that still run: the command itself if its pid was not reused, its group, every
+    /// process with the mark, and all their descendants.
     fn alive(&self) -> Vec<Process> {
         let leader = self.process.filter(Process::is_alive);
         let mut found: Vec<Process> = leader.into_iter().collect();
         for pid in tree::all() {
-            // The group is the command's for as long as its leader is there.
+            // The group is the command's for as long as its leader exists.
             let in_group = leader.is_some_and(|l| Stat::read(pid).is_some_and(|stat| stat.group == l.pid));
             if in_group || tree::has_variable(pid, self.mark.0, self.mark.1) {
                 found.extend(Process::find(pid).filter(Process::is_alive).filter(|p| !found.contains(p)));
@@ -42,8 +43,9 @@ impl Leftover<'_> {
     }
 }
 
-/// Ends a command whose supervisor is gone. Gives the names of what was ended. We ourselves and what we hang on are never
-/// touched: then it is no leftover, it is at work.
+/// Ends a command whose supervisor is gone, and returns the names of the processes that were ended.
+/// Never touches this process or its ancestors: if they are part of the command, it is still at
+/// work.
 pub fn end_leftover(leftover: &Leftover<'_>) -> Vec<String> {
     let me = std::process::id();
     let mut alive = leftover.alive();

@@ -1,19 +1,22 @@
 //! The process supervisor: spawn, stream, cap, time out, end the whole tree.
 //!
-//! [`supervise`] runs one command once. Its output goes through untouched while the beginning and the end of it are kept
-//! ([`Kept`]); it is ended by the clock, by silence or by a [`Stop`]; and when it is over, nothing that it started is left.
-//! What comes back is an [`Ended`], which becomes a `Fault` by [`Ended::fault`].
+//! [`supervise`] runs one command once. Its output passes through unchanged, and the beginning and
+//! the end of it are stored ([`HeadTail`]). The command is ended by a time limit, by an idle limit
+//! or by a [`Stop`]; afterwards no process that it started is left. The result is an [`Ended`],
+//! which [`Ended::fault`] classifies.
 //!
-//! It must not retry, decide or record: that is for those above. It prints nothing of its own and reads no environment.
-//! It does read the monotonic clock: a process runs in real time. Blocking; the caller gives it a thread.
+//! This crate must not retry, decide or record: the crates above do. It prints nothing and reads no
+//! environment variables. It reads the monotonic clock, because a process runs in real time. It
+//! blocks; the caller provides a thread.
 //!
-//! On Linux everything below the command is found: the supervisor is the reaper of orphans, so a grandchild that left
-//! its process group is still ours. Elsewhere the process group is what can be ended.
+//! On Linux every descendant of the command is found, because the supervisor is a subreaper: a
+//! grandchild that left its process group becomes a child of the supervisor. Elsewhere only the
+//! process group can be ended.
 #![allow(clippy::disallowed_methods)] // The monotonic clock: timeouts of a process are in real time.
 
 mod ended;
+mod head_tail;
 mod input;
-mod kept;
 mod leftover;
 mod pump;
 mod spawn;
@@ -24,8 +27,8 @@ mod terminal;
 pub mod tree;
 
 pub use ended::{Cause, Ended, Status};
+pub use head_tail::HeadTail;
 pub use input::{Input, Replay};
-pub use kept::Kept;
 pub use leftover::{Leftover, end_leftover};
 pub use pump::write_patiently;
 pub use spawn::StartError;

@@ -1,6 +1,6 @@
-//! One stream on its way through: read, kept, passed on.
+//! Passes one output stream of the command through, and stores its beginning and end.
 
-use crate::Kept;
+use crate::HeadTail;
 use crate::supervise::Message;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,20 +8,21 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much is read at once: a pipe holds no more by default.
+/// How many bytes are read at once: the default capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
-/// What a pipe is widened to once it was seen full: fewer turns between two processes.
+/// The capacity that a full pipe is enlarged to, so that the two processes switch less often.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// How long to wait before a full pipe is tried again.
+/// How long to wait before a write to a full non-blocking pipe is repeated.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// When anything was last written by the command.
+/// The time at which the command last wrote something.
 #[derive(Debug)]
 pub(crate) struct Activity {
     origin: Instant,
     last_ms: AtomicU64,
-    /// Somebody is waiting for our own reader: that is not the command's silence.
+    /// The number of threads blocked on writing to our own reader. Time spent so is not the
+    /// command's silence.
     blocked: AtomicU32,
 }
 
@@ -44,8 +45,8 @@ impl Activity {
     }
 }
 
-/// What a pump has kept, readable while it still runs.
-pub(crate) type SharedKept = Arc<Mutex<Kept>>;
+/// The stored output of a stream, readable while the command still runs.
+pub(crate) type SharedHeadTail = Arc<Mutex<HeadTail>>;
 
 /// Starts a thread that passes a stream on.
 pub(crate) fn start(
@@ -54,8 +55,8 @@ pub(crate) fn start(
     kept_bytes_max: usize,
     activity: Arc<Activity>,
     done: Sender<Message>,
-) -> std::io::Result<SharedKept> {
-    let kept = Arc::new(Mutex::new(Kept::new(kept_bytes_max)));
+) -> std::io::Result<SharedHeadTail> {
+    let kept = Arc::new(Mutex::new(HeadTail::new(kept_bytes_max)));
     let shared = Arc::clone(&kept);
     let run = move || {
         let mut buffer = vec![0; READ_BYTES];
@@ -65,7 +66,7 @@ pub(crate) fn start(
                 Ok(0) => break,
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                // A terminal whose other side is closed answers with an error.
+                // A pseudo-terminal whose other side is closed returns an error.
                 Err(_) => break,
             };
             activity.touch();
@@ -75,7 +76,8 @@ pub(crate) fn start(
             let written = write_patiently(&mut *to, bytes);
             activity.blocked.fetch_sub(1, Ordering::Relaxed);
             if written.is_err() {
-                // Nobody reads any more: closing our end tells the command, as it would without us.
+                // Nobody reads our output any more. Closing our end tells the command, as it would
+                // without us.
                 break;
             }
             if read == READ_BYTES && !widened {
@@ -91,7 +93,7 @@ pub(crate) fn start(
     Ok(kept)
 }
 
-/// Writes all of it. Where somebody made it so that writing does not wait, we wait here.
+/// Writes all bytes. Waits and repeats where the file is in non-blocking mode.
 pub fn write_patiently(to: &mut (impl Write + ?Sized), mut bytes: &[u8]) -> std::io::Result<()> {
     while !bytes.is_empty() {
         match to.write(bytes) {
@@ -105,7 +107,7 @@ pub fn write_patiently(to: &mut (impl Write + ?Sized), mut bytes: &[u8]) -> std:
     Ok(())
 }
 
-/// A busy pipe is made wider, where the system lets us.
+/// Enlarges a busy pipe, where the system allows it.
 fn widen(from: &std::fs::File, buffer: &mut Vec<u8>) {
     #[cfg(target_os = "linux")]
     if let Ok(size) = rustix::pipe::fcntl_setpipe_size(from, PIPE_BYTES) {

@@ -1,4 +1,4 @@
-//! Starting a command.
+//! Starts a command.
 
 use crate::{Input, Spec, terminal};
 use std::fs::File;
@@ -10,40 +10,40 @@ use std::process::{Child, Command, Stdio};
 /// Why a command could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("there is no program `{program}`")]
     NotFound {
-        /// What was looked for.
+        /// The program.
         program: String,
     },
-    /// It may not be run.
+    /// The program exists but may not be executed.
     #[error("`{program}` cannot be run: {error}")]
     NotExecutable {
-        /// What was to be run.
+        /// The program.
         program: String,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// The folder to run in is not there.
+    /// The working directory does not exist.
     #[error("cannot run in {folder}: {error}")]
     Folder {
-        /// The folder.
+        /// The working directory.
         folder: String,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// The system could not do it.
+    /// The system could not start it.
     #[error("cannot start `{program}`: {error}")]
     System {
-        /// What was to be run.
+        /// The program.
         program: String,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
 }
 
 impl StartError {
-    /// The exit code with which a shell would say this.
+    /// The exit code to report: 127 not found, 126 not executable, 125 otherwise.
     pub fn exit(&self) -> i32 {
         match self {
             StartError::NotFound { .. } => 127,
@@ -53,11 +53,11 @@ impl StartError {
     }
 }
 
-/// A command that was started, with our ends of its streams.
+/// A started command, with our ends of its streams.
 pub(crate) struct Running {
     pub(crate) child: Child,
     pub(crate) stdout: File,
-    /// Nothing, where it has a terminal of its own.
+    /// `None` where the command has a pseudo-terminal.
     pub(crate) stderr: Option<File>,
     pub(crate) terminal: Option<terminal::Terminal>,
 }

@@ -1,4 +1,4 @@
-//! What is to be run, and within which bounds.
+//! What to run, with which limits and streams.
 
 use crate::Input;
 use std::ffi::OsString;
@@ -6,18 +6,19 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The bounds of one attempt.
+/// The limits of one attempt.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// How long it may run.
+    /// How long the command may run.
     pub wall: Option<Duration>,
-    /// How long it may be silent.
+    /// How long the command may write nothing.
     pub idle: Option<Duration>,
-    /// How long it has between being asked to end and being killed.
+    /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// How long its output is waited for after it has ended, where a process that it left holds the pipe open.
+    /// How long to wait for output after the command has ended, where a process left behind holds
+    /// the pipe open.
     pub drain: Duration,
-    /// How much of each stream is kept.
+    /// How many bytes of each stream are stored.
     pub kept_bytes_max: usize,
 }
 
@@ -38,26 +39,26 @@ impl Default for Limits {
 pub struct Spec {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
-    /// The folder to run it in, where it is not ours.
+    /// The working directory; `None` for our own.
     pub folder: Option<PathBuf>,
     /// Variables to add to its environment.
     pub env: Vec<(String, String)>,
-    /// The bounds.
+    /// The limits.
     pub limits: Limits,
-    /// Whether it gets a terminal of its own, on which its output and its errors are one.
+    /// Whether the command gets a pseudo-terminal. Its output and its errors are one stream then.
     pub pty: bool,
-    /// Whether processes that it leaves behind are left running when it has ended by itself.
+    /// Whether background processes of a command that exited by itself are left running.
     pub keep_background: bool,
-    /// Whether everything that hangs on this process belongs to the command. Where several commands are supervised at
-    /// once, orphans are told apart by the variables in `env`.
+    /// Whether every orphan that this process adopts belongs to the command. Where several commands
+    /// are supervised at once, orphans are told apart by the variables in `env`.
     pub exclusive: bool,
 }
 
-/// Where its output goes and its input comes from.
+/// Where the command's output goes and its input comes from.
 pub struct Streams {
-    /// For its standard output; with a terminal of its own, for everything.
+    /// Receives its standard output; with a pseudo-terminal, everything.
     pub stdout: Box<dyn Write + Send>,
-    /// For its standard error.
+    /// Receives its standard error.
     pub stderr: Box<dyn Write + Send>,
     /// Its standard input.
     pub input: Input,

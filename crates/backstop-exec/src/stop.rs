@@ -1,10 +1,11 @@
-//! Asking a supervised command to end.
+//! Asks a supervised command to end, from another thread.
 
 use crate::supervise::Message;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Asks a command to end, from another thread. The first request is polite, the second is not.
+/// A request to end a command, from another thread. The first request sends SIGTERM, the second
+/// SIGKILL.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Mutex<State>>);
 
@@ -15,12 +16,12 @@ struct State {
 }
 
 impl Stop {
-    /// Nobody has asked yet.
+    /// No request was made yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ask it to end. Asked again, it is killed at once.
+    /// Requests the end of the command. The second request kills it at once.
     pub fn request(&self) {
         let mut state = self.state();
         state.requests = state.requests.saturating_add(1);
@@ -29,17 +30,17 @@ impl Stop {
         }
     }
 
-    /// How often it was asked.
+    /// The number of requests so far.
     pub fn requests(&self) -> u8 {
         self.state().requests
     }
 
-    /// Stops the clock and the command until this process goes on (Ctrl-Z).
+    /// Pauses the command and its time limits until this process continues (Ctrl-Z).
     pub fn pause(&self) -> bool {
         self.send(Message::Pause)
     }
 
-    /// The terminal has another size.
+    /// Passes a new terminal size on to the command's pseudo-terminal.
     pub fn resized(&self) -> bool {
         self.send(Message::Resized)
     }

@@ -1,10 +1,10 @@
-//! One command, from its start to the end of everything that it started.
+//! Supervises one command, from its start until every process that it started has ended.
 
 use crate::ended::{Cause, Ended, Status};
-use crate::pump::{self, Activity, SharedKept};
+use crate::pump::{self, Activity, SharedHeadTail};
 use crate::spawn::{self, Running, StartError};
 use crate::tree::{self, Process, Stat, Tree};
-use crate::{Kept, Spec, Stop, Streams, terminal};
+use crate::{HeadTail, Spec, Stop, Streams, terminal};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
@@ -12,33 +12,34 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often survivors are looked for while they are given time to end.
+/// How often surviving processes are looked for during the grace period.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How often survivors are killed before they are given up: each round finds what was forked in between.
+/// How many times survivors are killed before they are given up. Each round finds processes that
+/// were forked in between.
 const KILL_ROUNDS_MAX: u32 = 500;
-/// So many empty looks in a row mean that nothing is left.
+/// This many empty looks in a row mean that nothing is left.
 const EMPTY_LOOKS: u32 = 3;
 /// How long output is waited for after everything was killed.
 const LAST_DRAIN: Duration = Duration::from_millis(500);
 /// How many names of left-behind processes are kept.
 const NAMES_MAX: usize = 8;
-/// The longest time without looking at the clock.
+/// The longest wait between two looks at the clock.
 const TICK_MAX: Duration = Duration::from_secs(3600);
 
-/// What the supervisor is told while it waits.
+/// A message to the thread that supervises the command.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// The command has ended.
     Exited,
-    /// The command was stopped by this signal.
+    /// The command was stopped by this signal (SIGTTIN, SIGTSTP).
     Halted(i32),
-    /// One of its streams is over.
+    /// One of its output streams has ended.
     Drained,
-    /// Somebody asks for its end.
+    /// A stop was requested.
     Stop,
-    /// Somebody asks for a pause (Ctrl-Z).
+    /// A pause was requested (Ctrl-Z).
     Pause,
-    /// Our terminal has another size.
+    /// The terminal's size has changed.
     Resized,
 }
 
@@ -51,7 +52,8 @@ pub struct Started {
     pub group: i32,
 }
 
-/// Runs a command once. `started` is called when it runs; then this blocks until all of it is over.
+/// Runs a command once. `started` is called when it runs. Blocks until the command and all its
+/// processes have ended.
 pub fn supervise(
     spec: &Spec,
     streams: Streams,
@@ -87,18 +89,18 @@ struct Supervision<'s> {
     lent: bool,
     messages: Receiver<Message>,
     activity: Arc<Activity>,
-    kept: Vec<SharedKept>,
+    kept: Vec<SharedHeadTail>,
     open_streams: usize,
     origin: Instant,
-    /// Time that does not count: we were stopped.
+    /// Time for which the command was paused; it does not count towards limits.
     paused: Duration,
     cause: Cause,
-    /// When the tree is killed, once it was asked to end.
+    /// When the process tree is killed, once it was asked to end.
     kill_at: Option<Instant>,
     status: Option<Status>,
     left_behind: Vec<String>,
     unended: Vec<String>,
-    /// Whether the terminal was lent to the command.
+    /// Whether the command was given our terminal at any time.
     was_lent: bool,
 }
 
@@ -117,7 +119,7 @@ impl<'s> Supervision<'s> {
         let Running { mut child, stdout, stderr, terminal } = running;
         let pid = child.id();
         let group = tree::pid(pid);
-        let start = || -> std::io::Result<Vec<SharedKept>> {
+        let start = || -> std::io::Result<Vec<SharedHeadTail>> {
             watch_exit(pid, sender.clone())?;
             let max = spec.limits.kept_bytes_max;
             let mut kept =
@@ -130,7 +132,7 @@ impl<'s> Supervision<'s> {
         let kept = match start() {
             Ok(kept) => kept,
             Err(error) => {
-                // Without threads nothing can be supervised: it does not stay running.
+                // Without threads the command cannot be supervised, so it is not left running.
                 if let Some(group) = group {
                     let _ = rustix::process::kill_process_group(group, Signal::KILL);
                 }
@@ -199,7 +201,7 @@ impl<'s> Supervision<'s> {
             duration,
             silent,
             stdout: kept.next().unwrap_or_default(),
-            stderr: kept.next().unwrap_or_else(|| Kept::new(0)),
+            stderr: kept.next().unwrap_or_else(|| HeadTail::new(0)),
             drained,
             left_behind: self.left_behind,
             unended: self.unended,
@@ -212,7 +214,7 @@ impl<'s> Supervision<'s> {
         }
     }
 
-    /// How long until the clock has something to say.
+    /// The time until the next limit is reached.
     fn next_clock(&self) -> Duration {
         if let Some(kill_at) = self.kill_at {
             return kill_at.saturating_duration_since(Instant::now()).min(LOOK_EVERY);
@@ -251,7 +253,7 @@ impl<'s> Supervision<'s> {
         if let Some(kill_at) = self.kill_at {
             if Instant::now() >= kill_at {
                 self.kill_all();
-                // It is dead now, or stuck in the system where nobody can end it.
+                // The process is dead now, or stuck in the kernel where nothing can end it.
                 self.reap_within(LAST_DRAIN);
             }
         } else if self.spec.limits.wall.is_some_and(|wall| self.ran() >= wall) {
@@ -266,23 +268,23 @@ impl<'s> Supervision<'s> {
             self.cause = cause;
             self.kill_at = Some(Instant::now() + self.spec.limits.grace);
             self.tree.signal(Signal::TERM);
-            // What was stopped cannot hear that it should end.
+            // A stopped process does not receive SIGTERM until it continues.
             self.tree.signal(Signal::CONT);
         }
     }
 
-    /// Kills everything, again and again until nothing is left. One empty look proves nothing: somebody may be between
-    /// a fork and its parent's end.
+    /// Kills everything, repeatedly, until nothing is left. One empty look is no proof: a process
+    /// may be between a fork and its parent's exit.
     fn kill_all(&mut self) {
         let mut empty = 0;
         for _ in 0..KILL_ROUNDS_MAX {
             let met = self.tree.strike();
-            // What is stopped cannot fork away while the others are killed.
+            // Stopped processes cannot fork while the others are killed.
             if !self.tree.signal(Signal::STOP).is_empty() {
                 self.tree.signal(Signal::KILL);
             }
             self.reap();
-            // Somebody who is gone already may have left a child that has not come to us yet.
+            // The child of a process that has just ended may not have been reparented to us yet.
             let alive = self.tree.alive();
             empty = if alive.is_empty() && !met { empty + 1 } else { 0 };
             if empty == EMPTY_LOOKS {
@@ -310,7 +312,8 @@ impl<'s> Supervision<'s> {
         self.status.get_or_insert_default();
     }
 
-    /// Reads what is still in the pipes. Whoever was left behind may hold them open, but not for long.
+    /// Reads what is still in the pipes. A process left behind may hold them open, but not for
+    /// long.
     fn drain(&mut self) {
         let limit = if self.kill_at.is_some() { LAST_DRAIN } else { self.spec.limits.drain };
         let until = Instant::now() + limit;
@@ -323,13 +326,13 @@ impl<'s> Supervision<'s> {
         }
     }
 
-    /// Ends what the command left behind.
+    /// Ends the processes that the command left behind.
     fn end_what_is_left(&mut self) {
         if self.spec.keep_background && self.cause == Cause::Itself {
             return;
         }
         let mut alive = self.tree.alive();
-        // Two looks: whoever forks and ends at once is seen by one of them.
+        // Looked for twice: a process that forks and exits at once is seen by one of the two.
         if alive.is_empty() && self.cause != Cause::Itself {
             std::thread::sleep(Duration::from_millis(2));
             alive = self.tree.alive();
@@ -357,7 +360,8 @@ impl<'s> Supervision<'s> {
         }
     }
 
-    /// The command was stopped. One that reads our terminal gets it; one that was suspended takes us with it.
+    /// The command was stopped. One that reads our terminal is given it; one that was suspended
+    /// suspends us too.
     fn halted(&mut self, signal: i32) {
         let Some(group) = self.group else { return };
         match signal {
@@ -371,7 +375,8 @@ impl<'s> Supervision<'s> {
         }
     }
 
-    /// Stops the command and ourselves; when we go on, so does it. The clock stands still meanwhile.
+    /// Suspends the command and ourselves; when we continue, so does the command. Limits do not run
+    /// meanwhile.
     fn pause(&mut self, signal: Signal) {
         let Some(group) = self.group else { return };
         let _ = rustix::process::kill_process_group(group, signal);
@@ -380,7 +385,7 @@ impl<'s> Supervision<'s> {
         }
         let from = Instant::now();
         stop_here();
-        // Here we go on again.
+        // We continue here.
         let stood = from.elapsed();
         self.paused += stood;
         self.activity.touch();
@@ -399,7 +404,7 @@ fn names(pids: &[u32]) -> Vec<String> {
     pids.iter().take(NAMES_MAX).filter_map(|pid| Stat::read(*pid)).map(|stat| stat.name).collect()
 }
 
-/// Stops this process, and this thread at once: it does not run on until the others have stopped.
+/// Suspends this process. The calling thread does not run on until the process continues.
 pub fn stop_here() {
     // SAFETY: raising a signal in the calling thread touches no memory.
     unsafe {
@@ -407,7 +412,7 @@ pub fn stop_here() {
     }
 }
 
-/// Tells when the command stops or ends, on a thread of its own. It leaves the reaping to its owner.
+/// Reports when the command stops or ends, from a thread of its own. It does not reap the command.
 fn watch_exit(raw: u32, to: Sender<Message>) -> std::io::Result<()> {
     let Some(pid) = tree::pid(raw) else { return Ok(()) };
     let run = move || {
@@ -416,7 +421,7 @@ fn watch_exit(raw: u32, to: Sender<Message>) -> std::io::Result<()> {
             match rustix::process::waitid(WaitId::Pid(pid), peek) {
                 Ok(Some(status)) if status.stopped() => {
                     let signal = status.stopping_signal().unwrap_or_default();
-                    // The news is taken, so that the next one is waited for.
+                    // Consume this report, so that the next one is waited for.
                     let taken = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
                     let _ = rustix::process::waitid(WaitId::Pid(pid), taken);
                     if to.send(Message::Halted(signal)).is_err() {

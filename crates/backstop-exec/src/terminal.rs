@@ -1,4 +1,5 @@
-//! Terminals: one of its own for a command that wants one, and ours lent to a command that reads it.
+//! Pseudo-terminals for commands that want one, and lending our own terminal to a command that
+//! reads it.
 
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
@@ -9,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// A terminal of its own for a command: our side of it, and how ours was before.
+/// A pseudo-terminal for a command: our side of it, and the previous settings of our own terminal.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     ours: OwnedFd,
@@ -30,14 +31,15 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Makes the command's three streams this terminal, and the terminal the command's own.
+    /// Makes the pseudo-terminal the command's standard streams and its controlling terminal.
     pub(crate) fn attach(&self, command: &mut Command) -> std::io::Result<()> {
         let theirs = self.theirs.as_ref().ok_or_else(|| std::io::Error::other("the terminal is in use"))?;
         command
             .stdin(Stdio::from(theirs.try_clone()?))
             .stdout(Stdio::from(theirs.try_clone()?))
             .stderr(Stdio::from(theirs.try_clone()?));
-        // SAFETY: between fork and exec only two system calls are made, both safe there; nothing is allocated.
+        // SAFETY: between fork and exec only two system calls are made, both safe there; nothing is
+        // allocated.
         unsafe {
             command.pre_exec(|| {
                 rustix::process::setsid()?;
@@ -48,7 +50,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// The command holds its side now; what is typed on ours goes through as it is.
+    /// Closes our copy of the command's side, and passes typed characters on as they are.
     pub(crate) fn started(&mut self) {
         self.theirs = None;
         let stdin = rustix::stdio::stdin();
@@ -64,7 +66,7 @@ impl Terminal {
         }
     }
 
-    /// Where what is typed goes.
+    /// The writer for what is typed.
     pub(crate) fn input(&self) -> std::io::Result<Keyboard> {
         Ok(Keyboard(File::from(self.ours.try_clone()?)))
     }
@@ -73,7 +75,7 @@ impl Terminal {
         Ok(File::from(self.ours.try_clone()?))
     }
 
-    /// As large as ours.
+    /// Gives the pseudo-terminal the size of ours.
     pub(crate) fn resize(&self) {
         let size = our_size().filter(|size| size.ws_row > 0 && size.ws_col > 0).unwrap_or(Winsize {
             ws_row: 24,
@@ -85,7 +87,7 @@ impl Terminal {
     }
 }
 
-/// Our side of a terminal as its keyboard. When there is nothing more to type, it says so as a person would.
+/// The keyboard side of a pseudo-terminal. At the end of the input it sends Ctrl-D.
 pub(crate) struct Keyboard(File);
 
 impl Write for Keyboard {
@@ -100,7 +102,7 @@ impl Write for Keyboard {
 
 impl Drop for Keyboard {
     fn drop(&mut self) {
-        // Ctrl-D: the end of the input. Without an answer the command would wait for ever.
+        // Ctrl-D, the end of input. Without it the command would wait for ever.
         let _ = self.0.write_all(b"\x04");
     }
 }
@@ -119,25 +121,27 @@ fn our_size() -> Option<Winsize> {
         .find_map(|fd| rustix::termios::tcgetwinsize(fd).ok())
 }
 
-/// Whether our standard input is a terminal and we are in its foreground.
+/// Whether our standard input is a terminal and we are its foreground process group.
 fn is_foreground() -> bool {
     let stdin = rustix::stdio::stdin();
     rustix::termios::tcgetpgrp(stdin).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Lends our terminal to a group that reads from it. Gives whether it was ours to lend.
+/// Gives our terminal to a process group that reads from it. Returns whether it was ours to give.
 pub(crate) fn lend(group: Pid) -> bool {
     is_foreground() && set_foreground(group)
 }
 
-/// Takes our terminal back.
+/// Makes us the terminal's foreground process group again.
 pub(crate) fn take_back() {
     set_foreground(rustix::process::getpgrp());
 }
 
-/// While in the background, setting the foreground would stop us: the signal is held back for the length of the call.
+/// Sets the foreground process group. SIGTTOU is blocked for the call: from the background it would
+/// stop us.
 fn set_foreground(group: Pid) -> bool {
-    // SAFETY: the sets are initialised before they are read, and the mask of this thread is put back.
+    // SAFETY: the sets are initialised before they are read, and the mask of this thread is put
+    // back.
     unsafe {
         let mut held: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();

@@ -1,15 +1,15 @@
-//! Processes and what hangs on them.
+//! Processes and their descendants.
 //!
-//! A process is a pid and the moment it started: a pid alone may be somebody else by now.
+//! A process is identified by its pid and its start time: a pid alone may have been reused.
 
 use rustix::process::{Pid, Signal};
 
 /// A process, by pid and start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Process {
-    /// Its pid.
+    /// The process id.
     pub pid: u32,
-    /// When it started, in the system's own ticks since boot; 0 where the system does not say.
+    /// The start time in clock ticks since boot; 0 where the system does not report it.
     pub start: u64,
 }
 
@@ -26,7 +26,7 @@ impl Process {
         Self::find(pid).unwrap_or(Self { pid, start: 0 })
     }
 
-    /// Whether it is still there, and has not become another.
+    /// Whether the process still runs, and the pid was not reused.
     pub fn is_alive(&self) -> bool {
         Stat::read(self.pid).is_some_and(|stat| stat.start == self.start && !stat.is_dead())
     }
@@ -42,7 +42,7 @@ pub(crate) fn pid(raw: u32) -> Option<Pid> {
     i32::try_from(raw).ok().filter(|p| *p > 1).and_then(Pid::from_raw)
 }
 
-/// What the system says about a process.
+/// The state of a process as the system reports it.
 #[derive(Debug)]
 pub(crate) struct Stat {
     pub(crate) name: String,
@@ -56,7 +56,7 @@ impl Stat {
     #[cfg(target_os = "linux")]
     pub(crate) fn read(pid: u32) -> Option<Self> {
         let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name is in brackets and may hold anything, brackets too.
+        // The name is in brackets and may itself contain brackets.
         let open = memchr::memchr(b'(', &text)?;
         let close = memchr::memrchr(b')', &text)?;
         let rest = std::str::from_utf8(text.get(close + 2..)?).ok()?;
@@ -74,7 +74,7 @@ impl Stat {
         })
     }
 
-    /// Without a process file system, only whether it is there is known.
+    /// Without /proc, only whether the process exists is known.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn read(raw: u32) -> Option<Self> {
         rustix::process::test_kill_process(pid(raw)?).ok()?;
@@ -94,7 +94,8 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
     for task in tasks.flatten() {
         match std::fs::read_to_string(task.path().join("children")) {
             Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(|p| p.parse::<u32>().ok())),
-            // A task that has just ended, or a kernel without these lists: then every process is asked.
+            // A task that has just ended, or a kernel without these lists: scan all processes
+            // instead.
             Err(_) if task.path().exists() => return children_by_scan(parent),
             Err(_) => {}
         }
@@ -112,13 +113,14 @@ pub(crate) fn children(_: u32) -> Vec<u32> {
     Vec::new()
 }
 
-/// The pid namespace that we see: processes of another one are not ours to judge. 0 where the system has none.
+/// The pid namespace of this process; 0 where the system has none. Processes of another namespace
+/// cannot be checked.
 pub fn namespace() -> u64 {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino())
 }
 
-/// Every process of this machine that we may see.
+/// Every process on this machine that is visible to us.
 pub(crate) fn all() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -131,7 +133,7 @@ pub(crate) fn has_variable(pid: u32, name: &str, value: &str) -> bool {
     environ.split(|b| *b == 0).any(|entry| entry == want.as_bytes())
 }
 
-/// Whether one process is another or hangs on it.
+/// Whether `pid` is `ancestor` or one of its descendants.
 pub(crate) fn is_below(mut pid: u32, ancestor: u32) -> bool {
     for _ in 0..1000 {
         if pid == ancestor {
@@ -145,21 +147,22 @@ pub(crate) fn is_below(mut pid: u32, ancestor: u32) -> bool {
     false
 }
 
-/// A command and everything that hangs on it.
+/// A command and all its descendants.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// The command itself.
+    /// The pid of the command.
     pub(crate) root: u32,
-    /// Its process group.
+    /// The command's process group.
     pub(crate) group: Option<Pid>,
-    /// Whether all orphans that come to us are its.
+    /// Whether every orphan that we adopt belongs to the command.
     pub(crate) exclusive: bool,
-    /// The variables that its processes were started with.
+    /// The environment variables that its processes were started with.
     pub(crate) marks: Vec<(String, String)>,
 }
 
 impl Tree {
-    /// Everything alive below the command, itself included unless it was reaped. Orphans that have ended are reaped.
+    /// All living processes of the command, itself included unless it was reaped. Reaps orphans
+    /// that have ended.
     pub(crate) fn alive(&self) -> Vec<u32> {
         let own: Vec<u32> = children(std::process::id())
             .into_iter()
@@ -184,8 +187,8 @@ impl Tree {
         self.exclusive || (!self.marks.is_empty() && self.marks.iter().all(|(n, v)| has_variable(pid, n, v)))
     }
 
-    /// Kills what hangs on us right now, without looking twice: for those who fork faster than anybody looks. Gives
-    /// whether there was anybody, alive or just gone.
+    /// Kills every process found in one look, for commands that fork faster than repeated looks
+    /// find. Returns whether there was any, alive or just ended.
     pub(crate) fn strike(&self) -> bool {
         let mut met = false;
         for raw in children(std::process::id()) {
@@ -203,7 +206,7 @@ impl Tree {
         met
     }
 
-    /// Sends a signal to all of it; gives how many there were.
+    /// Sends a signal to every process of the command, and returns their pids.
     pub(crate) fn signal(&self, signal: Signal) -> Vec<u32> {
         if let Some(group) = self.group {
             let _ = rustix::process::kill_process_group(group, signal);
@@ -216,7 +219,7 @@ impl Tree {
     }
 }
 
-/// Reaps an orphan that came to us and has ended.
+/// Reaps an adopted orphan that has ended.
 fn reap(raw: u32) -> bool {
     let Some(pid) = pid(raw) else { return false };
     matches!(rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::NOHANG), Ok(Some(_)))

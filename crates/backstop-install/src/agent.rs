@@ -1,9 +1,9 @@
-//! Agents that can be told to call us, and where their settings are.
+//! The supported agents, and where their settings files are.
 
 use super::error::InstallError;
 use std::path::PathBuf;
 
-/// An agent that can be told to call us.
+/// An agent whose settings can hold hooks that call Backstop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agent {
     /// Claude Code.
@@ -15,10 +15,10 @@ pub enum Agent {
 }
 
 impl Agent {
-    /// All of them, in the order in which they are shown.
+    /// All agents, in the order in which they are shown.
     pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Opencode];
 
-    /// The name of its program, and of its flag.
+    /// The name of the agent's program, and of its flag.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -28,17 +28,17 @@ impl Agent {
     }
 }
 
-/// Whose settings are meant.
+/// Which settings are changed: the project's or the user's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The project's.
+    /// The settings of this project.
     Project,
-    /// The user's, for all projects.
+    /// The settings of the user, for all projects.
     User,
 }
 
 impl Scope {
-    /// Its name, and that of its flag.
+    /// The name of the scope, and of its flag.
     pub fn name(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -47,18 +47,19 @@ impl Scope {
     }
 }
 
-/// The folders in which settings are looked for. They are arguments: nothing here asks the process.
+/// The folders in which settings are looked for. They are arguments: nothing here reads the
+/// environment.
 #[derive(Debug, Clone, Default)]
 pub struct Folders {
     /// The repository's root, else the current folder.
     pub project: PathBuf,
     /// The home folder.
     pub home: Option<PathBuf>,
-    /// Claude Code's folder, where it was moved.
+    /// Claude Code's folder, if it is not the default.
     pub claude: Option<PathBuf>,
-    /// Codex' folder, where it was moved.
+    /// Codex' folder, if it is not the default.
     pub codex: Option<PathBuf>,
-    /// The folder of configurations, where it was moved.
+    /// The folder for configuration files, if it is not the default.
     pub config: Option<PathBuf>,
 }
 
@@ -67,14 +68,14 @@ pub struct Folders {
 pub struct Target {
     /// The agent.
     pub agent: Agent,
-    /// Its own folder: that it is there says that the agent is used.
+    /// The agent's own folder. Where it exists, the agent is in use.
     pub folder: PathBuf,
-    /// The file that is changed.
+    /// The settings file.
     pub file: PathBuf,
 }
 
 impl Target {
-    /// Where an agent's settings are.
+    /// The settings file of an agent in a scope.
     pub fn new(agent: Agent, scope: Scope, folders: &Folders) -> Result<Self, InstallError> {
         let home = || folders.home.clone().ok_or(InstallError::NoHome);
         let folder = match (scope, agent) {

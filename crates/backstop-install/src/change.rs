@@ -1,4 +1,4 @@
-//! What would happen to one settings file, and making it happen.
+//! A planned change of one settings file: computed, shown as a diff, applied.
 
 use super::agent::{Agent, Target};
 use super::diff::unified;
@@ -12,26 +12,26 @@ use super::strip::strip;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// How long a settings file may be.
+/// The size limit of a settings file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What happens to a file.
+/// What a change does to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// It is made.
+pub enum FileAction {
+    /// The file is created.
     Made,
-    /// It is changed.
+    /// The file is changed.
     Changed,
-    /// It is removed.
+    /// The file is removed.
     Removed,
-    /// It stays as it is.
+    /// The file stays as it is.
     Unchanged,
-    /// It is not there, and stays so.
+    /// The file does not exist, and is not created.
     Absent,
 }
 
-impl Action {
-    /// Its name.
+impl FileAction {
+    /// The name of the action in JSON and on the terminal.
     pub fn name(self) -> &'static str {
         match self {
             Self::Made => "made",
@@ -43,22 +43,22 @@ impl Action {
     }
 }
 
-/// What would happen to one settings file.
+/// A planned change of one settings file. Nothing is written before [`Change::apply`].
 #[derive(Debug)]
 pub struct Change {
-    /// The agent and its file.
+    /// The agent and its settings file.
     pub target: Target,
-    /// Where a link in its place leads.
+    /// The target of the symbolic link, if the settings file is one.
     pub leads_to: Option<PathBuf>,
-    /// The events whose hooks come or go.
+    /// The events whose hooks are added or removed.
     pub events: Vec<String>,
-    /// How many hooks call us and stay, because somebody has added to them.
+    /// The number of hooks that call Backstop and stay, because they were edited.
     pub left: usize,
     before: Option<String>,
     after: Option<String>,
-    /// Folders that come or go, outermost first.
+    /// Folders that are created or removed, outermost first.
     folders: Vec<PathBuf>,
-    /// What is remembered afterwards.
+    /// The record to store afterwards.
     record: Option<Record>,
     is_removal: bool,
 }
@@ -73,7 +73,7 @@ impl Change {
         Ok(Self { target, leads_to, events, left: 0, before, after, folders, record: None, is_removal })
     }
 
-    /// Puts our hooks in.
+    /// Plans to add our hooks.
     pub fn install(target: &Target, records: &Records) -> Result<Self, InstallError> {
         let mut change = Self::new(target, false)?;
         let file = &target.file;
@@ -93,7 +93,7 @@ impl Change {
         if merge.patches.is_empty() {
             return Ok(change);
         }
-        // Both always fit: the patches are of this text.
+        // The patches were made from this text, so both always apply.
         let after = apply(text, &merge.patches).unwrap_or_else(|| text.to_owned());
         let patches = inverse(text, &merge.patches).unwrap_or_default();
         change.events = merge.events.iter().map(ToString::to_string).collect();
@@ -105,7 +105,8 @@ impl Change {
             record.made.extend(known.made);
             Some(record)
         } else {
-            // Who made the rest is not known: better no record than half of one.
+            // Which of the other hooks were added by init is unknown: no record is better than a
+            // partial one.
             None
         };
         change.after = Some(after);
@@ -126,11 +127,11 @@ impl Change {
         Ok(self)
     }
 
-    /// Takes our hooks out.
+    /// Plans to remove our hooks.
     pub fn remove(target: &Target, records: &Records) -> Result<Self, InstallError> {
         let mut change = Self::new(target, true)?;
         let known = records.load(&target.file);
-        // Nothing but folders around the file goes, whatever a record says.
+        // Only parent folders of the file are removed, whatever a record says.
         let made = known.iter().flat_map(|record| record.folders.clone());
         let around = made.filter(|folder| target.file.starts_with(folder) && folder.is_dir()).collect();
         let Some(text) = change.before.as_deref() else {
@@ -154,7 +155,7 @@ impl Change {
             change.left = strip.left;
             let is_changed = after != text;
             change.after = Some(after);
-            // Without a record, a file that says nothing any more was made by us, as far as one can tell.
+            // Without a record, a file with no other content is assumed to be ours.
             is_changed
                 && is_empty
                 && change.leads_to.is_none()
@@ -167,28 +168,29 @@ impl Change {
         Ok(change)
     }
 
-    /// What happens to the file.
-    pub fn action(&self) -> Action {
+    /// What the change does to the file.
+    pub fn action(&self) -> FileAction {
         match (&self.before, &self.after) {
-            (None, None) => Action::Absent,
-            (None, Some(_)) => Action::Made,
-            (Some(_), None) => Action::Removed,
-            (Some(before), Some(after)) if before == after => Action::Unchanged,
-            (Some(_), Some(_)) => Action::Changed,
+            (None, None) => FileAction::Absent,
+            (None, Some(_)) => FileAction::Made,
+            (Some(_), None) => FileAction::Removed,
+            (Some(before), Some(after)) if before == after => FileAction::Unchanged,
+            (Some(_), Some(_)) => FileAction::Changed,
         }
     }
 
-    /// Folders that come or go with the file, outermost first.
+    /// The folders that are created or removed with the file, outermost first.
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
-    /// What changes, as `diff -u` would show it under this name; empty where nothing does. It holds text of the file.
+    /// The change as `diff -u` would show it under `name`; empty if nothing changes. It contains
+    /// text of the file.
     pub fn diff(&self, name: &str) -> String {
         let side = |text: &Option<String>| if text.is_some() { name } else { "/dev/null" }.to_owned();
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         match self.action() {
-            Action::Absent | Action::Unchanged => String::new(),
+            FileAction::Absent | FileAction::Unchanged => String::new(),
             _ => {
                 let body = unified(&text(&self.before), &text(&self.after));
                 format!("--- {}\n+++ {}\n{body}", side(&self.before), side(&self.after))
@@ -196,14 +198,15 @@ impl Change {
         }
     }
 
-    /// Makes it happen. Gives whether it could be remembered, where that matters.
+    /// Writes the change. Returns whether the record could be stored, where one is needed.
     pub fn apply(&self, records: &Records) -> Result<bool, InstallError> {
         let file = &self.target.file;
         if read(file)? != self.before {
             return Err(InstallError::Changed { file: file.clone() });
         }
-        // A file can be replaced although it may not be written: whoever made it read-only did not mean that.
-        let writes = !matches!(self.action(), Action::Unchanged | Action::Absent);
+        // A read-only file could be replaced all the same, but whoever made it read-only did not
+        // want that.
+        let writes = !matches!(self.action(), FileAction::Unchanged | FileAction::Absent);
         if writes && file.metadata().is_ok_and(|meta| meta.permissions().readonly()) {
             let error = std::io::Error::new(ErrorKind::PermissionDenied, "it is read-only");
             return Err(InstallError::Write { file: file.clone(), error });
@@ -213,10 +216,10 @@ impl Change {
 
     fn put_in(&self, records: &Records) -> Result<bool, InstallError> {
         let file = &self.target.file;
-        let (Some(after), Action::Made | Action::Changed) = (&self.after, self.action()) else {
+        let (Some(after), FileAction::Made | FileAction::Changed) = (&self.after, self.action()) else {
             return Ok(true);
         };
-        // First what is meant, then what is done.
+        // The record is stored before the file is written.
         let known = records.load(file);
         let remembered = records.save(file, self.record.as_ref());
         let write = || -> Result<(), (PathBuf, std::io::Error)> {
@@ -241,8 +244,8 @@ impl Change {
     fn take_out(&self, records: &Records) -> Result<bool, InstallError> {
         let file = &self.target.file;
         let done = match (&self.after, self.action()) {
-            (_, Action::Removed) => std::fs::remove_file(file),
-            (Some(after), Action::Changed) => backstop_store::write_atomic(file, after.as_bytes()),
+            (_, FileAction::Removed) => std::fs::remove_file(file),
+            (Some(after), FileAction::Changed) => backstop_store::write_atomic(file, after.as_bytes()),
             _ => Ok(()),
         };
         done.map_err(|error| InstallError::Write { file: file.clone(), error })?;
@@ -251,7 +254,7 @@ impl Change {
         Ok(true)
     }
 
-    /// Removes folders, innermost first. One that holds something stays: that is somebody else's.
+    /// Removes folders, innermost first. A folder that is not empty stays.
     fn remove_folders(&self) {
         for folder in self.folders.iter().rev() {
             let _ = std::fs::remove_dir(folder);
@@ -259,7 +262,7 @@ impl Change {
     }
 }
 
-/// Folders above a file that are not there, outermost first.
+/// The missing parent folders of a file, outermost first.
 fn missing_folders(file: &Path) -> Vec<PathBuf> {
     let above = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     let mut missing: Vec<PathBuf> =
@@ -268,7 +271,7 @@ fn missing_folders(file: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// What a file says; nothing where there is none.
+/// The content of a file; `None` if it does not exist.
 fn read(file: &Path) -> Result<Option<String>, InstallError> {
     let failed = |error| InstallError::Read { file: file.to_owned(), error };
     let there = match file.symlink_metadata() {
@@ -282,7 +285,7 @@ fn read(file: &Path) -> Result<Option<String>, InstallError> {
         }
         behind => behind.map_err(failed)?,
     };
-    // A pipe would be waited for, and a device has no end.
+    // Reading a pipe would block, and a device has no end.
     if !behind.is_file() {
         return Err(InstallError::NotAFile { file: file.to_owned() });
     }

@@ -1,56 +1,84 @@
-//! What differs between two texts, line by line, as people know it from `diff -u`.
+//! A unified diff of two texts, as `diff -u` prints it, without the lines that name the files.
+
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
+use std::collections::HashSet;
+use std::ops::Range;
 
 /// How many lines around a change are shown.
 const CONTEXT_LINES: usize = 3;
 
-/// How many changed lines are told apart. With more, everything between the first and the last one counts as changed.
+/// How many changed lines are told apart.
 const CHANGES_MAX: usize = 400;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Same,
-    Gone,
-    New,
-}
-
-type Line<'t> = (Kind, &'t str);
-
-/// The difference, without a head; empty where there is none.
+/// The unified diff; empty where the texts are equal.
 pub(crate) fn unified(before: &str, after: &str) -> String {
-    let lines = compare(before, after);
-    let changed: Vec<usize> = (0..lines.len()).filter(|n| lines[*n].0 != Kind::Same).collect();
+    // Lines end with `\n` alone: a `\r` in the middle of a line is a part of it.
+    let old: Vec<&str> = before.split_inclusive('\n').collect();
+    let new: Vec<&str> = after.split_inclusive('\n').collect();
     let mut out = String::new();
-    let mut next = 0;
-    while let Some(first) = changed.get(next) {
-        let from = first.saturating_sub(CONTEXT_LINES);
-        let mut to = first + 1;
-        // Changes that share context are told together.
-        while let Some(at) = changed.get(next).filter(|at| **at <= to + 2 * CONTEXT_LINES) {
-            to = at + 1;
-            next += 1;
-        }
-        hunk(&mut out, &lines, from, (to + CONTEXT_LINES).min(lines.len()));
+    for hunk in group_diff_ops(operations(&old, &new), CONTEXT_LINES) {
+        write_hunk(&mut out, &hunk, &old, &new);
     }
     out
 }
 
-fn hunk(out: &mut String, lines: &[Line<'_>], from: usize, to: usize) {
-    let count = |range: &[Line<'_>], not: Kind| range.iter().filter(|(kind, _)| *kind != not).count();
-    let side = |not: Kind| {
-        let (skipped, shown) = (count(&lines[..from], not), count(&lines[from..to], not));
-        // A side without lines is named by the line before it.
-        let first = if shown == 0 { skipped } else { skipped + 1 };
-        if shown == 1 { first.to_string() } else { format!("{first},{shown}") }
-    };
-    out.push_str(&format!("@@ -{} +{} @@\n", side(Kind::New), side(Kind::Gone)));
-    for (kind, line) in &lines[from..to] {
-        out.push(match kind {
-            Kind::Same => ' ',
-            Kind::Gone => '-',
-            Kind::New => '+',
-        });
+/// The fewest changes from `old` to `new`. With too many, everything between the first and the last
+/// changed line is one change, because the search takes time quadratic in their number.
+fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let rest = old[head..].iter().rev().zip(new[head..].iter().rev());
+    let tail = rest.take_while(|(a, b)| a == b).count();
+    let (gone, added) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
+    if missing(gone, added) + missing(added, gone) <= CHANGES_MAX {
+        return capture_diff_slices(Algorithm::Myers, old, new);
+    }
+    let (old_len, new_len) = (gone.len(), added.len());
+    let mut operations = vec![
+        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
+        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
+        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
+    ];
+    operations.retain(|operation| !operation.old_range().is_empty() || !operation.new_range().is_empty());
+    operations
+}
+
+/// How many of these lines do not occur among the others: each of them is a change.
+fn missing(lines: &[&str], others: &[&str]) -> usize {
+    let others: HashSet<&str> = others.iter().copied().collect();
+    lines.iter().filter(|line| !others.contains(*line)).count()
+}
+
+fn write_hunk(out: &mut String, hunk: &[DiffOp], old: &[&str], new: &[&str]) {
+    let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
+    let old_lines = first.old_range().start..last.old_range().end;
+    let new_lines = first.new_range().start..last.new_range().end;
+    out.push_str(&format!("@@ -{} +{} @@\n", position(&old_lines), position(&new_lines)));
+    for operation in hunk {
+        let (tag, gone, added) = operation.as_tag_tuple();
+        if tag == DiffTag::Equal {
+            write_lines(out, ' ', &old[gone]);
+        } else {
+            write_lines(out, '-', &old[gone]);
+            write_lines(out, '+', &new[added]);
+        }
+    }
+}
+
+/// The line numbers of one side in the head of a hunk. A side without lines is named by the line
+/// before it.
+fn position(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => (lines.start + 1).to_string(),
+        count => format!("{},{count}", lines.start + 1),
+    }
+}
+
+fn write_lines(out: &mut String, mark: char, lines: &[&str]) {
+    for line in lines {
+        out.push(mark);
         match line.strip_suffix('\n') {
-            // The end of a line of another system is layout, not content.
+            // The `\r` of a Windows line end would only disturb the terminal.
             Some(line) => out.push_str(line.strip_suffix('\r').unwrap_or(line)),
             None => {
                 out.push_str(line);
@@ -59,83 +87,6 @@ fn hunk(out: &mut String, lines: &[Line<'_>], from: usize, to: usize) {
         }
         out.push('\n');
     }
-}
-
-fn compare<'t>(before: &'t str, after: &'t str) -> Vec<Line<'t>> {
-    let old: Vec<&str> = before.split_inclusive('\n').collect();
-    let new: Vec<&str> = after.split_inclusive('\n').collect();
-    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let rest = old[head..].iter().rev().zip(new[head..].iter().rev());
-    let tail = rest.take_while(|(a, b)| a == b).count();
-    let (a, b) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    let all = |kind: Kind, lines: &[&'t str]| lines.iter().map(|line| (kind, *line)).collect::<Vec<_>>();
-    let mut lines = all(Kind::Same, &old[..head]);
-    lines.extend(shortest(a, b).unwrap_or_else(|| [all(Kind::Gone, a), all(Kind::New, b)].concat()));
-    lines.extend(all(Kind::Same, &old[old.len() - tail..]));
-    lines
-}
-
-/// The fewest changes from one to the other, by Myers' greedy way; nothing where there are too many. `reached[n]` is how far
-/// into `a` one gets with d changes on the diagonal `n - d`.
-fn shortest<'t>(a: &[&'t str], b: &[&'t str]) -> Option<Vec<Line<'t>>> {
-    let mut steps: Vec<Vec<usize>> = Vec::new();
-    for d in 0..=CHANGES_MAX.min(a.len() + b.len()) {
-        let mut reached = vec![0; 2 * d + 1];
-        for n in (0..=2 * d).step_by(2) {
-            let mut x = match steps.last() {
-                None => 0,
-                Some(last) => start(last, n).0,
-            };
-            let mut y = (x + d).saturating_sub(n);
-            while x < a.len() && y < b.len() && a[x] == b[y] {
-                (x, y) = (x + 1, y + 1);
-            }
-            reached[n] = x;
-            if x >= a.len() && y >= b.len() {
-                steps.push(reached);
-                return Some(walk_back(a, b, &steps, n));
-            }
-        }
-        steps.push(reached);
-    }
-    None
-}
-
-/// Where a step begins, and whether it goes down, to a new line, or right, past one that is gone. The further one counts.
-fn start(last: &[usize], n: usize) -> (usize, bool) {
-    let right = n.checked_sub(2).and_then(|n| last.get(n)).map(|x| x + 1);
-    let down = last.get(n).copied();
-    match (right, down) {
-        (Some(right), Some(down)) if right > down => (right, false),
-        (Some(right), None) => (right, false),
-        (_, down) => (down.unwrap_or(0), true),
-    }
-}
-
-fn walk_back<'t>(a: &[&'t str], b: &[&'t str], steps: &[Vec<usize>], mut n: usize) -> Vec<Line<'t>> {
-    let (mut x, mut y) = (a.len(), b.len());
-    let mut lines = Vec::new();
-    for d in (1..steps.len()).rev() {
-        let (from, down) = start(&steps[d - 1], n);
-        while x > from {
-            (x, y) = (x - 1, y.saturating_sub(1));
-            lines.push((Kind::Same, a[x]));
-        }
-        if down {
-            y = y.saturating_sub(1);
-            lines.push((Kind::New, b[y]));
-        } else {
-            x = x.saturating_sub(1);
-            lines.push((Kind::Gone, a[x]));
-            n -= 2;
-        }
-    }
-    while x > 0 {
-        x -= 1;
-        lines.push((Kind::Same, a[x]));
-    }
-    lines.reverse();
-    lines
 }
 
 #[cfg(test)]
@@ -173,16 +124,19 @@ mod tests {
         assert!(unified(&before, &after).starts_with("@@ -1,5000 +1,5000 @@\n-a0\n"));
     }
 
-    fn both(lines: &[Line<'_>], not: Kind) -> String {
-        lines.iter().filter(|(kind, _)| *kind != not).map(|(_, line)| *line).collect()
+    /// The lines of one side, as the operations give them.
+    fn side(operations: &[DiffOp], lines: &[&str], range: fn(&DiffOp) -> Range<usize>) -> String {
+        operations.iter().flat_map(|operation| lines[range(operation)].to_vec()).collect()
     }
 
     proptest! {
         #[test]
         fn nothing_is_lost_and_nothing_added(before in "([a-c]\n){0,12}[a-c]?", after in "([a-c]\n){0,12}[a-c]?") {
-            let lines = compare(&before, &after);
-            prop_assert_eq!(both(&lines, Kind::New), before.as_str());
-            prop_assert_eq!(both(&lines, Kind::Gone), after.as_str());
+            let old: Vec<&str> = before.split_inclusive('\n').collect();
+            let new: Vec<&str> = after.split_inclusive('\n').collect();
+            let operations = operations(&old, &new);
+            prop_assert_eq!(side(&operations, &old, DiffOp::old_range), before.as_str());
+            prop_assert_eq!(side(&operations, &new, DiffOp::new_range), after.as_str());
         }
     }
 }

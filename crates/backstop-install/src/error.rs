@@ -1,25 +1,25 @@
-//! What can be in the way of a change to somebody's settings.
+//! The errors of changing a settings file, each with a hint.
 
 use super::json::{JsonError, place};
 use backstop_core::SafeText;
 use std::path::{Path, PathBuf};
 
-/// How much of a name from a file is shown.
+/// How many characters of a name from a file are shown.
 const NAME_CHARS_MAX: usize = 80;
 
-/// What is wrong at one place of a settings file.
+/// What is wrong with the JSON of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum JsonErrorKind {
     /// A comment.
     #[error("a comment, which JSON has not")]
     Comment,
     /// A comma before the end of an object or array.
     #[error("a comma with nothing after it, which JSON has not")]
     TrailingComma,
-    /// Something else than what can stand here.
+    /// Another token than the expected one.
     #[error("{expected} was expected")]
     Expected {
-        /// What can stand here.
+        /// The expected token.
         expected: &'static str,
     },
     /// The file ends too early.
@@ -28,21 +28,21 @@ pub enum Fault {
         /// What was expected.
         expected: &'static str,
     },
-    /// A string with an escape that there is not.
+    /// A string with an invalid escape.
     #[error("a string with an escape that JSON has not")]
     Escape,
     /// A string with a line end or another control character.
     #[error("a string with a control character in it")]
     Control,
-    /// Objects in objects without end.
+    /// Objects or arrays are nested too deeply.
     #[error("nested too deeply")]
     TooDeep,
-    /// A value of another kind.
+    /// A value of the wrong type.
     #[error("`{}` is not {expected}", name(what))]
     Shape {
-        /// Which value.
+        /// The path of the value.
         what: String,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
     /// A key twice in one object.
@@ -60,35 +60,35 @@ fn name(text: &str) -> String {
 /// Why a settings file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {error}", file.display())]
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// It is a folder, a pipe or the like.
+    /// The path is a folder, a pipe or a device.
     #[error("{} is not a file", file.display())]
     NotAFile {
-        /// What it is called.
+        /// The path.
         file: PathBuf,
     },
-    /// It is a link that leads nowhere.
+    /// The path is a symbolic link whose target does not exist.
     #[error("{} is a link that leads nowhere", file.display())]
     Dangling {
         /// The link.
         file: PathBuf,
     },
-    /// It is larger than any settings file.
+    /// The file is larger than the limit.
     #[error("{} is larger than {max} bytes, which no settings file is", file.display())]
     TooLarge {
         /// The file.
         file: PathBuf,
-        /// What is read at most.
+        /// The limit in bytes.
         max: u64,
     },
-    /// It is not text.
+    /// The file is not UTF-8.
     #[error("{}:{line}:{column}: not UTF-8", file.display())]
     NotText {
         /// The file.
@@ -98,8 +98,8 @@ pub enum InstallError {
         /// The column, from 1.
         column: usize,
     },
-    /// It is not what can be changed safely.
-    #[error("{}:{line}:{column}: {fault}; the file was left as it is", file.display())]
+    /// The JSON in the file cannot be changed safely.
+    #[error("{}:{line}:{column}: {kind}; the file was left as it is", file.display())]
     Place {
         /// The file.
         file: PathBuf,
@@ -108,44 +108,44 @@ pub enum InstallError {
         /// The column, from 1.
         column: usize,
         /// What is wrong there.
-        fault: Fault,
+        kind: JsonErrorKind,
     },
-    /// Where our plugin would be is a file of somebody else.
+    /// The path of our plugin holds a file that Backstop did not create.
     #[error("{} was not made by `backstop init`", file.display())]
     NotOurs {
         /// The file.
         file: PathBuf,
     },
-    /// Somebody has written it since it was read.
+    /// The file was changed after it was read.
     #[error("{} was changed by somebody else in this moment", file.display())]
     Changed {
         /// The file.
         file: PathBuf,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("cannot write {}: {error}", file.display())]
     Write {
         /// The file or folder.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// No agent was named, and none is here.
+    /// No agent was named, and none was found.
     #[error("no agent was found: neither claude, codex nor opencode has a folder here or is on the PATH")]
     NothingFound,
-    /// The user's settings are meant, and where they are is not known.
+    /// The user's settings were asked for, but there is no home folder.
     #[error("there is no home folder: HOME is not set")]
     NoHome,
 }
 
 impl InstallError {
-    /// At a place of a file.
+    /// The error at its line and column in the file.
     pub(crate) fn at(file: &Path, text: &str, error: JsonError) -> Self {
         let (line, column) = place(text, error.at);
-        Self::Place { file: file.to_owned(), line, column, fault: error.fault }
+        Self::Place { file: file.to_owned(), line, column, kind: error.kind }
     }
 
-    /// What to type next.
+    /// What to do next, for the `hint:` line.
     pub fn hint(&self) -> String {
         match self {
             Self::Read { .. } => "check that you may read it, and the folders above it".to_owned(),
@@ -158,10 +158,10 @@ impl InstallError {
             }
             Self::TooLarge { .. } => "check what wrote it".to_owned(),
             Self::NotText { .. } => "save it as UTF-8, then type the command again".to_owned(),
-            Self::Place { fault: Fault::Comment | Fault::TrailingComma, .. } => {
+            Self::Place { kind: JsonErrorKind::Comment | JsonErrorKind::TrailingComma, .. } => {
                 "take it out, or add the hooks by hand: docs/hooks-init.md shows them".to_owned()
             }
-            Self::Place { fault: Fault::Shape { .. } | Fault::Twice { .. }, .. } => {
+            Self::Place { kind: JsonErrorKind::Shape { .. } | JsonErrorKind::Twice { .. }, .. } => {
                 "correct it there; docs/hooks-init.md shows what hooks look like".to_owned()
             }
             Self::Place { .. } => "correct the file there, then type the command again".to_owned(),

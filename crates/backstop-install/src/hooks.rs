@@ -1,14 +1,15 @@
-//! Which hooks an agent gets, and which of those in a file are ours.
+//! The hooks that each agent gets, and how they are recognised in a file.
 
 use super::agent::Agent;
 use super::json::{Node, Value};
 use super::layout::Piece;
 
-/// What every hook calls.
+/// The command that every hook calls.
 pub const COMMAND: &str = "backstop hook agent";
 
-/// How long an agent waits for a hook that only has to classify and record, in seconds. It takes some milliseconds; the
-/// agents' own limit would let a machine in trouble hold them for ten minutes.
+/// How long an agent waits for a hook that only classifies and records, in seconds. It takes
+/// milliseconds; without this limit, an overloaded machine could block an agent for its default of
+/// ten minutes.
 const QUICK_SECONDS: u32 = 10;
 
 /// How long an agent waits at the end of a turn, where gates may run, in seconds.
@@ -19,7 +20,7 @@ const GATES_SECONDS: u32 = 600;
 pub(crate) struct Hook {
     /// The event.
     pub(crate) event: &'static str,
-    /// For which tools.
+    /// A pattern for the tools that the hook is for.
     matcher: Option<&'static str>,
     seconds: u32,
 }
@@ -36,7 +37,7 @@ const CLAUDE: &[Hook] = &[
     hook("SessionEnd", None, QUICK_SECONDS),
 ];
 
-/// Codex has no event for a tool that failed or a turn that broke: it is asked after every tool.
+/// Codex has no event for a failed tool or an interrupted turn, so its hook runs after every tool.
 const CODEX: &[Hook] = &[
     hook("PreToolUse", Some("Bash"), QUICK_SECONDS),
     hook("PostToolUse", None, QUICK_SECONDS),
@@ -53,7 +54,7 @@ pub(crate) fn hooks(agent: Agent) -> &'static [Hook] {
 }
 
 impl Hook {
-    /// The group that goes into the event's list.
+    /// The entry for the event's list in the settings file.
     pub(crate) fn group(&self) -> Piece {
         let handler = Piece::Object(vec![
             ("type", Piece::Text("command")),
@@ -65,18 +66,18 @@ impl Hook {
     }
 }
 
-/// How a handler in a file stands to us.
+/// Whether a handler in a settings file is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// Ours: it calls Backstop and nothing else.
+    /// Our handler: it calls Backstop and nothing else.
     Ours,
-    /// It calls Backstop, and somebody has added to it.
+    /// It calls Backstop, but was edited.
     Changed,
-    /// Somebody else's.
+    /// Another handler.
     Other,
 }
 
-/// Whose a handler is. The program may be given by its path.
+/// Whether a handler is ours. The program may be given by its path.
 pub(crate) fn whose(handler: &Node) -> Whose {
     let Value::Object(members) = &handler.value else { return Whose::Other };
     let command = members.iter().rfind(|m| m.key == "command").map(|m| &m.node.value);

@@ -1,14 +1,15 @@
-//! How a file is laid out, and new parts that look like the old ones.
+//! The layout of a JSON file (indentation, line ends, spaces), and new parts written in the same
+//! layout.
 //!
-//! Main types: [`Layout`] what a file does, [`Piece`] what comes into it.
+//! The main types are [`Layout`] and [`Piece`], a JSON value to insert.
 
 use super::json::{Node, Value};
 use super::patch::Patch;
 
-/// Something that comes into a file.
+/// A JSON value to insert into a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// An object, its keys in this order.
+    /// An object, with its keys in this order.
     Object(Vec<(&'static str, Piece)>),
     /// An array.
     Array(Vec<Piece>),
@@ -18,19 +19,19 @@ pub(crate) enum Piece {
     Number(u32),
 }
 
-/// How a file is laid out.
+/// The layout of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
     newline: &'static str,
     unit: String,
-    /// Whether parts stand on lines of their own.
+    /// Whether parts are on lines of their own.
     lines: bool,
     /// Whether a space follows a colon, and a comma on the same line.
     spaced: bool,
 }
 
 impl Layout {
-    /// What this text does; what is usual where it does nothing yet.
+    /// The layout of this text; a common default where the text does not show one.
     pub(crate) fn of(text: &str, root: Option<&Node>) -> Self {
         let newline = match text.find('\n') {
             Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -47,7 +48,7 @@ impl Layout {
         }
     }
 
-    /// A whole file with this in it.
+    /// A whole file that contains `piece`.
     pub(crate) fn file(&self, piece: &Piece) -> String {
         let mut out = String::new();
         self.write(&mut out, piece, Some(""));
@@ -55,19 +56,20 @@ impl Layout {
         out
     }
 
-    /// Puts parts behind the last one of an object or array. Everything that is there stays.
+    /// Inserts parts after the last one of an object or array. Everything else stays.
     pub(crate) fn append(&self, text: &str, into: &Node, parts: &[(Option<&'static str>, Piece)]) -> Patch {
         let there = into.parts();
         let Some((last, end)) = there.last().copied() else { return self.fill(text, into, parts) };
         let before = there.len().checked_sub(2).map_or(into.start, |n| there[n].1);
-        // Between the part before the last one and the last one: a bracket or a comma, and white space.
+        // The text between the last two parts: a bracket or a comma, and white space.
         let lead = &text[before..last];
         let mut put = String::new();
         for (key, piece) in parts {
             put.push(',');
             match lead.rsplit_once('\n') {
                 Some((_, indent)) => {
-                    // A comma at the start of a line is part of somebody's style, not of the indentation.
+                    // A comma at the start of a line is a part of the style, not of the
+                    // indentation.
                     let indent = &indent[..indent.len() - indent.trim_start().len()];
                     put.push_str(self.newline);
                     put.push_str(indent);
@@ -82,7 +84,7 @@ impl Layout {
         Patch { at: end, take: 0, put }
     }
 
-    /// Puts parts into an empty object or array.
+    /// Inserts parts into an empty object or array.
     fn fill(&self, text: &str, into: &Node, parts: &[(Option<&'static str>, Piece)]) -> Patch {
         let line = &text[text[..into.start].rfind('\n').map_or(0, |n| n + 1)..into.start];
         let base = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
@@ -114,7 +116,7 @@ impl Layout {
         self.write(out, piece, indent);
     }
 
-    /// Writes a piece whose line is indented like this; on one line where there is no indentation to keep.
+    /// Writes a piece with this indentation; on one line if there is none.
     fn write(&self, out: &mut String, piece: &Piece, indent: Option<&str>) {
         let (open, close, parts): (_, _, Vec<(Option<&str>, &Piece)>) = match piece {
             Piece::Text(text) => return quote(out, text),

@@ -1,11 +1,13 @@
-//! Hooks in agents' settings: put in, taken out again without a trace.
+//! Puts hooks into agents' settings files, and removes them to the byte.
 //!
-//! A settings file is somebody else's. It is never parsed and written anew: it is parsed for where things are, and what is
-//! ours is put in or cut out as text, so that every other byte stays. What cannot be read as JSON is refused. A
-//! [`Change`] says what would happen to one file; nothing is written before [`Change::apply`]. What init made (the
-//! file, its folders, empty lists that it filled) is kept in [`Records`], so that taking it out gives the bytes from before.
+//! A settings file belongs to its user. It is never parsed and written anew: it is parsed for
+//! positions, and our hooks are inserted or cut out as text, so that every other byte stays. A file
+//! that is not strict JSON is refused. A [`Change`] says what would happen to one file; nothing is
+//! written before [`Change::apply`]. What was created (the file, its folders, lists that were
+//! empty) is stored in [`Records`], so that removing the hooks restores the original bytes.
 //!
-//! It must not trust anything on somebody's behalf, and not touch a file that is not named by a [`Target`].
+//! This crate must not grant trust for the user, and must not touch a file that no [`Target`]
+//! names.
 
 mod agent;
 mod change;
@@ -23,7 +25,7 @@ mod strip;
 mod tests;
 
 pub use agent::{Agent, Folders, Scope, Target};
-pub use change::{Action, Change};
-pub use error::{Fault, InstallError};
+pub use change::{Change, FileAction};
+pub use error::{InstallError, JsonErrorKind};
 pub use hooks::COMMAND;
 pub use record::Records;

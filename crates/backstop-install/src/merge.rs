@@ -1,4 +1,4 @@
-//! Putting hooks into a settings file.
+//! Computes the patches that put hooks into a settings file.
 
 use super::hooks::{Hook, Whose, whose};
 use super::json::{BOM, JsonError, Node, Value, member, parse};
@@ -6,38 +6,39 @@ use super::layout::{Layout, Piece};
 use super::patch::Patch;
 use std::collections::BTreeSet;
 
-/// What putting hooks in comes to.
+/// The result of putting hooks into a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Merge {
-    /// The changes; none where everything is there.
+    /// The patches; empty if every hook is there already.
     pub(crate) patches: Vec<Patch>,
     /// The events that had no hook of ours.
     pub(crate) events: Vec<&'static str>,
-    /// Objects and lists that were not there before: `hooks`, `hooks.Stop`.
+    /// Objects and lists that did not exist before, e.g. `hooks`, `hooks.Stop`.
     pub(crate) made: BTreeSet<String>,
-    /// Whether some hook of ours was there before.
+    /// Whether a hook of ours was there before.
     pub(crate) was_there: bool,
 }
 
-/// The name under which an event's list is remembered.
+/// The name under which an event's list is recorded.
 pub(crate) fn list_name(event: &str) -> String {
     format!("hooks.{event}")
 }
 
-/// Says how these hooks come into this text. Where an event has one that calls us already, nothing is done for it.
+/// Computes how `wanted` hooks are put into `text`. An event that has a hook of ours already is
+/// skipped.
 pub(crate) fn merge(text: &str, wanted: &[Hook]) -> Result<Merge, JsonError> {
     let root = parse(text)?;
     let layout = Layout::of(text, root.as_ref());
     let mut merge = Merge::default();
     let Some(root) = root else {
         let from = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
-        merge.all_made(wanted);
+        merge.create_all(wanted);
         let put = layout.file(&Piece::Object(vec![("hooks", lists(wanted))]));
         merge.patches.push(Patch { at: from, take: text.len() - from, put });
         return Ok(merge);
     };
     let Some(hooks) = member(root.object("the whole file")?, "hooks")? else {
-        merge.all_made(wanted);
+        merge.create_all(wanted);
         merge.patches.push(layout.append(text, &root, &[(Some("hooks"), lists(wanted))]));
         return Ok(merge);
     };
@@ -61,13 +62,14 @@ pub(crate) fn merge(text: &str, wanted: &[Hook]) -> Result<Merge, JsonError> {
     if !missing.is_empty() {
         merge.patches.push(layout.append(text, &hooks.node, &missing));
     }
-    // What comes behind the last list comes behind what went into that list.
+    // Insertions after the last list come after the insertions into that list.
     merge.patches.sort_by_key(|patch| patch.at);
     Ok(merge)
 }
 
 impl Merge {
-    fn all_made(&mut self, wanted: &[Hook]) {
+    /// Notes that every wanted hook and its lists are new in the file.
+    fn create_all(&mut self, wanted: &[Hook]) {
         self.events = wanted.iter().map(|hook| hook.event).collect();
         self.made = wanted.iter().map(|hook| list_name(hook.event)).collect();
         self.made.insert("hooks".to_owned());
@@ -78,7 +80,7 @@ fn lists(wanted: &[Hook]) -> Piece {
     Piece::Object(wanted.iter().map(|hook| (hook.event, Piece::Array(vec![hook.group()]))).collect())
 }
 
-/// Whether a group has a handler that calls us.
+/// Whether a group has a handler that calls Backstop.
 fn calls_us(group: &Node) -> bool {
     let Value::Object(members) = &group.value else { return false };
     members.iter().filter(|m| m.key == "hooks").any(|m| match &m.node.value {

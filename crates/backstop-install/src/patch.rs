@@ -1,19 +1,20 @@
-//! Changes to a text, and how to take them back.
+//! Patches to a text, and their inverse.
 
 use serde::{Deserialize, Serialize};
 
-/// A change at one place: some bytes go, others come.
+/// A replacement at one position of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Patch {
-    /// The first byte that goes, or before which something comes.
+    /// The position in bytes.
     pub(crate) at: usize,
-    /// How many bytes go.
+    /// The number of bytes to remove.
     pub(crate) take: usize,
-    /// What comes.
+    /// The text to insert.
     pub(crate) put: String,
 }
 
-/// The text with these changes. They must be in order and not overlap; nothing where they do not fit the text.
+/// Applies patches, which must be in order and must not overlap. `None` if they do not fit the
+/// text.
 pub(crate) fn apply(text: &str, patches: &[Patch]) -> Option<String> {
     let mut out = String::with_capacity(text.len() + patches.iter().map(|p| p.put.len()).sum::<usize>());
     let mut done = 0;
@@ -26,7 +27,7 @@ pub(crate) fn apply(text: &str, patches: &[Patch]) -> Option<String> {
     Some(out)
 }
 
-/// What takes these changes of this text back.
+/// The patches that undo `patches` on `text`.
 pub(crate) fn inverse(text: &str, patches: &[Patch]) -> Option<Vec<Patch>> {
     let (mut gone, mut come) = (0, 0);
     let mut back = Vec::with_capacity(patches.len());

@@ -1,12 +1,12 @@
-//! Our plugin for OpenCode: a file that is ours as a whole.
+//! The plugin for OpenCode: a file that belongs to Backstop as a whole.
 
-/// The plugin.
+/// The source of the plugin.
 pub(crate) const PLUGIN: &str = include_str!("plugin.js");
 
-/// How a file of ours begins, in this version and all others.
+/// The first line of the plugin, in every version.
 const MARK: &str = "// Made by `backstop init --opencode`.";
 
-/// Whether a file is ours.
+/// Whether a file is our plugin, of any version.
 pub(crate) fn is_ours(text: &str) -> bool {
     text.starts_with(MARK)
 }

@@ -1,7 +1,8 @@
-//! What init did, remembered in the state folder, so that it can be undone to the byte.
+//! Records of what `backstop init` changed, stored in the state folder, so that it can be undone to
+//! the byte.
 //!
-//! Losing a record costs exactness and nothing else: hooks are recognised by what they call. A record holds nothing of
-//! anybody's settings but white space.
+//! A lost record costs exactness and nothing else: hooks are recognised by the command that they
+//! call. A record holds nothing of a user's settings except white space.
 
 use super::patch::Patch;
 use backstop_core::Sha256;
@@ -10,34 +11,34 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The version of the format. A record of another one counts as lost.
+/// The version of the format. A record of another version counts as lost.
 const SCHEMA: u32 = 1;
 
-/// How long a record may be. One of ours has some kilobytes.
+/// The size limit of a record, in bytes. A normal one has a few kilobytes.
 const RECORD_BYTES_MAX: u64 = 1 << 20;
 
-/// What init did to one file.
+/// What `backstop init` changed in one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     schema: u32,
     /// The file.
     file: PathBuf,
-    /// Whether init made it.
+    /// Whether init created the file.
     pub(crate) made_file: bool,
-    /// Folders that init made, outermost first.
+    /// Folders that init created, outermost first.
     pub(crate) folders: Vec<PathBuf>,
-    /// Objects and lists in the file that init made.
+    /// Objects and lists in the file that init created.
     pub(crate) made: BTreeSet<String>,
-    /// How to undo it, as long as nobody changes the file.
+    /// How to undo the change, as long as the file is not edited.
     pub(crate) undo: Option<Undo>,
 }
 
-/// How to get the bytes from before.
+/// The way back to the original bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Undo {
     /// The hash of the file as init left it.
     pub(crate) hash: String,
-    /// What to change back.
+    /// The patches to apply.
     pub(crate) patches: Vec<Patch>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn hash(text: &str) -> String {
     Sha256::of(text).hex()
 }
 
-/// The one name of a file, whether it and its folder are there yet or not.
+/// The canonical path of a file, whether it and its folder exist or not.
 fn key(file: &Path) -> PathBuf {
     let parent = file.parent().unwrap_or(Path::new("/"));
     for folder in parent.ancestors() {
@@ -72,7 +73,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// In this folder, which need not be there yet; without one, nothing is remembered.
+    /// Stored in `folder`, which need not exist yet. Without a folder, nothing is stored.
     pub fn new(folder: Option<PathBuf>) -> Self {
         Self { folder }
     }
@@ -82,7 +83,7 @@ impl Records {
         Some(self.folder.as_ref()?.join(format!("{}.json", &name[..32])))
     }
 
-    /// What is remembered of a file. What cannot be read counts as lost.
+    /// The record of a file. A record that cannot be read counts as lost.
     pub(crate) fn load(&self, of: &Path) -> Option<Record> {
         let mut text = String::new();
         let file = std::fs::File::open(self.file(of)?).ok()?;
@@ -91,12 +92,12 @@ impl Records {
         (record.schema == SCHEMA && record.file == key(of)).then_some(record)
     }
 
-    /// Remembers something, or nothing any more. Gives whether it could.
+    /// Stores a record, or removes it. Returns whether that worked.
     pub(crate) fn save(&self, of: &Path, record: Option<&Record>) -> bool {
         let Some(file) = self.file(of) else { return record.is_none() };
         let Some(record) = record else {
             let gone = std::fs::remove_file(&file);
-            // The folder goes with the last of them.
+            // The folder is removed with its last record.
             let _ = file.parent().map(std::fs::remove_dir);
             return gone.is_ok() || file.symlink_metadata().is_err();
         };

@@ -1,4 +1,4 @@
-//! Taking hooks out of a settings file.
+//! Computes the patches that remove hooks from a settings file.
 
 use super::hooks::{Whose, whose};
 use super::json::{JsonError, Node, Value, member, parse};
@@ -6,21 +6,21 @@ use super::merge::list_name;
 use super::patch::Patch;
 use std::collections::BTreeSet;
 
-/// What taking our hooks out comes to.
+/// The result of removing our hooks from a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strip {
-    /// The changes; none where nothing of ours is there.
+    /// The patches; empty if there is nothing of ours.
     pub(crate) patches: Vec<Patch>,
     /// The events that had a hook of ours.
     pub(crate) events: Vec<String>,
-    /// How many hooks call us and were changed by somebody: they stay.
+    /// The number of hooks that call Backstop and were edited: they stay.
     pub(crate) left: usize,
-    /// Whether nothing but an empty object is left.
+    /// Whether only an empty object is left.
     pub(crate) is_empty: bool,
 }
 
-/// Says how our hooks come out of this text. Lists that get empty go too, if they are among those that we made; where that
-/// is not known, all of them.
+/// Computes how our hooks are removed from `text`. Lists that become empty are removed if they are
+/// in `made`; if that is unknown (`None`), all of them are.
 pub(crate) fn strip(text: &str, made: Option<&BTreeSet<String>>) -> Result<Strip, JsonError> {
     let mut strip = Strip::default();
     let Some(root) = parse(text)? else { return Ok(strip) };
@@ -55,19 +55,19 @@ pub(crate) fn strip(text: &str, made: Option<&BTreeSet<String>>) -> Result<Strip
     Ok(strip)
 }
 
-/// What becomes of a group.
+/// What happens to a group of handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Nothing in it is ours.
+    /// No handler is ours.
     Untouched,
-    /// Somebody else's handlers stay in it.
+    /// Other handlers stay in it.
     Stays,
-    /// Nothing in it is anybody else's.
+    /// Every handler is ours.
     Goes,
 }
 
 impl Strip {
-    /// What becomes of a group; where it stays, our handlers in it go.
+    /// Decides what happens to a group; where it stays, cuts our handlers out of it.
     fn group(&mut self, group: &Node, patches: &mut Vec<Patch>) -> Fate {
         let Value::Object(members) = &group.value else { return Fate::Untouched };
         let Some(list) = members.iter().find(|m| m.key == "hooks") else { return Fate::Untouched };
@@ -83,7 +83,7 @@ impl Strip {
     }
 }
 
-/// Whether everything goes, of something.
+/// Whether every part is removed.
 fn is_empty(gone: &[bool]) -> bool {
     !gone.is_empty() && gone.iter().all(|gone| *gone)
 }

@@ -6,7 +6,7 @@ use super::json::parse;
 use super::merge::{Merge, merge};
 use super::patch::{apply, inverse};
 use super::strip::strip;
-use super::{Action, Change, Folders, InstallError, Records, Scope};
+use super::{Change, FileAction, Folders, InstallError, Records, Scope};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -272,7 +272,7 @@ fn a_file_that_changes_between_reading_and_writing_is_left_alone() {
     let target = target(folder.path(), Agent::Claude);
     let records = Records::new(None);
     let change = Change::install(&target, &records).unwrap();
-    assert_eq!((change.action(), change.folders().len()), (Action::Made, 1));
+    assert_eq!((change.action(), change.folders().len()), (FileAction::Made, 1));
     std::fs::create_dir(&target.folder).unwrap();
     std::fs::write(&target.file, "{}").unwrap();
     assert!(matches!(change.apply(&records), Err(InstallError::Changed { .. })));

@@ -1,58 +1,58 @@
-//! Whether what a configuration says of a sink makes one.
+//! Builds sinks from the configuration, and reports what is wrong with them.
 
-use super::{Kind, Route, Sink};
+use super::{Route, Sink, SinkKind};
 use backstop_config::{Config, SINK_KINDS, SinkSettings};
 use backstop_core::{IdError, Name, Severity};
 use backstop_http::{Address, AddressError};
 
-/// The variable of a GitHub token where none is named.
+/// The variable that holds the GitHub token, where the configuration names none.
 const GITHUB_TOKEN: &str = "GITHUB_TOKEN";
 
-/// What is wrong with a sink.
+/// What is wrong with the configuration of a sink.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
-    /// It has no type.
+    /// No type is configured.
     #[error("`notify.{sink}` has no type")]
     NoType {
         /// The sink.
         sink: String,
     },
-    /// It needs something that is not there.
+    /// A required key is missing.
     #[error("`notify.{sink}` is of type {kind} and has no `{key}`")]
     Missing {
         /// The sink.
         sink: String,
-        /// Its type.
+        /// The type of the sink.
         kind: &'static str,
-        /// What it needs.
+        /// The missing key.
         key: &'static str,
     },
-    /// Its address is none.
+    /// The address is not valid.
     #[error("the address of `notify.{sink}.url` {error}")]
     Address {
         /// The sink.
         sink: String,
-        /// What is wrong with it.
+        /// What is wrong with the address.
         error: AddressError,
     },
-    /// The name of a variable is none.
+    /// The name of an environment variable is not valid.
     #[error("`notify.{sink}.token_env` is no name of an environment variable")]
     Variable {
         /// The sink.
         sink: String,
     },
-    /// Its name is none.
+    /// The name of the sink is not valid.
     #[error("`notify.{sink}`: {error}")]
     Name {
         /// The sink.
         sink: String,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         error: IdError,
     },
 }
 
 impl SinkError {
-    /// What to write.
+    /// What to write instead, for the `hint:` line.
     pub fn hint(&self) -> String {
         match self {
             SinkError::NoType { sink } => {
@@ -76,7 +76,7 @@ impl SinkError {
     }
 }
 
-/// Every sink of a configuration by its name, or what is wrong with it. What is not trusted is not among them.
+/// Every trusted sink of a configuration by its name, or what is wrong with it.
 pub fn sinks(config: &Config) -> Vec<(String, Result<Sink, SinkError>)> {
     let sink = |(name, settings): (String, SinkSettings)| {
         let sink = Sink::from_settings(&name, &settings);
@@ -86,7 +86,7 @@ pub fn sinks(config: &Config) -> Vec<(String, Result<Sink, SinkError>)> {
 }
 
 impl Sink {
-    /// The sink that these settings make.
+    /// Builds a sink from its settings.
     pub fn from_settings(name: &str, settings: &SinkSettings) -> Result<Self, SinkError> {
         let sink = || name.to_owned();
         let checked: Name = name.parse().map_err(|error| SinkError::Name { sink: sink(), error })?;
@@ -96,7 +96,7 @@ impl Sink {
             Some("critical") => Severity::Critical,
             _ => Severity::High,
         };
-        let kind = Kind::from_settings(name, settings)?;
+        let kind = SinkKind::from_settings(name, settings)?;
         Ok(Sink {
             name: checked,
             kind,
@@ -105,7 +105,7 @@ impl Sink {
     }
 }
 
-impl Kind {
+impl SinkKind {
     fn from_settings(sink: &str, settings: &SinkSettings) -> Result<Self, SinkError> {
         let named = || sink.to_owned();
         let missing = |kind, key| SinkError::Missing { sink: named(), kind, key };
@@ -121,24 +121,26 @@ impl Kind {
             return Err(SinkError::Variable { sink: named() });
         }
         match settings.kind.as_deref() {
-            Some("terminal") => Ok(Kind::Terminal),
-            Some("webhook") => {
-                Ok(Kind::Webhook { address: address.ok_or_else(|| missing("webhook", "url"))?, token_env })
-            }
+            Some("terminal") => Ok(SinkKind::Terminal),
+            Some("webhook") => Ok(SinkKind::Webhook {
+                address: address.ok_or_else(|| missing("webhook", "url"))?,
+                token_env,
+            }),
             Some("slack") if address.is_none() && token_env.is_none() => Err(missing("slack", "url")),
-            Some("slack") => Ok(Kind::Slack { address, address_env: token_env }),
-            Some("github") => Ok(Kind::GitHub {
+            Some("slack") => Ok(SinkKind::Slack { address, address_env: token_env }),
+            Some("github") => Ok(SinkKind::GitHub {
                 address: github_comments(address.ok_or_else(|| missing("github", "url"))?),
                 token_env: token_env.unwrap_or_else(|| GITHUB_TOKEN.to_owned()),
             }),
             Some("command") if settings.command.is_empty() => Err(missing("command", "command")),
-            Some("command") => Ok(Kind::Command { argv: settings.command.clone() }),
+            Some("command") => Ok(SinkKind::Command { argv: settings.command.clone() }),
             _ => Err(SinkError::NoType { sink: named() }),
         }
     }
 }
 
-/// The comments of a GitHub issue or pull request, where this is the page of one; itself otherwise.
+/// The API address of the comments, if `address` is the page of a GitHub issue or pull request;
+/// otherwise `address`.
 fn github_comments(address: Address) -> Address {
     let parts: Vec<&str> = address.path().trim_matches('/').split('/').collect();
     let comments = match parts.as_slice() {
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_is_a_sink_and_what_is_not() {
-        assert_eq!(Sink::from_settings("me", &settings("terminal", "")).unwrap().kind, Kind::Terminal);
+        assert_eq!(Sink::from_settings("me", &settings("terminal", "")).unwrap().kind, SinkKind::Terminal);
         let github = Sink::from_settings("gh", &settings("github", "https://github.com/a/b/pull/7")).unwrap();
         assert_eq!(github.secret_env(), Some("GITHUB_TOKEN"));
         assert_eq!(github.place(), "https://api.github.com");

@@ -1,6 +1,6 @@
-//! One message to one sink, through the engine: attempts, waits, and an end that says what happened.
+//! Delivers one message to one sink through the engine, with its retries.
 
-use super::{Kind, Message, Sink, Times, program, rendered};
+use super::{Message, Sink, SinkKind, Times, program, rendered};
 use backstop_core::{Action, Class, Dispatch, Fault, Reason, SafeText, Signal, Surface};
 use backstop_engine::{Attempt, Engine, Failed};
 use backstop_http::{Address, Client, HeaderError, Limits, Request};
@@ -8,17 +8,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a request may take.
+/// The time and size limits of a request.
 const REQUEST: Limits = Limits {
     connect: Duration::from_secs(5),
     idle: Duration::from_secs(5),
     total: Some(Duration::from_secs(10)),
 };
-/// How long a program may take.
+/// How long a program may run.
 const PROGRAM_MAX: Duration = Duration::from_secs(30);
-/// How much of an answer that refuses is read.
+/// How many bytes of a refusal's body are read.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
-/// How much of an answer is told.
+/// How many characters of a response are shown.
 const SAID_CHARS_MAX: usize = 200;
 
 /// A secret that a sink needs: a token, or an address.
@@ -26,7 +26,7 @@ const SAID_CHARS_MAX: usize = 200;
 pub struct Credential(String);
 
 impl Credential {
-    /// From the value of a variable.
+    /// A secret, from the value of an environment variable.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
@@ -38,43 +38,43 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// What came of a delivery.
+/// The result of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was taken.
+pub enum DeliveryOutcome {
+    /// The message was accepted.
     Sent {
-        /// What was answered.
-        said: SafeText,
-        /// How many attempts it took.
+        /// The response of the other side.
+        response: SafeText,
+        /// The number of attempts.
         attempts: u32,
     },
-    /// Not now.
+    /// The message cannot be delivered now.
     Later {
-        /// What is in the way.
+        /// The reason in words.
         why: SafeText,
-        /// How long the other side asks to wait, where it does.
+        /// The wait that the other side asks for, if it does.
         wait: Option<Duration>,
-        /// How many attempts were made.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// It was refused.
+    /// The message was refused.
     Refused {
-        /// Why.
+        /// The reason in words.
         why: SafeText,
-        /// How many attempts were made.
+        /// The number of attempts.
         attempts: u32,
     },
 }
 
-/// Delivers a message. What a wait cures is tried again as the engine's policy says; nobody knows how often the other side
-/// has seen a message that was lost on the way, so that it arrives at least once.
+/// Delivers a message, with the retries of `policy`. A message whose delivery was lost may have
+/// arrived already, so it arrives at least once, and possibly more often.
 pub async fn deliver(
     engine: &Engine,
     sink: &Sink,
     credential: Option<&Credential>,
     message: &Message,
     times: &Times,
-) -> Outcome {
+) -> DeliveryOutcome {
     let client = Client::new();
     let work = Arc::new((sink.clone(), credential.cloned(), message.clone(), times.clone()));
     let finished = engine
@@ -88,27 +88,27 @@ pub async fn deliver(
         .await;
     let attempts = finished.attempts;
     match finished.result {
-        Ok(said) => Outcome::Sent { said, attempts },
+        Ok(response) => DeliveryOutcome::Sent { response, attempts },
         Err(ending) => {
-            let why = told(&ending.fault);
+            let why = failure_line(&ending.fault);
             let last = finished.faults.last().unwrap_or(&ending.fault);
             let wait = last.facts.retry_after_seconds.and_then(|wait| Duration::try_from_secs_f64(wait).ok());
             let passes = matches!(last.class, Class::Transient | Class::System) && last.retryable;
             if passes || matches!(ending.decision.action, Action::Defer { .. }) {
-                Outcome::Later { why, wait, attempts }
+                DeliveryOutcome::Later { why, wait, attempts }
             } else {
-                Outcome::Refused { why, attempts }
+                DeliveryOutcome::Refused { why, attempts }
             }
         }
     }
 }
 
-/// What is told of a delivery that failed: the answer's status, what it is, and what was said.
-fn told(fault: &Fault) -> SafeText {
+/// A failed delivery in one line: the status, the reason and the cause.
+fn failure_line(fault: &Fault) -> SafeText {
     let status = fault.evidence.iter().find_map(|evidence| evidence.text.raw().strip_prefix("status "));
     let mut parts: Vec<String> = status.map(|status| format!("answered {status}")).into_iter().collect();
     parts.push(fault.reason.to_string());
-    // Where in an answer it was found is of no interest here.
+    // The field in which the cause was found does not matter here.
     let bare = |text: String| {
         let bare = ["body: ", "message: "].iter().find_map(|place| text.strip_prefix(place));
         bare.map_or_else(|| text.clone(), str::to_owned)
@@ -117,7 +117,7 @@ fn told(fault: &Fault) -> SafeText {
     SafeText::new(parts.join(": "))
 }
 
-/// One try. What was answered.
+/// Makes one attempt, and returns the response.
 pub async fn attempt_once(
     client: &Client,
     sink: &Sink,
@@ -127,11 +127,11 @@ pub async fn attempt_once(
 ) -> Result<SafeText, Failed> {
     let body = rendered(sink, message, times);
     match &sink.kind {
-        // Whoever has the terminal tells it.
-        Kind::Terminal => Ok(SafeText::new("told")),
-        Kind::Webhook { address, .. } => post(client, address, &[], credential, body).await,
-        Kind::Slack { address: Some(address), .. } => post(client, address, &[], None, body).await,
-        Kind::Slack { address: None, .. } => {
+        // The process that owns the terminal prints it.
+        SinkKind::Terminal => Ok(SafeText::new("told")),
+        SinkKind::Webhook { address, .. } => post(client, address, &[], credential, body).await,
+        SinkKind::Slack { address: Some(address), .. } => post(client, address, &[], None, body).await,
+        SinkKind::Slack { address: None, .. } => {
             let Some(Credential(text)) = credential else {
                 return Err(invalid("there is no address".to_owned()));
             };
@@ -139,11 +139,11 @@ pub async fn attempt_once(
                 .map_err(|error| invalid(format!("what the variable holds {error}; {}", error.hint())))?;
             post(client, &address, &[], None, body).await
         }
-        Kind::GitHub { address, .. } => {
+        SinkKind::GitHub { address, .. } => {
             let headers = [("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")];
             post(client, address, &headers, credential, body).await
         }
-        Kind::Command { argv } => {
+        SinkKind::Command { argv } => {
             let (argv, message) = (argv.clone(), message.clone());
             let ran = tokio::task::spawn_blocking(move || command(&argv, &message, &body)).await;
             ran.unwrap_or_else(|_| Err(Failed::from(Fault::new(Reason::Crash))))
@@ -183,7 +183,8 @@ async fn post(
     Err(Failed::from(response.signal(body)))
 }
 
-/// A program gets the text on its standard input; its folder is the project's where that is still there.
+/// Runs a program with the text on its standard input, in the project's folder if that still
+/// exists.
 fn command(argv: &[String], message: &Message, text: &str) -> Result<SafeText, Failed> {
     let folder = Some(PathBuf::from(message.about.project.raw())).filter(|folder| folder.is_dir());
     let ran = program::run(argv, folder.as_deref(), text.as_bytes(), PROGRAM_MAX)?;

@@ -1,15 +1,16 @@
-//! Notifications: what a person must know reaches a person, once.
+//! Notifications: a person is informed of a failure that needs them, once.
 //!
-//! Recorded events are what triggers them ([`ended`]). A [`Message`] goes to every [`Sink`] whose [`Route`] takes it, by way
-//! of the outbox ([`queue`]): nothing here waits for a network, except the one [`Sender`] of a user, which is a process of its
-//! own. It delivers through the engine, so that what a wait cures is waited for and the rest is not tried again.
+//! Recorded events trigger them ([`ended`]). A [`Message`] goes to every [`Sink`] whose [`Route`]
+//! matches, through the outbox ([`queue`]). Nothing here waits for a network except the [`Sender`],
+//! of which a user has one, in a process of its own. It delivers through the engine, so that only
+//! transient failures are retried.
 //!
-//! What is the same trouble is one message with a count: [`limits`] says when a group and a sink may speak again. Text from
-//! outside is escaped by `backstop-report`, for each sink in its own way, before it is queued; nothing in an error message can
-//! ping a channel, forge a link or run.
+//! Repeated failures of one kind are one message with a count: [`limits`] says when a group and a
+//! sink may send again. Text from outside is escaped by `backstop-report` for each kind of sink
+//! before it is queued; an error message cannot mention a channel, forge a link or run a command.
 //!
-//! It must not read the environment or a clock: who asks for a credential is given a function, and requests are bounded by
-//! `backstop-http`.
+//! This crate must not read the environment or a clock: credentials are looked up through a
+//! function that the caller provides, and requests are bounded by `backstop-http`.
 
 mod config;
 mod deliver;
@@ -23,10 +24,10 @@ mod sink;
 mod trigger;
 
 pub use config::{SinkError, sinks};
-pub use deliver::{Credential, Outcome, attempt_once, deliver};
+pub use deliver::{Credential, DeliveryOutcome, attempt_once, deliver};
 pub use message::{About, Message};
 pub use queue::{QueueOutcome, queue};
 pub use render::{Times, rendered};
 pub use sender::{Resolved, Sender, SenderEnd};
-pub use sink::{Kind, Route, Sink};
+pub use sink::{Route, Sink, SinkKind};
 pub use trigger::ended;

@@ -1,19 +1,21 @@
-//! When something may be said: grouping and rate limits, as pure functions of what waits and what was said.
+//! When a message may be sent: grouping and rate limits, as pure functions of what is queued and
+//! what was sent.
 
 use backstop_core::Timestamp;
 use backstop_store::{Note, SentNote};
 use std::time::Duration;
 
-/// What is the same trouble is told once in so long,
+/// One group is sent at most once within this time.
 pub const GROUP_WINDOW: Duration = Duration::from_secs(600);
-/// and one sink speaks so often
+/// One sink gets at most this many messages within [`SINK_WINDOW`].
 pub const SINK_MESSAGES_MAX: usize = 20;
-/// in so long.
+/// The window of [`SINK_MESSAGES_MAX`].
 pub const SINK_WINDOW: Duration = Duration::from_secs(3600);
-/// The longest that anything is put off. A time further ahead is a clock that jumped, and does not count.
+/// The longest postponement. A time further ahead means that the clock jumped, and does not count.
 pub const PUT_OFF_MAX: Duration = Duration::from_secs(3600);
 
-/// When this note may be said, given what was said within the last hour. What is urgent does not wait behind other trouble.
+/// When `note` may be sent, given what was sent within the last hour. An urgent note does not wait
+/// behind others.
 pub fn due(note: &Note, sent: &[SentNote], now: Timestamp) -> Timestamp {
     let to_it = || sent.iter().filter(|sent| sent.target == note.note.target);
     let mut due = note.not_before;
@@ -60,7 +62,7 @@ mod tests {
             not_before: at(not_before),
             rounds: 0,
             done_at: None,
-            said: None,
+            response: None,
         }
     }
 

@@ -1,50 +1,51 @@
-//! A message: one notice, rendered for every kind of sink, and what it is about.
+//! A message, rendered for every kind of sink, with the properties that routes and groups use.
 
 use backstop_core::{Reason, RunId, SafeText, Severity, Timestamp, signature};
 use backstop_report::{Notice, Style};
 use serde::{Deserialize, Serialize};
 
-/// The outcome of what froze its project.
+/// The outcome of a run that froze its project.
 const FROZEN: &str = "frozen";
 
-/// What a message is about: what routes and groups look at.
+/// The properties of a message that routes and groups use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// How bad it is.
+    /// The severity of the fault.
     pub severity: Severity,
-    /// What it is. A test message has none.
+    /// The reason of the fault. A test message has none.
     pub reason: Option<Reason>,
-    /// How it ended: `failed`, `halted`, `deferred`; or that it goes on: `retrying`.
+    /// How the run ended (`failed`, `halted`, `deferred`), or `retrying` while it goes on.
     pub outcome: String,
-    /// What failed.
+    /// The operation that failed.
     pub operation: SafeText,
     /// The project's folder.
     pub project: SafeText,
-    /// The run, where there is one.
+    /// The run, if there is one.
     pub run: Option<RunId>,
-    /// When.
+    /// The time of the failure.
     pub at: Timestamp,
 }
 
 /// A message, ready for every kind of sink. Text from outside is escaped in each of its forms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// What it is about.
+    /// The properties that routes and groups use.
     pub about: About,
-    /// What it is called.
+    /// The title.
     pub title: String,
-    /// For a terminal or a program.
+    /// The text for a terminal or a program.
     pub plain: String,
-    /// For GitHub.
+    /// The Markdown for GitHub.
     pub markdown: String,
-    /// For Slack.
+    /// The text for Slack, in its own markup.
     pub slack: String,
-    /// For other programs. Text from outside is as it came: whoever shows it escapes it.
+    /// The JSON for other programs. Text from outside is unescaped in it: the receiver escapes it.
     pub notice: serde_json::Value,
 }
 
 impl Message {
-    /// A notice as a message. Only a notice can become one, because it is what keeps our words and those of others apart.
+    /// Renders a notice. Only a notice can become a message, because it keeps our words apart from
+    /// text from outside.
     pub fn new(notice: &Notice, about: About) -> Self {
         Self {
             about,
@@ -56,17 +57,17 @@ impl Message {
         }
     }
 
-    /// With another Markdown text, which the reports made: escaped like every other.
+    /// Replaces the Markdown by a text from the report crate, which is escaped too.
     pub fn with_markdown(self, markdown: String) -> Self {
         Self { markdown, ..self }
     }
 
-    /// What is the same trouble has the same group: the reason, how bad it is and how it ended, and the operation without its
-    /// variable parts, in one project.
+    /// The group of the message: reason, severity, outcome, project, and the operation without its
+    /// variable parts.
     pub fn group(&self) -> String {
         let About { severity, reason, outcome, operation, project, run, .. } = &self.about;
         let reason = reason.map_or("none", Reason::code);
-        // Each time that a project is frozen is trouble of its own: somebody had let it go on.
+        // Each freeze of a project is a group of its own, because a person lifted the one before.
         if let (FROZEN, Some(run)) = (outcome.as_str(), run) {
             return format!("{reason}|{severity}|{outcome}|{run}|{}", project.raw());
         }

@@ -1,4 +1,4 @@
-//! One program, run once, with something on its standard input. Nothing that it starts is left behind.
+//! Runs a program once with a text on its standard input. No process that it starts is left behind.
 
 use backstop_core::{Dispatch, Fault, Reason, SafeText};
 use backstop_engine::Failed;
@@ -10,37 +10,37 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How much of its output is kept.
+/// How many bytes of its output are stored.
 const KEPT_BYTES_MAX: usize = 64 << 10;
-/// How long it has between being asked to end and being killed.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How it ended.
+/// The result of the program.
 #[derive(Debug, Clone)]
 pub(super) struct Ran {
-    /// Its exit code, where it has one.
+    /// The exit code, if there is one.
     pub(super) exit: Option<i64>,
-    /// Whether our clock ended it.
+    /// Whether the time limit ended it.
     pub(super) timed_out: bool,
-    /// What it printed.
+    /// Its standard output.
     pub(super) stdout: Vec<u8>,
-    /// What it complained of.
+    /// Its standard error.
     pub(super) stderr: Vec<u8>,
 }
 
-/// Runs it, word by word; no shell reads them.
+/// Runs the program with these arguments, without a shell.
 pub(super) fn run(
     argv: &[String],
     folder: Option<&Path>,
     input: &[u8],
     wall: Duration,
 ) -> Result<Ran, Failed> {
-    // Several may run at once: what one leaves behind is told from the others by this.
+    // Several may run at once: this number marks the processes of each.
     static RUNS: AtomicU64 = AtomicU64::new(0);
     let mark = format!("notify.{}.{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
     let (reader, mut writer) = std::io::pipe().map_err(Failed::from)?;
     let input = input.to_vec();
-    // On a thread of its own: a program that does not read must not stop us.
+    // On a thread of its own: a program that does not read its input must not block us.
     let write = move || {
         let _ = writer.write_all(&input);
     };

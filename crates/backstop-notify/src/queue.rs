@@ -1,28 +1,30 @@
-//! A message on its way into the outbox: to every sink whose route takes it.
+//! Puts a message into the outbox, for every sink whose route matches.
 
-use super::{Kind, Message, Sink, limits};
+use super::{Message, Sink, SinkKind, limits};
 use backstop_core::{Name, Severity};
 use backstop_store::{NewNote, Outbox, StoreError};
 
-/// What became of a message.
+/// The result of queuing a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueOutcome {
-    /// The sinks that it waits for now.
+    /// The sinks that it was queued for.
     pub queued: Vec<Name>,
-    /// The terminals that it is to be told on at once.
+    /// The terminal sinks that it is to be printed on now.
     pub tell: Vec<Name>,
-    /// Whether one of the sinks has a secret in the environment: a sender from here can read it, another may not.
+    /// Whether a sink's secret is in the environment: a sender started from this process can read
+    /// it, another may not.
     pub needs_environment: bool,
 }
 
 impl QueueOutcome {
-    /// The sinks that take it.
+    /// All sinks that take the message.
     pub fn sinks(&self) -> impl Iterator<Item = &Name> {
         self.queued.iter().chain(&self.tell)
     }
 }
 
-/// Puts a message into the outbox, for each sink that takes it. `project` is the folder whose configuration has the sinks.
+/// Queues a message for each sink that takes it. `project` is the folder whose configuration has
+/// the sinks.
 pub fn queue(
     outbox: &Outbox,
     sinks: &[Sink],
@@ -41,8 +43,8 @@ pub fn queue(
             label: message.about.operation.raw().to_owned(),
             urgent: message.about.severity == Severity::Critical,
         };
-        if sink.kind == Kind::Terminal {
-            // Nobody but this process has the terminal.
+        if sink.kind == SinkKind::Terminal {
+            // Only this process has the terminal.
             if outbox.say_once(&note, limits::GROUP_WINDOW)? {
                 outcome.tell.push(sink.name.clone());
             }

@@ -1,30 +1,30 @@
-//! A message as each kind of sink takes it, with how often it happened.
+//! Renders a message for each kind of sink, with the count of its repetitions.
 
-use super::{Kind, Message, Sink};
+use super::{Message, Sink, SinkKind};
 use backstop_core::{SafeText, Timestamp};
 use backstop_report::{Form, JSON_SCHEMA, name_list, to_json};
 use serde_json::json;
 
-/// The longest comment that GitHub takes, and some room.
+/// The longest comment that GitHub accepts, with a margin.
 const COMMENT_CHARS_MAX: usize = 60_000;
 
-/// How often something happened, from when to when.
+/// How often a message repeats, and since when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Times {
-    /// How often.
+    /// The number of repetitions.
     pub count: u64,
-    /// First.
+    /// The time of the first.
     pub first: Timestamp,
-    /// Last.
+    /// The time of the last.
     pub last: Timestamp,
-    /// Whether not all of it was the same trouble.
+    /// Whether different failures were merged into it.
     pub mixed: bool,
-    /// What it happened to, each once, the first few of them.
+    /// The first few operations, each once.
     pub names: Vec<SafeText>,
 }
 
 impl Times {
-    /// In words, with the names in a form that is escaped for where it goes; nothing where it happened once.
+    /// The repetitions in words, with names escaped for `form`; `None` if it happened once.
     fn words(&self, form: Form) -> Option<String> {
         let Times { count, first, last, mixed, names } = self;
         match (count, mixed) {
@@ -40,28 +40,28 @@ impl Times {
     }
 }
 
-/// What is sent: JSON for an address, text for a program or a terminal.
+/// The body to send: JSON for an address, text for a program or a terminal.
 pub fn rendered(sink: &Sink, message: &Message, times: &Times) -> String {
     let led = |text: &str, form: Form| match times.words(form) {
         Some(words) => format!("{words}\n{}{text}", if form == Form::Markdown { "\n" } else { "" }),
         None => text.to_owned(),
     };
     match &sink.kind {
-        Kind::Terminal | Kind::Command { .. } => led(&message.plain, Form::Terminal),
-        Kind::Slack { .. } => to_json(&json!({
+        SinkKind::Terminal | SinkKind::Command { .. } => led(&message.plain, Form::Terminal),
+        SinkKind::Slack { .. } => to_json(&json!({
             "text": led(&message.slack, Form::Slack),
             "mrkdwn": true,
-            // Nothing in it becomes a link or a mention by itself.
+            // Slack makes no links or mentions from plain text.
             "parse": "none",
             "link_names": false,
             "unfurl_links": false,
             "unfurl_media": false,
         })),
-        Kind::GitHub { .. } => {
+        SinkKind::GitHub { .. } => {
             let text = led(&message.markdown, Form::Markdown);
             to_json(&json!({ "body": cut(&text) }))
         }
-        Kind::Webhook { .. } => to_json(&json!({
+        SinkKind::Webhook { .. } => to_json(&json!({
             "schema": JSON_SCHEMA,
             "sink": sink.name,
             "count": times.count.max(1),
@@ -82,7 +82,7 @@ pub fn rendered(sink: &Sink, message: &Message, times: &Times) -> String {
     }
 }
 
-/// Whole lines of a comment that is too long. A notice never is.
+/// Cuts a comment that is too long at a line end. A notice is never that long.
 fn cut(text: &str) -> &str {
     match text.char_indices().nth(COMMENT_CHARS_MAX) {
         Some((at, _)) => &text[..text[..at].rfind('\n').unwrap_or(0)],

@@ -1,9 +1,11 @@
-//! The sender: takes what is due from the outbox, delivers it, and leaves when there is nothing more to wait for.
+//! The sender: takes due notes from the outbox, delivers them, and exits when there is nothing more
+//! to wait for.
 //!
-//! One a user: whoever calls holds the sender's lock. Each place has one delivery under way at a time, and places do not wait
-//! for each other. A message that a network does not take now is put off, a few times, further each time.
+//! A user has one; the caller holds its lock. Each target has one delivery in progress at a time,
+//! and targets do not wait for each other. A message that cannot be delivered now is postponed a
+//! few times, longer each time.
 
-use super::{Credential, Message, Outcome, Sink, Times, deliver, limits};
+use super::{Credential, DeliveryOutcome, Message, Sink, Times, deliver, limits};
 use backstop_core::{Policy, SafeText, Timestamp};
 use backstop_engine::Engine;
 use backstop_store::{Delivered, Note, Outbox, StoreError};
@@ -11,49 +13,50 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// It leaves once nothing was to do for so long.
+/// The sender exits after this long without work.
 const IDLE: Duration = Duration::from_secs(2);
-/// How often it looks while there is something to do,
+/// How often it polls while deliveries are in progress.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// and while it only waits.
+/// How often it polls while it only waits.
 const LOOK_SELDOM: Duration = Duration::from_secs(1);
-/// The first wait for a place that does not take a message now; it doubles.
+/// The first postponement; it doubles each time.
 const PUT_OFF: Duration = Duration::from_secs(30);
-/// How often a message is put off before it is given up.
+/// How often a message is postponed before it is given up.
 const ROUNDS_MAX: u32 = 6;
-/// A server that asks to wait longer than this is not waited for while others are: the message is put off.
+/// The longest wait within a delivery. If the server asks for more, the message is postponed
+/// instead.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// A sink as the configuration has it now, with its secret.
+/// A sink looked up in the current configuration, with its secret.
 #[derive(Debug, Clone)]
 pub enum Resolved {
-    /// It is there.
+    /// The sink, and its secret if it needs one.
     Sink(Box<Sink>, Option<Credential>),
-    /// Its secret is not in this sender's environment; another's may have it.
+    /// The secret is not in this sender's environment; another sender may have it.
     NoSecret {
-        /// The variable.
+        /// The environment variable.
         variable: String,
     },
-    /// There is no such sink any more.
+    /// The sink no longer exists; why, in words.
     Gone(SafeText),
 }
 
-/// How a sender ended.
+/// The result of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SenderEnd {
-    /// How many wait for a sender that has their secret.
+    /// The number of notes that wait for a sender with their secret.
     pub without_secret: u32,
 }
 
-/// What delivers.
+/// Delivers the notes of an outbox.
 pub struct Sender<'s> {
-    /// From where.
+    /// The outbox.
     pub outbox: &'s Outbox,
-    /// Finds a sink by its project and its name.
+    /// Looks a sink up by its project and name.
     pub resolve: &'s dyn Fn(&Note) -> Resolved,
-    /// Whether another sender waits for its turn.
+    /// Whether another sender waits to take over.
     pub relieved: &'s dyn Fn() -> bool,
-    /// How attempts are made: the `request` profile.
+    /// The retry policy: the `request` profile.
     pub policy: Policy,
 }
 
@@ -63,16 +66,16 @@ impl std::fmt::Debug for Sender<'_> {
     }
 }
 
-/// A delivery that is under way.
+/// A delivery that has ended.
 struct Done {
     note: i64,
     target: String,
     rounds: u32,
-    outcome: Outcome,
+    outcome: DeliveryOutcome,
 }
 
 impl Sender<'_> {
-    /// Delivers until nothing is left to wait for.
+    /// Delivers until there is nothing left to wait for.
     pub async fn run(&self) -> Result<SenderEnd, StoreError> {
         self.outbox.recover()?;
         let policy = Policy { wait_max: self.policy.wait_max.min(WAIT_MAX), ..self.policy.clone() };
@@ -124,7 +127,7 @@ impl Sender<'_> {
                     idle = Duration::ZERO;
                     self.finish(&done)?;
                 }
-                // Nothing is under way, and the rest of the pause passes.
+                // Nothing is in progress: sleep for the rest of the pause.
                 Ok(None) => {
                     tokio::time::sleep(pause).await;
                     idle += pause;
@@ -148,7 +151,7 @@ impl Sender<'_> {
                 return Ok(Begun::Over);
             }
         };
-        // Only now is nothing added to it any more: what comes from here on is another message.
+        // From here on nothing is merged into this note: a repetition becomes another message.
         let Some(note) = self.outbox.take(note.id)? else { return Ok(Begun::PassedOver) };
         let message: Message = match serde_json::from_value(note.note.body.clone()) {
             Ok(message) => message,
@@ -175,19 +178,21 @@ impl Sender<'_> {
 
     fn finish(&self, done: &Done) -> Result<(), StoreError> {
         let delivered = match &done.outcome {
-            Outcome::Sent { said, .. } => Delivered::Sent(said.clone()),
-            Outcome::Later { why, wait, .. } if done.rounds < ROUNDS_MAX => {
+            DeliveryOutcome::Sent { response, .. } => Delivered::Sent(response.clone()),
+            DeliveryOutcome::Later { why, wait, .. } if done.rounds < ROUNDS_MAX => {
                 let doubled = PUT_OFF.saturating_mul(1 << done.rounds.min(10));
                 let wait = wait.unwrap_or_default().max(doubled).min(limits::PUT_OFF_MAX);
                 Delivered::Later { until: self.outbox.now().after(wait), why: why.clone() }
             }
-            Outcome::Later { why, .. } | Outcome::Refused { why, .. } => Delivered::Failed(why.clone()),
+            DeliveryOutcome::Later { why, .. } | DeliveryOutcome::Refused { why, .. } => {
+                Delivered::Failed(why.clone())
+            }
         };
         self.outbox.finish(done.note, &delivered)
     }
 }
 
-/// What became of a note that was due.
+/// What happened to a due note.
 enum Begun {
     UnderWay,
     PassedOver,

@@ -1,69 +1,69 @@
-//! A sink: where messages go, and which of them.
+//! A sink: where messages go, and its route: which messages it takes.
 
 use super::About;
 use backstop_core::{Name, Reason, Severity, fnv1a};
 use backstop_http::Address;
 use std::path::{Path, PathBuf};
 
-/// Where messages go.
+/// The kind of a sink, with its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
-    /// To the terminal of whoever runs the command.
+pub enum SinkKind {
+    /// The terminal of whoever runs the command.
     Terminal,
-    /// To an address, as JSON.
+    /// An address that gets JSON.
     Webhook {
         /// The address.
         address: Address,
-        /// The variable that holds a token, where one is needed.
+        /// The environment variable that holds a token, if one is needed.
         token_env: Option<String>,
     },
-    /// To a channel of Slack's, by an incoming webhook.
+    /// A Slack channel, through an incoming webhook.
     Slack {
-        /// The address, where it is not in a variable.
+        /// The address, if it is not in an environment variable.
         address: Option<Address>,
-        /// The variable that holds the address.
+        /// The environment variable that holds the address.
         address_env: Option<String>,
     },
-    /// To an issue or a pull request, as a comment.
+    /// An issue or a pull request, as a comment.
     GitHub {
-        /// The comments, in GitHub's REST API.
+        /// The address of the comments in GitHub's REST API.
         address: Address,
-        /// The variable that holds the token.
+        /// The environment variable that holds the token.
         token_env: String,
     },
-    /// To a program, on its standard input.
+    /// A program that gets the text on its standard input.
     Command {
         /// The program and its arguments.
         argv: Vec<String>,
     },
 }
 
-impl Kind {
-    /// The name as a configuration writes it.
+impl SinkKind {
+    /// The name in the configuration.
     pub fn name(&self) -> &'static str {
         match self {
-            Kind::Terminal => "terminal",
-            Kind::Webhook { .. } => "webhook",
-            Kind::Slack { .. } => "slack",
-            Kind::GitHub { .. } => "github",
-            Kind::Command { .. } => "command",
+            SinkKind::Terminal => "terminal",
+            SinkKind::Webhook { .. } => "webhook",
+            SinkKind::Slack { .. } => "slack",
+            SinkKind::GitHub { .. } => "github",
+            SinkKind::Command { .. } => "command",
         }
     }
 }
 
-/// Which messages a sink takes.
+/// The messages that a sink takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// At least so bad.
+    /// The lowest severity.
     pub severity: Severity,
-    /// Of these reasons; of all where there are none.
+    /// The reasons; empty means all.
     pub reasons: Vec<Reason>,
-    /// Of these folders and what is below them; of all where there are none.
+    /// The folders, with everything below them; empty means all.
     pub projects: Vec<PathBuf>,
 }
 
 impl Route {
-    /// Whether it takes this one.
+    /// Whether the route matches a message.
     pub fn takes(&self, about: &About) -> bool {
         let reason =
             self.reasons.is_empty() || about.reason.is_some_and(|reason| self.reasons.contains(&reason));
@@ -73,51 +73,55 @@ impl Route {
     }
 }
 
-/// Where messages go, and which of them.
+/// A sink and its route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sink {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: Name,
-    /// Where.
-    pub kind: Kind,
-    /// Which.
+    /// The kind and address.
+    pub kind: SinkKind,
+    /// The messages that it takes.
     pub route: Route,
 }
 
 impl Sink {
-    /// What it is and leads to, in a form that is no secret: what has the same is limited together.
+    /// An identifier of where the sink leads, with secrets hashed. Sinks with the same target share
+    /// a rate limit.
     pub fn target(&self) -> String {
         let place = match &self.kind {
-            Kind::Terminal => String::new(),
-            Kind::Webhook { address, .. } | Kind::GitHub { address, .. } => address.whole().to_owned(),
-            Kind::Slack { address, address_env } => address
+            SinkKind::Terminal => String::new(),
+            SinkKind::Webhook { address, .. } | SinkKind::GitHub { address, .. } => {
+                address.whole().to_owned()
+            }
+            SinkKind::Slack { address, address_env } => address
                 .as_ref()
                 .map(|address| address.whole().to_owned())
                 .or_else(|| address_env.clone())
                 .unwrap_or_default(),
-            Kind::Command { argv } => argv.join("\0"),
+            SinkKind::Command { argv } => argv.join("\0"),
         };
         format!("{}-{:016x}", self.name, fnv1a(format!("{}\0{place}", self.kind.name()).as_bytes()))
     }
 
-    /// Where it leads to, for people: a host without its path, which may be a secret; a program without its arguments.
+    /// Where the sink leads, for people: a host without its path, which may be secret; a program
+    /// without its arguments.
     pub fn place(&self) -> String {
         match &self.kind {
-            Kind::Terminal => "the terminal".to_owned(),
-            Kind::Webhook { address, .. } | Kind::GitHub { address, .. } => address.place(),
-            Kind::Slack { address: Some(address), .. } => address.place(),
-            Kind::Slack { address_env, .. } => format!("${}", address_env.as_deref().unwrap_or_default()),
-            Kind::Command { argv } => argv.first().cloned().unwrap_or_default(),
+            SinkKind::Terminal => "the terminal".to_owned(),
+            SinkKind::Webhook { address, .. } | SinkKind::GitHub { address, .. } => address.place(),
+            SinkKind::Slack { address: Some(address), .. } => address.place(),
+            SinkKind::Slack { address_env, .. } => format!("${}", address_env.as_deref().unwrap_or_default()),
+            SinkKind::Command { argv } => argv.first().cloned().unwrap_or_default(),
         }
     }
 
-    /// The variable that holds a secret of it, where there is one.
+    /// The environment variable that holds the sink's secret, if it has one.
     pub fn secret_env(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Webhook { token_env, .. } => token_env.as_deref(),
-            Kind::Slack { address: None, address_env } => address_env.as_deref(),
-            Kind::GitHub { token_env, .. } => Some(token_env),
-            Kind::Slack { .. } | Kind::Terminal | Kind::Command { .. } => None,
+            SinkKind::Webhook { token_env, .. } => token_env.as_deref(),
+            SinkKind::Slack { address: None, address_env } => address_env.as_deref(),
+            SinkKind::GitHub { token_env, .. } => Some(token_env),
+            SinkKind::Slack { .. } | SinkKind::Terminal | SinkKind::Command { .. } => None,
         }
     }
 }

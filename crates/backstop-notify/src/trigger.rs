@@ -1,11 +1,12 @@
-//! What of a run's events a person is told: how it ended, never a single attempt.
+//! Decides which events of a run become a message: how the run ended, never a single attempt.
 
 use super::{About, Message};
 use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText, Severity};
 use backstop_report::{Alert, alert};
 
-/// The message about a run that ended otherwise than it should; nothing where it was done, goes on, or is a part of another
-/// run, which tells of itself, unless it is critical. `frozen` is why the project was frozen for it. How bad it has to be is the sinks' business.
+/// The message about a run that failed, halted or was deferred. `None` if it succeeded or goes on,
+/// or if it is a part of another run and not critical: that run has its own message. `frozen` is
+/// why the project was frozen. The severity that sinks require is not checked here.
 pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> Option<Message> {
     let ending = events.iter().rev().find(|event| {
         matches!(
@@ -51,7 +52,8 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
     Some(Message::new(&alert(&given), About::of(&given)))
 }
 
-/// The fault that it ended with, and what failed of it: the last of this reason, or of what became this reason once retries did not help.
+/// The last fault with this reason, or with a reason that became it when retries were used up, and
+/// its operation.
 fn last_fault(events: &[Event], reason: Reason) -> Option<(&Fault, &SafeText)> {
     let is = |fault: &Fault| fault.reason == reason || fault.reason.when_exhausted() == Some(reason);
     events.iter().rev().find_map(|event| match &event.kind {
@@ -61,7 +63,7 @@ fn last_fault(events: &[Event], reason: Reason) -> Option<(&Fault, &SafeText)> {
 }
 
 impl About {
-    /// What an alert is about.
+    /// The properties of an alert.
     pub fn of(alert: &Alert) -> Self {
         Self {
             severity: alert.severity,
@@ -112,30 +114,31 @@ mod tests {
 
     #[test]
     fn endings_are_told_and_attempts_are_not() {
-        let told = |kinds| ended(&events(kinds), &"/srv/shop".into(), None);
+        let message_of = |kinds| ended(&events(kinds), &"/srv/shop".into(), None);
         let transient = Reason::NetworkTransient;
         // One attempt, and a run that goes on or went well in the end.
-        assert_eq!(told(vec![started(None), classified(transient)]), None);
-        assert_eq!(told(vec![started(None), classified(transient), ending(Outcome::Done, None)]), None);
+        assert_eq!(message_of(vec![started(None), classified(transient)]), None);
+        assert_eq!(message_of(vec![started(None), classified(transient), ending(Outcome::Done, None)]), None);
         let halted = EventKind::RunHalted { reason: Reason::AuthError, resume: "backstop run p.md".into() };
-        assert_eq!(told(vec![started(None), halted.clone(), EventKind::RunResumed {}]), None);
+        assert_eq!(message_of(vec![started(None), halted.clone(), EventKind::RunResumed {}]), None);
         // A run below another one is an attempt of that one.
         let parent = "r-1111".parse().ok();
         let failed = ending(Outcome::Failed, Some(Reason::NetworkPermanent));
-        assert_eq!(told(vec![started(parent), failed.clone()]), None);
+        assert_eq!(message_of(vec![started(parent), failed.clone()]), None);
 
-        let message = told(vec![started(None), classified(transient), failed]).unwrap();
+        let message = message_of(vec![started(None), classified(transient), failed]).unwrap();
         assert_eq!(message.about.severity, Severity::High);
         assert_eq!(message.about.reason, Some(Reason::NetworkPermanent));
         for part in ["npm ci", "ECONNRESET", "network_permanent", "/srv/shop", "backstop explain r-7f3a"] {
             assert!(message.plain.contains(part), "{part}: {}", message.plain);
         }
-        let message = told(vec![started(None), halted]).unwrap();
+        let message = message_of(vec![started(None), halted]).unwrap();
         assert!(message.slack.contains("*Next:* `backstop run p.md`"), "{}", message.slack);
         // A medium fault that ends a run is high; a low one stays low.
-        let low = told(vec![started(None), ending(Outcome::Failed, Some(Reason::Validation))]).unwrap();
+        let low = message_of(vec![started(None), ending(Outcome::Failed, Some(Reason::Validation))]).unwrap();
         assert_eq!(low.about.severity, Severity::Low);
-        let medium = told(vec![started(None), ending(Outcome::Failed, Some(Reason::TestFailure))]).unwrap();
+        let medium =
+            message_of(vec![started(None), ending(Outcome::Failed, Some(Reason::TestFailure))]).unwrap();
         assert_eq!(medium.about.severity, Severity::High);
     }
 }

@@ -73,9 +73,9 @@ fn a_thousand_failures_are_one_message_with_their_count() {
     let sinks = [sink.clone()];
     for n in 0..1000 {
         // Ports and ids differ, the trouble is one.
-        let told =
+        let outcome =
             queue(&outbox, &sinks, &message(&format!("curl http://127.0.0.1:{n}/x")), "/srv/shop").unwrap();
-        assert_eq!(told.queued.len(), 1);
+        assert_eq!(outcome.queued.len(), 1);
     }
     send(&outbox, &sink, Duration::from_secs(20));
     assert_eq!(bodies.lock().unwrap().len(), 1);

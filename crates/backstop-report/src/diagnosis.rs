@@ -2,7 +2,7 @@
 
 use crate::{JSON_SCHEMA, Style, duration};
 use backstop_core::{
-    Event, EventKind, Exception, ExecutionContext, Fault, HostState, RunId, SafeText, Timestamp,
+    Event, EventKind, Exception, ExecutionContext, Fault, MachineState, RunId, SafeText, Timestamp,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -39,12 +39,12 @@ pub struct Diagnosis {
     /// Its errors, oldest first.
     pub errors: Vec<DiagnosedError>,
     /// The machine's state now.
-    pub now: HostState,
+    pub now: MachineState,
 }
 
 impl Diagnosis {
     /// The diagnosis of a run from its events; `None` where there are none.
-    pub fn from_events(events: &[Event], now: HostState) -> Option<Self> {
+    pub fn from_events(events: &[Event], now: MachineState) -> Option<Self> {
         let first = events.first()?;
         let mut errors: Vec<DiagnosedError> = Vec::new();
         let mut reported = None;
@@ -123,9 +123,9 @@ impl Diagnosis {
         };
         part("Error details", &last.detail_rows());
         part("Execution context", &last.context_rows());
-        let then = last.fault.host.as_deref();
-        part("System state then", &then.map(host_rows).unwrap_or_default());
-        part("System state now", &host_rows(&self.now));
+        let then = last.fault.machine.as_deref();
+        part("System state then", &then.map(machine_rows).unwrap_or_default());
+        part("System state now", &machine_rows(&self.now));
         out.push_str(&format!("\n`backstop explain {}` tells the whole story\n", self.run));
         out
     }
@@ -153,7 +153,7 @@ impl DiagnosedError {
         let (found, fault) = (self.exception(), &self.fault);
         json!({
             "at": self.at,
-            "system_state": fault.host,
+            "system_state": fault.machine,
             "execution_context": {
                 "task_id": self.operation,
                 "surface": surface,
@@ -218,15 +218,15 @@ impl DiagnosedError {
     }
 }
 
-fn host_rows(host: &HostState) -> Vec<(&'static str, Option<String>)> {
+fn machine_rows(machine: &MachineState) -> Vec<(&'static str, Option<String>)> {
     let short =
-        host.short_of.iter().map(|short| short.says.line(LINE_CHARS_MAX)).collect::<Vec<_>>().join("; ");
+        machine.short_of.iter().map(|short| short.says.line(LINE_CHARS_MAX)).collect::<Vec<_>>().join("; ");
     vec![
-        ("memory available", host.memory_available_mb.map(|mb| format!("{mb} MB"))),
-        ("disk free", host.disk_free_gb.map(|gb| format!("{gb} GB"))),
-        ("load", host.load.map(|load| load.to_string())),
-        ("connections", host.active_connections.map(|count| count.to_string())),
-        ("put aside", host.queue_length.map(|count| count.to_string())),
+        ("memory available", machine.memory_available_mb.map(|mb| format!("{mb} MB"))),
+        ("disk free", machine.disk_free_gb.map(|gb| format!("{gb} GB"))),
+        ("load", machine.load.map(|load| load.to_string())),
+        ("connections", machine.active_connections.map(|count| count.to_string())),
+        ("put aside", machine.queue_length.map(|count| count.to_string())),
         ("short", Some(short).filter(|short| !short.is_empty())),
     ]
 }
@@ -244,7 +244,7 @@ mod tests {
         fault.cause = Some(text.clone());
         fault.facts.files = vec![text.clone()];
         fault.facts.line = Some(45);
-        fault.seen_on(HostState {
+        fault.add_machine_state(MachineState {
             memory_available_mb: Some(128),
             disk_free_gb: Some(0.01),
             load: Some(0.5),
@@ -280,7 +280,7 @@ mod tests {
             kind,
         };
         let events: Vec<Event> = (1..).zip(kinds).map(event).collect();
-        Diagnosis::from_events(&events, HostState::default()).unwrap()
+        Diagnosis::from_events(&events, MachineState::default()).unwrap()
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
         let mut empty = diagnosis(&"x".into());
         empty.errors.clear();
         assert_eq!(empty.text(Style::PLAIN), "r-7f3a: nothing has failed in this run\n");
-        assert_eq!(Diagnosis::from_events(&[], HostState::default()), None);
+        assert_eq!(Diagnosis::from_events(&[], MachineState::default()), None);
     }
 
     proptest! {

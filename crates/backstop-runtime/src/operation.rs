@@ -42,7 +42,7 @@ impl OperationRun {
         let budget = self.project.config.retry_budget();
         let engine = Engine::new(self.policy.clone())
             .classifying(Arc::clone(&self.classifier))
-            .witnessed_by(Arc::new(observe))
+            .observed_by(Arc::new(observe))
             .recording(Arc::clone(&self.recorder) as Arc<_>)
             .admitted_by(Arc::clone(&self.admission) as Arc<_>)
             .cancelled_by(self.cancel.clone())

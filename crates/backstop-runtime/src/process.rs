@@ -5,7 +5,7 @@
 
 use backstop_core::{RunId, SafeText, Timestamp};
 use backstop_exec::tree;
-use backstop_store::{CommitHook, Host};
+use backstop_store::{CommitHook, ProcessId};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ pub struct Process {
     /// A random number that nobody else has: run ids are made of it.
     pub random: fn() -> u64,
     /// This process, as the store knows it.
-    pub id: Host,
+    pub id: ProcessId,
     /// Whether a process that the store knows is still there.
-    pub is_alive: fn(&Host) -> bool,
+    pub is_alive: fn(&ProcessId) -> bool,
     /// The value of an environment variable.
     pub variable: fn(&str) -> Option<String>,
     /// Who called, if known.
@@ -105,14 +105,14 @@ fn with_namespace(start: u64) -> u64 {
 }
 
 /// The current process, as the store knows it.
-pub fn current() -> Host {
+pub fn current() -> ProcessId {
     let me = tree::Process::current();
-    Host { pid: me.pid, start: with_namespace(me.start) }
+    ProcessId { pid: me.pid, start: with_namespace(me.start) }
 }
 
 /// Whether a process that wrote a run is still there. One of another namespace (a container, a sandbox) cannot be seen
 /// from here: it counts as alive.
-pub fn is_alive(process: &Host) -> bool {
+pub fn is_alive(process: &ProcessId) -> bool {
     if process.start >> START_BITS != with_namespace(0) >> START_BITS {
         return true;
     }
@@ -120,6 +120,6 @@ pub fn is_alive(process: &Host) -> bool {
 }
 
 /// The mark of a run that this process began.
-pub(crate) fn mark(run: RunId, process: &Host) -> String {
+pub(crate) fn mark(run: RunId, process: &ProcessId) -> String {
     format!("{run}.{}.{:x}", process.pid, process.start)
 }

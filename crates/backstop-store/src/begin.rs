@@ -1,21 +1,21 @@
-//! How a run begins: its header, and an id that nobody has.
+//! Begins a run: its header, and an id that is free.
 
 use crate::fold::fold;
 use crate::row::{insert_events, insert_run};
 use crate::summary::RunSummary;
-use crate::{Host, Journal, RunJournal, RunState, StoreError};
+use crate::{Journal, ProcessId, RunJournal, RunState, StoreError};
 use backstop_core::{Event, EventKind, RunId, SafeText};
 
-/// The fewest and the most digits of a run's id.
+/// The smallest and the largest number of digits in a run's id.
 const DIGITS: std::ops::RangeInclusive<u32> = 4..=16;
 
-/// How often another random number is derived before we give up.
+/// How many further random numbers are derived before giving up.
 const ROUNDS_MAX: u32 = 64;
 
 /// What is known of a run when it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHeader {
-    /// The surface that begins it: `exec`, `hook`, `run`.
+    /// The surface that begins it, e.g. `exec`, `hook`, `run`.
     pub surface: String,
     /// The session of the agent or the person, if known.
     pub session: Option<SafeText>,
@@ -24,26 +24,26 @@ pub struct RunHeader {
     /// The run that started this one.
     pub parent: Option<RunId>,
     /// The Backstop process.
-    pub host: Host,
+    pub process: ProcessId,
     /// A random number, from which the id is made.
     pub random: u64,
 }
 
 impl RunHeader {
-    /// A header with nothing but what every run has.
-    pub fn new(surface: impl Into<String>, host: Host, random: u64) -> Self {
-        Self { surface: surface.into(), session: None, caller: None, parent: None, host, random }
+    /// A header with only the fields that every run has.
+    pub fn new(surface: impl Into<String>, process: ProcessId, random: u64) -> Self {
+        Self { surface: surface.into(), session: None, caller: None, parent: None, process, random }
     }
 }
 
 impl Journal {
-    /// Begins a run: picks an id that is free in this project, and records the run with its first events in one
-    /// transaction.
+    /// Begins a run: picks an id that is free in this project, and records the run with its first
+    /// events in one transaction.
     pub fn begin(&self, header: RunHeader, first: Vec<EventKind>) -> Result<RunJournal, StoreError> {
         Ok(self.begin_with_events(header, first)?.0)
     }
 
-    /// As [`Journal::begin`]; the first events come back as they were stored.
+    /// Like [`Journal::begin`], and returns the first events as they were stored.
     pub fn begin_with_events(
         &self,
         header: RunHeader,
@@ -59,7 +59,7 @@ impl Journal {
             session: header.session.map(|text| self.mask_text(&text)),
             caller: header.caller.map(|text| self.mask_text(&text)),
             parent: header.parent,
-            host: header.host,
+            process: header.process,
             operation: None,
             folder: None,
             profile: None,
@@ -91,7 +91,7 @@ impl Journal {
     }
 }
 
-/// Ids to try: longer and longer ones of one random number, then those of others derived from it.
+/// The ids to try: longer and longer prefixes of one random number, then of others derived from it.
 fn ids(random: u64) -> impl Iterator<Item = RunId> {
     let randoms = (0..ROUNDS_MAX).map(move |round| {
         random.wrapping_add(u64::from(round).wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(round)

@@ -1,9 +1,10 @@
-//! The numbers of an event that are counted, beside its text: so that a million events are added up without reading them.
+//! The numbers of an event that statistics need, in columns of their own, so that a million events
+//! are added up without parsing their JSON.
 
 use backstop_core::{Action, EventKind};
 use std::time::Duration;
 
-/// A kind of event that is counted, as it is stored. Numbers are never given a new meaning.
+/// A kind of event that is counted, as it is stored. A number is never given a new meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     AttemptFinished = 1,
@@ -29,19 +30,19 @@ impl Counted {
     }
 }
 
-/// What an event adds to the counts, as its columns hold it.
+/// What an event adds to the statistics, as its columns hold it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Numbers {
-    /// The number of its kind; none where it is not counted.
+    /// The number of its kind; `None` if it is not counted.
     pub(crate) counted: Option<i64>,
-    /// Whether it went well.
+    /// Whether it succeeded.
     pub(crate) ok: Option<bool>,
-    /// How long it took, was waited, or is to be waited.
+    /// How long it took, or how long was or is to be waited, in milliseconds.
     pub(crate) ms: Option<i64>,
 }
 
 impl Numbers {
-    /// Of an event.
+    /// The numbers of an event.
     pub(crate) fn of(kind: &EventKind) -> Self {
         let (counted, ok, ms) = match kind {
             EventKind::AttemptFinished { success, duration_ms, .. } => {
@@ -70,7 +71,7 @@ fn wait_of(action: &Action) -> Option<Duration> {
     }
 }
 
-/// Whole milliseconds, to the nearest: as the migration of older databases reads them.
+/// Milliseconds, rounded as the migration of older databases rounds them.
 fn millis(of: Duration) -> u64 {
     u64::try_from(of.saturating_add(Duration::from_micros(500)).as_millis()).unwrap_or(u64::MAX)
 }

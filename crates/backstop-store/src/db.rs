@@ -1,11 +1,11 @@
 //! One open database: how it is opened, read and written.
 //!
-//! Every write is a single statement or a `BEGIN IMMEDIATE` transaction, with [`CommitPoint`]s around it at which a
-//! test can end the process. Opening an existing database costs two statements; whatever is dearer happens once, when
-//! it is made or migrated.
+//! Every write is a single statement or a `BEGIN IMMEDIATE` transaction, with [`CommitPoint`]s
+//! around it at which a test can end the process. Opening an existing database takes two
+//! statements; anything more expensive happens once, when it is created or migrated.
 
-use crate::error::Trouble;
-use crate::folder::{Found, StateFolder, make_private_file, private_file};
+use crate::error::TransactionError;
+use crate::folder::{FileState, StateFolder, make_private_file, private_file};
 use crate::migrate::{self, Format};
 use crate::{StoreError, folder};
 use rusqlite::config::DbConfig;
@@ -15,33 +15,35 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How a writer waits for the others: up to which question, and how long before it. About 10 s in all. SQLite's own steps
-/// soon take as long as fifty commits do.
+/// How long a writer waits for other writers: up to which try, and how long before each. About 10 s
+/// in all. SQLite's own steps soon take as long as fifty commits.
 const BUSY_STEPS: [(i32, Duration); 3] =
     [(20, Duration::from_micros(500)), (110, Duration::from_millis(1)), (2090, Duration::from_millis(5))];
 
-/// A commit that makes the log longer than this moves it into the database, and waits for the disk. Whoever opens the
-/// database alone reads the whole log first, about 1 µs a page; a run of one attempt writes about 15 pages. SQLite's own
-/// 1000 made every short command half a millisecond slower; this many makes one in twenty wait for the disk.
+/// A commit that makes the log longer than this moves it into the database, and waits for the disk.
+/// Whoever opens the database alone reads the whole log first, about 1 µs a page; a run of one
+/// attempt writes about 15 pages. SQLite's own 1000 made every short command half a millisecond
+/// slower; this many makes one in twenty wait for the disk.
 ///
-/// SQLite then leaves the log as long as it is, and begins it anew with the next commit of a process that knows that it was
-/// moved. Where each process commits once, none does: the log would grow for ever and be moved by each. So whoever leaves
-/// a log behind that was just moved empties it.
+/// SQLite then leaves the log as long as it is, and begins it anew with the next commit of a
+/// process that knows that it was moved. Where each process commits once, none does: the log would
+/// grow for ever and be moved by each. So whoever leaves a log behind that was just moved empties
+/// it.
 const LOG_PAGES_MAX: u64 = 300;
 
-/// What a page takes in the log, with its head.
+/// The size of a page in the log, with its header.
 const LOG_PAGE_BYTES: u64 = 4096 + 24;
 
 /// A point around the commit of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitPoint {
-    /// All is said, nothing is recorded yet.
+    /// Everything is written, nothing is committed yet.
     Before,
-    /// It is recorded, nobody was told yet.
+    /// It is committed; the caller has not been told yet.
     After,
 }
 
-/// What is called at each [`CommitPoint`].
+/// A function that is called at each [`CommitPoint`].
 pub type CommitHook = Arc<dyn Fn(CommitPoint) + Send + Sync>;
 
 /// One open database.
@@ -49,24 +51,24 @@ pub(crate) struct Db {
     conn: Mutex<Connection>,
     file: PathBuf,
     log: PathBuf,
-    /// How long the log was after the last commit, and whether that commit made it too long.
+    /// The length of the log after the last commit, in bytes.
     log_bytes: AtomicU64,
     log_is_long: AtomicBool,
 }
 
-/// What is written into a database when it is made, in the same transaction as its tables.
-pub(crate) type Seed<'s> = &'s dyn Fn(&Connection) -> rusqlite::Result<()>;
+/// Writes the first rows of a new database, in the transaction that creates its tables.
+pub(crate) type Initializer<'s> = &'s dyn Fn(&Connection) -> rusqlite::Result<()>;
 
 impl Db {
-    /// Opens a database, and makes it where it is missing.
+    /// Opens a database; creates it if it is missing.
     pub(crate) fn open(
         folder: &StateFolder,
         file: PathBuf,
         format: &Format,
-        seed: Seed<'_>,
+        seed: Initializer<'_>,
     ) -> Result<Self, StoreError> {
-        if private_file(&file)? == Found::There {
-            return Self::open_found(folder, file, format, seed);
+        if private_file(&file)? == FileState::Present {
+            return Self::open_present(folder, file, format, seed);
         }
         if let Some(parent) = file.parent() {
             folder::private_folder(parent, false)?;
@@ -78,24 +80,24 @@ impl Db {
         Ok(Self::of(conn, file))
     }
 
-    /// Opens a database if it is there.
+    /// Opens a database if it exists.
     pub(crate) fn open_existing(
         folder: &StateFolder,
         file: PathBuf,
         format: &Format,
-        seed: Seed<'_>,
+        seed: Initializer<'_>,
     ) -> Result<Option<Self>, StoreError> {
         match private_file(&file)? {
-            Found::Missing => Ok(None),
-            Found::There => Self::open_found(folder, file, format, seed).map(Some),
+            FileState::Missing => Ok(None),
+            FileState::Present => Self::open_present(folder, file, format, seed).map(Some),
         }
     }
 
-    fn open_found(
+    fn open_present(
         folder: &StateFolder,
         file: PathBuf,
         format: &Format,
-        seed: Seed<'_>,
+        seed: Initializer<'_>,
     ) -> Result<Self, StoreError> {
         let conn = connect(&file)?;
         if migrate::version(&conn, &file)? != format.version() {
@@ -115,20 +117,20 @@ impl Db {
         }
     }
 
-    /// Where it is.
+    /// The path of the database.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
     fn conn(&self) -> MutexGuard<'_, Connection> {
-        // A panic elsewhere has rolled its transaction back: the connection is as good as before.
+        // A panic elsewhere has rolled its transaction back, so the connection can still be used.
         self.conn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads.
     pub(crate) fn read<T>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, Trouble>,
+        read: impl FnOnce(&Connection) -> Result<T, TransactionError>,
     ) -> Result<T, StoreError> {
         read(&self.conn()).map_err(|trouble| trouble.at(&self.file))
     }
@@ -147,13 +149,13 @@ impl Db {
         Ok(done)
     }
 
-    /// Writes in one transaction: all, or nothing where `write` fails. What is `durable` is on the disk when this returns;
-    /// everything else survives the death of the process.
+    /// Writes in one transaction; rolled back if `write` fails. A `durable` write is on the disk
+    /// when this returns; any other survives the death of the process, but not a power cut.
     pub(crate) fn write<T>(
         &self,
         hook: Option<&CommitHook>,
         durable: bool,
-        write: impl FnOnce(&Transaction<'_>) -> Result<T, Trouble>,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, TransactionError>,
     ) -> Result<T, StoreError> {
         let mut conn = self.conn();
         let level = |conn: &Connection, level: &str| {
@@ -161,7 +163,7 @@ impl Db {
             set.map_err(|error| StoreError::sqlite(&self.file, &error))
         };
         level(&conn, "FULL")?;
-        let transaction = || -> Result<T, Trouble> {
+        let transaction = || -> Result<T, TransactionError> {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let done = write(&tx)?;
             reached(hook, CommitPoint::Before);
@@ -177,7 +179,7 @@ impl Db {
         done
     }
 
-    /// Moves the log into the database and empties it. Whoever reads at this moment is not waited for.
+    /// Moves the log into the database and empties it. Does not wait for readers.
     pub(crate) fn empty_log(&self) -> Result<(), StoreError> {
         match empty_log(&mut self.conn()).map_err(|error| StoreError::sqlite(&self.file, &error)) {
             Ok(()) | Err(StoreError::Busy { .. }) => Ok(()),
@@ -185,20 +187,21 @@ impl Db {
         }
     }
 
-    /// After a commit: a log that it made longer than it may be was moved. One that was begun anew does not grow.
+    /// After a commit: notes whether the log was longer than allowed, so that it is emptied on
+    /// close.
     fn look_at_log(&self) {
         let bytes = self.log.metadata().map_or(0, |found| found.len());
         let grew = bytes > self.log_bytes.swap(bytes, Ordering::Relaxed);
         self.log_is_long.store(grew && bytes > LOG_PAGES_MAX * LOG_PAGE_BYTES, Ordering::Relaxed);
     }
 
-    /// How many bytes the database and its log take.
+    /// The size of the database and its log, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let size = |path: &Path| path.metadata().map_or(0, |found| found.len());
         size(&self.file) + size(&self.log)
     }
 
-    /// Reads every page and every index; says what is wrong with the first few.
+    /// Reads every page and every index, and reports the first few errors.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let found: Vec<String> = self.read(|conn| {
             let mut statement = conn.prepare("PRAGMA integrity_check(5)")?;
@@ -216,13 +219,13 @@ impl Db {
 impl Drop for Db {
     fn drop(&mut self) {
         if *self.log_is_long.get_mut() {
-            // What was committed is committed: where this fails, the next one tries again.
+            // The data is committed: if this fails, the next process tries again.
             let _ = empty_log(self.conn.get_mut().unwrap_or_else(PoisonError::into_inner));
         }
     }
 }
 
-/// Moves the log into the database and empties it, unless somebody reads it.
+/// Moves the log into the database and empties it, unless a reader uses it.
 fn empty_log(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.busy_handler(None::<fn(i32) -> bool>)?;
     let done = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
@@ -230,7 +233,7 @@ fn empty_log(conn: &mut Connection) -> rusqlite::Result<()> {
     done.map(|_| ())
 }
 
-/// Waits for whoever holds the database; says whether to ask once more.
+/// Waits for the process that holds the database; returns whether to try again.
 fn wait(asked: i32) -> bool {
     let step = BUSY_STEPS.iter().find(|(until, _)| asked < *until);
     if let Some((_, pause)) = step {
@@ -245,7 +248,7 @@ fn reached(hook: Option<&CommitHook>, point: CommitPoint) {
     }
 }
 
-/// Opens the file that is there. No link is followed, and nothing is made.
+/// Opens an existing file. Follows no link and creates nothing.
 fn connect(file: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -254,7 +257,7 @@ fn connect(file: &Path) -> Result<Connection, StoreError> {
     let open = || -> rusqlite::Result<Connection> {
         let mut conn = Connection::open_with_flags(file, flags)?;
         conn.busy_handler(Some(wait))?;
-        // The last process to leave would otherwise wait for the disk, and with it the user.
+        // Otherwise the last process to close would wait for the disk, and the user with it.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.execute_batch(&format!("PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint={LOG_PAGES_MAX}"))?;
         Ok(conn)

@@ -1,7 +1,7 @@
-//! Work that was put aside until a condition is gone.
+//! Deferred work: operations put aside until a condition is gone.
 //!
-//! The same command in the same folder is one row, however often it was deferred. A command that holds a secret is kept
-//! with the secret masked, and says that it cannot be run from here.
+//! The same command in the same folder is one row, however often it was deferred. A command that
+//! contains a secret is stored with the secret masked, and marked as not runnable from here.
 
 use crate::masked::mask_argv;
 use crate::summary::{parsed, worded};
@@ -10,24 +10,25 @@ use backstop_core::{Reason, RunId, SafeText, Timestamp};
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, params};
 
-/// Work to put aside.
+/// Work to defer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeferredWork {
     /// The run that deferred it.
     pub run: RunId,
-    /// The command, word by word.
+    /// The program and its arguments.
     pub argv: Vec<String>,
-    /// The folder it runs in.
+    /// The working directory.
     pub folder: String,
-    /// Why it was deferred.
+    /// The reason of the fault that deferred it.
     pub reason: Reason,
-    /// What it waits for, in words.
+    /// The condition that it waits for, in words.
     pub until: SafeText,
-    /// Whether the words are the command's own: false where some could not be written down as they are.
+    /// Whether `argv` is exact: false if an argument could not be stored as it is.
     pub whole: bool,
-    /// Whether it is a task that somebody else works on: then the words are its id, and only they can go on with it.
+    /// Whether it is a task of another program: `argv` is its id then, and only that program can
+    /// continue it.
     pub is_task: bool,
-    /// The service that it waits for, where its address is known.
+    /// The address of the service that it waits for, if it is known.
     pub address: Option<String>,
 }
 
@@ -63,20 +64,20 @@ impl std::str::FromStr for DeferredId {
     }
 }
 
-/// Work that was put aside.
+/// Deferred work, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deferred {
     /// Its id.
     pub id: DeferredId,
-    /// What was put aside last, with secrets masked.
+    /// The work as it was last deferred, with secrets masked.
     pub work: DeferredWork,
-    /// Whether the command is whole: false where a secret was masked in it.
+    /// Whether the command can be run from here: false if a secret was masked in it.
     pub runnable: bool,
-    /// How often it was put aside.
+    /// How often it was deferred.
     pub count: u32,
-    /// When it was first.
+    /// The time of the first deferral.
     pub first_at: Timestamp,
-    /// When it was last.
+    /// The time of the last deferral.
     pub last_at: Timestamp,
 }
 
@@ -84,7 +85,7 @@ const COLUMNS: &str =
     "id, run, argv, folder, reason, until, runnable, count, first_at, last_at, is_task, address";
 
 impl Journal {
-    /// Puts work aside. Where the same command in the same folder was put aside already, it is counted.
+    /// Defers work. The same command in the same folder is counted, not stored twice.
     pub fn defer(&self, work: &DeferredWork) -> Result<Deferred, StoreError> {
         let argv = mask_argv(&self.redactor, &work.argv);
         let folder = self.redactor.redact(&work.folder);
@@ -117,7 +118,7 @@ impl Journal {
         })
     }
 
-    /// All work that was put aside, oldest first.
+    /// All deferred work, oldest first.
     pub fn deferred(&self) -> Result<Vec<Deferred>, StoreError> {
         self.db.read(|conn| {
             let mut statement = conn.prepare(&format!("SELECT {COLUMNS} FROM deferred ORDER BY id"))?;
@@ -126,12 +127,12 @@ impl Journal {
         })
     }
 
-    /// How much work is put aside.
+    /// The number of rows of deferred work.
     pub fn deferred_count(&self) -> Result<u32, StoreError> {
         self.db.read(|conn| Ok(conn.query_row("SELECT count(*) FROM deferred", [], |row| row.get(0))?))
     }
 
-    /// Forgets a task that was put aside; says whether there was one.
+    /// Removes a deferred task; returns whether there was one.
     pub fn drop_deferred_task(&self, task: &str) -> Result<bool, StoreError> {
         let words = serde_json::Value::from(mask_argv(&self.redactor, &[task.to_owned()])).to_string();
         self.write_one(|conn| {
@@ -139,7 +140,7 @@ impl Journal {
         })
     }
 
-    /// Forgets deferred work; says whether there was any with this id.
+    /// Removes deferred work; returns whether there was any with this id.
     pub fn drop_deferred(&self, id: DeferredId) -> Result<bool, StoreError> {
         self.write_one(|conn| Ok(conn.execute("DELETE FROM deferred WHERE id = ?1", [id.0])? == 1))
     }

@@ -1,7 +1,7 @@
-//! What `unknown` consists of: messages that no rule knows, alike ones together, and whether there are more of them than
-//! there used to be.
+//! Drift: the messages that no rule recognises, grouped by signature, and whether their share has
+//! grown.
 //!
-//! It must not make rules of them or print them: it counts.
+//! It must not write rules or print: it counts.
 
 use crate::counted::Counted;
 use crate::{Journal, StoreError};
@@ -10,57 +10,58 @@ use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How many signatures are told apart; what comes after them is only counted.
+/// How many groups are kept; messages beyond them are only counted.
 const GROUPS_MAX: usize = 2_000;
-/// How much of a message is kept as an example.
+/// How many characters of a message are kept as an example.
 const EXAMPLE_CHARS_MAX: usize = 300;
 
-/// The last day is compared with the days before.
+/// The last day is compared with the days before it.
 const SPIKE_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 /// Fewer unknown errors than this in the last day are no spike.
 pub const SPIKE_UNKNOWN_MIN: u64 = 5;
 /// With fewer classified errors than this in the days before, there is nothing to compare with.
 pub const SPIKE_PAST_MIN: u64 = 10;
-/// The share must have grown at least so many times.
+/// The share must have grown by at least this factor,
 const SPIKE_TIMES: u64 = 2;
-/// And by at least so many points of a hundred.
+/// and by at least this many percentage points.
 const SPIKE_POINTS: u64 = 10;
 
-/// Messages that nobody knows and that are alike.
+/// A group of unrecognised messages with the same signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownGroup {
-    /// What they have in common, with the variable parts taken out.
+    /// The message without its variable parts.
     pub signature: String,
-    /// How many there are.
+    /// The number of messages.
     pub count: u64,
-    /// When the first was seen.
+    /// The time of the first.
     pub first_at: Timestamp,
-    /// When the last was seen.
+    /// The time of the last.
     pub last_at: Timestamp,
-    /// The last of them, as it was.
+    /// The last message, as it was.
     pub example: SafeText,
-    /// The operation that said so.
+    /// The operation that printed it.
     pub operation: SafeText,
-    /// The run of the last.
+    /// The run of the last message.
     pub run: RunId,
 }
 
-/// What `unknown` consists of.
+/// The unrecognised messages, grouped, and their share over time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drift {
-    /// Alike ones together, most frequent first.
+    /// The groups, most frequent first.
     pub groups: Vec<UnknownGroup>,
-    /// Unknown errors that are in no group, because there are too many.
+    /// The number of unknown errors in no group, because there are too many groups.
     pub ungrouped: u64,
-    /// The last day.
+    /// The share in the last day.
     pub recent: Share,
-    /// The days before.
+    /// The share in the days before.
     pub before: Share,
 }
 
 impl Drift {
-    /// Whether the last day has more `unknown` than the days before it had: enough of them, a share that has at least
-    /// doubled, and grown by ten points or more. Without a past there is no spike.
+    /// Whether the last day has a spike of `unknown`: enough of them, a share that has at least
+    /// doubled, and grown by ten percentage points or more. Without earlier errors there is no
+    /// spike.
     pub fn is_spike(&self) -> bool {
         let (recent, before) = (self.recent, self.before);
         let wide = |a: u64, b: u64| u128::from(a) * u128::from(b);
@@ -74,13 +75,13 @@ impl Drift {
 }
 
 impl Journal {
-    /// What `unknown` consists of since then; the last day before now is compared with the days before it.
+    /// The unrecognised messages since `since`; the last day is compared with the days before it.
     pub fn drift(&self, since: Timestamp) -> Result<Drift, StoreError> {
         let now = self.now();
         let window = i64::try_from(SPIKE_WINDOW.as_millis()).unwrap_or(i64::MAX);
         let recent_from = now.as_millis().saturating_sub(window);
         self.db.read(|conn| {
-            // All questions see one moment, whoever writes meanwhile.
+            // One transaction, so that all queries see the same data.
             let moment = conn.unchecked_transaction()?;
             Ok(read(&moment, since.as_millis(), recent_from)?)
         })
@@ -123,7 +124,7 @@ fn read(conn: &Connection, since: i64, recent_from: i64) -> rusqlite::Result<Dri
 }
 
 impl UnknownGroup {
-    /// One more that is alike. The last is the example.
+    /// Adds a message to the group and makes it the example.
     fn join(&mut self, other: UnknownGroup) {
         let count = self.count + other.count;
         let first_at = self.first_at.min(other.first_at);
@@ -134,7 +135,7 @@ impl UnknownGroup {
     }
 }
 
-/// Reads what unknown errors say.
+/// Reads the messages of unknown errors.
 struct Messages<'c> {
     error: Statement<'c>,
     output: Statement<'c>,
@@ -154,8 +155,8 @@ impl<'c> Messages<'c> {
         })
     }
 
-    /// What the error at this position says: its cause, else the last line that its attempt wrote. Nothing, where it
-    /// cannot be read.
+    /// The message of the error at this position: its cause, else the last line of its attempt's
+    /// output. `None` if it cannot be read.
     fn at(&mut self, position: i64, at: Timestamp) -> rusqlite::Result<Option<UnknownGroup>> {
         let read = |row: &Row<'_>| {
             let body = serde_json::from_str(row.get_ref(0)?.as_str()?).ok();
@@ -181,7 +182,7 @@ impl<'c> Messages<'c> {
         }))
     }
 
-    /// The last line of what an attempt wrote.
+    /// The last line of an attempt's output.
     fn output(&mut self, n: i64, seq: i64, attempt: u32) -> rusqlite::Result<Option<String>> {
         let read = |row: &Row<'_>| Ok(serde_json::from_str::<EventKind>(row.get_ref(0)?.as_str()?).ok());
         Ok(match self.output.query_row(params![n, seq, attempt], read).optional()?.flatten() {
@@ -191,12 +192,12 @@ impl<'c> Messages<'c> {
     }
 }
 
-/// The last line that says something, without escape sequences and within bounds.
+/// The last line that is not empty, without escape sequences, cut to a maximum length.
 fn last_line(text: &str) -> Option<String> {
     text.lines().rev().map(plain).find(|line| !line.is_empty())
 }
 
-/// A line without the sequences that colour it; other controls are spaces.
+/// A line without colour sequences; other control characters become spaces.
 fn plain(line: &str) -> String {
     let mut out = String::new();
     let mut chars = line.chars().peekable();

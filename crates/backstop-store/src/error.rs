@@ -1,34 +1,34 @@
-//! Why the store could not do something: what happened, where, and what to type next.
+//! The errors of the store: what happened, where, and what to type next.
 //!
-//! SQLite's own errors are read here and nowhere else, so that a full disk, a read-only folder and a damaged file are
-//! each an error of their own.
+//! SQLite's errors are translated here and nowhere else, so that a full disk, a read-only folder
+//! and a damaged file are each an error of their own.
 
 use backstop_core::RunId;
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 use std::path::{Path, PathBuf};
 
-/// Why the store could not do something.
+/// An error of the store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else wrote to this run since it was read. Nothing was written.
+    /// Another process wrote to this run since it was read. Nothing was written.
     #[error(
         "{run} was written by another process: expected version {expected}, found {found}; nothing was written"
     )]
     Conflict {
         /// The run.
         run: RunId,
-        /// The version that this writer knew.
+        /// The version that this writer expected.
         expected: u64,
-        /// The version that is there.
+        /// The version in the database.
         found: u64,
     },
-    /// There is no such run.
+    /// The run does not exist.
     #[error("there is no run {run} in {}", file.display())]
     NoSuchRun {
         /// The run.
         run: RunId,
-        /// Where it was looked for.
+        /// The database that was searched.
         file: PathBuf,
     },
     /// Another process held the database for too long.
@@ -37,7 +37,7 @@ pub enum StoreError {
         /// The database.
         file: PathBuf,
     },
-    /// The database cannot be read as one of ours. It is left as it is.
+    /// The database is damaged, or is not one of ours. It is left as it is.
     #[error("{} is damaged or not a Backstop database: {why}", file.display())]
     Corrupt {
         /// The database.
@@ -45,28 +45,28 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
-    /// A newer Backstop wrote it.
+    /// A newer version of Backstop wrote it.
     #[error("{} has format {found}, and this Backstop knows formats up to {known}", file.display())]
     Newer {
         /// The database.
         file: PathBuf,
-        /// Its format.
+        /// The format version of the file.
         found: u32,
-        /// The newest format that is known here.
+        /// The newest format version that this build knows.
         known: u32,
     },
-    /// There is no space left.
+    /// The disk is full.
     #[error("no space is left for {}", file.display())]
     Full {
         /// The file that could not be written.
         file: PathBuf,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{} cannot be written: {why}", file.display())]
     ReadOnly {
         /// The file or folder.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// The system reported an error.
@@ -74,7 +74,7 @@ pub enum StoreError {
     Io {
         /// The file or folder.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// The state folder, or a file in it, is a symbolic link.
@@ -83,28 +83,28 @@ pub enum StoreError {
         /// The link.
         path: PathBuf,
     },
-    /// The state folder belongs to somebody else.
+    /// The state folder belongs to another user.
     #[error("{} belongs to user {owner}, and this is user {user}", path.display())]
     NotOwned {
         /// The folder.
         path: PathBuf,
-        /// Its owner's number.
+        /// The user id of the owner.
         owner: u32,
-        /// The number of the user who runs this.
+        /// The user id of this process.
         user: u32,
     },
-    /// The state folder is something else.
+    /// The state folder is not a folder.
     #[error("{} is not a folder", path.display())]
     NotAFolder {
-        /// What was given.
+        /// The path.
         path: PathBuf,
     },
-    /// A record cannot be put into words that can be stored.
+    /// A record cannot be serialised.
     #[error("cannot record {what} in {}: {why}", file.display())]
     Unrecordable {
         /// What was to be recorded.
         what: String,
-        /// Where.
+        /// The database.
         file: PathBuf,
         /// Why not.
         why: String,
@@ -112,7 +112,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What to type or do next.
+    /// What to type or do next, for the `hint:` line.
     pub fn hint(&self) -> String {
         match self {
             StoreError::Conflict { run, .. } => {
@@ -145,7 +145,7 @@ impl StoreError {
         }
     }
 
-    /// From what the system said about a file.
+    /// Translates a system error about a file.
     pub(crate) fn io(file: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         let (file, why) = (file.to_owned(), error.to_string());
@@ -156,18 +156,18 @@ impl StoreError {
         }
     }
 
-    /// From what SQLite said about a database.
+    /// Translates an SQLite error about a database.
     pub(crate) fn sqlite(file: &Path, error: &rusqlite::Error) -> Self {
         let path = file.to_owned();
         let rusqlite::Error::SqliteFailure(code, message) = error else {
-            // A value of the wrong type, or a row that is not there: the file is not what we wrote.
+            // A value of the wrong type, or a missing row: the file is not what we wrote.
             return StoreError::Corrupt { file: path, why: error.to_string() };
         };
         let why = message.clone().unwrap_or_else(|| code.to_string());
         match code.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { file: path },
             ErrorCode::DiskFull => StoreError::Full { file: path },
-            // No statement of ours fails in itself: then it is the tables that are not ours.
+            // None of our statements is wrong in itself, so the tables are not ours.
             ErrorCode::DatabaseCorrupt
             | ErrorCode::NotADatabase
             | ErrorCode::Unknown
@@ -186,7 +186,8 @@ impl StoreError {
         }
     }
 
-    /// SQLite says little when a file beside the database cannot be made or grown: the file system knows why.
+    /// SQLite reports little when a file beside the database cannot be created or extended: ask the
+    /// file system.
     fn of_the_file_system(file: PathBuf, why: String) -> Self {
         use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
         let Some(parent) = file.parent() else { return StoreError::Io { file, why } };
@@ -201,32 +202,32 @@ impl StoreError {
     }
 }
 
-/// What goes wrong inside a transaction: SQLite's error, which does not know the file yet, or ours.
+/// An error inside a transaction: SQLite's, where the file is not known yet, or our own.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum TransactionError {
     Sqlite(rusqlite::Error),
     Store(StoreError),
 }
 
-impl Trouble {
-    /// The error, now that the file is known.
+impl TransactionError {
+    /// The error with the path of the database.
     pub(crate) fn at(self, file: &Path) -> StoreError {
         match self {
-            Trouble::Sqlite(error) => StoreError::sqlite(file, &error),
-            Trouble::Store(error) => error,
+            TransactionError::Sqlite(error) => StoreError::sqlite(file, &error),
+            TransactionError::Store(error) => error,
         }
     }
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for TransactionError {
     fn from(error: rusqlite::Error) -> Self {
-        Trouble::Sqlite(error)
+        TransactionError::Sqlite(error)
     }
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for TransactionError {
     fn from(error: StoreError) -> Self {
-        Trouble::Store(error)
+        TransactionError::Store(error)
     }
 }
 

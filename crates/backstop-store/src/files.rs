@@ -1,4 +1,4 @@
-//! The one way to write a file whole, and the one way to append to one that others read.
+//! The one way to replace a file atomically, and the one way to append to a file that others read.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -6,30 +6,32 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes a file so that at every moment the old or the new one is there, never a part; it is on the disk when this returns.
+/// Replaces a file atomically: readers see the old content or the new, never a part. It is on the
+/// disk when this returns.
 pub fn write_atomic(path: &Path, content: &[u8]) -> std::io::Result<()> {
     write(path, content, true)
 }
 
-/// As [`write_atomic`], for what can be made again: it is not waited for the disk.
+/// Like [`write_atomic`], for files that can be generated again: does not wait for the disk.
 pub fn write_view(path: &Path, content: &[u8]) -> std::io::Result<()> {
     write(path, content, false)
 }
 
-/// Appends whole lines to a file that others read meanwhile; it is made where it is missing.
+/// Appends whole lines to a file that others read meanwhile; creates it if it is missing.
 pub fn append_file(path: &Path, lines: &[u8]) -> std::io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(lines)
 }
 
 fn write(path: &Path, content: &[u8], durable: bool) -> std::io::Result<()> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
-    // Through a link, the file behind it is meant; a device or a pipe cannot be replaced.
+    // A symbolic link is followed, so that the file behind it is replaced; a device or a pipe
+    // cannot be.
     let there = path.symlink_metadata().ok();
     let linked = there.as_ref().is_some_and(std::fs::Metadata::is_symlink);
     let path = &if linked { std::fs::canonicalize(path)? } else { path.to_owned() };
     let there = if linked { path.metadata().ok() } else { there };
     if there.as_ref().is_some_and(|meta| !meta.is_file()) {
-        // A pipe that nobody reads would hold us for ever.
+        // Opening a pipe without a reader would block for ever.
         let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let mut there = OpenOptions::new().write(true).custom_flags(nonblock).open(path)?;
         return there.write_all(content);
@@ -39,7 +41,7 @@ fn write(path: &Path, content: &[u8], durable: bool) -> std::io::Result<()> {
     let nth = WRITES.fetch_add(1, Ordering::Relaxed);
     let beside = folder.join(format!(".{name}.{}-{nth}.new", std::process::id()));
     let write = || -> std::io::Result<()> {
-        // Nobody may have put something in its place: then it is theirs.
+        // Fails if a file was put in its place meanwhile.
         let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
         file.write_all(content)?;
         if let Some(there) = &there {

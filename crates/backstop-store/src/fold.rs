@@ -1,4 +1,4 @@
-//! What a run's events add up to.
+//! The state of a run, folded from its events.
 
 use crate::RunSummary;
 use backstop_core::{EventKind, Reason, SafeText, Timestamp};
@@ -35,7 +35,7 @@ impl std::fmt::Display for RunState {
     }
 }
 
-/// What one more event makes of the run.
+/// Applies one more event to the summary of a run.
 pub(crate) fn fold(run: &mut RunSummary, kind: &EventKind, at: Timestamp) {
     match kind {
         EventKind::RunStarted { operation, folder, profile, parent } => {
@@ -69,7 +69,8 @@ pub(crate) fn fold(run: &mut RunSummary, kind: &EventKind, at: Timestamp) {
             run.exit = None;
             run.next = None;
         }
-        // The phases of a plan are counted each for itself: together they are as many as were begun.
+        // The phases of a plan each count their own attempts; the run's count is the number of
+        // attempts begun.
         EventKind::AttemptStarted { .. } if run.surface == "run" => run.attempts += 1,
         EventKind::AttemptStarted { attempt, .. } => run.attempts = run.attempts.max(*attempt),
         EventKind::ErrorClassified { fault, .. } if run.surface == "run" => run.reason = Some(fault.reason),
@@ -82,7 +83,7 @@ pub(crate) fn fold(run: &mut RunSummary, kind: &EventKind, at: Timestamp) {
     }
 }
 
-/// The reason that an event is found by.
+/// The reason that an event is indexed by.
 pub(crate) fn reason_of(kind: &EventKind) -> Option<Reason> {
     match kind {
         EventKind::RunEnded { reason, .. } => *reason,

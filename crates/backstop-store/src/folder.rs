@@ -1,7 +1,7 @@
 //! The user's state folder: private to its user, and the only place where anything is stored.
 //!
-//! [`StateFolder`] checks it once and hands it to whatever is stored there, together with the [`Clock`] and the
-//! redactor that the caller chose. It must not follow a symbolic link, and it must not delete.
+//! [`StateFolder`] checks it once, and passes it on together with the [`Clock`] and the redactor
+//! that the caller chose. It must not follow a symbolic link, and must not delete anything.
 
 use crate::{ProjectKey, StoreError, filesystem};
 use backstop_core::{Name, Redactor, Timestamp};
@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the time comes from.
+/// The source of the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The folder of the projects' databases.
@@ -35,9 +35,10 @@ impl std::fmt::Debug for StateFolder {
 }
 
 impl StateFolder {
-    /// Opens the folder; makes it where it is missing, with mode 0700, and closes it to others where it was open.
+    /// Opens the folder; creates it with mode 0700 if it is missing, and removes the permissions of
+    /// others if there are any.
     ///
-    /// Everything that is stored in it takes its time from `clock` and goes through `redactor` first.
+    /// Everything stored in it gets its time from `clock` and goes through `redactor` first.
     pub fn open(root: &Path, clock: Clock, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
         // A trailing slash would make the system follow a link.
         let root: PathBuf = root.components().collect();
@@ -46,43 +47,43 @@ impl StateFolder {
         Ok(Self { root, clock, redactor })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Says so when the folder lies on a network file system: SQLite's locks cannot be trusted there.
+    /// A warning if the folder is on a network file system, where SQLite's locks are not reliable.
     pub fn filesystem_note(&self) -> Option<String> {
         filesystem::filesystem_note(&self.root)
     }
 
-    /// Whether something can be written here now: a small file is, and is removed again.
+    /// Checks whether the folder can be written, with a small file that is removed again.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         filesystem::check_writable(&self.root)
     }
 
-    /// Puts the database of a project aside, with what belongs to it, and says where it is now; `None` where there is
-    /// none. Nothing is deleted, and the next command starts a fresh one.
+    /// Moves the database of a project aside, with its log, and returns its new path; `None` if
+    /// there is none. Nothing is deleted, and the next command starts a new database.
     pub fn quarantine(&self, project_root: &Path) -> Result<Option<PathBuf>, StoreError> {
         self.put_aside(&self.project_file(&ProjectKey::of(&canonical(project_root)?)))
     }
 
-    /// Puts the user's own database aside, as [`StateFolder::quarantine`] does a project's.
+    /// Moves the database of shared limits aside, as [`StateFolder::quarantine`] does.
     pub fn quarantine_limits(&self) -> Result<Option<PathBuf>, StoreError> {
         self.put_aside(&self.limits_file())
     }
 
-    /// Puts the user's database aside, as [`Self::quarantine`] does.
+    /// Moves the user's database aside, as [`Self::quarantine`] does.
     pub fn quarantine_user(&self) -> Result<Option<PathBuf>, StoreError> {
         self.put_aside(&self.user_file())
     }
 
-    /// Puts the outbox aside, as [`Self::quarantine`] does a project's database.
+    /// Moves the outbox aside, as [`Self::quarantine`] does.
     pub fn quarantine_outbox(&self) -> Result<Option<PathBuf>, StoreError> {
         self.put_aside(&self.outbox_file())
     }
 
-    /// Puts what hooks remember aside, as [`Self::quarantine`] does.
+    /// Moves the database of hooks aside, as [`Self::quarantine`] does.
     pub fn quarantine_hooks(&self) -> Result<Option<PathBuf>, StoreError> {
         self.put_aside(&self.hooks_file())
     }
@@ -99,7 +100,7 @@ impl StateFolder {
             n += 1;
             target = suffixed(&stem, &format!(".{n}"));
         }
-        // The log goes first: beside a fresh database it would be taken for that one's.
+        // The log goes first: beside a new database it would be taken for that one's.
         for part in ["-wal", "-shm", ""] {
             let from = suffixed(file, part);
             match std::fs::rename(&from, suffixed(&target, part)) {
@@ -110,7 +111,7 @@ impl StateFolder {
         Ok(Some(target))
     }
 
-    /// Held while a database is made, migrated or put aside: one process at a time.
+    /// A lock held while a database is created, migrated or moved aside: one process at a time.
     pub(crate) fn lock(&self) -> Result<File, StoreError> {
         let path = self.root.join("lock");
         let file = OpenOptions::new()
@@ -124,7 +125,8 @@ impl StateFolder {
         file.map_err(|error| StoreError::io(&path, &error))
     }
 
-    /// A folder in it, for this user alone: work of a project that is neither a database nor a lock. Made where it is missing.
+    /// A private folder for files of a project that are neither a database nor a lock. Created if
+    /// it is missing.
     pub fn work_folder(&self, project_root: &Path, name: &Name) -> Result<PathBuf, StoreError> {
         let mut path = self.root.join("work");
         private_folder(&path, false)?;
@@ -151,7 +153,7 @@ impl StateFolder {
         self.root.join("user.db")
     }
 
-    /// Makes the folder of the projects where it is missing.
+    /// Creates the folder of the projects' databases if it is missing.
     pub(crate) fn make_projects_folder(&self) -> Result<(), StoreError> {
         private_folder(&self.projects_folder(), false)
     }
@@ -165,7 +167,7 @@ impl StateFolder {
     }
 }
 
-/// The one spelling of a project's path. A folder that is gone keeps the name it was given.
+/// The canonical path of a project. A folder that no longer exists keeps the given path.
 pub(crate) fn canonical(project_root: &Path) -> Result<PathBuf, StoreError> {
     match project_root.canonicalize() {
         Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(project_root),
@@ -174,7 +176,7 @@ pub(crate) fn canonical(project_root: &Path) -> Result<PathBuf, StoreError> {
     .map_err(|error| StoreError::io(project_root, &error))
 }
 
-/// The path with something added to its last name.
+/// The path with a suffix added to its file name.
 pub(crate) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -185,7 +187,7 @@ pub(crate) fn no_follow() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
 
-/// Makes a folder for this user alone, or sees to it that the one that is there is.
+/// Creates a folder that only this user can read, or makes an existing one so.
 pub(crate) fn private_folder(path: &Path, with_parents: bool) -> Result<(), StoreError> {
     let io = |error: &std::io::Error| StoreError::io(path, error);
     let found = match path.symlink_metadata() {
@@ -217,17 +219,17 @@ pub(crate) fn private_folder(path: &Path, with_parents: bool) -> Result<(), Stor
     Ok(())
 }
 
-/// What is known of a database's file before it is opened.
+/// Whether a database's file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FileState {
     Missing,
-    There,
+    Present,
 }
 
-/// Looks at a database's file, and closes it to others where it was open.
-pub(crate) fn private_file(file: &Path) -> Result<Found, StoreError> {
+/// Checks a database's file, and removes the permissions of others if there are any.
+pub(crate) fn private_file(file: &Path) -> Result<FileState, StoreError> {
     let found = match file.symlink_metadata() {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Missing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FileState::Missing),
         found => found.map_err(|error| StoreError::io(file, &error))?,
     };
     if found.is_symlink() {
@@ -236,7 +238,7 @@ pub(crate) fn private_file(file: &Path) -> Result<Found, StoreError> {
     if !found.is_file() {
         return Err(StoreError::Corrupt { file: file.to_owned(), why: "it is not a file".to_owned() });
     }
-    // SQLite takes a file that is too short to be a database for an empty one, and would write over it.
+    // SQLite takes a file too short to be a database for an empty one, and would overwrite it.
     if (1..DATABASE_BYTES_MIN).contains(&found.len()) {
         return Err(StoreError::Corrupt { file: file.to_owned(), why: "it is cut short".to_owned() });
     }
@@ -244,10 +246,11 @@ pub(crate) fn private_file(file: &Path) -> Result<Found, StoreError> {
         let closed = std::fs::set_permissions(file, Permissions::from_mode(0o600));
         closed.map_err(|error| StoreError::io(file, &error))?;
     }
-    Ok(Found::There)
+    Ok(FileState::Present)
 }
 
-/// Makes an empty file that only this user can read, if there is none: what SQLite puts beside it has the same mode.
+/// Creates an empty file that only this user can read, if there is none. SQLite gives the files
+/// beside it the same mode.
 pub(crate) fn make_private_file(file: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(StoreError::io(file, &error)),

@@ -1,8 +1,8 @@
-//! A project that is frozen: no new work until somebody says so.
+//! A frozen project: no new work until a person unfreezes it.
 //!
-//! A small file beside the project's database, so that every command can look without opening one, and so that it still can be
-//! removed by hand. A file that cannot be read freezes all the same: that it is there is what counts, because on a disk that is
-//! full nothing more may fit.
+//! A small file beside the project's database, so that every command can check it without opening a
+//! database, and so that it can be removed by hand. A file that cannot be read freezes the project
+//! too: its existence is what counts, because on a full disk its content may not fit.
 
 use crate::folder::canonical;
 use crate::{ProjectKey, StateFolder, StoreError};
@@ -18,30 +18,31 @@ use std::path::{Path, PathBuf};
 pub struct Freeze {
     /// The version of this file.
     pub schema: u32,
-    /// What happened.
+    /// The reason of the fault.
     pub reason: Reason,
-    /// In words.
+    /// The cause, in words.
     pub why: SafeText,
-    /// The run that it happened to, where there is one.
+    /// The run that failed, if there is one.
     pub run: Option<RunId>,
-    /// When.
+    /// The time of the freeze.
     pub at: Timestamp,
 }
 
 /// The version of the file.
 const SCHEMA: u32 = 1;
-/// How much of the file is read.
+/// How many bytes of the file are read.
 const BYTES_MAX: u64 = 64 << 10;
 
 impl Freeze {
-    /// From this time on, for this.
+    /// A freeze at time `at`.
     pub fn new(reason: Reason, why: SafeText, run: Option<RunId>, at: Timestamp) -> Self {
         Self { schema: SCHEMA, reason, why, run, at }
     }
 }
 
 impl StateFolder {
-    /// Freezes a project. One that is frozen already stays frozen for what it was; says whether it was not.
+    /// Freezes a project; returns whether it was not frozen yet. A project that is frozen already
+    /// keeps its first cause.
     pub fn freeze(&self, project_root: &Path, freeze: &Freeze) -> Result<bool, StoreError> {
         let file = self.frozen_file(project_root)?;
         if self.frozen(project_root)?.is_some() {
@@ -53,7 +54,7 @@ impl StateFolder {
         make(&file, text.as_bytes()).map_err(|error| StoreError::io(&file, &error))
     }
 
-    /// Why a project is frozen; nothing where it is not.
+    /// Why a project is frozen; `None` if it is not.
     pub fn frozen(&self, project_root: &Path) -> Result<Option<Freeze>, StoreError> {
         let file = self.frozen_file(project_root)?;
         let there = match file.symlink_metadata() {
@@ -83,7 +84,7 @@ impl StateFolder {
         }
     }
 
-    /// Lets a project go on; why it was frozen, where it was.
+    /// Unfreezes a project; returns why it was frozen, if it was.
     pub fn unfreeze(&self, project_root: &Path) -> Result<Option<Freeze>, StoreError> {
         let frozen = self.frozen(project_root)?;
         if frozen.is_some() {
@@ -104,8 +105,8 @@ impl StateFolder {
     }
 }
 
-/// Makes the file; says whether it was not there. Of many at once one makes it. Where there is no space for what is in it, it
-/// stays empty.
+/// Creates the file; returns whether it did not exist. Of many processes at once, one creates it.
+/// Where there is no space for its content, it stays empty.
 fn make(file: &Path, text: &[u8]) -> std::io::Result<bool> {
     let mut made = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
         Ok(made) => made,

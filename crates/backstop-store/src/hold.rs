@@ -1,8 +1,8 @@
-//! Who works on something that only one may work on: a lock of the system, which ends with its holder, and a note that says
-//! who that is.
+//! Locks for work that only one process may do at a time: a lock of the operating system, which
+//! ends with its holder, and a note in the file that says who holds it.
 
 use crate::folder::{canonical, no_follow, private_folder};
-use crate::{Host, ProjectKey, StateFolder, StoreError};
+use crate::{ProcessId, ProjectKey, StateFolder, StoreError};
 use backstop_core::{Name, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -10,49 +10,50 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// How much of a note is read.
+/// How many bytes of a note are read.
 const NOTE_BYTES_MAX: u64 = 4096;
 
-/// Who holds something.
+/// The holder of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// Its run, once it has one.
+    /// The run, once it has one.
     pub run: Option<RunId>,
-    /// Since when.
+    /// The time at which the lock was taken.
     pub since: Timestamp,
 }
 
-/// Held until it is dropped, or its process ends.
+/// A lock, held until it is dropped or its process ends.
 #[derive(Debug)]
 pub struct Hold {
     file: File,
     path: PathBuf,
 }
 
-/// What came of asking.
+/// The result of trying to take a lock.
 #[derive(Debug)]
 pub enum Held {
-    /// It is ours.
+    /// The lock was taken.
     Ours(Hold),
-    /// Somebody else has it; who, where the note can be read.
+    /// Another process holds it; which one, if the note can be read.
     By(Option<Holder>),
 }
 
 impl StateFolder {
-    /// Takes the lock of this name in a project, if nobody has it.
-    pub fn hold(&self, project_root: &Path, name: &Name, host: Host) -> Result<Held, StoreError> {
-        self.hold_named(format!("{}.{name}", ProjectKey::of(&canonical(project_root)?).as_str()), host)
+    /// Takes a lock in a project, if it is free.
+    pub fn hold(&self, project_root: &Path, name: &Name, process: ProcessId) -> Result<Held, StoreError> {
+        self.hold_named(format!("{}.{name}", ProjectKey::of(&canonical(project_root)?).as_str()), process)
     }
 
-    /// Takes the user's own lock of this name, if nobody has it. It belongs to no project.
-    pub fn hold_user(&self, name: &Name, host: Host) -> Result<Held, StoreError> {
-        // A project's lock has a dot in its name, and a checked name before it.
-        self.hold_named(format!("user.{name}"), host)
+    /// Takes a lock of the user, which belongs to no project, if it is free.
+    pub fn hold_user(&self, name: &Name, process: ProcessId) -> Result<Held, StoreError> {
+        // Cannot clash with a project's lock: the name of that one contains a project key before
+        // the dot.
+        self.hold_named(format!("user.{name}"), process)
     }
 
-    fn hold_named(&self, name: String, host: Host) -> Result<Held, StoreError> {
+    fn hold_named(&self, name: String, process: ProcessId) -> Result<Held, StoreError> {
         let folder = self.root().join("locks");
         private_folder(&folder, false)?;
         let path = folder.join(name);
@@ -69,7 +70,7 @@ impl StateFolder {
         match file.try_lock() {
             Ok(()) => {
                 let mut hold = Hold { file, path };
-                hold.note(&Holder { pid: host.pid, run: None, since: (self.clock)() })?;
+                hold.note(&Holder { pid: process.pid, run: None, since: (self.clock)() })?;
                 Ok(Held::Ours(hold))
             }
             Err(TryLockError::WouldBlock) => {
@@ -83,7 +84,7 @@ impl StateFolder {
 }
 
 impl Hold {
-    /// Says who has it.
+    /// Writes who holds the lock.
     pub fn note(&mut self, holder: &Holder) -> Result<(), StoreError> {
         let text = serde_json::to_string(holder).unwrap_or_default();
         let write = |file: &mut File| -> std::io::Result<()> {
@@ -106,7 +107,7 @@ mod tests {
         let clock = Arc::new(|| Timestamp::from_millis(7));
         let folder = StateFolder::open(&temp.path().join("s"), clock, Arc::default()).unwrap();
         let name: Name = "plan-1".parse().unwrap();
-        let ask = |pid| folder.hold(temp.path(), &name, Host { pid, start: 1 }).unwrap();
+        let ask = |pid| folder.hold(temp.path(), &name, ProcessId { pid, start: 1 }).unwrap();
         let Held::Ours(mut first) = ask(1) else { panic!("nobody had it") };
         let holder =
             Holder { pid: 1, run: Some("r-7f3a".parse().unwrap()), since: Timestamp::from_millis(7) };
@@ -114,9 +115,9 @@ mod tests {
         assert!(matches!(ask(2), Held::By(Some(found)) if found == holder));
         drop(first);
         assert!(matches!(ask(2), Held::Ours(_)));
-        let Held::Ours(_sender) = folder.hold_user(&name, Host { pid: 1, start: 1 }).unwrap() else {
+        let Held::Ours(_sender) = folder.hold_user(&name, ProcessId { pid: 1, start: 1 }).unwrap() else {
             panic!("a project's lock is another one")
         };
-        assert!(matches!(folder.hold_user(&name, Host { pid: 2, start: 1 }).unwrap(), Held::By(_)));
+        assert!(matches!(folder.hold_user(&name, ProcessId { pid: 2, start: 1 }).unwrap(), Held::By(_)));
     }
 }

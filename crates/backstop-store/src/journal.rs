@@ -1,7 +1,7 @@
-//! The database of one project: opened, and what everything in it shares.
+//! The database of one project: how it is opened, and what all its parts share.
 
 use crate::db::{CommitHook, Db};
-use crate::error::Trouble;
+use crate::error::TransactionError;
 use crate::folder::canonical;
 use crate::masked::{Masked, mask_event, mask_text};
 use crate::{Clock, ProjectKey, StateFolder, StoreError, schema};
@@ -12,7 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The database of one project: its runs, their events, the work it deferred. Clones share one connection.
+/// The database of one project: its runs, their events, its deferred work. Clones share one
+/// connection.
 #[derive(Clone)]
 pub struct Journal {
     pub(crate) db: Arc<Db>,
@@ -28,7 +29,7 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Opens the database of the project at this path, and makes it where it is missing.
+    /// Opens the database of the project at this path; creates it if it is missing.
     pub fn open(folder: &StateFolder, project_root: &Path) -> Result<Self, StoreError> {
         let root = canonical(project_root)?;
         let file = folder.project_file(&ProjectKey::of(&root));
@@ -37,13 +38,13 @@ impl Journal {
         Ok(Self::of(folder, db))
     }
 
-    /// Opens the database of the project at this path if there is one.
+    /// Opens the database of the project at this path, if it exists.
     pub fn open_existing(folder: &StateFolder, project_root: &Path) -> Result<Option<Self>, StoreError> {
         let root = canonical(project_root)?;
         Self::open_file(folder, folder.project_file(&ProjectKey::of(&root)), Some(&root))
     }
 
-    /// Opens the database with this key if there is one.
+    /// Opens the database with this key, if it exists.
     pub fn open_key(folder: &StateFolder, key: &ProjectKey) -> Result<Option<Self>, StoreError> {
         Self::open_file(folder, folder.project_file(key), None)
     }
@@ -67,19 +68,19 @@ impl Journal {
         }
     }
 
-    /// The same journal, which calls `hook` around every commit of a write: so a test can end the process there.
+    /// Calls `hook` around every commit, so that a test can end the process there.
     #[must_use]
     pub fn on_commit(mut self, hook: CommitHook) -> Self {
         self.hook = Some(hook);
         self
     }
 
-    /// Where the database is.
+    /// The path of the database.
     pub fn file(&self) -> &Path {
         self.db.file()
     }
 
-    /// The path of the project, as it was when the database was made.
+    /// The path of the project when the database was created.
     pub fn project_path(&self) -> Result<Option<PathBuf>, StoreError> {
         self.db.read(|conn| {
             let mut found = conn.prepare("SELECT value FROM meta WHERE key = 'project'")?;
@@ -90,7 +91,7 @@ impl Journal {
         })
     }
 
-    /// Reads the whole database and says what is wrong with it, if anything is. Slow: for `doctor` and for tests.
+    /// Reads the whole database and reports damage. Slow: for `doctor` and tests.
     pub fn check(&self) -> Result<(), StoreError> {
         self.db.check()
     }
@@ -118,7 +119,7 @@ impl Journal {
     pub(crate) fn write<T>(
         &self,
         durable: bool,
-        write: impl FnOnce(&Transaction<'_>) -> Result<T, Trouble>,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, TransactionError>,
     ) -> Result<T, StoreError> {
         self.db.write(self.hook.as_ref(), durable, write)
     }
@@ -131,7 +132,7 @@ impl Journal {
     }
 }
 
-/// What a fresh database knows: whose it is, and that there is nothing to clean yet.
+/// The first rows of a new database: the project's path, and the time of the last clean-up.
 fn seed(conn: &Connection, root: Option<&Path>, now: Timestamp) -> rusqlite::Result<()> {
     if let Some(root) = root {
         let bytes = root.as_os_str().as_bytes();

@@ -1,4 +1,5 @@
-//! The name of a project's database: readable, and safe as part of a path whatever the folder is called.
+//! The name of a project's database: readable, and safe as part of a path whatever the folder is
+//! called.
 
 use backstop_core::fnv1a;
 use std::os::unix::ffi::OsStrExt;

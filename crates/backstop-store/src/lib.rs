@@ -1,16 +1,19 @@
-//! What must survive: the journal of every run, the children that a crash leaves behind, deferred work, trust.
+//! The store: everything that must survive the process. The journal of every run, child processes
+//! left behind by a crash, deferred work, trust, shared limits, the outbox.
 //!
-//! [`StateFolder`] is the place: the user's state folder, private to its user. [`Journal`] is the database of one
-//! project, and [`RunJournal`] the pen of one run in it: what it has recorded survives kill -9 of the process. Many
-//! processes may write at once; every write is one statement or one `BEGIN IMMEDIATE` transaction.
+//! [`StateFolder`] is the user's state folder, private to its user. [`Journal`] is the database of
+//! one project, and [`RunJournal`] records the events of one run in it: what it has recorded
+//! survives kill -9 of the process. Many processes may write at once; every write is one statement
+//! or one `BEGIN IMMEDIATE` transaction.
 //!
-//! It must not decide anything, print, or read the environment or the clock: folder, time and secrets come from the
-//! caller. Nothing is stored before it went through the redactor, no name from outside becomes part of a path, and a
-//! damaged database is named and left as it is.
+//! This crate must not decide anything, print, or read the environment or the clock: folder, time
+//! and secrets come from the caller. Everything goes through the redactor before it is stored, no
+//! name from outside becomes a part of a path, and a damaged database is reported and left as it
+//! is.
 //!
 //! ```
 //! use backstop_core::{EventKind, Outcome, Redactor, Timestamp};
-//! use backstop_store::{Host, Journal, RunHeader, StateFolder};
+//! use backstop_store::{ProcessId, Journal, RunHeader, StateFolder};
 //! use std::sync::Arc;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +23,7 @@
 //! let folder = StateFolder::open(&state, clock, Arc::new(Redactor::default()))?;
 //! let journal = Journal::open(&folder, project)?;
 //!
-//! let header = RunHeader::new("exec", Host { pid: 7, start: 1 }, 0x7f3a);
+//! let header = RunHeader::new("exec", ProcessId { pid: 7, start: 1 }, 0x7f3a);
 //! let started =
 //!     EventKind::RunStarted { operation: "npm ci".into(), folder: None, profile: None, parent: None };
 //! let run = journal.begin(header, vec![started])?;
@@ -83,9 +86,9 @@ pub use hooks::{HookStore, TaskRecord, TaskState, TaskStatus};
 pub use journal::Journal;
 pub use key::{KeyError, ProjectKey};
 pub use limits::{
-    BreakerState, Budget, BudgetState, Experience, GuardState, KeptResult, LimitStore, Per, Spending,
+    BreakerState, Budget, BudgetState, GuardState, KeptResult, LimitStore, Per, SignatureHistory, Spending,
 };
-pub use lost::{Child, Host, LostRun};
+pub use lost::{Child, LostRun, ProcessId};
 pub use masked::masked;
 pub use outbox::{Added, Delivered, NewNote, Note, NoteState, Outbox, SentNote};
 pub use project::Project;

@@ -1,7 +1,7 @@
 //! The log of what went wrong inside a hook: whoever called it is not to be bothered with that.
 //!
-//! A few lines of text in the state folder, for a person. It must not grow without end: a full log is moved aside, over
-//! the one before.
+//! A few lines of text in the state folder, for a person. It must not grow without end: a full log
+//! is moved aside, over the one before.
 
 use crate::folder::{no_follow, suffixed};
 use crate::{StateFolder, StoreError};

@@ -1,61 +1,61 @@
-//! Runs whose Backstop is gone, and the processes that it left behind.
+//! Lost runs: runs whose Backstop process is gone, and the child processes that it left behind.
 //!
-//! A process is known by its id and its start time, never by its id alone: ids are used again. Nothing here looks at
-//! processes or ends them: the caller says who is alive.
+//! A process is identified by its id and its start time, because ids are reused. Nothing here
+//! checks or ends processes: the caller says which ones are alive.
 
-use crate::error::Trouble;
+use crate::error::TransactionError;
 use crate::row::append;
 use crate::summary::{COLUMNS, RunRow, read};
 use crate::{Journal, StoreError};
 use backstop_core::{EventKind, Outcome, RunId, SafeText};
 use rusqlite::{Connection, OptionalExtension};
 
-/// A Backstop process.
+/// A Backstop process, identified by its id and its start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Host {
-    /// Its process id.
+pub struct ProcessId {
+    /// The process id.
     pub pid: u32,
-    /// When it started, in the system's clock ticks since boot.
+    /// The start time in clock ticks since boot.
     pub start: u64,
 }
 
 /// A process that an attempt has started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Child {
-    /// The operation, where the run has several.
+    /// The operation, if the run has several.
     pub operation: Option<SafeText>,
     /// The attempt, counted from 1.
     pub attempt: u32,
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
-    /// When it started, in the system's clock ticks since boot.
+    /// The start time in clock ticks since boot.
     pub start: u64,
-    /// Its process group.
+    /// The process group.
     pub group: i32,
 }
 
-/// A run that goes on by its record, while the process that wrote it is gone.
+/// A run that has not ended, although the process that wrote it is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostRun {
     /// The run.
     pub run: RunId,
-    /// What it ran.
+    /// The operation.
     pub operation: Option<SafeText>,
-    /// The attempt that was under way, counted from 1; the latest where there were several.
+    /// The attempt in progress, counted from 1; the latest if there were several.
     pub attempt: Option<u32>,
-    /// The processes that may still be there.
+    /// The child processes that may still run.
     pub children: Vec<Child>,
     /// The process that is gone.
-    pub host: Host,
+    pub process: ProcessId,
     version: u64,
 }
 
 impl Journal {
-    /// The runs that go on by their record while their host is not `alive`, oldest first. Costs one look into a small
-    /// index where there is none.
-    pub fn lost_runs(&self, alive: &dyn Fn(&Host) -> bool) -> Result<Vec<LostRun>, StoreError> {
+    /// The open runs whose process is not `alive`, oldest first. Takes one look into a small index
+    /// if there are none.
+    pub fn lost_runs(&self, alive: &dyn Fn(&ProcessId) -> bool) -> Result<Vec<LostRun>, StoreError> {
         let mut lost = Vec::new();
-        for row in self.open_rows()?.into_iter().filter(|row| !alive(&row.run.host)) {
+        for row in self.open_rows()?.into_iter().filter(|row| !alive(&row.run.process)) {
             let (attempts, children) =
                 self.db.read(|conn| Ok((open_attempts(conn, row.n)?, children(conn, row.n)?)))?;
             lost.push(LostRun {
@@ -63,15 +63,16 @@ impl Journal {
                 operation: row.run.operation,
                 attempt: attempts.last().map(|(_, attempt)| *attempt),
                 children,
-                host: row.run.host,
+                process: row.run.process,
                 version: row.run.events,
             });
         }
         Ok(lost)
     }
 
-    /// Ends a lost run: every attempt that was under way is `attempt.lost`, and the run `run.ended` with
-    /// [`Outcome::Lost`]. Returns false, and writes nothing, where somebody else was faster or the run has gone on.
+    /// Ends a lost run: records `attempt.lost` for every attempt in progress, and `run.ended` with
+    /// [`Outcome::Lost`]. Returns false and writes nothing if another process was faster or the run
+    /// has gone on.
     pub fn close_lost(&self, lost: &LostRun) -> Result<bool, StoreError> {
         let at = self.now();
         self.write(false, |tx| {
@@ -85,14 +86,14 @@ impl Journal {
     }
 }
 
-/// The events that end a run whose host is gone.
-fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, Trouble> {
+/// The events that end a run whose process is gone.
+fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, TransactionError> {
     let mut kinds: Vec<EventKind> = open_attempts(conn, row.n)?
         .into_iter()
         .map(|(operation, attempt)| EventKind::AttemptLost {
             operation,
             attempt,
-            why: SafeText::new(format!("the Backstop process {} is gone", row.run.host.pid)),
+            why: SafeText::new(format!("the Backstop process {} is gone", row.run.process.pid)),
         })
         .collect();
     let last: Option<i64> =
@@ -102,7 +103,7 @@ fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, Trouble> {
         outcome: Outcome::Lost,
         reason: row.run.reason,
         attempts: row.run.attempts,
-        // How long it was seen to go on: when it ended nobody knows.
+        // The time until its last event: when it ended is unknown.
         duration_ms: u64::try_from(known).unwrap_or(0),
         exit: None,
         next: None,
@@ -110,8 +111,8 @@ fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, Trouble> {
     Ok(kinds)
 }
 
-/// Attempts of a run that began and did not end, in order.
-fn open_attempts(conn: &Connection, n: i64) -> Result<Vec<(SafeText, u32)>, Trouble> {
+/// The attempts of a run that began and did not end, in order.
+fn open_attempts(conn: &Connection, n: i64) -> Result<Vec<(SafeText, u32)>, TransactionError> {
     let mut statement = conn.prepare(
         "SELECT body FROM events WHERE run = ?1 \
          AND kind IN ('attempt.started', 'attempt.finished', 'attempt.lost') ORDER BY seq",
@@ -126,7 +127,8 @@ fn open_attempts(conn: &Connection, n: i64) -> Result<Vec<(SafeText, u32)>, Trou
                 EventKind::AttemptFinished { operation, attempt, .. }
                 | EventKind::AttemptLost { operation, attempt, .. },
             ) => open.retain(|known| *known != (operation.clone(), attempt)),
-            // What cannot be read is reported when the run is loaded; it must not keep a lost run open for ever.
+            // An unreadable event is reported when the run is loaded; it must not keep a lost run
+            // open for ever.
             _ => {}
         }
     }

@@ -1,20 +1,20 @@
-//! Secrets are masked on their way in: nothing is stored before it went through here.
+//! Masks secrets on the way in: nothing is stored before it went through here.
 
 use backstop_core::{EventKind, MASK, Redactor, SafeText};
 use serde_json::Value;
 
-/// Fields whose words are ours. A secret that happens to be one of them ("failed") tells nobody anything there, and
-/// masking it would make the event unreadable.
+/// Fields that hold words of ours. A secret that equals one of them ("failed") reveals nothing
+/// there, and masking it would make the event unreadable.
 const OUR_WORDS: &[&str] =
     &["kind", "outcome", "reason", "reclassified", "action", "class", "severity", "retry", "parent"];
 
-/// Fields that hold a checked name in these kinds of events.
+/// Fields that hold a checked name.
 const NAMES: &[&str] = &["provider", "budget"];
 
-/// What stands in place of a secret where only a name can stand.
+/// The mask where only a name is allowed.
 const NAME_MASK: &str = "redacted";
 
-/// An event as it is stored: what it says, and its text.
+/// An event as it is stored, with its JSON.
 pub(crate) struct Masked {
     pub(crate) kind: EventKind,
     pub(crate) body: String,
@@ -49,7 +49,8 @@ pub(crate) fn mask_event(redactor: &Redactor, kind: EventKind) -> serde_json::Re
     Ok(Masked { kind, body })
 }
 
-/// Events as they would be stored, for where they are told without being kept. What cannot be put into words is left out.
+/// Events as they would be stored, for output that is not stored. An event that cannot be
+/// serialised is left out.
 pub fn masked(redactor: &Redactor, kinds: Vec<EventKind>) -> Vec<EventKind> {
     kinds.into_iter().filter_map(|kind| mask_event(redactor, kind).ok()).map(|masked| masked.kind).collect()
 }
@@ -79,7 +80,8 @@ pub(crate) fn mask_text(redactor: &Redactor, text: &SafeText) -> SafeText {
     SafeText::new(redactor.redact(text.raw()))
 }
 
-/// Masks every secret in the words of a command. `--password` and its value are two words, and one secret.
+/// Masks every secret in the arguments of a command. `--password` and its value are two arguments,
+/// and one secret.
 pub(crate) fn mask_argv(redactor: &Redactor, argv: &[String]) -> Vec<String> {
     let mut masked: Vec<String> = argv.iter().map(|word| redactor.redact(word).into_owned()).collect();
     for at in 1..argv.len() {

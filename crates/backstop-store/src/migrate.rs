@@ -1,18 +1,19 @@
-//! Formats of databases, and how an older one becomes the newest.
+//! The formats of databases, and how an older one is migrated to the newest.
 //!
-//! A [`Format`] is a list of steps; the number of steps done is the database's `user_version`. All missing steps are
-//! one transaction, after a copy of the older database was put beside it. A newer one is refused.
+//! A [`Format`] is a list of steps; the number of steps done is the database's `user_version`. All
+//! missing steps run in one transaction, after a copy of the older database was put beside it. A
+//! newer format is refused.
 
-use crate::db::Seed;
+use crate::db::Initializer;
 use crate::folder::{make_private_file, suffixed};
-use crate::{StoreError, error::Trouble};
+use crate::{StoreError, error::TransactionError};
 use rusqlite::{Connection, TransactionBehavior};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The steps that lead from an empty file to the newest format.
+/// The steps from an empty file to the newest format.
 pub(crate) struct Format {
-    /// SQL, one text per version. Never changed once it was released: a new version is a new step.
+    /// The SQL of each version. Never changed once it was released: a new version is a new step.
     pub(crate) steps: &'static [&'static str],
 }
 
@@ -23,7 +24,7 @@ impl Format {
     }
 }
 
-/// The version of a database; 0 where it is empty.
+/// The version of a database; 0 if it is empty.
 pub(crate) fn version(conn: &Connection, file: &Path) -> Result<u32, StoreError> {
     read_version(conn).map_err(|error| StoreError::sqlite(file, &error))
 }
@@ -32,14 +33,14 @@ fn read_version(conn: &Connection) -> rusqlite::Result<u32> {
     conn.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Brings a database up to the newest version. The caller holds the folder's lock.
+/// Migrates a database to the newest version. The caller holds the folder's lock.
 pub(crate) fn bring_up(
     conn: &Connection,
     file: &Path,
     format: &Format,
-    seed: Seed<'_>,
+    seed: Initializer<'_>,
 ) -> Result<(), StoreError> {
-    // Somebody else may have done it while this process waited for the lock.
+    // Another process may have done it while this one waited for the lock.
     let found = version(conn, file)?;
     let known = format.version();
     if found == known {
@@ -56,7 +57,7 @@ pub(crate) fn bring_up(
     step_up(conn, format, found, seed).map_err(|trouble| trouble.at(file))
 }
 
-/// What can only be chosen while a database is empty.
+/// Sets what can only be set while a database is empty.
 fn start(conn: &Connection, file: &Path) -> Result<(), StoreError> {
     let start = || -> rusqlite::Result<bool> {
         let tables: u32 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -77,7 +78,12 @@ fn start(conn: &Connection, file: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn step_up(conn: &Connection, format: &Format, found: u32, seed: Seed<'_>) -> Result<(), Trouble> {
+fn step_up(
+    conn: &Connection,
+    format: &Format,
+    found: u32,
+    seed: Initializer<'_>,
+) -> Result<(), TransactionError> {
     let tx = rusqlite::Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
     for step in format.steps.iter().skip(usize::try_from(found).unwrap_or(usize::MAX)) {
         tx.execute_batch(step)?;
@@ -90,12 +96,12 @@ fn step_up(conn: &Connection, format: &Format, found: u32, seed: Seed<'_>) -> Re
     Ok(())
 }
 
-/// Where the copy of a database of an older version is.
+/// The path of the copy of a database of an older version.
 pub(crate) fn backup_path(file: &Path, version: u32) -> PathBuf {
     suffixed(file, &format!(".v{version}.bak"))
 }
 
-/// Copies the database beside itself. A copy that was not finished has another name, and is made again.
+/// Copies the database beside itself. An unfinished copy has another name, and is made again.
 fn back_up(conn: &Connection, file: &Path, version: u32) -> Result<(), StoreError> {
     let target = backup_path(file, version);
     let unfinished = suffixed(&target, ".part");

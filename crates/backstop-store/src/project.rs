@@ -1,11 +1,11 @@
-//! All projects of a state folder.
+//! Lists the projects of a state folder, and finds a run in them.
 
 use crate::{Journal, ProjectKey, StateFolder, StoreError};
 use backstop_core::RunId;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// No more projects than this are looked at.
+/// The largest number of projects that are read.
 const PROJECTS_MAX: usize = 10_000;
 
 /// A project that has a database.
@@ -13,14 +13,14 @@ const PROJECTS_MAX: usize = 10_000;
 pub struct Project {
     /// Its key.
     pub key: ProjectKey,
-    /// Its path, as it was when the database was made; `None` where the database cannot be read.
+    /// The path when the database was created; `None` if the database cannot be read.
     pub path: Option<PathBuf>,
-    /// Where the database is.
+    /// The path of the database.
     pub file: PathBuf,
 }
 
 impl StateFolder {
-    /// All projects, in the order of their keys.
+    /// All projects, by key.
     pub fn projects(&self) -> Result<Vec<Project>, StoreError> {
         let describe = |key: ProjectKey| {
             let journal = Journal::open_key(self, &key).ok().flatten();
@@ -30,8 +30,9 @@ impl StateFolder {
         Ok(self.keys()?.into_iter().map(describe).collect())
     }
 
-    /// The journal that has this run. Ids are unique within a project: where several projects have it, the one that
-    /// was begun last counts. A database that cannot be read is passed over, and reported only if nothing is found.
+    /// The journal that contains this run. Ids are unique within a project: if several projects
+    /// have it, the one begun last counts. An unreadable database is skipped, and reported only if
+    /// nothing is found.
     pub fn find_run(&self, run: RunId) -> Result<Option<Journal>, StoreError> {
         let mut unreadable = None;
         let mut newest = None;
@@ -66,7 +67,7 @@ impl StateFolder {
         let mut keys = Vec::new();
         for entry in entries {
             let name = entry.map_err(|error| StoreError::io(&folder, &error))?.file_name();
-            // Whatever else lies there (logs, copies, what was put aside) is not a database in use.
+            // Other files there (logs, copies, databases moved aside) are not in use.
             let key = name.to_str().and_then(|name| name.strip_suffix(".db")).map(str::parse);
             if let Some(Ok(key)) = key
                 && keys.len() < PROJECTS_MAX

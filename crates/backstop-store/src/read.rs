@@ -1,4 +1,4 @@
-//! The read side: runs, events, and how much was tried lately.
+//! The read side: runs, events, and the number of recent attempts.
 
 use crate::row::event;
 use crate::summary::{COLUMNS, RunRow, RunSummary, read, text};
@@ -10,19 +10,19 @@ use rusqlite::{OptionalExtension, Row, params_from_iter};
 /// Which runs to list. The default lists the newest 100.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFilter {
-    /// At most this many.
+    /// The largest number of runs.
     pub limit: u32,
-    /// Begun at this time or later.
+    /// Only runs begun at this time or later.
     pub since: Option<Timestamp>,
-    /// Ended like this.
+    /// Only runs that ended so.
     pub outcome: Option<Outcome>,
-    /// With this reason.
+    /// Only runs with this reason.
     pub reason: Option<Reason>,
-    /// Begun by this surface.
+    /// Only runs of this surface.
     pub surface: Option<String>,
-    /// Only those that go on.
+    /// Only runs that have not ended.
     pub open_only: bool,
-    /// What is run contains this, whatever the case of its ASCII letters.
+    /// Only runs whose operation contains this, ignoring ASCII case.
     pub operation_contains: Option<String>,
 }
 
@@ -43,19 +43,19 @@ impl Default for RunFilter {
 /// Which events to list. The default lists the first 1000 of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Of this run.
+    /// Only events of this run.
     pub run: Option<RunId>,
-    /// Recorded at this time or later.
+    /// Only events recorded at this time or later.
     pub since: Option<Timestamp>,
-    /// With this reason.
+    /// Only events with this reason.
     pub reason: Option<Reason>,
-    /// Of this kind, by its name: `error.classified`.
+    /// Only events of this kind, e.g. `error.classified`.
     pub kind: Option<String>,
-    /// After this position: what [`Journal::events`] returned last.
+    /// Only events after this position, as [`Journal::events`] returned it.
     pub after: Option<u64>,
-    /// At most this many.
+    /// The largest number of events.
     pub limit: u32,
-    /// The newest of them, where there are more; they are still listed in order.
+    /// Where there are more, the newest instead of the first; still listed in order.
     pub newest: bool,
 }
 
@@ -66,7 +66,7 @@ impl Default for EventFilter {
 }
 
 impl Journal {
-    /// All events of a run, in order; none where there is no such run.
+    /// All events of a run, in order; empty if there is no such run.
     pub fn load(&self, run: RunId) -> Result<Vec<Event>, StoreError> {
         let Some(row) = self.row(run)? else { return Ok(Vec::new()) };
         self.db.read(|conn| {
@@ -106,8 +106,8 @@ impl Journal {
         })
     }
 
-    /// Events with their positions, in the order in which they were committed. A position is never used twice: whoever
-    /// follows the journal asks for what comes after the last one.
+    /// Events with their positions, in the order of their commits. A position is never reused, so a
+    /// reader can follow the journal by asking for what comes after the last one.
     pub fn events(&self, filter: &EventFilter) -> Result<Vec<(u64, Event)>, StoreError> {
         let mut query = Query::new(
             "SELECT e.schema, e.seq, e.at, e.body, e.position, r.id, r.surface, r.session, r.caller \
@@ -153,8 +153,8 @@ impl Journal {
         })
     }
 
-    /// How many attempts, and how many of them retries, began from `since` until now: for the retry budget. What a
-    /// clock that was ahead has recorded for later does not count.
+    /// The number of attempts, and of retries among them, from `since` until now, for the retry
+    /// budget. Events recorded under a clock that was ahead do not count.
     pub fn recent_attempts(&self, since: Timestamp) -> Result<Recent, StoreError> {
         let now = self.now();
         self.db.read(|conn| {
@@ -175,7 +175,7 @@ impl Journal {
         })
     }
 
-    /// Runs that go on, as far as is known, oldest first.
+    /// The open runs, oldest first.
     pub(crate) fn open_rows(&self) -> Result<Vec<RunRow>, StoreError> {
         self.db.read(|conn| {
             let sql = format!("SELECT {COLUMNS} FROM runs WHERE state = 'open' ORDER BY n");
@@ -185,13 +185,13 @@ impl Journal {
         })
     }
 
-    fn read_event(&self, run: &RunSummary, row: &Row<'_>) -> Result<Event, crate::error::Trouble> {
+    fn read_event(&self, run: &RunSummary, row: &Row<'_>) -> Result<Event, crate::error::TransactionError> {
         let kind = self.read_kind(run.id, row)?;
         let seq = row.get::<_, i64>(1)?.cast_unsigned();
         Ok(event(run, row.get(0)?, seq, Timestamp::from_millis(row.get(2)?), kind))
     }
 
-    fn read_kind(&self, run: RunId, row: &Row<'_>) -> Result<EventKind, crate::error::Trouble> {
+    fn read_kind(&self, run: RunId, row: &Row<'_>) -> Result<EventKind, crate::error::TransactionError> {
         let body = row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?;
         let kind = serde_json::from_str(body).map_err(|error| {
             let seq = row.get::<_, i64>(1).unwrap_or_default();
@@ -202,7 +202,7 @@ impl Journal {
     }
 }
 
-/// A query with only the conditions that were asked for.
+/// A query with only the conditions that were given.
 struct Query {
     sql: String,
     values: Vec<Value>,

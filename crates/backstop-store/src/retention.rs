@@ -1,10 +1,11 @@
-//! What may go: old runs, then the oldest until the rest is small enough.
+//! Retention: removes old runs, then the oldest until the database is small enough.
 //!
-//! What somebody may still need never goes: a run that goes on while its host may be alive, a run that deferred work
-//! names, a halted run that is not old, and the run that wrote last. A clock that jumps must not cost data: the newest
-//! runs stay whatever their age, and what looks old after a jump is given one more day.
+//! A run that may still be needed is never removed: an open run whose process may be alive, a run
+//! with deferred work, a halted run that is not old, and the run that wrote last. A clock that
+//! jumps must not cost data: the newest runs stay whatever their age, and what looks old after a
+//! jump is kept for one more day.
 
-use crate::{Host, Journal, RunState, StoreError};
+use crate::{Journal, ProcessId, RunState, StoreError};
 use backstop_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::HashSet;
@@ -12,10 +13,10 @@ use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How many runs go in one transaction, so that no writer waits long.
+/// How many runs are removed in one transaction, so that no writer waits long.
 const BATCH_RUNS: usize = 50;
 
-/// How many pages are given back in one transaction.
+/// How many pages are freed in one transaction.
 const BATCH_PAGES: u32 = 2000;
 
 /// What is kept.
@@ -23,7 +24,7 @@ const BATCH_PAGES: u32 = 2000;
 pub struct Retention {
     /// How long a run is kept.
     pub keep: Duration,
-    /// How large the database may be.
+    /// The largest size of the database, in bytes.
     pub max_bytes: u64,
     /// How many of the newest runs are never removed for their age.
     pub runs_min: u32,
@@ -38,9 +39,9 @@ impl Default for Retention {
 /// What was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleaned {
-    /// How many runs.
+    /// The number of runs.
     pub runs: u64,
-    /// How many events.
+    /// The number of events.
     pub events: u64,
     /// The size of the database and its log before.
     pub bytes_before: u64,
@@ -48,7 +49,7 @@ pub struct Cleaned {
     pub bytes_after: u64,
 }
 
-/// A run that may go.
+/// A run that may be removed.
 struct Candidate {
     n: i64,
     version: i64,
@@ -58,20 +59,26 @@ struct Candidate {
 }
 
 impl Journal {
-    /// Removes what need not be kept, oldest first, and gives the space back. `alive` says whose host may be alive.
-    pub fn clean(&self, retention: &Retention, alive: &dyn Fn(&Host) -> bool) -> Result<Cleaned, StoreError> {
+    /// Removes old runs, oldest first, and frees the space. `alive` says whether a process may be
+    /// alive.
+    pub fn clean(
+        &self,
+        retention: &Retention,
+        alive: &dyn Fn(&ProcessId) -> bool,
+    ) -> Result<Cleaned, StoreError> {
         self.clean_now(retention, alive, true)
     }
 
-    /// Cleans if the last time is a day ago. Costs one small read where it is not; `None` then.
+    /// Cleans up if the last time was a day ago or more. Otherwise takes one small read, and
+    /// returns `None`.
     pub fn clean_if_due(
         &self,
         retention: &Retention,
-        alive: &dyn Fn(&Host) -> bool,
+        alive: &dyn Fn(&ProcessId) -> bool,
     ) -> Result<Option<Cleaned>, StoreError> {
         let now = self.now();
         let last = self.db.read(|conn| Ok(cleaned_at(conn)?))?;
-        // A clock that jumped back leaves a time that lies ahead: that is no reason to wait for it.
+        // A clock that was set back leaves a time in the future: do not wait for that.
         let away = last.map_or(DAY, |last| now.since(last).max(last.since(now)));
         if away < DAY {
             return Ok(None);
@@ -90,14 +97,14 @@ impl Journal {
         if !claimed {
             return Ok(None);
         }
-        // Whoever was away for so long may also be a clock that jumped: then only size counts today.
+        // A long pause may also be a clock that jumped: then only the size counts today.
         self.clean_now(retention, alive, away < retention.keep).map(Some)
     }
 
     fn clean_now(
         &self,
         retention: &Retention,
-        alive: &dyn Fn(&Host) -> bool,
+        alive: &dyn Fn(&ProcessId) -> bool,
         by_age: bool,
     ) -> Result<Cleaned, StoreError> {
         let mut cleaned = Cleaned { bytes_before: self.db.bytes(), ..Cleaned::default() };
@@ -122,8 +129,12 @@ impl Journal {
         Ok(cleaned)
     }
 
-    /// The runs that nobody needs, oldest first.
-    fn candidates(&self, runs_min: u32, alive: &dyn Fn(&Host) -> bool) -> Result<Vec<Candidate>, StoreError> {
+    /// The runs that may be removed, oldest first.
+    fn candidates(
+        &self,
+        runs_min: u32,
+        alive: &dyn Fn(&ProcessId) -> bool,
+    ) -> Result<Vec<Candidate>, StoreError> {
         self.db.read(|conn| {
             let mut named = conn.prepare("SELECT run FROM deferred")?;
             let named: HashSet<String> =
@@ -150,11 +161,11 @@ impl Journal {
             let mut candidates = Vec::new();
             while let Some(row) = rows.next()? {
                 let state: String = row.get(2)?;
-                let host = Host { pid: row.get(3)?, start: row.get::<_, i64>(4)?.cast_unsigned() };
+                let process = ProcessId { pid: row.get(3)?, start: row.get::<_, i64>(4)?.cast_unsigned() };
                 let n: i64 = row.get(0)?;
                 let id: String = row.get(6)?;
                 let open = state == RunState::Open.name();
-                if (open && alive(&host)) || Some(n) == wrote_last || named.contains(&id) {
+                if (open && alive(&process)) || Some(n) == wrote_last || named.contains(&id) {
                     continue;
                 }
                 candidates.push(Candidate {
@@ -169,7 +180,7 @@ impl Journal {
         })
     }
 
-    /// Removes runs that are still as they were seen.
+    /// Removes runs that have not changed since they were read.
     fn remove(&self, batch: &[Candidate], cleaned: &mut Cleaned) -> Result<(), StoreError> {
         let (runs, events) = self.write(false, |tx| {
             let (mut runs, mut events) = (0, 0);
@@ -192,7 +203,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes rows that belong to nothing.
+    /// Removes rows that belong to no run.
     fn remove_leftovers(&self, cleaned: &mut Cleaned) -> Result<(), StoreError> {
         cleaned.events += self.write(false, |tx| {
             tx.execute(
@@ -212,7 +223,7 @@ impl Journal {
         })
     }
 
-    /// Shrinks the file by the pages that are free, and empties the log where nobody is reading it.
+    /// Shrinks the file by its free pages, and empties the log if no reader uses it.
     fn give_space_back(&self) -> Result<(), StoreError> {
         self.db.read(|conn| {
             let mut free = pragma(conn, "PRAGMA freelist_count")?;

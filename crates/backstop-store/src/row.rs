@@ -1,18 +1,18 @@
-//! How a run's row follows its events, and how both are written.
+//! Writes events, and the row of their run.
 //!
-//! The row is a fold of the events: a writer that knows the run's version knows its row, and writes it in the same
-//! transaction as the events. Nothing here opens or commits a transaction.
+//! The row is a fold of the events: a writer that knows the run's version knows its row, and writes
+//! it in the same transaction as the events. Nothing here opens or commits a transaction.
 
 use crate::StoreError;
 use crate::counted::Numbers;
-use crate::error::Trouble;
+use crate::error::TransactionError;
 use crate::fold::{attempt_of, fold, reason_of};
 use crate::masked::Masked;
 use crate::summary::{RunRow, RunSummary};
 use backstop_core::{EVENT_SCHEMA, Event, EventId, EventKind, Outcome, Reason, SafeText, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// Adds the row of a new run, unless its id is taken.
+/// Inserts the row of a new run, unless its id is taken.
 pub(crate) fn insert_run(conn: &Connection, run: &RunSummary) -> rusqlite::Result<Option<RunRow>> {
     let added = conn.execute(
         "INSERT INTO runs (id, version, state, surface, session, caller, parent, host_pid, host_start, operation, \
@@ -27,8 +27,8 @@ pub(crate) fn insert_run(conn: &Connection, run: &RunSummary) -> rusqlite::Resul
             run.session.as_ref().map(SafeText::raw),
             run.caller.as_ref().map(SafeText::raw),
             run.parent.map(|id| id.to_string()),
-            run.host.pid,
-            run.host.start.cast_signed(),
+            run.process.pid,
+            run.process.start.cast_signed(),
             run.operation.as_ref().map(SafeText::raw),
             run.folder.as_ref().map(SafeText::raw),
             run.profile,
@@ -45,7 +45,7 @@ pub(crate) fn insert_run(conn: &Connection, run: &RunSummary) -> rusqlite::Resul
     Ok((added == 1).then(|| RunRow { n: conn.last_insert_rowid(), run: run.clone() }))
 }
 
-/// Writes the row of a run whose version is still `version`; says whether it was.
+/// Updates the row of a run whose version is still `version`; returns whether it was.
 fn update_run(conn: &Connection, row: &RunRow, version: u64, moved: bool) -> rusqlite::Result<bool> {
     let run = &row.run;
     let changed = if moved {
@@ -55,8 +55,8 @@ fn update_run(conn: &Connection, row: &RunRow, version: u64, moved: bool) -> rus
              duration_ms = ?14, next = ?15, parent = ?16 WHERE n = ?17 AND version = ?18",
             params![
                 run.events.cast_signed(),
-                run.host.pid,
-                run.host.start.cast_signed(),
+                run.process.pid,
+                run.process.start.cast_signed(),
                 run.attempts,
                 run.reason.map(Reason::code),
                 run.state.name(),
@@ -75,14 +75,14 @@ fn update_run(conn: &Connection, row: &RunRow, version: u64, moved: bool) -> rus
             ],
         )?
     } else {
-        // Naming `state` would rewrite its index, one page more for each event.
+        // Setting `state` would rewrite its index, one more page for each event.
         conn.execute(
             "UPDATE runs SET version = ?1, host_pid = ?2, host_start = ?3, attempts = ?4, reason = ?5 \
              WHERE n = ?6 AND version = ?7",
             params![
                 run.events.cast_signed(),
-                run.host.pid,
-                run.host.start.cast_signed(),
+                run.process.pid,
+                run.process.start.cast_signed(),
                 run.attempts,
                 run.reason.map(Reason::code),
                 row.n,
@@ -93,13 +93,14 @@ fn update_run(conn: &Connection, row: &RunRow, version: u64, moved: bool) -> rus
     Ok(changed == 1)
 }
 
-/// Adds events to a run whose row this writer knows; the row follows. Nothing is written where it knows an old one.
+/// Appends events to a run whose row this writer knows, and updates the row. Nothing is written if
+/// the row is outdated.
 pub(crate) fn append(
     tx: &Transaction<'_>,
     row: &mut RunRow,
     masked: Vec<Masked>,
     at: Timestamp,
-) -> Result<Vec<Event>, Trouble> {
+) -> Result<Vec<Event>, TransactionError> {
     let version = row.run.events;
     let mut moved = false;
     for Masked { kind, .. } in &masked {
@@ -126,7 +127,7 @@ pub(crate) fn append(
     Ok(insert_events(tx, row, version, masked, at)?)
 }
 
-/// Adds events after the first `before` ones of a run.
+/// Inserts events after the first `before` ones of a run.
 pub(crate) fn insert_events(
     conn: &Connection,
     row: &RunRow,
@@ -159,7 +160,7 @@ pub(crate) fn insert_events(
     Ok(events)
 }
 
-/// An event with what it shares with the others of its run.
+/// An event with the fields that it shares with the others of its run.
 pub(crate) fn event(run: &RunSummary, schema: u32, seq: u64, at: Timestamp, kind: EventKind) -> Event {
     Event {
         schema,
@@ -174,7 +175,7 @@ pub(crate) fn event(run: &RunSummary, schema: u32, seq: u64, at: Timestamp, kind
     }
 }
 
-/// Whoever ended has no process to look for any more.
+/// An attempt or a run that has ended has no child processes to look for.
 fn remove_children(conn: &Connection, n: i64, kind: &EventKind) -> rusqlite::Result<()> {
     match kind {
         EventKind::AttemptFinished { operation, attempt, .. }

@@ -1,14 +1,14 @@
-//! The pen of one run.
+//! The writer of one run's events.
 
 use crate::row;
 use crate::summary::RunRow;
-use crate::{Child, Host, Journal, StoreError};
+use crate::{Child, Journal, ProcessId, StoreError};
 use backstop_core::{Event, EventKind, Record, RecordError, RunId, SafeText};
 use rusqlite::params;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where the events of one run are recorded. It knows the version that it wrote last: where somebody else has written
-/// since, nothing is written and the answer is [`StoreError::Conflict`].
+/// Records the events of one run. It knows the version that it wrote last: if another process has
+/// written since, nothing is written and [`StoreError::Conflict`] is returned.
 pub struct RunJournal {
     journal: Journal,
     id: RunId,
@@ -26,12 +26,13 @@ impl RunJournal {
         Self { journal, id: row.run.id, row: Mutex::new(row) }
     }
 
-    /// Opens a run that is there for appending. With the first events that `host` appends, it is the run's host.
-    pub fn resume(journal: &Journal, run: RunId, host: Host) -> Result<Self, StoreError> {
+    /// Opens an existing run for appending. With the first events that it appends, `process`
+    /// becomes the process of the run.
+    pub fn resume(journal: &Journal, run: RunId, process: ProcessId) -> Result<Self, StoreError> {
         let mut row = journal
             .row(run)?
             .ok_or_else(|| StoreError::NoSuchRun { run, file: journal.file().to_owned() })?;
-        row.run.host = host;
+        row.run.process = process;
         Ok(Self::new(journal.clone(), row))
     }
 
@@ -45,7 +46,7 @@ impl RunJournal {
         &self.journal
     }
 
-    /// How many events this writer knows of: the version it expects.
+    /// The number of events that this writer knows of: the version that it expects.
     pub fn version(&self) -> u64 {
         self.row().run.events
     }
@@ -54,7 +55,7 @@ impl RunJournal {
         self.row.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records these, in order, all or none. They are returned as they were stored, with secrets masked.
+    /// Records events in order, all or none. Returns them as they were stored, with secrets masked.
     pub fn append(&self, kinds: Vec<EventKind>) -> Result<Vec<Event>, StoreError> {
         self.append_if(None, kinds)
     }
@@ -77,15 +78,16 @@ impl RunJournal {
             return Err(StoreError::Conflict { run: self.id, expected, found });
         }
         let mut next = row.clone();
-        // Read under the lock, so that the times of a run's events do not go back where the clock did not.
+        // Read under the lock, so that the times of a run's events never go back unless the clock
+        // did.
         let at = self.journal.now();
         let events = self.journal.write(durable, |tx| row::append(tx, &mut next, masked, at))?;
         *row = next;
         Ok(events)
     }
 
-    /// Records a process that an attempt has started, so that a later Backstop can find it if this one dies. It is
-    /// forgotten when its attempt, or the run, has ended.
+    /// Records a process that an attempt has started, so that a later Backstop can end it if this
+    /// one dies. Removed when its attempt or the run has ended.
     pub fn child_started(&self, child: Child) -> Result<(), StoreError> {
         let n = self.row().n;
         let operation = child.operation.map(|text| self.journal.mask_text(&text));
@@ -107,7 +109,8 @@ impl RunJournal {
     }
 }
 
-/// Intents of plans and campaigns survive power loss: what they announce cannot be taken back.
+/// Whether events must survive a power cut: the intents of plans and campaigns, whose effects
+/// cannot be undone.
 fn must_survive_power_loss(surface: &str, kinds: &[EventKind]) -> bool {
     matches!(surface, "run" | "campaign")
         && kinds.iter().any(|kind| {

@@ -1,12 +1,12 @@
-//! The tables, version by version. A step that was released is never changed.
+//! The tables of each database, version by version. A step that was released is never changed.
 
 use crate::migrate::Format;
 
 /// The database of one project.
 ///
-/// `events.position` is the order in which events were committed; the run that holds the highest is never removed, so
-/// that positions are never used twice. A run is open while `state = 'open'`; two small partial indexes make it cheap
-/// to ask for the open runs and for the attempts of the last minutes.
+/// `events.position` is the order in which events were committed; the run that holds the highest is
+/// never removed, so that positions are never reused. A run is open while `state = 'open'`; two
+/// small partial indexes make it cheap to find the open runs and the attempts of the last minutes.
 pub(crate) const PROJECT: Format = Format {
     steps: &[
         "
@@ -77,8 +77,9 @@ CREATE TABLE deferred (
     ],
 };
 
-/// What is counted, in columns of its own: whether it went well, and how long it took or was waited. The index holds all
-/// that `stats` reads, run by run; `counted` is set where the kind of the event is one that is counted.
+/// Columns for statistics: whether it succeeded, and how long it took or was waited. The index
+/// holds everything that `stats` reads, run by run; `counted` is set if the kind of the event is
+/// counted.
 const COUNTED: &str = "
 ALTER TABLE events ADD COLUMN counted INTEGER;
 ALTER TABLE events ADD COLUMN ok INTEGER;
@@ -109,8 +110,8 @@ CREATE TABLE nested (
 "],
 };
 
-/// The database of shared limits: rate limits and budgets belong to an account, not to a folder. Losing it costs
-/// knowledge, no work, which is why it is a file of its own.
+/// The database of shared limits: rate limits and budgets belong to an account, not to a folder.
+/// Losing it costs knowledge, but no work, which is why it is a file of its own.
 pub(crate) const LIMITS: Format = Format {
     steps: &["
 CREATE TABLE guards (
@@ -174,10 +175,11 @@ CREATE TABLE results (
 "],
 };
 
-/// The outbox: what people are still to be told, and what they were told lately. A file of its own, because nothing else
-/// waits for it.
+/// The outbox: notifications to send, and those sent lately. A file of its own, because nothing
+/// else waits for it.
 ///
-/// A note is `queued`, `sending`, `sent` or `failed`. Notes of one group that are queued are one row with a count.
+/// A note is `queued`, `sending`, `sent` or `failed`. Queued notes of one group are one row with a
+/// count.
 pub(crate) const OUTBOX: Format = Format {
     steps: &["
 CREATE TABLE notes (
@@ -203,8 +205,8 @@ CREATE INDEX notes_done ON notes (done_at) WHERE done_at IS NOT NULL;
 "],
 };
 
-/// What hooks remember: tasks that others report, the same fault again and again in a session, turns that were held.
-/// Losing it costs counts, no work.
+/// What hooks remember: tasks reported by others, repeated faults of a session, turns that were
+/// held. Losing it costs counts, but no work.
 pub(crate) const HOOKS: Format = Format {
     steps: &["
 CREATE TABLE tasks (

@@ -1,6 +1,6 @@
-//! What every database of a user has in common: it is opened, found, checked, and knows the time and the secrets.
+//! What the databases of a user have in common: opening, checking, the clock and the redactor.
 
-/// A database of the user's own, as a type with this name, of this file and this format.
+/// Defines the type of a user's database with this name, file and format.
 macro_rules! shared_store {
     ($(#[$doc:meta])* $name:ident, $file:ident, $format:path) => {
         $(#[$doc])*
@@ -17,13 +17,13 @@ macro_rules! shared_store {
         }
 
         impl $name {
-            /// Opens it, and makes it where it is missing.
+            /// Opens the database; creates it if it is missing.
             pub fn open(folder: &$crate::StateFolder) -> Result<Self, $crate::StoreError> {
                 let db = $crate::db::Db::open(folder, folder.$file(), &$format, &|_| Ok(()))?;
                 Ok(Self::of(folder, db))
             }
 
-            /// Opens it if there is one.
+            /// Opens the database if it exists.
             pub fn open_existing(folder: &$crate::StateFolder) -> Result<Option<Self>, $crate::StoreError> {
                 let db = $crate::db::Db::open_existing(folder, folder.$file(), &$format, &|_| Ok(()))?;
                 Ok(db.map(|db| Self::of(folder, db)))
@@ -34,12 +34,12 @@ macro_rules! shared_store {
                 Self { db, clock, redactor }
             }
 
-            /// Where it is.
+            /// The path of the database.
             pub fn file(&self) -> &std::path::Path {
                 self.db.file()
             }
 
-            /// Reads all of it and says what is wrong with it, if anything is.
+            /// Reads the whole database and reports damage.
             pub fn check(&self) -> Result<(), $crate::StoreError> {
                 self.db.check()
             }

@@ -1,17 +1,17 @@
-//! A run in one row: what its events add up to.
+//! The summary of a run: its row, folded from its events.
 
-use crate::{Host, RunState};
+use crate::{ProcessId, RunState};
 use backstop_core::{Outcome, Reason, RunId, SafeText, Timestamp};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Deserialize;
 
-/// A run in one row: what its events add up to.
+/// The summary of a run, folded from its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
     /// Its id.
     pub id: RunId,
-    /// How many events it has; also the version that a writer must know.
+    /// The number of events; also the version that a writer must know.
     pub events: u64,
     /// Whether it goes on.
     pub state: RunState,
@@ -24,28 +24,28 @@ pub struct RunSummary {
     /// The run that started this one.
     pub parent: Option<RunId>,
     /// The Backstop process that wrote it last.
-    pub host: Host,
-    /// What is run.
+    pub process: ProcessId,
+    /// The operation.
     pub operation: Option<SafeText>,
-    /// The folder it runs in.
+    /// The working directory.
     pub folder: Option<SafeText>,
-    /// The profile that decides.
+    /// The name of the profile.
     pub profile: Option<String>,
-    /// When it began.
+    /// When the run began.
     pub started_at: Timestamp,
-    /// When it ended, if it did.
+    /// When the run ended, if it has.
     pub ended_at: Option<Timestamp>,
-    /// How it ended, if it did.
+    /// The outcome, if the run has ended.
     pub outcome: Option<Outcome>,
-    /// What went wrong last, or why it ended or halted.
+    /// The reason of the last fault, or why the run ended or halted.
     pub reason: Option<Reason>,
     /// How many attempts were made.
     pub attempts: u32,
     /// The exit code that was passed on.
     pub exit: Option<i32>,
-    /// How long it took in all.
+    /// The duration of the whole run.
     pub duration_ms: Option<u64>,
-    /// The exact command that continues, where there is one.
+    /// The exact command that continues, if there is one.
     pub next: Option<SafeText>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         session: text(row, 5)?,
         caller: text(row, 6)?,
         parent: optional(row, 7, |text| text.parse().ok())?,
-        host: Host { pid: row.get(8)?, start: row.get::<_, i64>(9)?.cast_unsigned() },
+        process: ProcessId { pid: row.get(8)?, start: row.get::<_, i64>(9)?.cast_unsigned() },
         operation: text(row, 10)?,
         folder: text(row, 11)?,
         profile: row.get(12)?,

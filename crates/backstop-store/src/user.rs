@@ -1,7 +1,7 @@
 //! The database of the user: what belongs to no project.
 //!
-//! Which project files are trusted, and which runs have a run below them that retried already, so that retries do not
-//! multiply. It must not hold anything of one project's runs.
+//! Which project files are trusted, and which nested runs have retried already, so that retries do
+//! not multiply. It must not hold anything of one project's runs.
 
 use crate::db::Db;
 use crate::summary::{parsed, worded};
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A note of a nested run is of no use once its parent has ended; after this long it surely has.
+/// How long the note of a nested run is kept: by then its parent has ended.
 const NESTED_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The database of the user.
@@ -28,52 +28,52 @@ impl std::fmt::Debug for UserStore {
     }
 }
 
-/// A file that is trusted as it was.
+/// A trusted file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted {
     /// The file.
     pub path: PathBuf,
-    /// The hash of what it held.
+    /// The hash of its path and content when it was trusted.
     pub hash: String,
     /// When it was trusted.
     pub at: Timestamp,
 }
 
-/// A run below another one that retried already.
+/// A nested run that retried already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nested {
-    /// The run below.
+    /// The nested run.
     pub run: RunId,
     /// How many attempts it made.
     pub attempts: u32,
-    /// What went wrong there.
+    /// The reason of its last fault.
     pub reason: Reason,
 }
 
 impl UserStore {
-    /// Opens the user's database, and makes it where it is missing.
+    /// Opens the user's database; creates it if it is missing.
     pub fn open(folder: &StateFolder) -> Result<Self, StoreError> {
         let db = Db::open(folder, folder.user_file(), &schema::USER, &|_| Ok(()))?;
         Ok(Self { db, clock: Clock::clone(&folder.clock) })
     }
 
-    /// Opens the user's database if there is one.
+    /// Opens the user's database if it exists.
     pub fn open_existing(folder: &StateFolder) -> Result<Option<Self>, StoreError> {
         let db = Db::open_existing(folder, folder.user_file(), &schema::USER, &|_| Ok(()))?;
         Ok(db.map(|db| Self { db, clock: Clock::clone(&folder.clock) }))
     }
 
-    /// Where the database is.
+    /// The path of the database.
     pub fn file(&self) -> &Path {
         self.db.file()
     }
 
-    /// Reads the whole database and says what is wrong with it, if anything is.
+    /// Reads the whole database and reports damage.
     pub fn check(&self) -> Result<(), StoreError> {
         self.db.check()
     }
 
-    /// Trusts a file as it is now.
+    /// Trusts a file with its current hash.
     pub fn trust(&self, path: &Path, hash: &str) -> Result<(), StoreError> {
         let at = (self.clock)().as_millis();
         self.db.write_one(None, |conn| {
@@ -97,7 +97,7 @@ impl UserStore {
         })
     }
 
-    /// Trusts a file no longer; says whether it was trusted.
+    /// Revokes the trust in a file; returns whether it was trusted.
     pub fn revoke(&self, path: &Path) -> Result<bool, StoreError> {
         let path = path.as_os_str().as_bytes();
         self.db.write_one(None, |conn| {
@@ -105,7 +105,7 @@ impl UserStore {
         })
     }
 
-    /// All files that are trusted, in the order of their paths.
+    /// All trusted files, by path.
     pub fn trusted(&self) -> Result<Vec<Trusted>, StoreError> {
         self.db.read(|conn| {
             let mut statement = conn.prepare("SELECT path, hash, at FROM trust ORDER BY path")?;
@@ -121,7 +121,7 @@ impl UserStore {
         })
     }
 
-    /// Notes that `run`, below `parent`, made this many attempts. Notes that are of no use any more go.
+    /// Notes that `run`, started by `parent`, made this many attempts. Removes old notes.
     pub fn note_nested(
         &self,
         parent: RunId,
@@ -132,7 +132,7 @@ impl UserStore {
         let now = (self.clock)();
         let keep = i64::try_from(NESTED_KEEP.as_millis()).unwrap_or(i64::MAX);
         self.db.write(None, false, |tx| {
-            // A clock that jumped leaves notes on either side of now.
+            // After a clock jump there are notes in the past and in the future.
             let (from, to) = (now.as_millis().saturating_sub(keep), now.as_millis().saturating_add(keep));
             tx.execute("DELETE FROM nested WHERE at NOT BETWEEN ?1 AND ?2", [from, to])?;
             tx.execute(
@@ -145,7 +145,7 @@ impl UserStore {
         })
     }
 
-    /// The run below `parent` that made the most attempts since then, if one did.
+    /// The nested run of `parent` that made the most attempts since then, if there is one.
     pub fn nested(&self, parent: RunId, since: Timestamp) -> Result<Option<Nested>, StoreError> {
         self.db.read(|conn| {
             let found = conn.query_row(

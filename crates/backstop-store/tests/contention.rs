@@ -6,7 +6,7 @@ mod common;
 
 use backstop_core::{Outcome, RunId};
 use backstop_store::{EventFilter, Journal, RunFilter, RunJournal, RunState, StoreError};
-use common::{HERE, Place, attempt, child, ended, header, started, told};
+use common::{HERE, Place, attempt, child, child_arguments, ended, header, started};
 use std::process::Stdio;
 
 const WRITERS: u64 = 16;
@@ -97,7 +97,7 @@ fn sixteen_processes_meet_a_missing_database() {
 #[test]
 #[ignore = "started by the tests above"]
 fn one_of_sixteen() {
-    let Some((folder, project, word)) = told() else { return };
+    let Some((folder, project, word)) = child_arguments() else { return };
     let (shared, writer) = word.split_once(' ').unwrap();
     let writer = writer.parse().unwrap();
     let journal = Journal::open(&folder, &project).unwrap();

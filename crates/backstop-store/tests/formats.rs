@@ -1,7 +1,7 @@
 //! Old data stays readable: golden files of every format that was ever written.
 //!
-//! `BACKSTOP_WRITE_FORMATS=1 cargo test -p backstop-store --test formats` writes those of the newest format, once, when
-//! it is new. A golden file of a released format is never written again.
+//! `BACKSTOP_WRITE_FORMATS=1 cargo test -p backstop-store --test formats` writes those of the
+//! newest format, once, when it is new. A golden file of a released format is never written again.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -137,7 +137,7 @@ fn write(journal: &Journal, place: &Place) {
     ])
     .unwrap();
     let mut dead = header(0x1234_0002);
-    dead.host = GONE;
+    dead.process = GONE;
     let open = journal.begin(dead, vec![started("make"), attempt("make", 1)]).unwrap();
     open.child_started(Child { operation: None, attempt: 1, pid: 100, start: 200, group: -100 }).unwrap();
     let halted = journal.begin(header(0x4321_0003), vec![started("plan.md")]).unwrap();
@@ -174,8 +174,8 @@ fn every_format_is_read() {
         journal.clean(&Retention::default(), &|_| true).unwrap();
         std::fs::create_dir_all(formats()).unwrap();
         std::fs::copy(journal.file(), formats().join(format!("v{NEWEST}.db"))).unwrap();
-        let told = lines(&journal.events(&all()).unwrap());
-        std::fs::write(formats().join(format!("v{NEWEST}.events.jsonl")), told).unwrap();
+        let text = lines(&journal.events(&all()).unwrap());
+        std::fs::write(formats().join(format!("v{NEWEST}.events.jsonl")), text).unwrap();
     }
     let stats: Vec<Stats> = (1..=NEWEST).map(format_is_read).collect();
     assert!(stats.iter().all(|other| *other == stats[0]), "what is counted does not depend on the format");

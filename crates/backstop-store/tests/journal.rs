@@ -73,11 +73,11 @@ fn the_row_follows_the_events() {
     assert_eq!(now().next.as_ref().map(SafeText::raw), Some(&*resume));
     assert!(journal.runs(&RunFilter { open_only: true, ..RunFilter::default() }).unwrap().is_empty());
 
-    let other = backstop_store::Host { pid: 8, start: 43 };
+    let other = backstop_store::ProcessId { pid: 8, start: 43 };
     let again = RunJournal::resume(&journal, run.id(), other).unwrap();
-    assert_eq!(now().host, HERE);
+    assert_eq!(now().process, HERE);
     again.append(vec![EventKind::RunResumed {}]).unwrap();
-    assert_eq!((now().state, now().reason, now().next, now().host), (RunState::Open, None, None, other));
+    assert_eq!((now().state, now().reason, now().next, now().process), (RunState::Open, None, None, other));
 
     place.set(START + 900);
     again

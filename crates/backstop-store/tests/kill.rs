@@ -6,7 +6,7 @@ mod common;
 
 use backstop_core::{EventKind, Outcome};
 use backstop_store::{CommitPoint, Journal, RunFilter, RunState};
-use common::{Place, attempt, child, ended, finished, header, started, told};
+use common::{Place, attempt, child, child_arguments, ended, finished, header, started};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ fn what_was_acknowledged_survives() {
             }
             _ => false,
         };
-        // After a different number of lines each time: from before the run exists to well within it.
+        // After a different number of lines each time: from before the run exists to well within
+        // it.
         for _ in 0..(n * 7) % 60 {
             take(lines.next());
         }
@@ -66,7 +67,7 @@ fn what_was_acknowledged_survives() {
 #[ignore = "started by the test above, and killed by it"]
 #[allow(clippy::print_stdout, reason = "that is how it acknowledges")]
 fn a_writer() {
-    let Some((folder, project, word)) = told() else { return };
+    let Some((folder, project, word)) = child_arguments() else { return };
     let journal = Journal::open(&folder, &project).unwrap();
     let run = journal.begin(header(word.parse::<u64>().unwrap() << 8), vec![started("loop")]).unwrap();
     let mut out = std::io::stdout();
@@ -78,8 +79,8 @@ fn a_writer() {
     }
 }
 
-/// The process ends at every point around every commit of a run; the next one finds the journal as if the commit had
-/// happened whole or not at all.
+/// The process ends at every point around every commit of a run; the next one finds the journal as
+/// if the commit had happened whole or not at all.
 #[test]
 fn every_commit_point() {
     let mut reached = 0;
@@ -94,7 +95,8 @@ fn every_commit_point() {
         let journal = place.journal();
         journal.check().unwrap();
         let runs = journal.runs(&RunFilter::default()).unwrap();
-        // Before the first commit there is nothing, after it the run; each commit adds what it has, or nothing.
+        // Before the first commit there is nothing, after it the run; each commit adds what it has,
+        // or nothing.
         let committed = point.div_ceil(2);
         let events = runs.first().map_or(0, |run| journal.load(run.id).unwrap().len());
         if status.success() {
@@ -111,7 +113,7 @@ fn every_commit_point() {
 #[test]
 #[ignore = "started by the test above"]
 fn a_run_that_ends_at() {
-    let Some((folder, project, word)) = told() else { return };
+    let Some((folder, project, word)) = child_arguments() else { return };
     let point: u32 = word.parse().unwrap();
     let seen = AtomicU32::new(0);
     let last = std::sync::Mutex::new(CommitPoint::After);

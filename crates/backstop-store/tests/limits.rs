@@ -161,7 +161,7 @@ fn experience_and_streaks_add_up() {
     let store = LimitStore::open(&folder).unwrap();
     store.note_experience("connect <n>", Reason::NetworkTransient, 2, 1, 1).unwrap();
     store.note_experience("connect <n>", Reason::NetworkTransient, 1, 1, 0).unwrap();
-    let known = store.experience("connect <n>").unwrap().unwrap();
+    let known = store.signature_history("connect <n>").unwrap().unwrap();
     assert_eq!((known.seen, known.retried, known.cured), (3, 2, 1));
     assert_eq!(store.note_streak("npm test", "3 tests").unwrap(), 1);
     assert_eq!(store.note_streak("npm test", "3 tests").unwrap(), 2);

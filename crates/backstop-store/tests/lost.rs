@@ -18,7 +18,7 @@ fn a_lost_run_is_found_with_its_children_and_closed_once() {
     let journal = place.journal();
     assert_eq!(journal.lost_runs(&|_| false).unwrap(), []);
     let mut dead = header(1);
-    dead.host = GONE;
+    dead.process = GONE;
     let run = journal.begin(dead, vec![started("make"), attempt("make", 1)]).unwrap();
     run.child_started(child(1)).unwrap();
     run.append(vec![finished("make", 1), classified("make", 1, Reason::Timeout), attempt("make", 2)])
@@ -28,7 +28,7 @@ fn a_lost_run_is_found_with_its_children_and_closed_once() {
 
     let lost = journal.lost_runs(&here_is_alive).unwrap();
     assert_eq!(lost.len(), 1);
-    assert_eq!((lost[0].run, lost[0].attempt, lost[0].host), (run.id(), Some(2), GONE));
+    assert_eq!((lost[0].run, lost[0].attempt, lost[0].process), (run.id(), Some(2), GONE));
     assert_eq!(lost[0].children, [child(2)]);
     assert_eq!(lost[0].operation, Some("make".into()));
 
@@ -47,7 +47,7 @@ fn a_run_that_went_on_is_not_closed() {
     let place = Place::new();
     let journal = place.journal();
     let mut dead = header(1);
-    dead.host = GONE;
+    dead.process = GONE;
     let run = journal.begin(dead, vec![started("plan")]).unwrap().id();
     let lost = journal.lost_runs(&here_is_alive).unwrap();
     let again = RunJournal::resume(&journal, run, HERE).unwrap();

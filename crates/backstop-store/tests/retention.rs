@@ -1,11 +1,12 @@
-//! What is old or too much goes, what somebody may need stays, and a clock that jumps costs nothing.
+//! What is old or too much goes, what somebody may need stays, and a clock that jumps costs
+//! nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod common;
 
 use backstop_core::{EventKind, Outcome, Reason, RunId};
-use backstop_store::{DeferredWork, EventFilter, Host, Journal, Retention, RunFilter};
+use backstop_store::{DeferredWork, EventFilter, Journal, ProcessId, Retention, RunFilter};
 use common::{GONE, Place, ended, finished, header, here_is_alive, started};
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ fn what_somebody_may_need_stays() {
     let deferred = done(&journal, 1);
     let open = journal.begin(header(2 << 8), vec![started("open")]).unwrap().id();
     let mut dead = header(3 << 8);
-    dead.host = GONE;
+    dead.process = GONE;
     journal.begin(dead, vec![started("lost")]).unwrap();
     let reason = Reason::ServiceDown;
     let work = DeferredWork {
@@ -77,7 +78,7 @@ fn what_somebody_may_need_stays() {
     assert_eq!(ids(&journal), [deferred, open, halted.id(), last]);
     assert!(journal.drop_deferred(id).unwrap());
     place.pass_days(40);
-    journal.clean(&nothing, &|_: &Host| false).unwrap();
+    journal.clean(&nothing, &|_: &ProcessId| false).unwrap();
     assert_eq!(ids(&journal), [last]);
     assert_eq!(journal.load(last).unwrap().len(), 3);
 }
@@ -120,7 +121,8 @@ fn cleaning_is_due_once_a_day_whatever_the_clock_does() {
     place.pass_days(-5);
     assert!(due().is_some());
     assert_eq!(due(), None);
-    // A jump by ten years makes everything look old. It is given a day, in which the jump may be seen.
+    // A jump by ten years makes everything look old. It is given a day, in which the jump may be
+    // seen.
     place.pass_days(3650);
     assert_eq!(due().unwrap().runs, 0);
     place.pass_days(-3650);

@@ -1,5 +1,6 @@
 //! What the journal adds up to: exactly what the events say, and quickly.
-//! `cargo test --release -p backstop-store --test stats -- --ignored --nocapture` measures a million events.
+//! `cargo test --release -p backstop-store --test stats -- --ignored --nocapture` measures a
+//! million events.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
@@ -277,8 +278,8 @@ fn what_nobody_knows_is_grouped_by_what_it_says() -> Result<(), StoreError> {
     unknown(4, &journal, Some("worker-8 died after 1ms"), "");
     unknown(5, &journal, None, "");
     let drift = journal.drift(Timestamp::from_millis(0))?;
-    let told = |group: &UnknownGroup| (group.signature.clone(), group.count, group.example.raw().to_owned());
-    let groups: Vec<_> = drift.groups.iter().map(told).collect();
+    let shape = |group: &UnknownGroup| (group.signature.clone(), group.count, group.example.raw().to_owned());
+    let groups: Vec<_> = drift.groups.iter().map(shape).collect();
     assert_eq!(groups[0], ("worker-<n> died after <n>ms".into(), 3, "worker-8 died after 1ms".into()));
     assert_eq!(drift.groups[0].first_at.as_millis(), START);
     assert_eq!(drift.groups[0].last_at.as_millis(), START + 2 * DAY);
@@ -293,7 +294,8 @@ fn what_nobody_knows_is_grouped_by_what_it_says() -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A million events as `exec` writes them: most runs succeed, some fail and recover, some fail for good.
+/// A million events as `exec` writes them: most runs succeed, some fail and recover, some fail for
+/// good.
 #[test]
 #[ignore = "a measurement"]
 fn a_million_events_are_added_up() {

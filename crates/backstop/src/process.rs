@@ -5,7 +5,7 @@ use crate::terminal::{self, Terminal};
 use backstop_config::{Given, LogFormat, Surroundings, environment};
 use backstop_core::{RunId, SafeText, Timestamp};
 use backstop_runtime::{Place, Process, Project, ProjectError, process, project};
-use backstop_store::{Host, StateFolder};
+use backstop_store::{ProcessId, StateFolder};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -172,13 +172,13 @@ pub(crate) fn random() -> u64 {
 }
 
 /// This process, as the store knows it.
-pub(crate) fn id() -> Host {
+pub(crate) fn id() -> ProcessId {
     process::current()
 }
 
 /// Whether a process that wrote a run is still there.
-pub(crate) fn is_alive(host: &Host) -> bool {
-    process::is_alive(host)
+pub(crate) fn is_alive(process: &ProcessId) -> bool {
+    process::is_alive(process)
 }
 
 /// Whether a program is found on the PATH.

@@ -1,7 +1,7 @@
 //! Stack traces: type, message, innermost user frame and root cause of an uncaught exception.
 //!
-//! A rule finds the line where a trace begins; these readers take it from there. They must not decide what an exception
-//! means: that is what rules are for.
+//! A rule finds the line where a trace begins; these readers take it from there. They must not
+//! decide what an exception means: that is what rules are for.
 
 mod go;
 mod java;

@@ -3,7 +3,8 @@
 //! called `Option::unwrap()` on a `None` value
 //! ```
 //!
-//! Before Rust 1.73 the message came first: `thread 'main' panicked at 'message', src/main.rs:4:10`.
+//! Before Rust 1.73 the message came first:
+//! `thread 'main' panicked at 'message', src/main.rs:4:10`.
 
 use super::{Frame, Read, number};
 
@@ -25,7 +26,8 @@ pub(super) fn read(lines: &[&str]) -> Option<Read> {
     let (_column, line, file) = (parts.next()?, parts.next()?, parts.next()?);
     let mut read = Read { kind: "panic".to_owned(), message: message.trim().to_owned(), ..Read::default() };
     read.frames.push(Frame { file: file.to_owned(), line: number(line), function: None });
-    // With a backtrace there are functions: `   3: demo::load` and `at ./src/main.rs:4:10` below it.
+    // With a backtrace there are functions: `   3: demo::load` and `at ./src/main.rs:4:10` below
+    // it.
     for pair in lines.windows(2) {
         let Some(place) = pair[1].trim().strip_prefix("at ") else { continue };
         let Some((_, function)) = pair[0].trim().split_once(": ") else { continue };

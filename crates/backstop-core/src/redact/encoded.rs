@@ -18,8 +18,8 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// The characters of base64 that depend on the value alone, where `before` bytes of something else stand in front of it in
-/// its group of three: the same whatever those are, and whatever follows.
+/// The characters of base64 that depend on the value alone, where `before` bytes of something else
+/// stand in front of it in its group of three: the same whatever those are, and whatever follows.
 fn base64_inner(value: &[u8], before: usize) -> String {
     let mut bits = vec![false; before * 8];
     bits.extend(value.iter().flat_map(|byte| (0..8).rev().map(move |n| byte >> n & 1 == 1)));

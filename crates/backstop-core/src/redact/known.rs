@@ -1,14 +1,15 @@
-//! Secrets whose values we were told.
+//! Masks secrets with known values, e.g. from environment variables.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// After so much text the fast table pays: building it takes longer than a short command does.
+/// From this much text on, the faster table is built: building it takes longer than a short
+/// command.
 const PLAIN_BYTES_MAX: usize = 256 << 10;
 
-/// The values. Both tables find the same.
+/// The known values. Both tables find the same matches.
 #[derive(Debug)]
 pub(super) struct Known {
     values: Vec<String>,
@@ -23,7 +24,7 @@ impl Known {
         Some(Self { values, plain, fast: OnceLock::new(), read: AtomicUsize::new(0) })
     }
 
-    /// Adds where they lie.
+    /// Adds the positions of all known values.
     pub(super) fn find(&self, text: &str, found: &mut Vec<Range<usize>>) {
         let read = self.read.fetch_add(text.len(), Ordering::Relaxed);
         let table = if read.saturating_add(text.len()) > PLAIN_BYTES_MAX {

@@ -1,8 +1,9 @@
 //! Secrets are masked before anything is stored or shown.
 //!
-//! Two kinds are known: values that we were told (environment, config), and shapes that say by themselves what they are
-//! (key prefixes, `password=`, credentials in URLs, private keys). What is masked is gone: nothing here can undo it.
-//! [`RedactStream`] does the same for text that comes in pieces.
+//! Two kinds are known: values that we were told (environment, config), and shapes that say by
+//! themselves what they are (key prefixes, `password=`, credentials in URLs, private keys). What is
+//! masked is gone: nothing here can undo it. [`RedactStream`] does the same for text that comes in
+//! pieces.
 
 mod encoded;
 mod known;
@@ -37,8 +38,8 @@ impl Default for Redactor {
 }
 
 impl Redactor {
-    /// A redactor that also knows these values, as they are and in the encodings in which they travel. Values too short
-    /// to be secrets are left out.
+    /// A redactor that also knows these values, as they are and in the encodings in which they
+    /// travel. Values too short to be secrets are left out.
     pub fn new<S: AsRef<str>>(known: impl IntoIterator<Item = S>) -> Self {
         let mut values: Vec<String> = Vec::new();
         for value in known {

@@ -1,8 +1,8 @@
-//! Secrets that say by themselves what they are.
+//! Masks secrets that are recognised by their shape: key prefixes, `password=`, URLs, private keys.
 
 use std::ops::Range;
 
-/// Prefixes of keys that say what they are, each with the shortest length of what follows.
+/// Prefixes of API keys, each with the minimum length of what follows.
 const PREFIXES: &[(&str, usize)] = &[
     ("sk-", 16),
     ("sk_live_", 12),
@@ -38,7 +38,7 @@ const PREFIXES: &[(&str, usize)] = &[
     ("eyJ", 30),
 ];
 
-/// Words before a `=`, `:` or space that announce a secret.
+/// Words that announce a secret after a `=`, `:` or space.
 const ANNOUNCERS: &[&str] = &[
     "password",
     "passwd",
@@ -71,13 +71,13 @@ const ANNOUNCERS: &[&str] = &[
 /// What announces a URL, and a private key.
 const OTHERS: &[&str] = &["://", "-----BEGIN "];
 
-/// How many shapes there are: one bit each.
+/// The number of shapes: one bit each.
 const SHAPES: usize = PREFIXES.len() + ANNOUNCERS.len() + OTHERS.len();
-/// The shortest shape.
+/// The length of the shortest shape.
 const SHAPE_BYTES_MIN: usize = 3;
 
-/// For each byte at each of the first places, the shapes that have it there, in upper or lower case. Made by the compiler, so
-/// that a start builds nothing.
+/// For each of the first positions and each byte, the shapes that have this byte there, in upper or
+/// lower case. Computed at compile time, so that starting costs nothing.
 static PLACES: [[u64; 256]; SHAPE_BYTES_MIN] = places();
 
 const fn places() -> [[u64; 256]; SHAPE_BYTES_MIN] {
@@ -107,7 +107,8 @@ const fn text_of(shape: usize) -> &'static str {
     }
 }
 
-/// The first shape from here on, in upper or lower case, and where it begins; of several that begin there, the longest.
+/// The next shape and its position, in upper or lower case. Of several at one position, the
+/// longest.
 fn next_shape(text: &[u8], from: usize) -> Option<(usize, usize)> {
     let [first, second, third] = &PLACES;
     for (at, window) in text.get(from..)?.windows(SHAPE_BYTES_MIN).enumerate() {
@@ -132,7 +133,7 @@ fn next_shape(text: &[u8], from: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// Adds where secrets lie.
+/// Adds the positions of all secrets.
 pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
     let mut from = 0;
     while let Some((shape, at)) = next_shape(text.as_bytes(), from) {
@@ -147,7 +148,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Where the secret lies that the shape `pattern` at `start..end` announces.
+/// The position of the secret that the shape `pattern` at `start..end` announces.
 fn secret_at(text: &str, pattern: usize, start: usize, end: usize) -> Option<(usize, usize)> {
     if let Some((prefix, rest_min)) = PREFIXES.get(pattern) {
         // Prefixes are case-sensitive, and start a word.
@@ -219,7 +220,8 @@ fn announced(text: &str, word: &str, start: usize, end: usize) -> Option<(usize,
             !c.is_whitespace() && !matches!(c, '"' | '\'' | ',' | ';' | '&' | ')' | ']' | '}' | '<' | '>')
         }),
     };
-    // Without quotes, prose looks like this too ("token: expected `;`"): ask for something that can be a secret.
+    // Without quotes, prose looks like this too ("token: expected `;`"): ask for something that can
+    // be a secret.
     let dense = value[..length].bytes().filter(u8::is_ascii_digit).count() >= 1
         && length >= 8
         && value[..length].chars().all(key_char);

@@ -32,7 +32,8 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
         Self { redactor, held: Vec::new(), in_key: false, in_secret: false }
     }
 
-    /// More text; gives what is safe to let go. Bytes that are no UTF-8 come out as replacement characters.
+    /// More text; gives what is safe to let go. Bytes that are no UTF-8 come out as replacement
+    /// characters.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         let mut out = String::new();
         for piece in bytes.chunks(LINE_BYTES_MAX) {
@@ -69,7 +70,8 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
             self.in_key = !line.contains("-----END ");
             return;
         }
-        // A private key goes over many lines: its head announces it, and nothing is let go before its end.
+        // A private key goes over many lines: its head announces it, and nothing is let go before
+        // its end.
         if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY") && !line.contains("-----END ") {
             self.in_key = true;
             out.push_str(MASK);

@@ -121,7 +121,7 @@ impl AgentEvent {
                 said: SafeText::new(
                     ["error_details", "last_assistant_message"]
                         .iter()
-                        .filter_map(|field| said(fields.get(*field)?))
+                        .filter_map(|field| text_or_json(fields.get(*field)?))
                         .map(|text| cut_start(&text, ERROR_BYTES_MAX / 2).to_owned())
                         .collect::<Vec<String>>()
                         .join("\n"),
@@ -168,7 +168,7 @@ fn tool(fields: &Map<String, Value>) -> SafeText {
 
 /// Claude Code's: `error` is `Exit code 3`, then what was written.
 fn failed(fields: &Map<String, Value>) -> Option<ToolFailure> {
-    let error = said(fields.get("error")?)?;
+    let error = text_or_json(fields.get("error")?)?;
     let (exit, rest) = exit_line(&error);
     let command = command(fields).map(SafeText::new);
     let said = SafeText::new(cut_start(rest, ERROR_BYTES_MAX));
@@ -233,7 +233,7 @@ fn exit_line(text: &str) -> (Option<i64>, &str) {
 }
 
 /// A text, or what a value is as JSON.
-fn said(value: &Value) -> Option<String> {
+fn text_or_json(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),

@@ -1,7 +1,7 @@
 //! What goes out: the answer to a report.
 
 use super::decide::is_dangerous;
-use super::{Report, meant};
+use super::{Report, suggest_command};
 use backstop_core::{Action, Fault, Outcome, Reason, RunId, SafeText, Severity, Timestamp, Verdict};
 use backstop_notify::{About, Message};
 use backstop_report::{Alert, JSON_SCHEMA, TaskError, TaskFollowUp, alert, task_error};
@@ -110,7 +110,7 @@ impl Answer<'_> {
             task: self.report.shown.clone(),
             step: self.report.step.clone(),
             reason: self.fault.reason,
-            did_you_mean: meant(&message, &self.report.commands),
+            did_you_mean: suggest_command(&message, &self.report.commands),
             message,
             next: self.next(),
             commands: self.report.commands.clone(),

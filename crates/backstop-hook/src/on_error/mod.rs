@@ -9,17 +9,17 @@ mod decide;
 mod events;
 mod fault;
 mod handle;
-mod meant;
 mod refusal;
 mod report;
+mod suggest;
 
 pub use answer::Answer;
 pub use decide::{Case, decide};
 pub use fault::classify;
 pub use handle::handle;
-pub use meant::meant;
 pub use refusal::Refusal;
 pub use report::Report;
+pub use suggest::suggest_command;
 
 use std::time::Duration;
 

@@ -1,33 +1,34 @@
-//! JSON as text with places: what is where, so that a text can be changed without being written anew.
+//! JSON with positions, so that a text can be patched without being written anew.
 //!
-//! Strict JSON and nothing else: comments and trailing commas are faults, because a change next to them could not be
-//! promised to keep them. Main types: [`Node`], [`JsonError`]. It must not change anything.
+//! Strict JSON only: comments and trailing commas are errors, because a patch next to them could
+//! not promise to keep them. The main types are [`Node`] and [`JsonError`]. This module must not
+//! change anything.
 
 mod parse;
 
 pub(crate) use parse::{BOM, parse};
 
-use super::error::Fault;
+use super::error::JsonErrorKind;
 
-/// A value, and where it stands.
+/// A value, with its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// Its first byte.
+    /// The position of its first byte.
     pub(crate) start: usize,
-    /// Behind its last byte.
+    /// The position after its last byte.
     pub(crate) end: usize,
-    /// What it is.
+    /// The value.
     pub(crate) value: Value,
 }
 
-/// What a value is.
+/// The type of a value, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     /// An object.
     Object(Vec<Member>),
     /// An array.
     Array(Vec<Node>),
-    /// A string, without its escapes.
+    /// A string, unescaped.
     Text(String),
     /// A number, `true`, `false` or `null`.
     Scalar,
@@ -36,27 +37,27 @@ pub(crate) enum Value {
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// The key, without its escapes.
+    /// The key, unescaped.
     pub(crate) key: String,
-    /// The first byte of the key.
+    /// The position of the key's first byte.
     pub(crate) start: usize,
-    /// Whether white space stands between the colon and the value.
+    /// Whether there is white space between the colon and the value.
     pub(crate) spaced: bool,
     /// The value.
     pub(crate) node: Node,
 }
 
-/// A fault, and the byte where it is.
+/// An error, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonError {
-    /// The byte.
+    /// The position in bytes.
     pub(crate) at: usize,
-    /// What is wrong there.
-    pub(crate) fault: Fault,
+    /// What is wrong.
+    pub(crate) kind: JsonErrorKind,
 }
 
 impl Node {
-    /// The members of what must be an object.
+    /// The members of an object; an error for any other type.
     pub(crate) fn object(&self, what: &str) -> Result<&[Member], JsonError> {
         match &self.value {
             Value::Object(members) => Ok(members),
@@ -64,7 +65,7 @@ impl Node {
         }
     }
 
-    /// The elements of what must be an array.
+    /// The elements of an array; an error for any other type.
     pub(crate) fn array(&self, what: &str) -> Result<&[Node], JsonError> {
         match &self.value {
             Value::Array(elements) => Ok(elements),
@@ -73,10 +74,10 @@ impl Node {
     }
 
     fn is_no(&self, what: &str, expected: &'static str) -> JsonError {
-        JsonError { at: self.start, fault: Fault::Shape { what: what.to_owned(), expected } }
+        JsonError { at: self.start, kind: JsonErrorKind::Shape { what: what.to_owned(), expected } }
     }
 
-    /// Where its parts stand: elements, or keys with their values.
+    /// The positions of its parts: elements, or keys with their values.
     pub(crate) fn parts(&self) -> Vec<(usize, usize)> {
         match &self.value {
             Value::Object(members) => members.iter().map(|m| (m.start, m.node.end)).collect(),
@@ -86,17 +87,19 @@ impl Node {
     }
 }
 
-/// The member of this name. Two of them are a fault: which one counts is not ours to say.
+/// The member of this name. A duplicate key is an error, because readers disagree which one counts.
 pub(crate) fn member<'m>(members: &'m [Member], key: &str) -> Result<Option<&'m Member>, JsonError> {
     let mut found = members.iter().filter(|m| m.key == key);
     let first = found.next();
     match found.next() {
-        Some(second) => Err(JsonError { at: second.start, fault: Fault::Twice { key: second.key.clone() } }),
+        Some(second) => {
+            Err(JsonError { at: second.start, kind: JsonErrorKind::Twice { key: second.key.clone() } })
+        }
         None => Ok(first),
     }
 }
 
-/// Line and column of a byte, both from 1; columns are characters.
+/// The line and column of a position, both from 1. Columns count characters.
 pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -1,15 +1,15 @@
-//! Reading JSON, with the place of everything.
+//! The JSON parser.
 
 use super::{JsonError, Member, Node, Value};
-use crate::error::Fault;
+use crate::error::JsonErrorKind;
 
-/// How deep objects and arrays may lie in each other.
+/// How deeply objects and arrays may be nested.
 const DEPTH_MAX: usize = 100;
 
-/// The mark that some editors put before a text. It is passed over, and stays.
+/// The byte order mark that some editors write. It is skipped, and stays in the file.
 pub(crate) const BOM: char = '\u{feff}';
 
-/// Reads a text. Nothing where there is only white space.
+/// Parses a text. `None` if it contains only white space.
 pub(crate) fn parse(text: &str) -> Result<Option<Node>, JsonError> {
     let start = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
     let mut reader = Reader { text, bytes: text.as_bytes(), at: start };
@@ -42,24 +42,24 @@ impl Reader<'_> {
         }
     }
 
-    fn fault(&self, fault: Fault) -> JsonError {
-        JsonError { at: self.at, fault }
+    fn error(&self, kind: JsonErrorKind) -> JsonError {
+        JsonError { at: self.at, kind }
     }
 
-    /// What stands here is not what was expected; a comment is told apart.
+    /// The error for an unexpected token. A comment has an error of its own.
     fn unexpected(&self, expected: &'static str) -> JsonError {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
-        self.fault(match rest {
-            [] => Fault::Ends { expected },
-            [b'/', b'/' | b'*', ..] | [b'#', ..] => Fault::Comment,
-            _ => Fault::Expected { expected },
+        self.error(match rest {
+            [] => JsonErrorKind::Ends { expected },
+            [b'/', b'/' | b'*', ..] | [b'#', ..] => JsonErrorKind::Comment,
+            _ => JsonErrorKind::Expected { expected },
         })
     }
 
     fn value(&mut self, depth: usize) -> Result<Node, JsonError> {
         let start = self.at;
         let value = match self.peek() {
-            Some(b'{' | b'[') if depth >= DEPTH_MAX => return Err(self.fault(Fault::TooDeep)),
+            Some(b'{' | b'[') if depth >= DEPTH_MAX => return Err(self.error(JsonErrorKind::TooDeep)),
             Some(b'{') => Value::Object(self.object(depth)?),
             Some(b'[') => Value::Array(self.array(depth)?),
             Some(b'"') => Value::Text(self.string("a value")?),
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over what stands behind a part: a comma and on, or the end.
+    /// Skips the comma after a part, or the closing bracket. Returns whether the part was the last.
     fn is_last(&mut self, close: u8, expected: &'static str) -> Result<bool, JsonError> {
         self.skip();
         match self.peek() {
@@ -125,7 +125,7 @@ impl Reader<'_> {
                 self.at += 1;
                 self.skip();
                 if self.peek() == Some(close) {
-                    return Err(JsonError { at: comma, fault: Fault::TrailingComma });
+                    return Err(JsonError { at: comma, kind: JsonErrorKind::TrailingComma });
                 }
                 Ok(false)
             }
@@ -141,16 +141,16 @@ impl Reader<'_> {
         self.at += 1;
         loop {
             match self.peek() {
-                None => return Err(self.fault(Fault::Ends { expected: "the end of a string" })),
+                None => return Err(self.error(JsonErrorKind::Ends { expected: "the end of a string" })),
                 Some(b'"') => break self.at += 1,
                 Some(b'\\') => self.at += 2,
-                Some(0..=0x1f) => return Err(self.fault(Fault::Control)),
+                Some(0..=0x1f) => return Err(self.error(JsonErrorKind::Control)),
                 Some(_) => self.at += 1,
             }
         }
-        // Escapes have meanings that are read elsewhere already.
+        // serde_json decodes the escapes.
         let quoted = self.text.get(start..self.at).unwrap_or_default();
-        serde_json::from_str(quoted).map_err(|_| JsonError { at: start, fault: Fault::Escape })
+        serde_json::from_str(quoted).map_err(|_| JsonError { at: start, kind: JsonErrorKind::Escape })
     }
 
     fn number(&mut self) -> Result<Value, JsonError> {
@@ -160,7 +160,7 @@ impl Reader<'_> {
         }
         match serde_json::from_str::<&serde_json::value::RawValue>(&self.text[start..self.at]) {
             Ok(_) => Ok(Value::Scalar),
-            Err(_) => Err(JsonError { at: start, fault: Fault::Expected { expected: "a number" } }),
+            Err(_) => Err(JsonError { at: start, kind: JsonErrorKind::Expected { expected: "a number" } }),
         }
     }
 
@@ -183,30 +183,30 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn faults_are_named_and_have_a_place() {
-        let table: &[(&str, Fault, (usize, usize))] = &[
-            ("{\n  // note\n}", Fault::Comment, (2, 3)),
-            ("/* note */ {}", Fault::Comment, (1, 1)),
-            ("{\"a\": 1 /* x */}", Fault::Comment, (1, 9)),
-            ("{\"a\": 1,\n}", Fault::TrailingComma, (1, 8)),
-            ("[1,]", Fault::TrailingComma, (1, 3)),
-            ("{'a': 1}", Fault::Expected { expected: "a key in double quotes" }, (1, 2)),
-            ("{a: 1}", Fault::Expected { expected: "a key in double quotes" }, (1, 2)),
-            ("{\"é\" 1}", Fault::Expected { expected: "a colon" }, (1, 6)),
-            ("{\"a\": 1", Fault::Ends { expected: "a comma or `}`" }, (1, 8)),
-            ("{\"a", Fault::Ends { expected: "the end of a string" }, (1, 4)),
-            ("{\"a\\", Fault::Ends { expected: "the end of a string" }, (1, 5)),
-            ("{} {}", Fault::Expected { expected: "the end of the file" }, (1, 4)),
-            ("[01]", Fault::Expected { expected: "a number" }, (1, 2)),
-            ("[truex]", Fault::Expected { expected: "a value" }, (1, 6)),
-            ("[\"\\x\"]", Fault::Escape, (1, 2)),
-            ("[\"a\tb\"]", Fault::Control, (1, 4)),
+    fn errors_are_named_and_have_a_place() {
+        let table: &[(&str, JsonErrorKind, (usize, usize))] = &[
+            ("{\n  // note\n}", JsonErrorKind::Comment, (2, 3)),
+            ("/* note */ {}", JsonErrorKind::Comment, (1, 1)),
+            ("{\"a\": 1 /* x */}", JsonErrorKind::Comment, (1, 9)),
+            ("{\"a\": 1,\n}", JsonErrorKind::TrailingComma, (1, 8)),
+            ("[1,]", JsonErrorKind::TrailingComma, (1, 3)),
+            ("{'a': 1}", JsonErrorKind::Expected { expected: "a key in double quotes" }, (1, 2)),
+            ("{a: 1}", JsonErrorKind::Expected { expected: "a key in double quotes" }, (1, 2)),
+            ("{\"é\" 1}", JsonErrorKind::Expected { expected: "a colon" }, (1, 6)),
+            ("{\"a\": 1", JsonErrorKind::Ends { expected: "a comma or `}`" }, (1, 8)),
+            ("{\"a", JsonErrorKind::Ends { expected: "the end of a string" }, (1, 4)),
+            ("{\"a\\", JsonErrorKind::Ends { expected: "the end of a string" }, (1, 5)),
+            ("{} {}", JsonErrorKind::Expected { expected: "the end of the file" }, (1, 4)),
+            ("[01]", JsonErrorKind::Expected { expected: "a number" }, (1, 2)),
+            ("[truex]", JsonErrorKind::Expected { expected: "a value" }, (1, 6)),
+            ("[\"\\x\"]", JsonErrorKind::Escape, (1, 2)),
+            ("[\"a\tb\"]", JsonErrorKind::Control, (1, 4)),
         ];
-        for (text, fault, at) in table {
+        for (text, kind, at) in table {
             let error = parse(text).unwrap_err();
-            assert_eq!((&error.fault, place(text, error.at)), (fault, *at), "{text}");
+            assert_eq!((&error.kind, place(text, error.at)), (kind, *at), "{text}");
         }
-        assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().fault, Fault::TooDeep);
+        assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().kind, JsonErrorKind::TooDeep);
         assert_eq!(parse(" \r\n").unwrap(), None);
         assert!(parse("\u{feff}{}").unwrap().is_some());
     }

@@ -18,7 +18,7 @@ pub fn signature_of(fault: &Fault) -> String {
 
 /// What is known of such failures.
 pub(super) fn of(project: &Project, fault: &Fault) -> Option<Experience> {
-    let known = project.limits().ok()?.experience(&signature_of(fault)).ok()??;
+    let known = project.limits().ok()?.signature_history(&signature_of(fault)).ok()??;
     let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     Some(Experience { retried: count(known.retried), cured: count(known.cured) })
 }

@@ -23,7 +23,7 @@ use crate::project::{Project, ProjectError};
 use backstop_core::breaker::{Breaker, Pass};
 use backstop_core::guard::Closed;
 use backstop_core::{Dispatch, EventKind, Experience, Fault, Name, Reason, Record, SafeText};
-use backstop_engine::{Asked, Attempt, Failed};
+use backstop_engine::{AdmissionFuture, Attempt, Failed};
 use backstop_report::duration;
 use backstop_store::LimitStore;
 use guard::GuardCache;
@@ -232,7 +232,7 @@ pub fn named(fault: &Fault) -> Option<Name> {
 }
 
 impl backstop_engine::Admission for OperationAdmission {
-    fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> Asked<'a> {
+    fn before<'a>(&'a self, attempt: &'a Attempt, record: &'a dyn Record) -> AdmissionFuture<'a> {
         Box::pin(async {
             let admitted = self.admit(attempt, record).await;
             admitted.map_err(|fault| Failed::classified(*fault, Dispatch::NotDispatched))

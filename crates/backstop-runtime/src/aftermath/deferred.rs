@@ -19,7 +19,7 @@ pub fn readiness(project: &Project, works: &[Deferred]) -> Vec<Option<bool>> {
     let is_frozen = project.frozen().is_some();
     let mut asked: HashMap<String, Option<bool>> = HashMap::new();
     let mut ready = |work: &Deferred| {
-        let resources = work.work.reason.waits_for_host();
+        let resources = work.work.reason.waits_for_resources();
         if is_frozen {
             return Some(false);
         }

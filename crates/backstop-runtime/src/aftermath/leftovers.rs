@@ -40,7 +40,7 @@ pub fn end_all(journal: &Journal, process: &Process) -> Vec<CutOff> {
 }
 
 fn end(run: &LostRun) -> Vec<String> {
-    let mark = mark(run.run, &run.host);
+    let mark = mark(run.run, &run.process);
     let children =
         run.children.iter().map(|child| Some(tree::Process { pid: child.pid, start: child.start }));
     // Once without a process: what left its group still carries the mark.

@@ -3,7 +3,7 @@
 use super::{sender, warn};
 use crate::project::{Project, ProjectError};
 use backstop_core::{EventKind, Severity};
-use backstop_notify::{Kind, Message, Sink, queue};
+use backstop_notify::{Message, Sink, SinkKind, queue};
 use backstop_store::Outbox;
 
 /// The sinks that can be used; of the others it is said what is wrong with them.
@@ -51,7 +51,7 @@ pub fn notify(project: &Project, message: &Message) -> Vec<EventKind> {
         Err(error) => {
             warn(project, "the message cannot be queued", &error);
             // What is only printed needs no outbox; it may be said twice then.
-            let mut here = sinks.iter().filter(|sink| sink.kind == Kind::Terminal);
+            let mut here = sinks.iter().filter(|sink| sink.kind == SinkKind::Terminal);
             if !output.is_quiet() && here.any(|sink| sink.route.takes(&message.about)) {
                 output.message(&message.plain);
             }

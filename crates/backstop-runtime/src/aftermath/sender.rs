@@ -6,7 +6,7 @@
 use crate::project::{Project, ProjectError};
 use backstop_core::{IdError, Name, Policy, SafeText};
 use backstop_engine::Engine;
-use backstop_notify::{Credential, Kind, Message, Resolved, Sender, Sink, Times, deliver};
+use backstop_notify::{Credential, Message, Resolved, Sender, Sink, SinkKind, Times, deliver};
 use backstop_store::{Held, Hold, Note, Outbox, StateFolder, StoreError};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -110,7 +110,7 @@ pub fn deliver_directly(text: &[u8], open: OpenProject<'_>) -> Result<(), Projec
     let now = project.process.now();
     let times = Times { count: 1, first: now, last: now, mixed: false, names: Vec::new() };
     let sinks = backstop_notify::sinks(&project.config).into_iter().filter_map(|(_, sink)| sink.ok());
-    let taking = sinks.filter(|sink| sink.kind != Kind::Terminal && sink.route.takes(&message.about));
+    let taking = sinks.filter(|sink| sink.kind != SinkKind::Terminal && sink.route.takes(&message.about));
     let runtime = runtime(&project)?;
     for sink in taking {
         if let Resolved::Sink(sink, credential) = with_secret(&project, sink) {

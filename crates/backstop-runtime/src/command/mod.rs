@@ -15,7 +15,7 @@ use crate::recorder::Recorder;
 use backstop_classify::Classifier;
 use backstop_core::{Dispatch, Fault, Reason, Redactor, SafeText, Signal, Timestamp};
 use backstop_engine::{Attempt, Failed, Operation};
-use backstop_exec::{Ended, Input, Kept, Spec, StartError, Stop, Streams, supervise};
+use backstop_exec::{Ended, HeadTail, Input, Spec, StartError, Stop, Streams, supervise};
 use backstop_store::Child;
 use nested::Nested;
 use std::fs::File;
@@ -268,14 +268,14 @@ fn where_to_look(program: &str) -> String {
 }
 
 /// All of a stream, where all of it was kept.
-fn whole(kept: &Kept) -> Option<Vec<u8>> {
+fn whole(kept: &HeadTail) -> Option<Vec<u8>> {
     let (before, after) = kept.tail();
     (kept.left_out_bytes() == 0).then(|| [kept.head(), before, after].concat())
 }
 
 /// The end of what it wrote, with secrets masked: of its errors, or where there are none of its output.
 fn excerpt(ended: &Ended, redactor: &Redactor) -> Option<SafeText> {
-    let end = |kept: &Kept| -> Option<String> {
+    let end = |kept: &HeadTail| -> Option<String> {
         let bytes = kept.end(SCANNED_BYTES);
         let mut stream = redactor.stream();
         let mut text = String::new();

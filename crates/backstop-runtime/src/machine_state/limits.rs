@@ -1,7 +1,7 @@
 //! When a host is short of something.
 
 use super::{Disk, MB, Measured};
-use backstop_core::{HostLimits, Resource, SafeText, Shortage};
+use backstop_core::{MachineLimits, Resource, SafeText, Shortage};
 
 /// What has to be free where nobody says otherwise: this much,
 const FREE_MIN: u64 = 100 * MB;
@@ -22,7 +22,7 @@ fn shown(bytes: u64) -> String {
 }
 
 /// What is short, each once: of disks the fullest is told.
-pub(super) fn shortages(limits: &HostLimits, measured: &Measured) -> Vec<Shortage> {
+pub(super) fn shortages(limits: &MachineLimits, measured: &Measured) -> Vec<Shortage> {
     let mut all = Vec::new();
     if let Some(memory) = measured.memory {
         let min = wanted(limits.memory_free_min, memory.total_bytes);
@@ -79,8 +79,8 @@ mod tests {
     fn what_is_short_and_what_is_only_small() {
         let plenty = (8_000, 16_000);
         let roomy = (5_000, 9_000, Some(10));
-        let usual = HostLimits::default();
-        let said = HostLimits { disk_free_min: Some(6_000 * MB), memory_free_min: Some(9_000 * MB) };
+        let usual = MachineLimits::default();
+        let said = MachineLimits { disk_free_min: Some(6_000 * MB), memory_free_min: Some(9_000 * MB) };
         for (limits, memory, disk, want) in [
             (usual, plenty, roomy, vec![]),
             (usual, (90, 16_000), roomy, vec!["90 MB of memory is left, 100 MB is wanted"]),

@@ -1,17 +1,17 @@
-//! What is remembered of an agent's session: the same fault in a row, and whether its turn was held.
+//! What is remembered of an agent's session: repeated faults, and whether its turn was held.
 
 use super::HookStore;
 use crate::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::time::Duration;
 
-/// Sessions that were silent for so long are forgotten.
+/// Sessions without activity for this long are removed.
 const SESSION_KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How many sessions are remembered.
+/// How many sessions are kept.
 const SESSIONS_MAX: i64 = 2_000;
 
 impl HookStore {
-    /// A session met this fault; gives how often in a row it has.
+    /// Counts a fault of a session; returns how many in a row it had.
     pub fn note_streak(&self, session: &str, signature: &str) -> Result<u32, StoreError> {
         let now = self.now().as_millis();
         let (session, signature) = (self.redactor.redact(session), self.redactor.redact(signature));
@@ -27,7 +27,8 @@ impl HookStore {
         })
     }
 
-    /// Takes the right to hold a session's turn: given once, then again after `window`. One that was refused is open anew.
+    /// Takes the right to hold a session's turn. Once granted, the next request within `window` is
+    /// refused; the one after that is granted again.
     pub fn take_hold(&self, session: &str, window: Duration) -> Result<bool, StoreError> {
         let now = self.now();
         let session = self.redactor.redact(session).into_owned();
@@ -49,7 +50,7 @@ impl HookStore {
         })
     }
 
-    /// A session is over: forgets it.
+    /// Removes a session that is over.
     pub fn end_session(&self, session: &str) -> Result<(), StoreError> {
         let now = self.now().as_millis();
         let session = self.redactor.redact(session).into_owned();
@@ -62,7 +63,7 @@ impl HookStore {
     }
 }
 
-/// Forgets sessions that were silent for long, once there are many.
+/// Removes sessions without recent activity, once there are many.
 fn trim(conn: &Connection, now: i64) -> rusqlite::Result<()> {
     let many: i64 =
         conn.query_row("SELECT (SELECT count(*) FROM streaks) + (SELECT count(*) FROM held)", [], |row| {

@@ -1,4 +1,4 @@
-//! Tasks whose errors were reported: how often each has failed lately, and how it stands.
+//! Tasks whose errors were reported: how often each has failed lately, and its status.
 
 use super::HookStore;
 use crate::StoreError;
@@ -7,28 +7,29 @@ use backstop_core::{Reason, RunId, SafeText, Severity, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
-/// How many tasks are remembered; the ones that were not heard of for longest go first.
+/// How many tasks are kept; those not updated for longest are removed first.
 const TASKS_MAX: u32 = 5_000;
 /// How many failures of one task and reason are counted.
 const FAILURES_MAX: u32 = 1_000;
 
-/// How far two looks at the clock may be apart, in milliseconds, without it having been set back.
+/// How far apart two readings of the clock may be, in milliseconds, without it having been set
+/// back.
 const CLOCK_SLACK_MS: i64 = 5_000;
 
-/// How a task stands.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskStatus {
-    /// It is tried again.
+    /// It is retried.
     Retrying,
     /// It has failed.
     Failed,
-    /// It is put aside until a condition is gone.
+    /// It is deferred until a condition is gone.
     Deferred,
-    /// It has failed, and what there was of it is used.
+    /// It has failed, and its partial result is used.
     Partial,
-    /// Somebody has to say whether it is repeated.
+    /// A person has to confirm that it is repeated.
     Unconfirmed,
-    /// Somebody said that it is over.
+    /// A person or program has resolved it.
     Resolved,
 }
 
@@ -49,39 +50,39 @@ impl TaskStatus {
     }
 }
 
-/// What is recorded of a task after a report.
+/// What is stored of a task after a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRecord {
-    /// How it stands.
+    /// The status.
     pub status: TaskStatus,
-    /// What it failed of.
+    /// The reason of its fault.
     pub reason: Reason,
-    /// How bad that is.
+    /// The severity of its fault.
     pub severity: Severity,
     /// The attempt that failed, counted from 1.
     pub attempt: u32,
-    /// How many attempts there may be.
+    /// The number of attempts allowed.
     pub of: u32,
-    /// When it is tried again, where it is.
+    /// When it is retried, if it is.
     pub retry_at: Option<Timestamp>,
-    /// The run that recorded the report, where it was recorded.
+    /// The run that recorded the report, if it was recorded.
     pub run: Option<RunId>,
-    /// Why that was decided.
+    /// The sentence that says why that was decided.
     pub why: SafeText,
     /// What the task was doing, as JSON.
     pub context: Option<SafeText>,
 }
 
-/// A task as it stands.
+/// A task, as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskState {
     /// Its id.
     pub id: SafeText,
-    /// What was recorded last.
+    /// The last report.
     pub record: TaskRecord,
-    /// When it was first heard of.
+    /// The time of the first report.
     pub first_at: Timestamp,
-    /// When it was last heard of.
+    /// The time of the last report.
     pub updated_at: Timestamp,
 }
 
@@ -89,9 +90,9 @@ const COLUMNS: &str =
     "id, status, reason, severity, attempt, of, retry_at, run, why, context, first_at, updated_at";
 
 impl HookStore {
-    /// A task of a project has failed with this reason. `stands` is told which attempt that was, counted from 1 (those of the
-    /// same reason within the window count), and says how the task stands now. All in one transaction: no report is lost
-    /// and no two are the same attempt.
+    /// Counts a failure of a task with this reason. `stands` is called with the number of the
+    /// attempt, counted from 1 (failures of the same reason within the window count), and returns
+    /// the new record. All in one transaction: no report is lost, and no two get the same number.
     pub fn note_failure(
         &self,
         project: &str,
@@ -102,11 +103,11 @@ impl HookStore {
     ) -> Result<u32, StoreError> {
         let task = self.redactor.redact(task).into_owned();
         self.db.write(None, false, |tx| {
-            // Read under the lock: what others have written meanwhile must not seem to lie ahead.
+            // Read under the lock, so that rows written meanwhile do not seem to be in the future.
             let now = self.now().as_millis();
             let attempt = count(tx, project, &task, reason, window, now)?;
             self.put(tx, project, &task, &stands(attempt), now)?;
-            // A task that is new may be one too many.
+            // A new task may exceed the limit.
             if attempt == 1 {
                 forget_old(tx)?;
             }
@@ -114,7 +115,7 @@ impl HookStore {
         })
     }
 
-    /// The run that recorded a report, where it is not the one that was expected.
+    /// Sets the run that recorded a report, if it is another one than expected.
     pub fn set_task_run(&self, project: &str, task: &str, run: Option<RunId>) -> Result<(), StoreError> {
         let task = self.redactor.redact(task).into_owned();
         self.db.write_one(None, |conn| {
@@ -158,7 +159,7 @@ impl HookStore {
         Ok(())
     }
 
-    /// A task of a project; nothing where it was never heard of.
+    /// A task of a project; `None` if nothing was reported of it.
     pub fn task(&self, project: &str, task: &str) -> Result<Option<TaskState>, StoreError> {
         let task = self.redactor.redact(task).into_owned();
         self.db.read(|conn| {
@@ -167,7 +168,7 @@ impl HookStore {
         })
     }
 
-    /// The tasks of a project, the latest first.
+    /// The tasks of a project, latest first.
     pub fn tasks(&self, project: &str, limit: u32) -> Result<Vec<TaskState>, StoreError> {
         self.db.read(|conn| {
             let sql = format!(
@@ -179,7 +180,8 @@ impl HookStore {
         })
     }
 
-    /// A task is over: its failures count no longer. Gives how it stood; nothing where it was never heard of.
+    /// Resolves a task: its failures no longer count. Returns its last state; `None` if nothing was
+    /// reported of it.
     pub fn resolve_task(&self, project: &str, task: &str) -> Result<Option<TaskState>, StoreError> {
         let now = self.now().as_millis();
         let task = self.redactor.redact(task).into_owned();
@@ -196,7 +198,7 @@ impl HookStore {
     }
 }
 
-/// Counts one more failure, and those of the same reason before it within the window.
+/// Counts one more failure, and those of the same reason within the window.
 fn count(
     tx: &Connection,
     project: &str,
@@ -206,7 +208,7 @@ fn count(
     now: i64,
 ) -> rusqlite::Result<u32> {
     let since = now.saturating_sub(i64::try_from(window.as_millis()).unwrap_or(i64::MAX));
-    // What lies ahead was written before the clock was set back.
+    // A time in the future was written before the clock was set back.
     let ahead = now.saturating_add(CLOCK_SLACK_MS);
     tx.execute(
         "DELETE FROM failures WHERE project = ?1 AND task = ?2 AND (at <= ?3 OR at > ?4)",
@@ -226,7 +228,7 @@ fn count(
     Ok(known.saturating_add(1))
 }
 
-/// Keeps the number of tasks within its bound.
+/// Removes tasks beyond the limit.
 fn forget_old(tx: &Connection) -> rusqlite::Result<()> {
     let tasks: u32 = tx.query_row("SELECT count(*) FROM tasks", [], |row| row.get(0))?;
     if tasks > TASKS_MAX {

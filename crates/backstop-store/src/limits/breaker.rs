@@ -1,4 +1,4 @@
-//! Breakers: whether a provider's operation is tried at all.
+//! Circuit breakers, shared by all processes of a user.
 
 use super::LimitStore;
 use crate::StoreError;
@@ -6,14 +6,14 @@ use backstop_core::breaker::{Breaker, Pass};
 use backstop_core::{Name, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-/// A breaker as it stands.
+/// A breaker, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakerState {
-    /// Whose.
+    /// The provider.
     pub provider: Name,
-    /// For what.
+    /// The operation.
     pub operation: String,
-    /// Where it stands.
+    /// The state.
     pub breaker: Breaker,
     /// When it last changed.
     pub updated_at: Timestamp,
@@ -22,10 +22,11 @@ pub struct BreakerState {
 const COLUMNS: &str = "provider, operation, failures, opened, open_since, probe_since, updated_at";
 
 impl LimitStore {
-    /// Somebody asks whether to try. Of those who ask while it is half-open, one is let through.
+    /// Asks whether an attempt may begin. While the breaker is half-open, one caller is let through
+    /// as a probe.
     pub fn ask_breaker(&self, provider: &Name, operation: &str) -> Result<Pass, StoreError> {
         let now = self.now();
-        // Most of the time it is closed, which is seen without writing.
+        // Most of the time it is closed, which a read shows.
         let known = self.db.read(|conn| Ok(find(conn, provider, operation)?))?;
         if known.is_none_or(|breaker| breaker.open_since.is_none()) {
             return Ok(Pass::Closed);
@@ -40,34 +41,34 @@ impl LimitStore {
         })
     }
 
-    /// It was tried: whether it worked. Gives where the breaker stood before, and where it stands now.
+    /// Reports the result of an attempt. Returns the breaker's state before and after.
     pub fn tell_breaker(
         &self,
         provider: &Name,
         operation: &str,
-        worked: bool,
+        succeeded: bool,
     ) -> Result<(Breaker, Breaker), StoreError> {
         let now = self.now();
-        // Most of the time there is nothing to say of a success.
-        if worked && self.db.read(|conn| Ok(find(conn, provider, operation)?))?.is_none() {
+        // Most of the time a success changes nothing.
+        if succeeded && self.db.read(|conn| Ok(find(conn, provider, operation)?))?.is_none() {
             return Ok(Default::default());
         }
         self.db.write(None, false, |tx| {
             let known = find(tx, provider, operation)?;
             let mut breaker = known.unwrap_or_default();
-            if worked {
+            if succeeded {
                 breaker.succeeded();
             } else {
                 breaker.failed(now);
             }
-            if !worked || known.is_some() {
+            if !succeeded || known.is_some() {
                 keep(tx, provider, operation, &breaker, now)?;
             }
             Ok((known.unwrap_or_default(), breaker))
         })
     }
 
-    /// All breakers that have something to say.
+    /// All breakers that have recorded a failure.
     pub fn breakers(&self) -> Result<Vec<BreakerState>, StoreError> {
         self.db.read(|conn| {
             let sql =
@@ -85,7 +86,7 @@ impl LimitStore {
         })
     }
 
-    /// Closes all breakers of a provider; says how many were not.
+    /// Closes all breakers of a provider; returns how many were not closed.
     pub fn clear_breakers(&self, provider: &Name) -> Result<usize, StoreError> {
         self.db.write_one(None, |conn| {
             conn.execute("DELETE FROM breakers WHERE provider = ?1", [provider.as_str()])

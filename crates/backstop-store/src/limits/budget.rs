@@ -1,11 +1,11 @@
-//! Budgets: a bounded allowance, spent before work and given back where nothing was done.
+//! Budgets: bounded allowances, spent before work and refunded where nothing was done.
 
 use super::LimitStore;
 use crate::StoreError;
 use backstop_core::{Name, Timestamp};
 use rusqlite::{OptionalExtension, params};
 
-/// What a budget is for.
+/// The scope that a budget is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Per {
     /// All time, until it is reset.
@@ -19,10 +19,10 @@ pub enum Per {
 }
 
 impl Per {
-    /// The names of all.
+    /// The names of all scopes.
     pub const NAMES: &'static [&'static str] = &["total", "day", "run", "task"];
 
-    /// The name as it is written.
+    /// The name in commands and outputs.
     pub fn name(self) -> &'static str {
         match self {
             Per::Total => "total",
@@ -43,24 +43,24 @@ impl Per {
 pub struct Budget {
     /// Its name.
     pub name: Name,
-    /// How many units there are.
+    /// The number of units.
     pub units: u64,
-    /// For what.
+    /// The scope that it is counted in.
     pub per: Per,
-    /// What a unit is: `iterations`, `tokens`, `cents`.
+    /// The unit, e.g. `iterations`, `tokens`, `cents`.
     pub unit: String,
 }
 
-/// A budget with what was spent of it in one scope.
+/// A budget, and what was spent of it in one scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetState {
     /// The budget.
     pub budget: Budget,
-    /// The scope: a day, a run, a task.
+    /// The scope, e.g. a day, a run, a task.
     pub scope: String,
     /// How many units were spent.
     pub spent: u64,
-    /// How often somebody was refused.
+    /// How often spending was refused.
     pub refused: u64,
     /// When it last changed.
     pub updated_at: Option<Timestamp>,
@@ -73,15 +73,15 @@ impl BudgetState {
     }
 }
 
-/// What came of spending.
+/// The result of spending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spending {
-    /// It was there.
+    /// The units were spent.
     Spent {
         /// How many units are left.
         remaining: u64,
     },
-    /// It was not: nothing was spent.
+    /// Too few units were left; nothing was spent.
     Exhausted {
         /// How many units are left.
         remaining: u64,
@@ -91,7 +91,7 @@ pub enum Spending {
 }
 
 impl LimitStore {
-    /// Sets a budget. What was spent stays spent.
+    /// Creates or changes a budget. What was spent stays spent.
     pub fn set_budget(&self, budget: &Budget) -> Result<(), StoreError> {
         let now = self.now().as_millis();
         self.db.write_one(None, |conn| {
@@ -146,7 +146,7 @@ impl LimitStore {
         })
     }
 
-    /// Gives units back; gives how many are left.
+    /// Refunds units; returns how many are left.
     pub fn refund(&self, name: &Name, scope: &str, units: u64) -> Result<u64, StoreError> {
         let now = self.now().as_millis();
         self.db.write_one(None, |conn| {
@@ -162,7 +162,8 @@ impl LimitStore {
         Ok(left.map_or(0, |state| state.remaining()))
     }
 
-    /// All budgets with all their scopes, newest scope first; one without any spending stands with an empty scope.
+    /// All budgets with all their scopes, newest scope first. A budget without any spending has an
+    /// empty scope.
     pub fn budget_states(&self) -> Result<Vec<BudgetState>, StoreError> {
         self.db.read(|conn| {
             let mut statement = conn.prepare(
@@ -187,7 +188,7 @@ impl LimitStore {
         })
     }
 
-    /// Forgets what was spent of a budget, in one scope or in all; says how many scopes there were.
+    /// Resets a budget in one scope or in all; returns the number of scopes.
     pub fn reset_budget(&self, name: &Name, scope: Option<&str>) -> Result<usize, StoreError> {
         self.db.write_one(None, |conn| match scope {
             Some(scope) => {

@@ -1,25 +1,26 @@
-//! What was learned from experience: whether a retry has ever cured this, and whether somebody goes round in circles.
+//! What retries have taught: how often a failure was cured by a retry, and how often in a row an
+//! operation failed the same way.
 
 use super::LimitStore;
 use crate::StoreError;
 use backstop_core::{Reason, Timestamp};
 use rusqlite::{OptionalExtension, Row, params};
 
-/// How many signatures are remembered; the ones that were not seen for longest go first.
+/// How many signatures are kept; those not seen for longest are removed first.
 const SIGNATURES_MAX: u32 = 5_000;
 
-/// What is known of one signature.
+/// The history of one signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Experience {
-    /// The message with its variable parts taken out.
+pub struct SignatureHistory {
+    /// The message without its variable parts.
     pub signature: String,
-    /// What it is.
+    /// The reason.
     pub reason: Reason,
     /// How often it was seen.
     pub seen: u64,
-    /// How often it was tried again.
+    /// How often it was retried.
     pub retried: u64,
-    /// How often that helped.
+    /// How often a retry helped.
     pub cured: u64,
     /// When it was first seen.
     pub first_at: Timestamp,
@@ -30,8 +31,8 @@ pub struct Experience {
 const COLUMNS: &str = "signature, reason, seen, retried, cured, first_at, last_at";
 
 impl LimitStore {
-    /// What is known of a signature.
-    pub fn experience(&self, signature: &str) -> Result<Option<Experience>, StoreError> {
+    /// The history of a signature.
+    pub fn signature_history(&self, signature: &str) -> Result<Option<SignatureHistory>, StoreError> {
         let signature = self.redactor.redact(signature).into_owned();
         self.db.read(|conn| {
             let sql = format!("SELECT {COLUMNS} FROM experience WHERE signature = ?1");
@@ -39,8 +40,8 @@ impl LimitStore {
         })
     }
 
-    /// All that is known, most seen first.
-    pub fn experiences(&self, limit: u32) -> Result<Vec<Experience>, StoreError> {
+    /// All histories, most frequent first.
+    pub fn signature_histories(&self, limit: u32) -> Result<Vec<SignatureHistory>, StoreError> {
         self.db.read(|conn| {
             let sql = format!("SELECT {COLUMNS} FROM experience ORDER BY seen DESC, signature LIMIT ?1");
             let mut statement = conn.prepare(&sql)?;
@@ -49,7 +50,7 @@ impl LimitStore {
         })
     }
 
-    /// A signature was seen, so many times; it was tried again so often, and that helped so often.
+    /// Adds to the history of a signature: how often it was seen, retried and cured.
     pub fn note_experience(
         &self,
         signature: &str,
@@ -78,7 +79,7 @@ impl LimitStore {
         })
     }
 
-    /// An operation failed with this signature; gives how often in a row it has.
+    /// Counts a failure of an operation with this signature; returns how many in a row there were.
     pub fn note_streak(&self, operation: &str, signature: &str) -> Result<u32, StoreError> {
         let now = self.now().as_millis();
         let (operation, signature) = (self.redactor.redact(operation), self.redactor.redact(signature));
@@ -93,7 +94,7 @@ impl LimitStore {
         })
     }
 
-    /// How often in a row an operation has failed with one signature, and which.
+    /// The signature of an operation's current streak of failures, and its length.
     pub fn streak(&self, operation: &str) -> Result<Option<(String, u32)>, StoreError> {
         let operation = self.redactor.redact(operation).into_owned();
         self.db.read(|conn| {
@@ -102,10 +103,10 @@ impl LimitStore {
         })
     }
 
-    /// An operation succeeded, or somebody says that it may be tried again: nothing goes round in circles any more.
+    /// Ends the streak of an operation, after a success or at a person's request.
     pub fn end_streak(&self, operation: &str) -> Result<bool, StoreError> {
         let operation = self.redactor.redact(operation).into_owned();
-        // Most of the time there is none, which is seen without writing.
+        // Most of the time there is none, which a read shows.
         if self.streak(&operation)?.is_none() {
             return Ok(false);
         }
@@ -113,14 +114,14 @@ impl LimitStore {
             Ok(conn.execute("DELETE FROM streaks WHERE operation = ?1", [operation])? == 1)
         })
     }
-    /// Forgets all of them; says how many there were.
+    /// Ends all streaks; returns how many there were.
     pub fn end_streaks(&self) -> Result<usize, StoreError> {
         self.db.write_one(None, |conn| conn.execute("DELETE FROM streaks", []))
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Experience> {
-    Ok(Experience {
+fn read(row: &Row<'_>) -> rusqlite::Result<SignatureHistory> {
+    Ok(SignatureHistory {
         signature: row.get(0)?,
         reason: crate::summary::worded(row, 1, Reason::from_code)?,
         seen: row.get::<_, i64>(2)?.cast_unsigned(),

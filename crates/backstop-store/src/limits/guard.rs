@@ -1,4 +1,4 @@
-//! Guards: until when a provider refuses everybody.
+//! Guards: the rate-limit state of each provider, shared by all processes of a user.
 
 use super::LimitStore;
 use crate::StoreError;
@@ -6,18 +6,18 @@ use backstop_core::guard::{Closed, stricter};
 use backstop_core::{Name, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-/// A guard as it stands.
+/// A guard, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardState {
-    /// Whose.
+    /// The provider.
     pub provider: Name,
-    /// Until when it is closed, and why, where it still is.
+    /// Until when it is closed, and why, if it still is.
     pub closed: Option<Closed>,
-    /// How many have queued since it closed.
+    /// The number of waiters that have queued since it closed.
     pub queue: u64,
-    /// How many answers it has learned from.
+    /// The number of answers that it has learned from.
     pub answers: u64,
-    /// How many of them closed it.
+    /// The number of those answers that closed it.
     pub refusals: u64,
     /// When it last learned something.
     pub updated_at: Timestamp,
@@ -26,13 +26,13 @@ pub struct GuardState {
 const COLUMNS: &str = "provider, learned_at, until, why, queue, answers, refusals, updated_at";
 
 impl LimitStore {
-    /// A guard; nothing where it was never heard of.
+    /// A guard; `None` if nothing is known of the provider.
     pub fn guard(&self, provider: &Name) -> Result<Option<GuardState>, StoreError> {
         let now = self.now();
         self.db.read(|conn| Ok(find(conn, provider, now)?))
     }
 
-    /// All guards, in the order of their names.
+    /// All guards, by name.
     pub fn guards(&self) -> Result<Vec<GuardState>, StoreError> {
         let now = self.now();
         self.db.read(|conn| {
@@ -42,7 +42,8 @@ impl LimitStore {
         })
     }
 
-    /// Learns from an answer. The stricter of what is known and what is learned holds; it is returned.
+    /// Learns from an answer. Of the known and the learned closing, the stricter one holds; it is
+    /// returned.
     pub fn learn(&self, provider: &Name, learned: Option<Closed>) -> Result<GuardState, StoreError> {
         let now = self.now();
         let learned =
@@ -51,7 +52,7 @@ impl LimitStore {
             let known = find(tx, provider, now)?;
             let was = known.as_ref().and_then(|guard| guard.closed.clone());
             let refused = i64::from(learned.is_some());
-            // Who queues now queues for another opening.
+            // The queue starts over when the guard closes anew.
             let queue = if was.is_none() { 0 } else { known.map_or(0, |guard| guard.queue) };
             let closed = stricter(was, learned, now);
             tx.execute(
@@ -72,7 +73,7 @@ impl LimitStore {
         })
     }
 
-    /// Takes a place in the queue of those who wait for a guard, counted from 0.
+    /// Takes a place in the queue of waiters, counted from 0.
     pub fn queue(&self, provider: &Name) -> Result<u64, StoreError> {
         self.db.write_one(None, |conn| {
             let place = conn.query_row(
@@ -84,7 +85,7 @@ impl LimitStore {
         })
     }
 
-    /// Opens a guard; says whether it was closed.
+    /// Opens a guard; returns whether it was closed.
     pub fn clear_guard(&self, provider: &Name) -> Result<bool, StoreError> {
         let now = self.now();
         self.db.write(None, false, |tx| {

@@ -1,9 +1,9 @@
-//! Shared limits: guards, breakers, budgets, experience, and results that can be used again.
+//! Shared limits: guards, breakers, budgets, what retries have taught, and cached results.
 //!
-//! One database a user, because a rate limit belongs to an account. Many processes ask at once: every question that
-//! changes something is one `BEGIN IMMEDIATE` transaction or one statement, so no update is lost. It must not decide: what
-//! an answer means, when a breaker opens and how long somebody waits are the core's. Losing this database loses
-//! knowledge, no work.
+//! One database per user, because a rate limit belongs to an account. Many processes use it at
+//! once: every change is one `BEGIN IMMEDIATE` transaction or one statement, so no update is lost.
+//! It must not decide what an answer means, when a breaker opens or how long to wait: the core
+//! does. Losing this database loses knowledge, but no work.
 
 mod breaker;
 mod budget;
@@ -13,7 +13,7 @@ mod results;
 
 pub use breaker::BreakerState;
 pub use budget::{Budget, BudgetState, Per, Spending};
-pub use experience::Experience;
+pub use experience::SignatureHistory;
 pub use guard::GuardState;
 pub use results::KeptResult;
 

@@ -1,4 +1,4 @@
-//! Results of read-only operations, by the hash of all that they depend on.
+//! Cached results of read-only operations, by the hash of everything that they depend on.
 
 use super::LimitStore;
 use crate::StoreError;
@@ -6,22 +6,22 @@ use backstop_core::Timestamp;
 use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
 
-/// How much all results together may take.
+/// The size limit of all cached results together.
 const RESULTS_BYTES_MAX: i64 = 64 << 20;
 
-/// A result that was kept.
+/// A cached result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptResult {
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: Vec<u8>,
-    /// When it was made.
+    /// The time at which it was produced.
     pub at: Timestamp,
 }
 
 impl LimitStore {
-    /// A result that is not older than this.
+    /// A cached result that is not older than `at_most`.
     pub fn result(&self, key: &str, at_most: Duration) -> Result<Option<KeptResult>, StoreError> {
         let now = self.now();
         let found = self.db.read(|conn| {
@@ -35,7 +35,7 @@ impl LimitStore {
                 });
             Ok(found.optional()?)
         })?;
-        // A result from the future was made under a clock that was wrong: it has no age.
+        // A result from the future was stored under a wrong clock: its age is unknown.
         let fresh = found.filter(|result| result.at <= now && now.since(result.at) <= at_most);
         if fresh.is_some() {
             self.db.write_one(None, |conn| {
@@ -45,7 +45,8 @@ impl LimitStore {
         Ok(fresh)
     }
 
-    /// Keeps a result; those that were not used for longest make room. What is larger than all the room is not kept.
+    /// Caches a result. Those not used for longest are removed to make room; a result larger than
+    /// the limit is not stored.
     pub fn keep_result(&self, key: &str, stdout: &[u8], stderr: &[u8]) -> Result<bool, StoreError> {
         let bytes = i64::try_from(stdout.len() + stderr.len()).unwrap_or(i64::MAX);
         if bytes > RESULTS_BYTES_MAX / 4 {

@@ -1,9 +1,10 @@
-//! The outbox: what people are to be told, kept until it was said.
+//! The outbox: notifications, stored until they are sent.
 //!
-//! One database a user, because one sender delivers for all projects. What is the same trouble, told to the same place, is
-//! one row with a count; a row that is being sent is not added to. It must not decide when something is said, nor send
-//! anything: a sender asks for what is queued, takes a note, and tells what came of it. A note that was taken and never
-//! finished is queued again by the next sender, so that everything is said at least once.
+//! One database per user, because one sender delivers for all projects. Repeated notifications of
+//! one group to one target are one row with a count; a row that is being sent is not added to. The
+//! outbox must not decide when something is sent, nor send it: a sender asks for queued notes,
+//! takes one, and reports the result. A note that was taken and never finished is queued again by
+//! the next sender, so that everything is sent at least once.
 
 mod note;
 mod queue;
@@ -14,7 +15,7 @@ use crate::schema;
 use crate::shared::shared_store;
 
 shared_store!(
-    /// The database of what is to be told.
+    /// The database of notifications.
     Outbox,
     outbox_file,
     schema::OUTBOX

@@ -1,45 +1,46 @@
-//! What a note is: to whom, about what, how often, and what came of it.
+//! A note: one notification for one sink, its repetitions and its state.
 
 use backstop_core::{Name, SafeText, Timestamp};
 
-/// Something that a person is to be told.
+/// A notification for one sink.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewNote {
     /// The sink, by its name in the configuration.
     pub sink: Name,
-    /// Where the sink leads to, in a form that is no secret: what is limited together has the same.
+    /// An identifier of where the sink leads, without secrets. Sinks with the same target share a
+    /// rate limit.
     pub target: String,
     /// The project whose configuration has the sink.
     pub project: String,
-    /// What is the same trouble has the same.
+    /// The group: notifications about the same failure have the same.
     pub group: String,
-    /// What is said. Secrets are masked on the way in.
+    /// The message. Secrets are masked before it is stored.
     pub body: serde_json::Value,
-    /// What it happened to, by name.
+    /// The operation that failed.
     pub label: String,
-    /// Whether it must not wait behind what is less bad.
+    /// Whether it must not wait behind less severe ones.
     pub urgent: bool,
 }
 
-/// What became of adding a note.
+/// The result of adding a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Added {
-    /// The row.
+    /// The id of the row.
     pub id: i64,
-    /// How often this trouble is in it now.
+    /// How many notifications the row stands for now.
     pub count: u64,
 }
 
-/// Where a note stands.
+/// The state of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoteState {
-    /// It waits.
+    /// It waits to be sent.
     Queued,
     /// A sender has taken it.
     Sending,
-    /// It was said.
+    /// It was sent.
     Sent,
-    /// It could not be said, and is not tried again.
+    /// It could not be sent, and is not tried again.
     Failed,
 }
 
@@ -59,56 +60,56 @@ impl NoteState {
     }
 }
 
-/// A note as it is kept.
+/// A note as it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
-    /// The row.
+    /// The id of the row.
     pub id: i64,
-    /// What was added first.
+    /// The notification that was added first.
     pub note: NewNote,
-    /// What it happened to, each once, the first few of them.
+    /// The operations that failed, each once, the first few of them.
     pub labels: Vec<SafeText>,
-    /// How often it happened.
+    /// How many notifications it stands for.
     pub count: u64,
-    /// Where it stands.
+    /// Its state.
     pub state: NoteState,
-    /// When it happened first.
+    /// The time of the first.
     pub first_at: Timestamp,
-    /// When it happened last.
+    /// The time of the last.
     pub last_at: Timestamp,
-    /// Not said before this.
+    /// Not sent before this time.
     pub not_before: Timestamp,
-    /// How often a sender has given up on it.
+    /// How often a sender has postponed it.
     pub rounds: u32,
-    /// When it was said, or given up.
+    /// When it was sent or given up.
     pub done_at: Option<Timestamp>,
-    /// What came of the last try.
-    pub said: Option<SafeText>,
+    /// The response to the last delivery, or why it failed.
+    pub response: Option<SafeText>,
 }
 
-/// A note that was said: what limits look at.
+/// A note that was sent, for the rate limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentNote {
-    /// Where it went.
+    /// The target of its sink.
     pub target: String,
-    /// What it was about.
+    /// Its group.
     pub group: String,
-    /// When.
+    /// When it was sent.
     pub at: Timestamp,
 }
 
-/// What came of a try.
+/// The result of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivered {
-    /// It was said; what the other side answered.
+    /// It was sent; the response of the other side.
     Sent(SafeText),
-    /// It could not be said now.
+    /// It could not be sent now.
     Later {
-        /// Not before this.
+        /// Not before this time.
         until: Timestamp,
         /// Why not.
         why: SafeText,
     },
-    /// It cannot be said.
+    /// It cannot be sent; why.
     Failed(SafeText),
 }

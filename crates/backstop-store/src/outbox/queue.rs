@@ -1,38 +1,38 @@
-//! Adding to the outbox, taking from it, and what came of it.
+//! Adding notes to the outbox, taking them from it, and storing the result.
 
 use super::{Added, Delivered, NewNote, Note, NoteState, Outbox, SentNote};
 use crate::masked::mask_value;
 use crate::summary::{parsed, text, worded};
-use crate::{StoreError, error::Trouble};
+use crate::{StoreError, error::TransactionError};
 use backstop_core::{SafeText, Timestamp};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
-/// A note is said once nothing was added to it for so long,
+/// A note is sent once nothing was added to it for this long,
 const QUIET: Duration = Duration::from_secs(1);
-/// but so long after its first at the latest.
+/// but at most this long after the first.
 const GATHER_MAX: Duration = Duration::from_secs(10);
-/// So many different troubles wait for one place; what comes then is one note about all of them.
+/// How many groups may wait for one target; further notifications are merged into one note.
 const GROUPS_MAX: i64 = 20;
-/// How many notes are looked at together.
+/// How many notes are read at once.
 const LIST_MAX: i64 = 1000;
-/// How long a note that is over is kept.
+/// How long a finished note is kept.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How many of those are kept.
+/// How many finished notes are kept.
 const KEEP_MAX: i64 = 500;
-/// How many names of what it happened to are kept with a note.
+/// How many operations are stored with a note.
 const LABELS_MAX: i64 = 10;
-/// How long a note waits that nobody can send.
+/// How long a note waits that no sender can send.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 const COLUMNS: &str = "id, sink, target, project, grouped, body, count, state, first_at, last_at, not_before, rounds, done_at, said, labels, urgent";
 
 impl Outbox {
-    /// The group of what is too much to tell one by one.
+    /// The group of notifications merged because there are too many groups.
     pub const OTHERS: &str = "*";
 
-    /// Adds a note. What is queued already is counted.
+    /// Adds a notification. If its group is queued already, it is counted.
     pub fn add(&self, note: &NewNote) -> Result<Added, StoreError> {
         let now = self.now();
         let (body, note) = (self.masked(&note.body), &self.labelled(note));
@@ -55,32 +55,32 @@ impl Outbox {
         })
     }
 
-    /// Whether something of this group may be said at once: nothing of it was, within so long. It counts as said then; what
-    /// may not be said is not kept. For a sink that needs no sender.
+    /// Whether a notification of this group may be shown now: none was within `within`. If so, it
+    /// is stored as sent; if not, it is not stored. For a sink that needs no sender.
     pub fn say_once(&self, note: &NewNote, within: Duration) -> Result<bool, StoreError> {
         let now = self.now();
         let (body, note) = (self.masked(&note.body), &self.labelled(note));
         self.db.write(None, false, |tx| {
-            let said: bool = tx.query_row(
+            let announced: bool = tx.query_row(
                 "SELECT EXISTS (SELECT 1 FROM notes WHERE target = ?1 AND grouped = ?2 AND done_at BETWEEN ?3 AND ?4)",
                 params![note.target, note.group, now.before(within).as_millis(), now.as_millis()],
                 |row| row.get(0),
             )?;
-            if !said {
+            if !announced {
                 let added = insert(tx, note, &note.group, &body, NoteState::Sent, now)?;
                 tx.execute("UPDATE notes SET done_at = ?2 WHERE id = ?1", params![added.id, now.as_millis()])?;
                 forget(tx, now)?;
             }
-            Ok(!said)
+            Ok(!announced)
         })
     }
 
-    /// What waits to be said, oldest first.
+    /// The queued notes, oldest first.
     pub fn queued(&self) -> Result<Vec<Note>, StoreError> {
         self.rows("WHERE state = 'queued' ORDER BY id", LIST_MAX)
     }
 
-    /// Whether something is to be said still: it waits, or a sender has it, or had it when it was killed.
+    /// Whether any note is unfinished: queued, or taken by a sender that may have been killed.
     pub fn has_unfinished(&self) -> Result<bool, StoreError> {
         self.db.read(|conn| {
             let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE state IN ('queued', 'sending'))";
@@ -88,7 +88,8 @@ impl Outbox {
         })
     }
 
-    /// Gives up what nobody could send for a day: its secret is in nobody's environment. Says how many.
+    /// Gives up a note that no sender could send for a day, because none had its secret. Returns
+    /// how many.
     pub fn give_up(&self, id: i64) -> Result<usize, StoreError> {
         let now = self.now();
         self.db.write_one(None, |conn| {
@@ -100,12 +101,12 @@ impl Outbox {
         })
     }
 
-    /// The newest notes, whatever became of them: what waits first, then what is over, newest first.
+    /// The newest notes in any state: queued ones first, then finished ones, newest first.
     pub fn notes(&self) -> Result<Vec<Note>, StoreError> {
         self.rows("ORDER BY done_at IS NOT NULL, done_at DESC, id DESC", LIST_MAX)
     }
 
-    /// What was said since then, and not after now.
+    /// The notes sent since then, and not in the future.
     pub fn sent_since(&self, since: Timestamp) -> Result<Vec<SentNote>, StoreError> {
         let now = self.now().as_millis();
         self.db.read(|conn| {
@@ -124,7 +125,8 @@ impl Outbox {
         })
     }
 
-    /// Takes a note to send it: from now on nothing is added to it. Nothing, where somebody else has it.
+    /// Takes a note to send it: from now on nothing is added to it. `None` if another sender has
+    /// it.
     pub fn take(&self, id: i64) -> Result<Option<Note>, StoreError> {
         self.db.write_one(None, |conn| {
             let sql = format!(
@@ -134,34 +136,35 @@ impl Outbox {
         })
     }
 
-    /// What came of a note that was taken.
+    /// Stores the result of a note that was taken.
     pub fn finish(&self, id: i64, delivered: &Delivered) -> Result<(), StoreError> {
         let now = self.now().as_millis();
         let (state, why, until) = match delivered {
-            Delivered::Sent(said) => (NoteState::Sent, said, None),
+            Delivered::Sent(response) => (NoteState::Sent, response, None),
             Delivered::Failed(why) => (NoteState::Failed, why, None),
             Delivered::Later { until, why } => (NoteState::Queued, why, Some(until.as_millis())),
         };
-        let said = self.redactor.redact(why.raw());
+        let response = self.redactor.redact(why.raw());
         let done = until.is_none().then_some(now);
         self.db.write_one(None, |conn| {
             conn.execute(
                 "UPDATE notes SET state = ?2, said = ?3, done_at = ?4, not_before = coalesce(?5, not_before), \
                  rounds = rounds + (?5 IS NOT NULL) WHERE id = ?1",
-                params![id, state.name(), said, done, until],
+                params![id, state.name(), response, done, until],
             )
         })?;
         Ok(())
     }
 
-    /// Queues again what a sender took and never finished; says how many. Only for the one who holds the sender's lock.
+    /// Queues notes again that a sender took and never finished; returns how many. Only for the
+    /// holder of the sender's lock.
     pub fn recover(&self) -> Result<usize, StoreError> {
         self.db.write_one(None, |conn| {
             conn.execute("UPDATE notes SET state = 'queued' WHERE state = 'sending'", [])
         })
     }
 
-    /// Forgets what is long over.
+    /// Removes notes that were finished long ago.
     pub fn forget_old(&self) -> Result<usize, StoreError> {
         let now = self.now();
         self.db.write_one(None, |conn| forget(conn, now))
@@ -194,8 +197,13 @@ fn forget(conn: &Connection, now: Timestamp) -> rusqlite::Result<usize> {
     )
 }
 
-/// Counts it in the note of its group that is queued. One that a sender has given up on before keeps its time.
-fn count(conn: &Connection, note: &NewNote, group: &str, now: Timestamp) -> Result<Option<Added>, Trouble> {
+/// Counts a notification in the queued note of its group. A note that was postponed keeps its time.
+fn count(
+    conn: &Connection,
+    note: &NewNote,
+    group: &str,
+    now: Timestamp,
+) -> Result<Option<Added>, TransactionError> {
     let counted = conn.query_row(
         "UPDATE notes SET count = count + 1, last_at = ?3, urgent = max(urgent, ?7), \
          labels = CASE WHEN json_array_length(labels) >= ?8 OR EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?6) \
@@ -270,6 +278,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Note> {
         not_before: time(10)?,
         rounds: row.get(11)?,
         done_at: row.get::<_, Option<i64>>(12)?.map(Timestamp::from_millis),
-        said: text(row, 13)?,
+        response: text(row, 13)?,
     })
 }

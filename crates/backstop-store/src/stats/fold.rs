@@ -1,7 +1,7 @@
-//! What events add up to, one run after the other, each in its order.
+//! Adds events up, run by run, in the order of their events.
 //!
-//! Within a run, what is decided, waited and tried belongs to the error before it, and an attempt that failed to the
-//! error that comes right after it.
+//! Within a run, a decision, a wait and a retry belong to the error before them, and a failed
+//! attempt to the error right after it.
 
 use super::label::Labels;
 use crate::counted::Counted;
@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// An event, as far as it is counted.
-pub(super) struct Told {
+/// The columns of an event that are counted.
+pub(super) struct CountedEvent {
     pub(super) at: i64,
     pub(super) counted: Counted,
     pub(super) reason: Option<Reason>,
@@ -19,7 +19,7 @@ pub(super) struct Told {
     pub(super) ms: u64,
 }
 
-/// The sums so far, and where in a run we are.
+/// The sums so far, and the position within a run.
 pub(super) struct Fold {
     since: i64,
     total: Counts,
@@ -27,11 +27,11 @@ pub(super) struct Fold {
     operations: Vec<Counts>,
     days: BTreeMap<i64, Counts>,
     operation: usize,
-    /// What went wrong last in this run.
+    /// The reason of the last error in this run.
     last: Option<Reason>,
-    /// How long the attempt took that has just failed, and whose error comes next.
+    /// The duration of the attempt that has just failed; its error comes next.
     failed_ms: Option<u64>,
-    /// Waits that were decided; they were waited if another attempt ended after them.
+    /// Delays that were decided. They were waited if another attempt ended after them.
     decided: Vec<(i64, Option<Reason>, u64)>,
 }
 
@@ -50,7 +50,7 @@ impl Fold {
         }
     }
 
-    /// The next run begins.
+    /// Begins the next run.
     pub(super) fn begin(&mut self, operation: u32) {
         self.operation = usize::try_from(operation).unwrap_or(usize::MAX);
         self.last = None;
@@ -58,45 +58,46 @@ impl Fold {
         self.decided.clear();
     }
 
-    /// One more event of the run.
-    pub(super) fn event(&mut self, told: Told) {
-        let at = told.at;
-        match told.counted {
+    /// Adds one event of the run.
+    pub(super) fn event(&mut self, event: CountedEvent) {
+        let at = event.at;
+        match event.counted {
             Counted::AttemptFinished | Counted::AttemptLost => {
                 for (at, reason, ms) in std::mem::take(&mut self.decided) {
                     self.add(at, reason, &Counts { waited_ms: ms, ..Counts::default() });
                 }
-                let succeeded = told.ok == Some(true);
-                let lost = told.counted == Counted::AttemptLost;
+                let succeeded = event.ok == Some(true);
+                let lost = event.counted == Counted::AttemptLost;
                 let failed = !succeeded && !lost;
-                self.failed_ms = failed.then_some(told.ms);
+                self.failed_ms = failed.then_some(event.ms);
                 let counts = Counts {
                     attempts: 1,
                     succeeded: succeeded.into(),
                     lost: lost.into(),
-                    failed_ms: if failed { told.ms } else { 0 },
-                    attempts_ms: told.ms,
+                    failed_ms: if failed { event.ms } else { 0 },
+                    attempts_ms: event.ms,
                     ..Counts::default()
                 };
                 self.add(at, None, &counts);
             }
             Counted::ErrorClassified => {
-                self.last = told.reason;
-                self.add(at, told.reason, &Counts { errors: 1, ..Counts::default() });
-                if let (Some(reason), Some(ms), true) = (told.reason, self.failed_ms.take(), at >= self.since)
+                self.last = event.reason;
+                self.add(at, event.reason, &Counts { errors: 1, ..Counts::default() });
+                if let (Some(reason), Some(ms), true) =
+                    (event.reason, self.failed_ms.take(), at >= self.since)
                 {
                     let sum = &mut self.reasons.entry(reason).or_default().failed_ms;
                     *sum = sum.saturating_add(ms);
                 }
             }
-            Counted::DecisionMade if told.ms > 0 => self.decided.push((at, self.last, told.ms)),
+            Counted::DecisionMade if event.ms > 0 => self.decided.push((at, self.last, event.ms)),
             Counted::DecisionMade => {}
             Counted::RecoveryAttempted => {
-                let cured = u64::from(told.ok == Some(true));
+                let cured = u64::from(event.ok == Some(true));
                 self.add(at, self.last, &Counts { retried: 1, cured, ..Counts::default() });
             }
             Counted::GuardWaited => {
-                self.add(at, None, &Counts { guard_ms: told.ms, ..Counts::default() });
+                self.add(at, None, &Counts { guard_ms: event.ms, ..Counts::default() });
             }
         }
     }

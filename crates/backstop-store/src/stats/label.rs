@@ -1,14 +1,15 @@
-//! What an operation is called where many are added up: the program and its first word.
+//! The label of an operation in statistics: the program and its first word.
 
 use std::collections::HashMap;
 
-/// How much of a word is kept.
+/// How many characters of a word are kept.
 const WORD_CHARS_MAX: usize = 40;
-/// What the ones are called for which there is no more room.
+/// The label of all operations beyond the limit.
 const OTHERS: &str = "(others)";
 
-/// The program of a command line and its first word: `npm test`, `cargo build`, `sh`. What is before the program
-/// (variables, `env`) and the folder it is in are left out, and so is a word that is an option, a path or quoted.
+/// The program of a command line and its first word: `npm test`, `cargo build`, `sh`. What is
+/// before the program (variables, `env`) and the folder it is in are left out, and so is a word
+/// that is an option, a path or quoted.
 pub fn operation_label(operation: &str) -> String {
     let assignment = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| {
@@ -34,7 +35,7 @@ pub fn operation_label(operation: &str) -> String {
     label
 }
 
-/// Labels, each with its number. There are at most so many, and one for the others.
+/// The labels with their numbers, up to a limit, and one for the others.
 pub(super) struct Labels {
     max: usize,
     names: Vec<String>,

@@ -1,7 +1,8 @@
-//! What a project's journal adds up to: how much was tried, what went wrong, what a retry cured, where the time went.
+//! Statistics of a project's journal: how many attempts, which errors, what retries cured, and
+//! where the time went.
 //!
-//! Only columns and one index are read, no event's text: a million events take less than a second. It must not judge or
-//! print: what the numbers mean is for whoever shows them.
+//! Only columns and one index are read, and no event's text: a million events take less than a
+//! second. It must not judge or print: the caller does.
 
 mod fold;
 mod label;
@@ -11,11 +12,11 @@ pub use label::operation_label;
 use crate::counted::Counted;
 use crate::{Journal, StoreError};
 use backstop_core::{Outcome, Reason, Stats, Timestamp};
-use fold::{Fold, Told};
+use fold::{CountedEvent, Fold};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
-/// How many operations are told apart.
+/// How many operations are counted separately.
 const OPERATIONS_MAX: usize = 10_000;
 /// How many operations are listed; the others are added up.
 const OPERATIONS_LISTED_MAX: usize = 50;
@@ -31,7 +32,7 @@ pub struct StatsFilter {
     pub surfaces_left_out: Vec<String>,
 }
 
-/// A run, as far as its events need it.
+/// The run that events belong to.
 struct Owner {
     n: i64,
     operation: u32,
@@ -41,7 +42,7 @@ impl Journal {
     /// Adds everything up.
     pub fn stats(&self, filter: &StatsFilter) -> Result<Stats, StoreError> {
         self.db.read(|conn| {
-            // Both questions see one moment, whoever writes meanwhile.
+            // One transaction, so that both queries see the same data.
             let moment = conn.unchecked_transaction()?;
             let mut stats = Stats::default();
             let mut labels = label::Labels::new(OPERATIONS_MAX);
@@ -53,7 +54,7 @@ impl Journal {
     }
 }
 
-/// Counts the runs, and tells whose events are whose.
+/// Counts the runs, and lists which runs the events belong to.
 fn runs(
     conn: &Connection,
     filter: &StatsFilter,
@@ -122,7 +123,7 @@ fn events(
     while let Some(row) = rows.next()? {
         let run: i64 = row.get(0)?;
         if current != Some(run) {
-            // Both lists are in the order of runs. Whose run is not wanted is passed over.
+            // Both lists are ordered by run. Events of runs that are not wanted are skipped.
             while owners.next_if(|owner| owner.n < run).is_some() {}
             let Some(owner) = owners.next_if(|owner| owner.n == run) else {
                 current = None;
@@ -131,13 +132,13 @@ fn events(
             current = Some(run);
             fold.begin(owner.operation);
         }
-        // What a newer version counts and this one does not know is not counted.
+        // A kind of event that only a newer version counts is skipped.
         let Some(counted) = Counted::from_number(row.get(2)?) else { continue };
         let reason = match row.get_ref(3)?.as_str_or_null()? {
             Some(_) => Some(crate::summary::worded(row, 3, Reason::from_code)?),
             None => None,
         };
-        fold.event(Told {
+        fold.event(CountedEvent {
             at: row.get(1)?,
             counted,
             reason,

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use backstop_core::{EventKind, Fault, Outcome, Reason, Redactor, Timestamp};
-use backstop_store::{Host, Journal, RunHeader, StateFolder};
+use backstop_store::{Journal, ProcessId, RunHeader, StateFolder};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// When the tests begin: a day in November 2023.
 pub const START: i64 = 1_700_000_000_000;
 
-/// A host that is never alive.
-pub const GONE: Host = Host { pid: 999_999, start: 1 };
+/// A process that is never alive.
+pub const GONE: ProcessId = ProcessId { pid: 999_999, start: 1 };
 
-/// A host that is alive where a test says so.
-pub const HERE: Host = Host { pid: 7, start: 42 };
+/// A process that is alive where a test says so.
+pub const HERE: ProcessId = ProcessId { pid: 7, start: 42 };
 
-pub fn here_is_alive(host: &Host) -> bool {
-    *host == HERE
+pub fn here_is_alive(process: &ProcessId) -> bool {
+    *process == HERE
 }
 
 pub struct Place {
@@ -105,7 +105,8 @@ pub fn ended(outcome: Outcome) -> EventKind {
     EventKind::RunEnded { outcome, reason: None, attempts: 1, duration_ms: 12, exit: Some(0), next: None }
 }
 
-/// Runs one ignored test of this binary in a process of its own, with the state folder and a word to tell it.
+/// Runs one ignored test of this binary in a process of its own, with the state folder and a word
+/// to tell it.
 #[allow(clippy::disallowed_methods, reason = "a test tells its children by their environment")]
 pub fn child(test: &str, state: &Path, project: &Path, word: &str) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
@@ -117,9 +118,9 @@ pub fn child(test: &str, state: &Path, project: &Path, word: &str) -> std::proce
     command
 }
 
-/// What [`child`] told; `None` where somebody runs the ignored tests by hand.
+/// The arguments that [`child`] passed; `None` where somebody runs the ignored tests by hand.
 #[allow(clippy::disallowed_methods, reason = "a test tells its children by their environment")]
-pub fn told() -> Option<(StateFolder, PathBuf, String)> {
+pub fn child_arguments() -> Option<(StateFolder, PathBuf, String)> {
     let state = std::env::var_os("BACKSTOP_TEST_STATE")?;
     let project = std::env::var_os("BACKSTOP_TEST_PROJECT")?;
     let word = std::env::var("BACKSTOP_TEST_WORD").ok()?;

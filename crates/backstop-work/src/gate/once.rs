@@ -3,7 +3,7 @@
 use super::{CommandLine, Gate, GateError, GateRun, fault};
 use crate::log::Tee;
 use backstop_core::{Fault, SafeText};
-use backstop_exec::{Ended, Input, Kept, Limits, Spec, Started, Stop, Streams, supervise};
+use backstop_exec::{Ended, HeadTail, Input, Limits, Spec, Started, Stop, Streams, supervise};
 use std::time::Duration;
 
 /// A gate's command that has just been started.
@@ -110,7 +110,7 @@ fn exit(ended: &Ended) -> Option<i64> {
 }
 
 fn text(ended: &Ended) -> Vec<u8> {
-    let all = |kept: &Kept| {
+    let all = |kept: &HeadTail| {
         let (before, after) = kept.tail();
         [kept.head(), before, after].concat()
     };

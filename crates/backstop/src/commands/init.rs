@@ -4,7 +4,7 @@ use crate::error::CliError;
 use crate::{process, terminal};
 use backstop_config as config;
 use backstop_core::SafeText;
-use backstop_install::{Action, Agent, Change, Folders, InstallError, Records, Scope, Target};
+use backstop_install::{Agent, Change, FileAction, Folders, InstallError, Records, Scope, Target};
 use backstop_report::{JSON_SCHEMA, to_json};
 use backstop_store::StateFolder;
 use clap::Args;
@@ -119,7 +119,7 @@ fn planned(
 
 /// Makes changes happen, up to the first that fails.
 fn apply(planned: Vec<Planned>, state: Option<&Path>) -> (Vec<Planned>, Option<InstallError>) {
-    let writes = |one: &Planned| !matches!(one.change.action(), Action::Unchanged | Action::Absent);
+    let writes = |one: &Planned| !matches!(one.change.action(), FileAction::Unchanged | FileAction::Absent);
     let is_any = planned.iter().any(writes);
     // A state folder is not made for nothing; one that is there may have something to forget.
     let state = state.filter(|root| is_any || root.is_dir());
@@ -202,9 +202,9 @@ fn line(args: &Init, folders: &Folders, one: &Planned) -> String {
     }
     let is = if args.dry_run { "would be" } else { "was" };
     let what = match change.action() {
-        Action::Absent => "has nothing of Backstop's: it is not there".to_owned(),
-        Action::Unchanged if args.remove => "has nothing of Backstop's".to_owned(),
-        Action::Unchanged => "has the hooks already".to_owned(),
+        FileAction::Absent => "has nothing of Backstop's: it is not there".to_owned(),
+        FileAction::Unchanged if args.remove => "has nothing of Backstop's".to_owned(),
+        FileAction::Unchanged => "has the hooks already".to_owned(),
         action => format!("{is} {}", action.name()),
     };
     let events: Vec<String> = change.events.iter().map(|event| SafeText::new(event).line(60)).collect();
@@ -226,7 +226,7 @@ fn next(args: &Init, done: &[Planned]) -> Vec<String> {
         return next;
     }
     let new = |agent| {
-        let is_new = |one: &&Planned| matches!(one.change.action(), Action::Made | Action::Changed);
+        let is_new = |one: &&Planned| matches!(one.change.action(), FileAction::Made | FileAction::Changed);
         done.iter().filter(is_new).any(|one| one.change.target.agent == agent)
     };
     if new(Agent::Claude) || new(Agent::Codex) {

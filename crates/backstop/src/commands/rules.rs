@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, usage};
 use crate::terminal;
-use backstop_classify::{Classifier, Example, Outcome, Rule};
+use backstop_classify::{Classifier, Example, Rule, RuleOutcome};
 use backstop_core::{Reason, SafeText, nearest::nearest};
 use backstop_runtime::project::classifier_with_packs;
 use clap::{Args, Subcommand};
@@ -115,8 +115,8 @@ fn list(reason: Option<&str>, pack: Option<&str>, as_json: bool) -> Result<(), C
 
 fn outcome(rule: &Rule) -> String {
     match rule.outcome {
-        Outcome::Reason(reason) => reason.to_string(),
-        Outcome::Status => "by HTTP status".to_owned(),
+        RuleOutcome::Reason(reason) => reason.to_string(),
+        RuleOutcome::Status => "by HTTP status".to_owned(),
     }
 }
 

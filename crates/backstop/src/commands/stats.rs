@@ -7,7 +7,7 @@ use backstop_config::LogFormat;
 use backstop_core::SafeText;
 use backstop_report::{SignatureRow, StatsBy, StatsReport, to_json};
 use backstop_runtime::Project;
-use backstop_store::{Experience, StatsFilter};
+use backstop_store::{SignatureHistory, StatsFilter};
 use clap::{Args, ValueEnum};
 
 /// Say where the time went in this project: what failed, what a retry cured, how long was waited.
@@ -86,9 +86,9 @@ fn chosen(by: By) -> StatsBy {
 
 /// What was learned of the most frequent signatures. Where that cannot be read, the journal still can.
 fn signatures(project: &Project) -> Vec<SignatureRow> {
-    let known = || -> Result<Vec<Experience>, CliError> {
+    let known = || -> Result<Vec<SignatureHistory>, CliError> {
         Ok(match project.existing_limits()? {
-            Some(store) => store.experiences(SIGNATURES_MAX)?,
+            Some(store) => store.signature_histories(SIGNATURES_MAX)?,
             None => Vec::new(),
         })
     };

@@ -9,7 +9,7 @@ mod opencode;
 
 use super::definition::OutputDialect;
 use backstop_core::{SafeText, Usage};
-use backstop_exec::Kept;
+use backstop_exec::HeadTail;
 use serde_json::Value;
 
 /// The longest line that is read as an event.
@@ -87,7 +87,7 @@ impl AgentOutput {
 }
 
 /// Reads an agent's standard output. What lies between the kept beginning and the kept end is not read.
-pub(super) fn read_output(dialect: OutputDialect, stdout: &Kept) -> AgentOutput {
+pub(super) fn read_output(dialect: OutputDialect, stdout: &HeadTail) -> AgentOutput {
     let (before, after) = stdout.tail();
     let mut text = stdout.head().to_vec();
     if stdout.left_out_bytes() > 0 {

@@ -3,14 +3,14 @@
 use super::*;
 use crate::agent::definition::OutputDialect::{self, ClaudeJson, CodexJsonl, OpencodeJsonl, Text};
 use crate::agent::{dialect, find_result};
-use backstop_exec::{Kept, Status};
+use backstop_exec::{HeadTail, Status};
 use std::time::Duration;
 
 const CLASSIFIED_AT: i64 = 1_790_000_000;
 const OURS: &str = r#"{"phase_id":"2a","status":"complete"}"#;
 
-fn kept(text: &str) -> Kept {
-    let mut kept = Kept::new(1 << 20);
+fn kept(text: &str) -> HeadTail {
+    let mut kept = HeadTail::new(1 << 20);
     kept.push(text.as_bytes());
     kept
 }
@@ -381,7 +381,7 @@ fn words_sessions_denials_and_costs_are_heard() {
 
 #[test]
 fn a_result_torn_by_what_was_left_out_is_none() {
-    let mut torn = Kept::new(400);
+    let mut torn = HeadTail::new(400);
     torn.push(format!("{:90}{}", "", "{\"phase_id\":").as_bytes());
     torn.push(&[b' '; 10_000]);
     torn.push(b"\"2a\",\"status\":\"complete\"}");

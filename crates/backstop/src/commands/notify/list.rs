@@ -48,7 +48,7 @@ fn value(project: &Project, notes: &[Note]) -> Value {
                 "title": message.as_ref().map(|m| m.title.clone()), "reason": message.as_ref().and_then(|m| m.about.reason),
                 "operation": message.as_ref().map(|m| m.about.operation.clone()),
                 "project": message.map(|m| m.about.project), "first_at": note.first_at, "last_at": note.last_at,
-                "not_before": note.not_before, "done_at": note.done_at, "rounds": note.rounds, "said": note.said,
+                "not_before": note.not_before, "done_at": note.done_at, "rounds": note.rounds, "said": note.response,
             })
         })
         .collect();
@@ -95,14 +95,15 @@ fn text(project: &Project, notes: &[Note]) -> String {
                 }
                 state => state.name().to_owned(),
             };
-            let said = note.said.as_ref().map_or_else(|| "-".to_owned(), |said| said.line(80));
+            let response =
+                note.response.as_ref().map_or_else(|| "-".to_owned(), |response| response.line(80));
             vec![
                 note.note.sink.to_string(),
                 state,
                 note.count.to_string(),
                 reason.to_owned(),
                 operation,
-                said,
+                response,
             ]
         })
         .collect();

@@ -5,7 +5,7 @@ use crate::process;
 use crate::terminal;
 use backstop_core::{SafeText, Severity};
 use backstop_engine::Engine;
-use backstop_notify::{About, Kind, Message, Outcome, Resolved, Sink, Times, deliver};
+use backstop_notify::{About, DeliveryOutcome, Message, Resolved, Sink, SinkKind, Times, deliver};
 use backstop_report::{JSON_SCHEMA, notify_test, to_json};
 use backstop_runtime::Project;
 use backstop_runtime::aftermath::sender::{runtime, with_secret};
@@ -100,14 +100,14 @@ async fn try_one(engine: &Engine, project: &Project, name: String, sink: Sink) -
         at: now,
     };
     let message = Message::new(&notice, about);
-    if sink.kind == Kind::Terminal {
+    if sink.kind == SinkKind::Terminal {
         terminal::say(&message.plain);
     }
     let times = Times { count: 1, first: now, last: now, mixed: false, names: Vec::new() };
     (tried.sent, tried.said, tried.attempts) =
         match deliver(engine, &sink, credential.as_ref(), &message, &times).await {
-            Outcome::Sent { said, attempts } => (true, said, attempts),
-            Outcome::Later { why, attempts, .. } | Outcome::Refused { why, attempts } => {
+            DeliveryOutcome::Sent { response, attempts } => (true, response, attempts),
+            DeliveryOutcome::Later { why, attempts, .. } | DeliveryOutcome::Refused { why, attempts } => {
                 (false, why, attempts)
             }
         };

@@ -183,7 +183,7 @@ fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
         (None, Some(backstop_core::Outcome::Done)) if record.count(NodeStatus::Complete) == record.len() => {
             RunState::Complete
         }
-        (None, None) if process::is_alive(&summary.host) => RunState::Running { pid: summary.host.pid },
+        (None, None) if process::is_alive(&summary.process) => RunState::Running { pid: summary.process.pid },
         _ => RunState::Interrupted,
     };
     let until = if is_over { record.progress.last_at.unwrap_or(now) } else { now };

@@ -1,4 +1,4 @@
-//! Which command was meant by what was typed.
+//! Suggests the known command that is nearest to a mistyped one.
 
 use backstop_core::SafeText;
 use backstop_core::nearest::nearest;
@@ -9,9 +9,9 @@ const MESSAGE_CHARS_MAX: usize = 500;
 /// How many words of it.
 const WORDS_MAX: usize = 60;
 
-/// What was typed and which command was meant, where a message names something that is near one and is none. What stands
-/// in quotes comes first.
-pub fn meant(message: &SafeText, commands: &[TaskCommand]) -> Option<(SafeText, SafeText)> {
+/// The mistyped text in `message` and the known command nearest to it. Quoted text is tried first; no
+/// suggestion where the message names a known command.
+pub fn suggest_command(message: &SafeText, commands: &[TaskCommand]) -> Option<(SafeText, SafeText)> {
     let message: String = message.raw().chars().take(MESSAGE_CHARS_MAX).collect();
     let names = || commands.iter().map(|command| command.name.raw());
     let is_known = |text: &str| names().any(|name| name.eq_ignore_ascii_case(text));
@@ -72,9 +72,10 @@ mod tests {
             ("don't know what it is", None),
         ];
         for (message, want) in cases {
-            let got = meant(&message.into(), &commands).map(|(_, meant)| meant.raw().to_owned());
+            let got = suggest_command(&message.into(), &commands)
+                .map(|(_, suggestion)| suggestion.raw().to_owned());
             assert_eq!(got.as_deref(), want, "{message}");
         }
-        assert_eq!(meant(&"x".into(), &[]), None);
+        assert_eq!(suggest_command(&"x".into(), &[]), None);
     }
 }

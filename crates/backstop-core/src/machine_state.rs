@@ -1,66 +1,70 @@
-//! What a machine had left when something failed on it.
+//! The state of the machine at the time of a failure: free memory and disk, load, and what is
+//! short.
+//!
+//! Types and rules only. Measuring is done elsewhere; nothing here reads the system.
 
 use crate::{Evidence, Fault, Reason, SafeText, Severity};
 use serde::{Deserialize, Serialize};
 
-/// Something that a host can run out of.
+/// A resource that a machine can run out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {
-    /// Room for processes.
+    /// Memory.
     Memory,
-    /// Room for files.
+    /// Disk space.
     Disk,
 }
 
-/// A host is short of something.
+/// One resource of which the machine has too little.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
-    /// Of what.
+    /// The resource.
     pub resource: Resource,
-    /// How much is left, where, and how much is wanted.
+    /// A sentence for people: how much is left, where, and how much is required.
     pub says: SafeText,
 }
 
-/// What a machine had left. What could not be found out is not there.
+/// The state of a machine at one moment. A value that could not be measured is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct HostState {
-    /// Memory that can be had without swapping, in MB.
+pub struct MachineState {
+    /// Memory available without swapping, in MB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_available_mb: Option<u64>,
-    /// Free space on the fullest of the disks that matter here, in GB.
+    /// Free space on the fullest of the disks in use, in GB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_free_gb: Option<f64>,
-    /// The load of the last minute.
+    /// The load average of the last minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// Open TCP connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_connections: Option<u64>,
-    /// How much work of this project is put aside.
+    /// How many operations of this project are deferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_length: Option<u64>,
-    /// What it is short of.
+    /// The resources of which the machine has too little.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub short_of: Vec<Shortage>,
 }
 
-/// How much of a machine has to be free. What is not set depends on the machine's size.
+/// How much memory and disk must be free. A limit that is not set depends on the machine's size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct HostLimits {
-    /// On every disk that matters, in bytes. Not set: 100 MB, or a twentieth of a smaller disk.
+pub struct MachineLimits {
+    /// Free bytes required on every disk in use. Default: 100 MB, or a twentieth of a small disk.
     pub disk_free_min: Option<u64>,
-    /// In memory, in bytes. Not set: as for disks.
+    /// Free bytes of memory required. The default is computed as for disks.
     pub memory_free_min: Option<u64>,
 }
 
-/// What somebody who looks at the host adds to a fault.
-pub type Witness = dyn Fn(&mut Fault) + Send + Sync;
+/// Adds the machine's state to a fault. Called for every failed attempt.
+pub type Observe = dyn Fn(&mut Fault) + Send + Sync;
 
 impl Reason {
-    /// What of the host somebody has to look at before this is over; nothing where the host is not what it waits for.
-    pub fn waits_for_host(self) -> &'static [Resource] {
+    /// The resources that must be free again before a fault of this reason is over. Empty for
+    /// reasons that do not depend on the machine.
+    pub fn waits_for_resources(self) -> &'static [Resource] {
         match self {
             Reason::DiskFull => &[Resource::Disk],
             Reason::OutOfMemory => &[Resource::Memory],
@@ -70,27 +74,28 @@ impl Reason {
     }
 }
 
-impl HostState {
-    /// The shortage that confirms a reason, where there is one.
+impl MachineState {
+    /// The shortage that confirms `reason`, if there is one.
     pub fn confirms(&self, reason: Reason) -> Option<&Shortage> {
-        self.short_of.iter().find(|short| reason.waits_for_host().contains(&short.resource))
+        self.short_of.iter().find(|short| reason.waits_for_resources().contains(&short.resource))
     }
 }
 
 impl Fault {
-    /// Adds what the host was like. A shortage that confirms it makes it critical: then it is the machine's trouble, and everybody's.
-    pub fn seen_on(&mut self, host: HostState) {
-        if let Some(short) = host.confirms(self.reason) {
+    /// Records the machine's state in the fault. A shortage that confirms the fault's reason makes
+    /// it critical, because every run on this machine is affected.
+    pub fn add_machine_state(&mut self, state: MachineState) {
+        if let Some(short) = state.confirms(self.reason) {
             self.severity = Severity::Critical;
             let text = short.says.clone();
             self.evidence.push(Evidence { rule: "host".to_owned(), line: None, text, stream: None });
         }
-        self.host = Some(Box::new(host));
+        self.machine = Some(Box::new(state));
     }
 
-    /// What the host is short of, where that confirms this fault.
+    /// The shortage that confirms this fault, if the machine has one.
     pub fn shortage(&self) -> Option<&Shortage> {
-        self.host.as_ref()?.confirms(self.reason)
+        self.machine.as_ref()?.confirms(self.reason)
     }
 }
 
@@ -99,10 +104,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_host_confirms_is_critical() {
-        let short = |resource| HostState {
+    fn only_a_shortage_that_confirms_the_reason_is_critical() {
+        let short = |resource| MachineState {
             short_of: vec![Shortage { resource, says: "3 MB".into() }],
-            ..HostState::default()
+            ..MachineState::default()
         };
         for (reason, resource, want) in [
             (Reason::DiskFull, Resource::Disk, Severity::Critical),
@@ -113,13 +118,13 @@ mod tests {
             (Reason::TestFailure, Resource::Disk, Severity::Medium),
         ] {
             let mut fault = Fault::new(reason);
-            fault.seen_on(short(resource));
+            fault.add_machine_state(short(resource));
             assert_eq!(fault.severity, want, "{reason} {resource:?}");
             assert_eq!(fault.shortage().is_some(), want == Severity::Critical);
             assert_eq!(fault.evidence.len(), usize::from(want == Severity::Critical));
         }
         let mut fault = Fault::new(Reason::DiskFull);
-        fault.seen_on(HostState::default());
+        fault.add_machine_state(MachineState::default());
         assert_eq!((fault.severity, fault.shortage()), (Severity::High, None));
     }
 }

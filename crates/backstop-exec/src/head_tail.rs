@@ -1,39 +1,39 @@
-//! The beginning and the end of a stream, within a cap.
+//! The beginning and the end of a stream, within a fixed number of bytes.
 
 use memchr::memchr_iter;
 
-/// The share of the cap that the beginning gets: a quarter.
+/// The beginning gets this fraction of the bytes: a quarter.
 const HEAD_SHARE: usize = 4;
 
-/// What is kept of one stream: its beginning and its end. What lies between is counted, not kept.
+/// The beginning and the end of one stream. What lies between is counted, but not stored.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
+pub struct HeadTail {
     head: Vec<u8>,
     head_max: usize,
-    /// A ring: the oldest byte is at `start` once it is full.
+    /// A ring buffer: once it is full, the oldest byte is at `start`.
     tail: Vec<u8>,
     tail_max: usize,
     start: usize,
     bytes: u64,
-    /// Line ends in all, once the tail has begun to overwrite.
+    /// The number of line ends in the whole stream.
     lines: u64,
 }
 
-impl Kept {
-    /// Keeps at most this many bytes.
+impl HeadTail {
+    /// Stores at most `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Self {
         let head_max = bytes_max / HEAD_SHARE;
         Self { head_max, tail_max: bytes_max - head_max, ..Self::default() }
     }
 
-    /// More of the stream.
+    /// Appends the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.lines += memchr_iter(b'\n', bytes).count() as u64;
         let (head, mut rest) = bytes.split_at(bytes.len().min(self.head_max - self.head.len()));
         self.head.extend_from_slice(head);
         if rest.len() >= self.tail_max {
-            // More than the ring holds: its end is all that stays.
+            // More than the ring holds: only the end of `rest` stays.
             self.tail.clear();
             self.tail.extend_from_slice(&rest[rest.len() - self.tail_max..]);
             self.start = 0;
@@ -51,33 +51,34 @@ impl Kept {
         }
     }
 
-    /// How much the stream was in all.
+    /// The length of the whole stream, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether there was nothing.
+    /// Whether the stream is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The beginning.
+    /// The beginning of the stream.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The end, in two parts, in order. It follows the beginning at once where nothing was left out.
+    /// The end of the stream as two slices, in order. Where nothing was left out, it follows the
+    /// beginning directly.
     pub fn tail(&self) -> (&[u8], &[u8]) {
         let (after, before) = self.tail.split_at(self.start);
         (before, after)
     }
 
-    /// How many bytes lie between the beginning and the end.
+    /// The number of bytes between the beginning and the end that were not stored.
     pub fn left_out_bytes(&self) -> u64 {
         self.bytes - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// How many line ends lie between the beginning and the end.
+    /// The number of line ends between the beginning and the end that were not stored.
     pub fn left_out_lines(&self) -> u64 {
         if self.left_out_bytes() == 0 {
             return 0;
@@ -87,7 +88,7 @@ impl Kept {
         self.lines - kept.iter().sum::<u64>()
     }
 
-    /// The last lines, at most this many bytes of them. A line that was cut is not among them.
+    /// The last whole lines, at most `bytes_max` bytes of them.
     pub fn end(&self, bytes_max: usize) -> Vec<u8> {
         let (before, after) = self.tail();
         let whole = self.left_out_bytes() == 0;
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_beginning_and_the_end_stay() {
-        let mut kept = Kept::new(40);
+        let mut kept = HeadTail::new(40);
         for n in 0..100 {
             kept.push(format!("line {n}\n").as_bytes());
         }
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_whole() {
-        let mut kept = Kept::new(40);
+        let mut kept = HeadTail::new(40);
         kept.push(b"one\ntwo\n");
         assert_eq!(kept.left_out_bytes(), 0);
         assert_eq!(kept.end(100), b"one\ntwo\n");
@@ -140,7 +141,7 @@ mod tests {
             pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 0..40), cap in 4usize..200,
         ) {
             let whole: Vec<u8> = pieces.concat();
-            let mut kept = Kept::new(cap);
+            let mut kept = HeadTail::new(cap);
             for piece in &pieces {
                 kept.push(piece);
             }
