@@ -287,7 +287,7 @@ pub const KEYS: &[Key] = &[
         "otel.endpoint",
         ValueKind::Endpoint,
         "none",
-        "where each run of `exec` is sent as an OpenTelemetry trace, such as `http://127.0.0.1:4318`",
+        "where each run of `exec` and `run` is sent as an OpenTelemetry trace, such as `http://127.0.0.1:4318`",
     ),
     key("otel.service", ValueKind::Line, "backstop", "the name of the service that traces are sent under"),
     key(

@@ -383,41 +383,73 @@ fn a_secret_that_only_the_second_has_is_waited_for() {
     assert!(test.contains("the variable HOOK_TOKEN is not set"), "{test}");
 }
 
+/// A server that speaks TLS with a certificate of its own authority, answers one request and gives what it was asked.
+/// The first value is its port, the second the authority's certificate, which a client has to trust.
+fn tls_server() -> (u16, String, std::thread::JoinHandle<String>) {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serve = move || {
+        let (stream, _) = listener.accept().unwrap();
+        let session = rustls::ServerConnection::new(Arc::new(config)).unwrap();
+        let mut tls = rustls::StreamOwned::new(session, stream);
+        let mut asked = Vec::new();
+        let mut piece = [0; 4096];
+        while !String::from_utf8_lossy(&asked).contains("\r\n\r\n") {
+            let read = tls.read(&mut piece).unwrap();
+            asked.extend_from_slice(&piece[..read]);
+        }
+        tls.write_all(b"HTTP/1.1 201 Created\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}").unwrap();
+        tls.conn.send_close_notify();
+        let _ = tls.flush();
+        String::from_utf8_lossy(&asked).into_owned()
+    };
+    (port, authority.pem(), std::thread::spawn(serve))
+}
+
 #[test]
-fn https_goes_through_curl_and_no_secret_is_on_its_command_line() {
+fn https_is_spoken_and_the_certificate_is_checked() {
+    let (port, authority, server) = tls_server();
     let project = project(
-        "notify-curl",
-        "[notify.issue]\ntype = \"github\"\nurl = \"https://github.com/acme/shop/pull/12\"\n",
+        "notify-https",
+        &format!(
+            "[notify.ops]\ntype = \"webhook\"\nurl = \"https://localhost:{port}/alerts\"\ntoken_env = \"OPS_TOKEN\"\n"
+        ),
     );
-    let bin = project.beside("bin");
-    std::fs::create_dir_all(&bin).unwrap();
-    let fake = "#!/bin/sh\necho \"$@\" > \"$CURL_SEEN.args\"; cat > \"$CURL_SEEN.stdin\"; printf 'HTTP/2 201\\r\\n\\r\\n{}'\n";
-    std::fs::write(bin.join("curl"), fake).unwrap();
-    std::fs::set_permissions(bin.join("curl"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let seen = project.beside("seen").display().to_string();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let done = project
-        .run(&["notify", "test"])
-        .env("PATH", &path)
-        .env("CURL_SEEN", &seen)
-        .env("GITHUB_TOKEN", "ghp-canary-token")
-        .go()
-        .code(0);
+    let file = project.beside("authority.pem");
+    std::fs::write(&file, authority).unwrap();
+    let test = || project.run(&["notify", "test"]).env("OPS_TOKEN", "canary-token-1");
+    let done = test().env("SSL_CERT_FILE", &file.display().to_string()).go().code(0);
     assert!(done.stdout().contains("sent: answered 201"), "{}", done.stdout());
-    let args = std::fs::read_to_string(format!("{seen}.args")).unwrap();
-    assert!(
-        args.starts_with("--disable --config - ") && !args.contains("canary") && !args.contains("acme"),
-        "{args}"
-    );
-    let config = std::fs::read_to_string(format!("{seen}.stdin")).unwrap();
-    assert!(
-        config.contains("url = \"https://api.github.com/repos/acme/shop/issues/12/comments\"\n"),
-        "{config}"
-    );
-    assert!(config.contains("header = \"authorization: Bearer ghp-canary-token\"\n"), "{config}");
-    // No curl at all is told.
-    let done = project.run(&["notify", "test"]).env("PATH", "/nowhere").env("GITHUB_TOKEN", "t").go().code(1);
-    assert!(done.stdout().contains("there is no program `curl`"), "{}", done.stdout());
+    let asked = server.join().unwrap().to_ascii_lowercase();
+    assert!(asked.starts_with("post /alerts http/1.1\r\n"), "{asked}");
+    assert!(asked.contains("authorization: bearer canary-token-1\r\n"), "{asked}");
+
+    // Whoever the certificate's authority is not known to is told so, and nothing is sent.
+    let (other, _, _) = tls_server();
+    project.file("backstop.toml", sink("ops", "webhook", &format!("https://localhost:{other}/")));
+    project.run(&["trust"]).go().code(0);
+    let done = project
+        .run(&["notify", "test", "ops"])
+        .env("SSL_CERT_FILE", &file.display().to_string())
+        .go()
+        .code(1);
+    assert!(done.stdout().contains("certificate"), "{}", done.stdout());
 }
 
 #[test]
