@@ -114,15 +114,9 @@ impl StateFolder {
     /// A lock held while a database is created, migrated or moved aside: one process at a time.
     pub(crate) fn lock(&self) -> Result<File, StoreError> {
         let path = self.root.join("lock");
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(no_follow())
-            .open(&path)
-            .and_then(|file| file.lock().map(|()| file));
-        file.map_err(|error| StoreError::io(&path, &error))
+        let file = open_lock_file(&path)?;
+        file.lock().map_err(|error| StoreError::io(&path, &error))?;
+        Ok(file)
     }
 
     /// A private folder for files of a project that are neither a database nor a lock. Created if
@@ -174,6 +168,19 @@ pub(crate) fn canonical(project_root: &Path) -> Result<PathBuf, StoreError> {
         found => found,
     }
     .map_err(|error| StoreError::io(project_root, &error))
+}
+
+/// Opens a file to lock, and creates it for this user alone if it is missing. Its content stays.
+pub(crate) fn open_lock_file(path: &Path) -> Result<File, StoreError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(no_follow())
+        .open(path)
+        .map_err(|error| StoreError::io(path, &error))
 }
 
 /// The path with a suffix added to its file name.

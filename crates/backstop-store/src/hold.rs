@@ -1,13 +1,12 @@
 //! Locks for work that only one process may do at a time: a lock of the operating system, which
 //! ends with its holder, and a note in the file that says who holds it.
 
-use crate::folder::{canonical, no_follow, private_folder};
+use crate::folder::{canonical, open_lock_file, private_folder};
 use crate::{ProcessId, ProjectKey, StateFolder, StoreError};
 use backstop_core::{Name, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// How many bytes of a note are read.
@@ -57,16 +56,7 @@ impl StateFolder {
         let folder = self.root().join("locks");
         private_folder(&folder, false)?;
         let path = folder.join(name);
-        let io = |error: &std::io::Error| StoreError::io(&path, error);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(no_follow())
-            .open(&path)
-            .map_err(|error| io(&error))?;
+        let mut file = open_lock_file(&path)?;
         match file.try_lock() {
             Ok(()) => {
                 let mut hold = Hold { file, path };
@@ -78,7 +68,7 @@ impl StateFolder {
                 let _ = (&mut file).take(NOTE_BYTES_MAX).read_to_string(&mut note);
                 Ok(Held::By(serde_json::from_str(&note).ok()))
             }
-            Err(TryLockError::Error(error)) => Err(io(&error)),
+            Err(TryLockError::Error(error)) => Err(StoreError::io(&path, &error)),
         }
     }
 }

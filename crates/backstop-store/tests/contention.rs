@@ -57,10 +57,8 @@ fn sixteen_threads_with_connections_of_their_own() {
     check(&place, shared);
 }
 
-#[test]
-fn sixteen_processes() {
-    let place = Place::new();
-    let shared = place.journal().begin(header(0xffff), vec![started("shared")]).unwrap().id();
+/// Runs all writers as processes of their own. They share the run `shared`; `-` for none.
+fn run_writers(place: &Place, shared: &str) {
     let children: Vec<_> = (0..WRITERS)
         .map(|writer| {
             child("one_of_sixteen", place.folder.root(), &place.project, &format!("{shared} {writer}"))
@@ -72,6 +70,13 @@ fn sixteen_processes() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
+}
+
+#[test]
+fn sixteen_processes() {
+    let place = Place::new();
+    let shared = place.journal().begin(header(0xffff), vec![started("shared")]).unwrap().id();
+    run_writers(&place, &shared.to_string());
     check(&place, shared);
 }
 
@@ -79,17 +84,7 @@ fn sixteen_processes() {
 #[test]
 fn sixteen_processes_meet_a_missing_database() {
     let place = Place::new();
-    let children: Vec<_> = (0..WRITERS)
-        .map(|writer| {
-            child("one_of_sixteen", place.folder.root(), &place.project, &format!("- {writer}"))
-                .stdout(Stdio::null())
-                .spawn()
-                .unwrap()
-        })
-        .collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
+    run_writers(&place, "-");
     assert_eq!(place.journal().runs(&RunFilter::default()).unwrap().len() as u64, WRITERS);
     place.journal().check().unwrap();
 }
