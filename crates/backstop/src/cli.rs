@@ -40,7 +40,7 @@ fn log_formats() -> impl TypedValueParser<Value = LogFormat> {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a plan: phases in order, failures retried with context, finished work kept as commits
+    /// Run a plan: phases in order, failures retried with context, results kept as commits
     Run(Box<Run>),
     /// Show the runs of plans; retry, reset or skip phases
     Plan(Plan),
