@@ -1,9 +1,10 @@
 //! Delivers one message to one sink through the engine, with its retries.
 
 use super::{Message, Sink, SinkKind, Times, program, rendered};
+use backstop_classify::Classifier;
 use backstop_core::{Action, Class, Dispatch, Fault, Reason, SafeText, Signal, Surface};
 use backstop_engine::{Attempt, Engine, Failed};
-use backstop_http::{Address, Client, HeaderError, Limits, Request};
+use backstop_http::{Address, Client, HeaderError, HttpError, Limits, Request};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -157,6 +158,15 @@ fn invalid(why: String) -> Failed {
     Failed::classified(fault, Dispatch::NotDispatched)
 }
 
+/// A request that got no answer: the rules say what that is, the client's own words say why.
+fn not_answered(error: HttpError) -> Failed {
+    let (why, dispatch) = (error.kind().to_string(), error.dispatch());
+    let signal = Signal::from(error);
+    let mut fault = Classifier::builtin().classify(&signal).unwrap_or_else(|| Fault::new(Reason::Unknown));
+    fault.cause = Some(SafeText::new(why));
+    Failed::classified(fault, dispatch)
+}
+
 async fn post(
     client: &Client,
     address: &Address,
@@ -175,7 +185,7 @@ async fn post(
         Ok(request.body(body.into_bytes()).limits(REQUEST))
     };
     let request = request().map_err(|error| invalid(error.to_string()))?;
-    let mut response = client.send(request).await.map_err(|error| Failed::from(Signal::from(error)))?;
+    let mut response = client.send(request).await.map_err(not_answered)?;
     if response.is_success() {
         return Ok(SafeText::new(format!("answered {}", response.status())));
     }

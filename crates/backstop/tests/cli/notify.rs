@@ -444,11 +444,7 @@ fn https_is_spoken_and_the_certificate_is_checked() {
     let (other, _, _) = tls_server();
     project.file("backstop.toml", sink("ops", "webhook", &format!("https://localhost:{other}/")));
     project.run(&["trust"]).go().code(0);
-    let done = project
-        .run(&["notify", "test", "ops"])
-        .env("SSL_CERT_FILE", &file.display().to_string())
-        .go()
-        .code(1);
+    let done = test().env("SSL_CERT_FILE", &file.display().to_string()).go().code(1);
     assert!(done.stdout().contains("certificate"), "{}", done.stdout());
 }
 
