@@ -35,6 +35,7 @@ mod program;
 mod provider;
 mod response;
 #[allow(unreachable_pub)]
+mod row;
 mod rule;
 mod session;
 mod trace;
@@ -44,6 +45,7 @@ pub use automaton::TooManyPatterns;
 pub use examples::{ExampleFailure, check_examples};
 pub use pack::PackError;
 pub use program::calls;
+pub use row::read_row;
 pub use rule::{Example, List, Rule, RuleOutcome, Text, Trace, Weight};
 pub use session::Session;
 

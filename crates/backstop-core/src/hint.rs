@@ -51,6 +51,26 @@ pub struct Hints {
 }
 
 impl Hints {
+    /// Headers as curl prints them, or as JSON: an object, or a list of pairs. What is no header is
+    /// passed over.
+    pub fn parse_headers(text: &str) -> Vec<(String, String)> {
+        let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        match serde_json::from_str::<Value>(text) {
+            Ok(Value::Object(fields)) => {
+                fields.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
+            }
+            Ok(Value::Array(pairs)) => pairs
+                .iter()
+                .filter_map(|pair| Some((pair.get(0)?.as_str()?.to_owned(), shown(pair.get(1)?))))
+                .collect(),
+            _ => text
+                .lines()
+                .filter_map(|line| line.split_once(':'))
+                .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
+                .collect(),
+        }
+    }
+
     /// Reads the headers and the body of an answer, as seen at `now`.
     pub fn read(headers: &[(String, String)], body: Option<&Value>, now: Timestamp) -> Self {
         let mut hints = Hints::default();

@@ -5,7 +5,7 @@
 //! - [`record`]: what the events of a run add up to.
 //! - [`start`]: starting or resuming a plan, from any surface; [`start_events`]: what is recorded
 //!   then.
-//! - [`run`]: carrying it out.
+//! - [`run`]: carrying it out; [`runs`]: finding runs, and changing their phases.
 //! - [`observers`]: the files that follow a run: the plan's marks, views, the execution log.
 //! - [`workspace`]: where phases run: git worktrees, or the project's folder itself.
 //! - [`present`]: a run as values that `backstop-report` renders.
@@ -21,6 +21,7 @@ pub mod observers;
 pub mod present;
 pub mod record;
 pub mod run;
+pub mod runs;
 pub mod start;
 pub mod start_events;
 pub mod view;

@@ -2,8 +2,8 @@
 
 use crate::document::{PLAN_BYTES_MAX, PlanError};
 use crate::view::EditError;
-use backstop_core::SafeText;
 use backstop_core::nearest::nearest;
+use backstop_core::{RunId, SafeText};
 use backstop_runtime::ProjectError;
 use backstop_store::{Holder, StoreError};
 use backstop_work::agent::AgentError;
@@ -72,6 +72,18 @@ pub enum RunError {
     HeldBy { holder: Option<Holder>, plan: String },
     #[error("there is no run of {plan} to go on with")]
     NothingToResume { plan: String },
+    #[error("no plan was run in this project")]
+    NoPlanRuns,
+    #[error("{plan} was never run in this project")]
+    NoRunOf { plan: String },
+    #[error("no run {run} is recorded")]
+    NoRun { run: RunId },
+    #[error("several plans were run in this project: {}", plans.iter().take(NAMES_MAX).map(|p| p.line(60)).collect::<Vec<_>>().join(", "))]
+    WhichPlan { plans: Vec<SafeText> },
+    #[error("there is no phase `{given}` in this run")]
+    NoPhase { given: String, known: Vec<String> },
+    #[error("phase {phase} is complete; there is nothing to pass over")]
+    PhaseComplete { phase: String },
     #[error("a fresh start was not confirmed")]
     NotConfirmed,
     #[error("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
@@ -213,6 +225,14 @@ impl RunError {
                 "watch it with `backstop plan status`, or wait until it has ended".to_owned()
             }
             Self::NothingToResume { .. } => "leave --resume out, and it begins".to_owned(),
+            Self::NoPlanRuns => "`backstop run PLAN.md` runs one".to_owned(),
+            Self::NoRunOf { plan } => format!("`backstop run {plan}` runs it"),
+            Self::NoRun { .. } => "`backstop runs` lists the runs of this project".to_owned(),
+            Self::WhichPlan { .. } => "say which with --plan PLAN.md or --run RUN".to_owned(),
+            Self::NoPhase { known, .. } => {
+                format!("phases are {}", known.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
+            }
+            Self::PhaseComplete { phase } => format!("`backstop plan reset {phase}` sets it back"),
             Self::NotConfirmed => "say so with --yes; without --fresh the run goes on".to_owned(),
             Self::StateFiles { .. } => {
                 return vec![

@@ -109,7 +109,7 @@ fn ingest(
     json: bool,
 ) -> Result<u8, CliError> {
     let provider: Name = provider.parse()?;
-    let headers = headers.map(read).transpose()?.map(|text| parse_headers(&text)).unwrap_or_default();
+    let headers = headers.map(read).transpose()?.map(|text| Hints::parse_headers(&text)).unwrap_or_default();
     let body: Option<Value> = body.map(read).transpose()?.and_then(|text| serde_json::from_str(&text).ok());
     let project = process::open(&[], None)?;
     let now = process::now();
@@ -294,23 +294,4 @@ fn read(file: &Path) -> Result<String, CliError> {
     };
     done.map_err(|error| CliError::read(file, error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Headers as curl prints them, or as JSON: an object, or a list of pairs. What is no header is passed over.
-fn parse_headers(text: &str) -> Vec<(String, String)> {
-    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Object(fields)) => {
-            fields.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
-        }
-        Ok(Value::Array(pairs)) => pairs
-            .iter()
-            .filter_map(|pair| Some((pair.get(0)?.as_str()?.to_owned(), shown(pair.get(1)?))))
-            .collect(),
-        _ => text
-            .lines()
-            .filter_map(|line| line.split_once(':'))
-            .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
-            .collect(),
-    }
 }

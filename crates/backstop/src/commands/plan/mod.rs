@@ -6,20 +6,16 @@ use crate::cli::{Cli, Command};
 use crate::error::{CliError, DONE, usage};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::{EventKind, RunId, SafeText, shell};
-use backstop_plan::document::PhaseId;
-use backstop_plan::observers::mark;
+use backstop_core::{SafeText, shell};
 use backstop_plan::present::rows;
-use backstop_plan::record::{PhaseProgress, RunRecord};
-use backstop_plan::start::{RunError, last_run, lock_name, path_in_project, person, view_name};
-use backstop_plan::start_events;
-use backstop_plan::view::ViewFolder;
+use backstop_plan::record::PhaseProgress;
+use backstop_plan::runs::{FoundRun, PhaseChange, resume_command};
+use backstop_plan::start::RunError;
 use backstop_report::plan::{PlanStatus as PlanState, Progress, RunState, plan_status, plan_status_json};
 use backstop_report::to_json;
+use backstop_runtime::Project;
 use backstop_runtime::host::NodeStatus;
-use backstop_runtime::{Opening, Project, Recorder};
-use backstop_store::{Held, Journal, RunFilter};
-use backstop_work::git::{Repo, Sha, attempt_ref};
+use backstop_work::git::{Repo, attempt_ref};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::ffi::OsString;
@@ -114,14 +110,6 @@ pub(crate) struct PlanRetry {
 /// How much of a log is shown.
 const LOG_BYTES_MAX: u64 = 64 << 20;
 
-/// A run of a plan.
-struct Found {
-    journal: Journal,
-    run: RunId,
-    record: RunRecord,
-    views: ViewFolder,
-}
-
 /// Carries out `backstop plan …`.
 pub(crate) fn run(args: &Plan, format: Option<LogFormat>) -> Result<u8, CliError> {
     let project = process::open(&[], format)?;
@@ -129,46 +117,15 @@ pub(crate) fn run(args: &Plan, format: Option<LogFormat>) -> Result<u8, CliError
         PlanAction::Status(args) => status(&project, args),
         PlanAction::Logs(args) => logs(&project, args),
         PlanAction::Diff(args) => diff(&project, args),
-        PlanAction::Reset(args) => change(&project, args, "reset").map(|_| DONE),
-        PlanAction::Skip(args) => change(&project, args, "skip").map(|_| DONE),
+        PlanAction::Reset(args) => change(&project, args, PhaseChange::Reset).map(|_| DONE),
+        PlanAction::Skip(args) => change(&project, args, PhaseChange::Skip).map(|_| DONE),
         PlanAction::Retry(args) => retry(&project, args, format),
     }
 }
 
-fn find(project: &Project, which: &Which) -> Result<Found, CliError> {
-    let journal = project.existing_journal()?.ok_or_else(no_plan_runs)?;
-    let run = match (&which.run, &which.plan) {
-        (Some(run), _) => run.parse()?,
-        (None, Some(plan)) => {
-            let file = plan.canonicalize().unwrap_or_else(|_| plan.clone());
-            let path = path_in_project(&file, &project.root);
-            last_run(journal, &path)?.ok_or_else(|| no_run_of(&path))?
-        }
-        (None, None) => {
-            let filter = RunFilter { surface: Some("run".to_owned()), limit: 1000, ..RunFilter::default() };
-            let runs = journal.runs(&filter)?;
-            let mut plans: Vec<SafeText> = runs.iter().filter_map(|run| run.operation.clone()).collect();
-            plans.sort();
-            plans.dedup();
-            if plans.len() > 1 {
-                return Err(which_plan(&plans));
-            }
-            runs.first().map(|run| run.id).ok_or_else(no_plan_runs)?
-        }
-    };
-    let record = RunRecord::of(&journal.load(run)?);
-    if record.is_empty() {
-        return Err(no_run(run));
-    }
-    let views = ViewFolder::new(&project.root, &view_name(record.path().raw()));
-    Ok(Found { journal: journal.clone(), run, record, views })
-}
-
-fn phase_of(record: &RunRecord, given: &str) -> Result<usize, CliError> {
-    let known = || record.phases().map(|phase| phase.plan.shown.line(40)).collect::<Vec<_>>();
-    let id: PhaseId = given.parse().map_err(|_| no_phase(given, &known()))?;
-    let at = record.progress.number(id.key().as_str());
-    at.ok_or_else(|| no_phase(given, &known()))
+fn find(project: &Project, which: &Which) -> Result<FoundRun, CliError> {
+    let run = which.run.as_deref().map(str::parse).transpose()?;
+    Ok(FoundRun::find(project, run, which.plan.as_deref())?)
 }
 
 fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
@@ -193,7 +150,7 @@ fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
         RunState::Halted { .. } => {
             record.progress.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone()))
         }
-        RunState::Interrupted => Some(SafeText::new(next_command(record))),
+        RunState::Interrupted => Some(SafeText::new(resume_command(record))),
         _ => None,
     };
     let given = PlanState {
@@ -215,7 +172,7 @@ fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
 
 fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
-    let at = phase_of(&found.record, &args.phase)?;
+    let at = found.phase(&args.phase)?;
     let phase = found.record.phase(at);
     let attempt = args.attempt.unwrap_or(phase.node.total);
     let file = found.views.attempt_log(&phase.plan.id, attempt);
@@ -248,14 +205,14 @@ fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
 
 fn diff(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
-    let at = phase_of(&found.record, &args.phase)?;
+    let at = found.phase(&args.phase)?;
     let phase = found.record.phase(at);
     let attempt = args.attempt.unwrap_or(phase.node.total);
     let repo = Repo::find(&project.root).map_err(RunError::from)?.ok_or_else(|| no_diff(&args.phase))?;
     let id = phase.plan.id.parse()?;
     let name = attempt_ref(found.run, &id, attempt);
     let saved = repo.read_ref(&name).map_err(RunError::from)?.ok_or_else(|| no_diff(&args.phase))?;
-    let base = base_of(&found, &phase.plan.id, attempt).ok_or_else(|| no_diff(&args.phase))?;
+    let base = found.base_of(&phase.plan.id, attempt).ok_or_else(|| no_diff(&args.phase))?;
     if args.json {
         let changed = repo.changed_paths(&base, &saved).map_err(RunError::from)?;
         let paths: Vec<_> = changed
@@ -274,94 +231,41 @@ fn diff(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The command that goes on with a run.
-fn next_command(record: &RunRecord) -> String {
-    match record.plan.resume.as_str() {
-        "" => format!("backstop run {}", record.path().line(400)),
-        known => known.to_owned(),
-    }
-}
-
-/// The commit that an attempt began from.
-fn base_of(found: &Found, id: &str, attempt: u32) -> Option<Sha> {
-    found.journal.load(found.run).ok()?.iter().find_map(|event| match &event.kind {
-        EventKind::AttemptFinished { operation, attempt: n, delivery: Some(delivery), .. }
-            if operation.raw() == id && *n == attempt =>
-        {
-            delivery.base.as_ref()?.parse().ok()
-        }
-        _ => None,
-    })
-}
-
 /// Sets phases back, or passes them over. Gives the plan's path.
-fn change(project: &Project, args: &PlanChange, word: &str) -> Result<PathBuf, CliError> {
-    let skip = word == "skip";
+fn change(project: &Project, args: &PlanChange, change: PhaseChange) -> Result<PathBuf, CliError> {
     let found = find(project, &args.which)?;
-    let lock = lock_name(found.record.path().raw());
-    let hold = match project.folder()?.hold(&project.root, &lock, process::id())? {
-        Held::Ours(hold) => hold,
-        Held::By(holder) => {
-            let plan = found.record.path().raw().to_owned();
-            return Err(RunError::HeldBy { holder, plan }.into());
-        }
-    };
-    let phases: Vec<usize> =
-        args.phases.iter().map(|given| phase_of(&found.record, given)).collect::<Result<_, _>>()?;
-    if let Some(at) =
-        phases.iter().find(|at| skip && found.record.phase(**at).node.status == NodeStatus::Complete)
-    {
-        let phase = found.record.phase(*at).plan.shown.line(40);
-        return Err(usage(format!("phase {phase} is complete; there is nothing to pass over"))
-            .hint(format!("`backstop plan reset {phase}` sets it back")));
-    }
-    let kinds = start_events::set_phases(&found.record, &phases, word, &person(project, args.why.as_deref()));
-    Recorder::resume(project, found.run, Opening::new("run"))?.append(kinds)?;
-    let record = RunRecord::of(&found.journal.load(found.run)?);
-    let _ = found.views.make().and_then(|()| found.views.write_phases(&record, &phases));
-    let file = project.root.join(record.path().raw());
-    if let Err(error) = mark(&file, &record, &phases) {
-        terminal::warn(&format!("the plan's marks cannot be written: {error}"), None);
-    }
-    drop(hold);
-    let names: Vec<String> = phases.iter().map(|at| record.phase(*at).plan.shown.line(40)).collect();
-    let next = next_command(&record);
+    let changed = found.change(project, &args.phases, change, args.why.as_deref())?;
+    let record = &changed.record;
+    let next = resume_command(record);
     if args.json {
-        let states: Vec<_> = phases
-            .iter()
-            .map(|at| json!({ "phase_id": record.phase(*at).plan.id, "status": record.phase(*at).node.status.name(), "skipped": record.phase(*at).node.skipped }))
-            .collect();
-        terminal::print(&format!(
-            "{}\n",
-            to_json(&json!({ "schema": 1, "run": found.run, "phases": states, "next": next }))
-        ))?;
-    } else {
-        let what = if skip { "passed over" } else { "pending again" };
-        terminal::say(&format!("{}: {what}; go on with `{next}`\n", names.join(", ")));
-        let waits = |at: &usize| {
-            let id = &record.phase(*at).plan.id;
-            let waits = |p: &PhaseProgress<'_>| {
-                p.node.status == NodeStatus::Complete && p.plan.depends_on.contains(id)
-            };
-            record.phases().filter(waits).count()
+        let state = |at: &usize| {
+            let phase = record.phase(*at);
+            json!({ "phase_id": phase.plan.id, "status": phase.node.status.name(), "skipped": phase.node.skipped })
         };
-        let later: usize = if skip { 0 } else { phases.iter().map(waits).sum() };
-        if later > 0 {
-            terminal::warn(
-                &format!(
-                    "finished phases that wait for what is done again ({later}) are not done again themselves"
-                ),
-                Some("`backstop plan reset` sets them back, too"),
-            );
-        }
+        let states: Vec<_> = changed.phases.iter().map(state).collect();
+        let value = json!({ "schema": 1, "run": found.run, "phases": states, "next": next });
+        terminal::print(&format!("{}\n", to_json(&value)))?;
+        return Ok(changed.file);
     }
-    Ok(project.root.join(record.path().raw()))
+    let names: Vec<String> = changed.phases.iter().map(|at| record.phase(*at).plan.shown.line(40)).collect();
+    let what = if change == PhaseChange::Skip { "passed over" } else { "pending again" };
+    terminal::say(&format!("{}: {what}; go on with `{next}`\n", names.join(", ")));
+    if changed.dependents_kept > 0 {
+        let kept = changed.dependents_kept;
+        terminal::warn(
+            &format!(
+                "finished phases that wait for what is done again ({kept}) are not done again themselves"
+            ),
+            Some("`backstop plan reset` sets them back, too"),
+        );
+    }
+    Ok(changed.file)
 }
 
 fn retry(project: &Project, args: &PlanRetry, format: Option<LogFormat>) -> Result<u8, CliError> {
     let found = find(project, &args.change.which)?;
-    let resume = Some(next_command(&found.record));
-    let plan = change(project, &args.change, "retry")?;
+    let resume = Some(resume_command(&found.record));
+    let plan = change(project, &args.change, PhaseChange::Retry)?;
     if args.no_run {
         return Ok(DONE);
     }
@@ -386,25 +290,6 @@ fn run_again(words: &[String], plan: &Path, why: Option<&str>, json: bool) -> Op
         Some(Command::Run(run)) => Some(*run),
         _ => None,
     }
-}
-
-fn no_plan_runs() -> CliError {
-    usage("no plan was run in this project").hint("`backstop run PLAN.md` runs one")
-}
-
-fn no_run_of(plan: &str) -> CliError {
-    usage(format!("{plan} was never run in this project")).hint(format!("`backstop run {plan}` runs it"))
-}
-
-fn which_plan(plans: &[SafeText]) -> CliError {
-    let names: Vec<String> = plans.iter().take(10).map(|plan| plan.line(60)).collect();
-    usage(format!("several plans were run in this project: {}", names.join(", ")))
-        .hint("say which with --plan PLAN.md or --run RUN")
-}
-
-fn no_phase(given: &str, known: &[String]) -> CliError {
-    let known: Vec<String> = known.iter().take(20).cloned().collect();
-    usage(format!("there is no phase `{given}` in this run")).hint(format!("phases are {}", known.join(", ")))
 }
 
 fn no_diff(phase: &str) -> CliError {
