@@ -25,7 +25,12 @@ impl OldState {
     fn new(name: &str) -> Self {
         let folder = Folder::outside(&format!("old-state-{name}"));
         let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats").join(ARCHIVE);
-        let unpacked = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(folder.path()).status();
+        let unpacked = Command::new("python3")
+            .args(["-m", "tarfile", "-e"])
+            .arg(archive)
+            .arg(folder.path())
+            .stderr(std::process::Stdio::null())
+            .status();
         assert!(unpacked.unwrap().success());
         std::fs::create_dir(folder.path().join("bin")).unwrap();
         folder.file("bin/backstop", "");
