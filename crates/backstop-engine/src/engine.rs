@@ -364,7 +364,13 @@ fn renamed(fault: Fault, reason: Option<Reason>) -> Fault {
     if let Some(step) = fault.reason.info().next_steps.last() {
         named.suggested_action = SafeText::new(*step);
     }
-    Fault { cause: fault.cause, facts: fault.facts, evidence: fault.evidence, ..named }
+    Fault {
+        cause: fault.cause,
+        facts: fault.facts,
+        evidence: fault.evidence,
+        machine: fault.machine,
+        ..named
+    }
 }
 
 fn interrupted() -> Ending {

@@ -81,6 +81,20 @@ fn the_reference_of_commands_is_the_help() {
 }
 
 #[test]
+fn the_schema_of_events_has_every_kind() {
+    let refused = Run::new(&["events", "--kind", "zzzzzzzz"]).go().code(2).stderr();
+    let kinds = refused.split_once("kinds are ").unwrap().1.trim_end();
+    let schema = schema("event");
+    let listed: Vec<&str> = schema["properties"]["kind"]["enum"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|k| k.as_str().unwrap())
+        .collect();
+    assert_eq!(listed.join(", "), kinds);
+}
+
+#[test]
 fn keys_and_variables_are_written_down() {
     for (command, page) in [("keys", "docs/config.md"), ("env", "docs/environment.md")] {
         same(&root().join(page), &Run::new(&["config", command]).go().code(0).stdout());
