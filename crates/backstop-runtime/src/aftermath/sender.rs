@@ -102,7 +102,7 @@ fn deliver_all(
     Ok(usize::try_from(end.without_secret).unwrap_or(usize::MAX))
 }
 
-/// Delivers one message, as [`hand_over`] wrote it, to every sink that takes it.
+/// Delivers one message, as `hand_over` wrote it, to every sink that takes it.
 pub fn deliver_directly(text: &[u8], open: OpenProject<'_>) -> Result<(), ProjectError> {
     let Ok(Handed { folder, message }) = serde_json::from_slice(text) else { return Ok(()) };
     let project = open(&folder)?;
