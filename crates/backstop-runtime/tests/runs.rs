@@ -309,3 +309,56 @@ fn a_budget_is_spent_before_the_work_and_recorded() {
         ]
     );
 }
+
+#[test]
+fn many_calls_at_once_share_one_guard_and_one_budget() {
+    const CALLS: u64 = 64;
+    let scratch = scratch();
+    let project = &scratch.project;
+    let budget =
+        Budget { name: "night".parse().unwrap(), units: 50, per: Per::Total, unit: "iterations".to_owned() };
+    project.limits().unwrap().set_budget(&budget).unwrap();
+    let admission = Admission::new(Arc::clone(project));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let outcomes: Vec<bool> = runtime.block_on(async {
+        let calls: Vec<_> = (0..CALLS)
+            .map(|n| {
+                let (project, admission) = (Arc::clone(project), Arc::clone(&admission));
+                tokio::spawn(async move {
+                    let opening = Opening { first: vec![started()], ..Opening::new("request") };
+                    let recorder = Arc::new(Recorder::begin(&project, opening).unwrap());
+                    let limits = OperationLimits {
+                        provider: Some(provider()),
+                        budget: Some("night".parse().unwrap()),
+                        scope: BudgetScope { run: recorder.run(), task: None },
+                        operation: "GET /".to_owned(),
+                        place: format!("here: GET /{n}"),
+                        wait_max: Duration::from_secs(60),
+                        learns: false,
+                    };
+                    let run = OperationRun {
+                        project: Arc::clone(&project),
+                        recorder,
+                        admission: Arc::new(admission.operation(limits, None).unwrap()),
+                        classifier: Arc::new(project.classifier(&[]).unwrap()),
+                        policy: profile("request").unwrap().with_attempts(1),
+                        cancel: Cancel::new(),
+                        deadline: None,
+                        repeatable: true,
+                    };
+                    let call = |_: Attempt| async { Ok::<(), Failed>(()) };
+                    run.attempt("GET /", call).await.result.is_ok()
+                })
+            })
+            .collect();
+        let mut outcomes = Vec::new();
+        for call in calls {
+            outcomes.push(call.await.unwrap());
+        }
+        outcomes
+    });
+    // Of 64 calls that share 50 units, exactly 50 were made.
+    assert_eq!(outcomes.iter().filter(|admitted| **admitted).count(), 50);
+    let left = project.limits().unwrap().budget_states().unwrap()[0].remaining();
+    assert_eq!(left, 0);
+}
