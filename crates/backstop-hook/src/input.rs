@@ -94,8 +94,9 @@ pub fn parse(bytes: &[u8]) -> Result<Map<String, Value>, InputError> {
     }
 }
 
-/// With a mark in place of what no text can hold: bytes that are no UTF-8, and halves of characters, as they are left where
-/// somebody has cut a text in the middle of one. Nothing where there is nothing of that.
+/// With a mark in place of what no text can hold: bytes that are no UTF-8, and halves of
+/// characters, as they are left where somebody has cut a text in the middle of one. Nothing where
+/// there is nothing of that.
 fn repaired(bytes: &[u8]) -> Option<String> {
     let mut text = String::from_utf8_lossy(bytes);
     let unit = |at: usize, text: &str| {

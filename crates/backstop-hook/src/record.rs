@@ -6,8 +6,8 @@ use backstop_runtime::{Opening, Project, ProjectError, Recorder};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Begins the record of a hook's run. It must be recorded, or the caller is told why not. The trace is not exported: somebody
-/// waits for the answer.
+/// Begins the record of a hook's run. It must be recorded, or the caller is told why not. The trace
+/// is not exported: somebody waits for the answer.
 pub(crate) fn begin(
     project: &Project,
     session: Option<SafeText>,
@@ -45,8 +45,8 @@ pub(crate) fn ended(outcome: Outcome, reason: Option<Reason>) -> EventKind {
     EventKind::RunEnded { outcome, reason, attempts: 1, duration_ms: 0, exit: None, next: None }
 }
 
-/// Closes the guard of a provider that refused, after that was recorded. Gives what is to be recorded of it. `provider` is who
-/// it was where the fault does not say.
+/// Closes the guard of a provider that refused, after that was recorded. Gives what is to be
+/// recorded of it. `provider` is who it was where the fault does not say.
 pub(crate) fn guard_events(project: &Arc<Project>, provider: Option<&str>, fault: &Fault) -> Vec<EventKind> {
     if fault.reason != Reason::RateLimited {
         return Vec::new();
@@ -66,7 +66,8 @@ pub(crate) fn guard_events(project: &Arc<Project>, provider: Option<&str>, fault
     }
 }
 
-/// Records a fault about which only the agent can do something: what failed first, then what it changes in the shared limits.
+/// Records a fault about which only the agent can do something: what failed first, then what it
+/// changes in the shared limits.
 pub(crate) fn fault(
     project: &Arc<Project>,
     recorder: &Recorder,

@@ -36,7 +36,8 @@ pub fn run_of(project: &Project, task: &str) -> Result<RunId, HookError> {
     find(project, task)?.record.run.ok_or_else(none)
 }
 
-/// A task has got over its error: its attempts are counted anew. Gives how it stood, and the run that records this.
+/// A task has got over its error: its attempts are counted anew. Gives how it stood, and the run
+/// that records this.
 pub fn resolve(project: &Project, task: &str) -> Result<(TaskState, RunId), HookError> {
     let key = project.key();
     let store = project.hooks()?;

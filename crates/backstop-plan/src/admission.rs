@@ -1,7 +1,8 @@
-//! What each phase asks before an attempt and tells after it: its agent's guard, and the run's budget.
+//! What each phase asks before an attempt and tells after it: its agent's guard, and the run's
+//! budget.
 //!
-//! The breaker is neither asked nor told: an agent makes many requests and retries them itself, so that the end of an attempt
-//! says nothing about one of them.
+//! The breaker is neither asked nor told: an agent makes many requests and retries them itself, so
+//! that the end of an attempt says nothing about one of them.
 
 use crate::record::RunRecord;
 use crate::workspace::{Equipment, Worker};
@@ -14,8 +15,8 @@ use backstop_runtime::{Project, ProjectError, Recorder};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The longest wait for a guard that an attempt makes; longer ones are the scheduler's, which has limits for them and lets
-/// others work meanwhile.
+/// The longest wait for a guard that an attempt makes; longer ones are the scheduler's, which has
+/// limits for them and lets others work meanwhile.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The limits that the phases of a plan share with everything else of this user.

@@ -62,7 +62,8 @@ pub enum PlanRunError {
 }
 
 impl PlanRun<'_> {
-    /// Carries it out until it is complete, halts or is stopped; then what follows the end of every run.
+    /// Carries it out until it is complete, halts or is stopped; then what follows the end of every
+    /// run.
     pub fn run(
         self,
         begun: Begun,

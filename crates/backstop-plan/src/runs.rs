@@ -65,7 +65,8 @@ pub struct Changed {
 }
 
 impl FoundRun {
-    /// The run that is asked for: by its id, as the last of a plan, or as the last of the only plan.
+    /// The run that is asked for: by its id, as the last of a plan, or as the last of the only
+    /// plan.
     pub fn find(project: &Project, run: Option<RunId>, plan: Option<&Path>) -> Result<Self, RunError> {
         let journal = project.existing_journal()?.ok_or(RunError::NoPlanRuns)?;
         let run = match (run, plan) {

@@ -52,8 +52,9 @@ pub use notice::Notice;
 pub use plan::{FreshStart, fresh_start};
 pub use reasons::{reason_page, reasons_json, reasons_markdown, reasons_table};
 pub use run::{
-    AttemptStory, RunRow, RunStory, StoryEnding, StoryEntry, attempt_failed, done, duration, event_emit,
-    event_gdd, event_line, gave_up, retrying, runs_table, story, story_command, story_json, story_markdown,
+    AttemptStory, CommandEnding, RunRow, RunStory, StoryEnding, StoryEntry, attempt_failed, done, duration,
+    event_emit, event_gdd, event_line, gave_up, retrying, runs_table, story, story_command, story_json,
+    story_markdown,
 };
 pub use stats::{SignatureRow, StatsBy, StatsReport, stats, stats_by, stats_json, stats_prometheus};
 pub use style::Style;

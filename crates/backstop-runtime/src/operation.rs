@@ -1,4 +1,5 @@
-//! One operation as a run: attempts under the engine, with the project's recorder and admission around them.
+//! One operation as a run: attempts under the engine, with the project's recorder and admission
+//! around them.
 
 use crate::admission::OperationAdmission;
 use crate::machine_state;
@@ -32,7 +33,8 @@ pub struct OperationRun {
 }
 
 impl OperationRun {
-    /// Attempts it until it succeeds or nothing more is to be tried. How it ended is not recorded yet.
+    /// Attempts it until it succeeds or nothing more is to be tried. How it ended is not recorded
+    /// yet.
     pub async fn attempt<O: Operation>(&self, name: &str, operation: O) -> Finished<O::Output> {
         let (project, counted) = (Arc::clone(&self.project), Arc::clone(&self.recorder));
         let observe = move |fault: &mut Fault| {
@@ -53,7 +55,8 @@ impl OperationRun {
         engine.run(name, operation).await
     }
 
-    /// What was learned from its failures. Gives how often in a row it has failed the same way, where that is a loop.
+    /// What was learned from its failures. Gives how often in a row it has failed the same way,
+    /// where that is a loop.
     pub fn learn<T>(&self, finished: &Finished<T>) -> Option<u32> {
         self.admission.ended(&finished.faults, finished.result.is_ok(), finished.attempts)
     }

@@ -1,7 +1,8 @@
-//! What the process gives to the runtime: time, random numbers, who it is, and where words for people go.
+//! What the process gives to the runtime: time, random numbers, who it is, and where words for
+//! people go.
 //!
-//! Libraries read no clock, no environment and no terminal. Whoever starts a run fills in a [`Process`] once; everything
-//! below asks it.
+//! Libraries read no clock, no environment and no terminal. Whoever starts a run fills in a
+//! [`Process`] once; everything below asks it.
 
 use backstop_core::{RunId, SafeText, Timestamp};
 use backstop_exec::tree;
@@ -9,7 +10,8 @@ use backstop_store::{CommitHook, ProcessId};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where words for people go. What is given to it may hold text from outside and secrets: it escapes and redacts.
+/// Where words for people go. What is given to it may hold text from outside and secrets: it
+/// escapes and redacts.
 pub trait Output: Send + Sync {
     /// Something is not as it should be; `hint` is what to do about it.
     fn warn(&self, what: &str, hint: Option<&str>);
@@ -84,7 +86,8 @@ impl Process {
         self.output.warn(what, hint);
     }
 
-    /// What everything below a run is marked with, so that it can be told from all others: the run, and who began it.
+    /// What everything below a run is marked with, so that it can be told from all others: the run,
+    /// and who began it.
     pub fn mark(&self, run: RunId) -> String {
         mark(run, &self.id)
     }
@@ -96,7 +99,8 @@ pub fn unit(random: u64) -> f64 {
     (random >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// How many bits of a start time are the time; above them stands which processes are seen. A start is ticks since boot.
+/// How many bits of a start time are the time; above them stands which processes are seen. A start
+/// is ticks since boot.
 const START_BITS: u32 = 48;
 
 /// A start time with the process namespace in which it was seen.
@@ -110,8 +114,8 @@ pub fn current() -> ProcessId {
     ProcessId { pid: me.pid, start: with_namespace(me.start) }
 }
 
-/// Whether a process that wrote a run is still there. One of another namespace (a container, a sandbox) cannot be seen
-/// from here: it counts as alive.
+/// Whether a process that wrote a run is still there. One of another namespace (a container, a
+/// sandbox) cannot be seen from here: it counts as alive.
 pub fn is_alive(process: &ProcessId) -> bool {
     if process.start >> START_BITS != with_namespace(0) >> START_BITS {
         return true;

@@ -1,5 +1,5 @@
-//! One run, whatever its surface: what is recorded when, who is told, and that nothing else changes before a failure is on
-//! record.
+//! One run, whatever its surface: what is recorded when, who is told, and that nothing else changes
+//! before a failure is on record.
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
 
 use backstop_config::Surroundings;
@@ -121,7 +121,8 @@ fn a_success_that_is_held_back_is_only_counted() {
     assert!(journal.runs(&backstop_store::RunFilter::default()).unwrap().is_empty());
     assert!(journal.successes(Timestamp::from_millis(0)).unwrap().is_empty());
 
-    // The next run that is written carries the count along, with everything that was held back of it.
+    // The next run that is written carries the count along, with everything that was held back of
+    // it.
     let recorder = held(&scratch.project, &successes);
     recorder.append(vec![attempt_started()]).unwrap();
     assert!(!recorder.is_recorded());

@@ -1,4 +1,5 @@
-//! What may be typed: the commands and what they have in common. The arguments of each stand beside its code.
+//! What may be typed: the commands and what they have in common. The arguments of each stand beside
+//! its code.
 //!
 //! Completions, man pages and the reference are made from this.
 

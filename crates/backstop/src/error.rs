@@ -1,7 +1,8 @@
-//! What goes wrong in the command line: a kind, which is the exit code, a message, its source, and what to type next.
+//! What goes wrong in the command line: a kind, which is the exit code, a message, its source, and
+//! what to type next.
 //!
-//! The one place that maps errors to exit codes. Errors of the libraries come with their own words and hints; errors of a command
-//! are made where they happen, with [`failed`] and [`usage`].
+//! The one place that maps errors to exit codes. Errors of the libraries come with their own words
+//! and hints; errors of a command are made where they happen, with [`failed`] and [`usage`].
 
 use backstop_classify::PackError;
 use backstop_config::ConfigError;
@@ -90,7 +91,8 @@ impl CliError {
         self
     }
 
-    /// The error of the project that it comes from; one of the process counts as a file that cannot be read.
+    /// The error of the project that it comes from; one of the process counts as a file that cannot
+    /// be read.
     pub(crate) fn into_project_error(self) -> ProjectError {
         match self.source.map(<dyn Error + Send + Sync + 'static>::downcast::<ProjectError>) {
             Some(Ok(error)) => *error,

@@ -1,4 +1,5 @@
-//! The command line of Backstop: arguments, prompts, the live view, exit codes. No logic of its own.
+//! The command line of Backstop: arguments, prompts, the live view, exit codes. No logic of its
+//! own.
 #![allow(clippy::disallowed_methods)] // This crate is the one that touches the process and its environment.
 
 mod cli;
@@ -16,8 +17,8 @@ use commands::{
 use error::{CliError, DONE, USAGE};
 use std::process::ExitCode;
 
-/// A file that may not grow any further is an error like any other, not our end. A handler, not ignoring: what we start
-/// gets the default back.
+/// A file that may not grow any further is an error like any other, not our end. A handler, not
+/// ignoring: what we start gets the default back.
 fn survive_file_size_limits() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: the handler does nothing at all.
@@ -87,7 +88,8 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
     }
 }
 
-/// Whether a person has typed this who may be told what else there is to do. Runs offer it themselves.
+/// Whether a person has typed this who may be told what else there is to do. Runs offer it
+/// themselves.
 fn offers(cli: &Cli) -> bool {
     use Command::{
         Budget, Clean, Config, Diagnose, Doctor, Drift, Events, Explain, Guard, Notify, Plan, Runs, Stats,
@@ -108,7 +110,8 @@ fn arguments() -> Vec<String> {
     std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect()
 }
 
-/// What a mistake in the arguments exits with: `exec` keeps 1 to 124 for the command, and 2 would block an agent.
+/// What a mistake in the arguments exits with: `exec` keeps 1 to 124 for the command, and 2 would
+/// block an agent.
 fn usage_code() -> u8 {
     let args = arguments();
     if hook::is_agents(&args) {

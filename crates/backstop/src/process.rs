@@ -65,7 +65,8 @@ fn surroundings_of(cwd: PathBuf) -> Surroundings<'static> {
         cwd,
         home: folder_variable("HOME"),
         xdg_config_home: folder_variable("XDG_CONFIG_HOME"),
-        // What is no UTF-8 is read as far as it goes, and then refused: a bad timeout must not mean no timeout.
+        // What is no UTF-8 is read as far as it goes, and then refused: a bad timeout must not mean
+        // no timeout.
         env: &|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
     }
 }
@@ -107,7 +108,8 @@ fn from_outer<T>(name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
     value
 }
 
-/// Variables that look like ours and are not: a mistake in one must not pass unseen. What it is, and what was meant.
+/// Variables that look like ours and are not: a mistake in one must not pass unseen. What it is,
+/// and what was meant.
 pub(crate) fn unknown_variables() -> Vec<(String, String)> {
     let names: Vec<String> = std::env::vars_os()
         .filter_map(|(name, _)| name.into_string().ok())
@@ -150,7 +152,8 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_millis(millis.saturating_add(clock_jump()))
 }
 
-/// In debug builds, the clock on the wall can be told to jump after the n-th look at it: `3:-864000000` is ten days back.
+/// In debug builds, the clock on the wall can be told to jump after the n-th look at it:
+/// `3:-864000000` is ten days back.
 #[cfg(debug_assertions)]
 fn clock_jump() -> i64 {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,8 +197,8 @@ pub(crate) fn is_on_the_path(program: &str) -> bool {
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| runs(&folder.join(program))))
 }
 
-/// In debug builds, the process can be told to die at the n-th commit, before or after it: for tests that show that nothing
-/// acknowledged is lost.
+/// In debug builds, the process can be told to die at the n-th commit, before or after it: for
+/// tests that show that nothing acknowledged is lost.
 #[cfg(debug_assertions)]
 fn crash_hook() -> Option<backstop_store::CommitHook> {
     use std::sync::OnceLock;

@@ -29,7 +29,8 @@ fn is_utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
-    // Without any locale there is nothing against it: containers have none, and their logs are UTF-8.
+    // Without any locale there is nothing against it: containers have none, and their logs are
+    // UTF-8.
     locale.is_none_or(|l| {
         let l = l.to_ascii_lowercase();
         l.contains("utf-8") || l.contains("utf8")
@@ -41,8 +42,8 @@ pub(crate) fn stderr_style() -> Style {
     style(std::io::stderr().is_terminal())
 }
 
-/// The redactor of everything that is shown: of the project, once it is open; before that, one that knows the secrets in the
-/// environment.
+/// The redactor of everything that is shown: of the project, once it is open; before that, one that
+/// knows the secrets in the environment.
 pub(crate) fn redactor() -> Arc<Redactor> {
     let known = REDACTOR.read().unwrap_or_else(PoisonError::into_inner).clone();
     known.unwrap_or_else(|| {
@@ -124,7 +125,8 @@ pub(crate) fn say(text: &str) {
     let _ = backstop_exec::write_patiently(&mut std::io::stderr().lock(), text.as_bytes());
 }
 
-/// Passes on what a command wrote some time ago; with JSON on standard output, all of it on standard error.
+/// Passes on what a command wrote some time ago; with JSON on standard output, all of it on
+/// standard error.
 pub(crate) fn pass_on(stdout: &[u8], stderr: &[u8], json: bool) {
     use backstop_exec::write_patiently as patiently;
     if json {
@@ -171,7 +173,8 @@ pub(crate) fn tell_waiting() {
     }
 }
 
-/// What clap has to say: help and version as they are, errors with what was typed escaped and redacted.
+/// What clap has to say: help and version as they are, errors with what was typed escaped and
+/// redacted.
 pub(crate) fn tell_usage(error: &clap::Error, code: u8) -> ExitCode {
     if error.use_stderr() {
         // What was typed may hold a secret that only the project's settings name.

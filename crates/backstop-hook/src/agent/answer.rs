@@ -1,4 +1,5 @@
-//! The shapes of answers, as agents read them at exit 0. Codex refuses fields that it does not know: there are no others.
+//! The shapes of answers, as agents read them at exit 0. Codex refuses fields that it does not
+//! know: there are no others.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! A tool that would start an agent: not now, where nothing new may begin or its provider takes no requests.
+//! A tool that would start an agent: not now, where nothing new may begin or its provider takes no
+//! requests.
 
 use super::{answer, starts_agent};
 use crate::surroundings::{HookError, Surroundings};
@@ -8,7 +9,8 @@ use backstop_runtime::ProjectError;
 use backstop_store::LimitStore;
 use serde_json::Value;
 
-/// Says no, or nothing. `own` is the session's provider. No settings are read: it is asked before every tool.
+/// Says no, or nothing. `own` is the session's provider. No settings are read: it is asked before
+/// every tool.
 pub(super) fn answer(
     around: &Surroundings<'_>,
     tool: &str,

@@ -175,8 +175,9 @@ fn failed(fields: &Map<String, Value>) -> Option<ToolFailure> {
     Some(ToolFailure { tool: tool(fields), command, exit, said, event: "PostToolUseFailure" })
 }
 
-/// Codex's. Of a command there is the bare output, in which nothing can be believed about how it ended: that stands in the
-/// transcript. Other answers say that a tool failed, by an exit code or by a word.
+/// Codex's. Of a command there is the bare output, in which nothing can be believed about how it
+/// ended: that stands in the transcript. Other answers say that a tool failed, by an exit code or
+/// by a word.
 fn ended(fields: &Map<String, Value>) -> Option<Event> {
     let failure = |exit: Option<i64>, text: &str| ToolFailure {
         tool: tool(fields),
@@ -219,7 +220,8 @@ fn transcript(fields: &Map<String, Value>) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_absolute())
 }
 
-/// The exit code that the first line names, and the rest. `Exit code 3`, `Exit code: 3`, `Process exited with code 3`.
+/// The exit code that the first line names, and the rest. `Exit code 3`, `Exit code: 3`, `Process
+/// exited with code 3`.
 fn exit_line(text: &str) -> (Option<i64>, &str) {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let lower = first.trim().to_ascii_lowercase();

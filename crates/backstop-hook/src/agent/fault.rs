@@ -70,8 +70,9 @@ pub fn turn_fault(event: &Event, classifier: &Classifier, at: Timestamp) -> Opti
     Some(with_cause(fault, if said.raw().trim().is_empty() { error } else { said }))
 }
 
-/// The same trouble has the same signature, whatever numbers and paths are in it. What a tool counts or names is a part of it:
-/// fewer failed tests are progress. Nothing where nothing was said: then nobody knows whether it is the same.
+/// The same trouble has the same signature, whatever numbers and paths are in it. What a tool
+/// counts or names is a part of it: fewer failed tests are progress. Nothing where nothing was
+/// said: then nobody knows whether it is the same.
 pub fn fault_signature(failed: &ToolFailure, fault: &Fault) -> Option<String> {
     let cause = fault.cause.as_ref().map(|cause| cause.raw().trim()).filter(|cause| !cause.is_empty())?;
     let facts = &fault.facts;

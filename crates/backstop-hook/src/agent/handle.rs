@@ -1,6 +1,7 @@
 //! An event of a coding agent in, an answer out, which may be nothing.
 //!
-//! What goes wrong here is ours and not the agent's: a line in the log of the state folder, and the agent goes on.
+//! What goes wrong here is ours and not the agent's: a line in the log of the state folder, and the
+//! agent goes on.
 
 use super::{AgentEvent, Event, ToolFailure, USUAL_PROVIDER, denial, stop, tool, transcript_file, turn};
 use crate::record;
@@ -55,7 +56,8 @@ impl<'s> Session<'s> {
         self.around.log(what);
     }
 
-    /// The classifier with this project's packs; a pack that cannot be used must not keep advice back.
+    /// The classifier with this project's packs; a pack that cannot be used must not keep advice
+    /// back.
     pub(super) fn classifier(&self) -> Classifier {
         self.project.classifier_or_builtin(|error| self.log(&error.to_string()))
     }

@@ -1,13 +1,14 @@
 //! Agents' hooks: an event of a coding agent in, an answer in its own words out, or nothing.
 //!
-//! The contract is Claude Code's, which others copy, and Codex's, which differs in that a failing tool arrives as an ordinary
-//! `PostToolUse` and only its transcript says how it ended. [`AgentEvent`] is what came in, [`call_exit`] and [`broken_turn`] read
-//! what a transcript adds. [`tool_fault`] and [`turn_fault`] say what failed; [`starts_agent`] says whose requests a tool would
-//! begin to send. [`answer`] holds the shapes of answers. [`handle`] puts it together: it records what failed, closes guards, runs
-//! gates and answers.
+//! The contract is Claude Code's, which others copy, and Codex's, which differs in that a failing
+//! tool arrives as an ordinary `PostToolUse` and only its transcript says how it ended.
+//! [`AgentEvent`] is what came in, [`call_exit`] and [`broken_turn`] read what a transcript adds.
+//! [`tool_fault`] and [`turn_fault`] say what failed; [`starts_agent`] says whose requests a tool
+//! would begin to send. [`answer`] holds the shapes of answers. [`handle`] puts it together: it
+//! records what failed, closes guards, runs gates and answers.
 //!
-//! It must not block an agent by any mistake of its own: what cannot be read is no event, and an event that needs no answer has
-//! an empty one.
+//! It must not block an agent by any mistake of its own: what cannot be read is no event, and an
+//! event that needs no answer has an empty one.
 
 pub mod answer;
 mod denial;

@@ -47,8 +47,8 @@ const PROGRAMS: &[Program] = &[
 /// Words with which an agent's program starts nothing.
 const ASKS: &[&str] = &["--version", "-v", "-V", "--help", "-h"];
 
-/// The providers whose requests a tool call would begin to send, each once; none where it starts no agent. `own` is the
-/// session's own provider.
+/// The providers whose requests a tool call would begin to send, each once; none where it starts no
+/// agent. `own` is the session's own provider.
 pub fn starts_agent<'p>(tool: &str, command: Option<&str>, own: &'p str) -> Vec<&'p str> {
     if TOOLS.contains(&tool) {
         return vec![own];

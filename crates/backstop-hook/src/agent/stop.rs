@@ -14,13 +14,15 @@ use serde_json::Value;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long all gates may take: agents end their hooks after ten minutes, and what they end says nothing.
+/// How long all gates may take: agents end their hooks after ten minutes, and what they end says
+/// nothing.
 const GATES_MAX: Duration = Duration::from_secs(540);
-/// An agent that does not say whether it was held lets go after one hold; one that old is of another turn.
+/// An agent that does not say whether it was held lets go after one hold; one that old is of
+/// another turn.
 const HELD_FOR: Duration = Duration::from_secs(3600);
 
-/// Runs the gates of the configuration; those of a project that is not trusted are not in it. Holds the turn where one
-/// fails, unless it was held before.
+/// Runs the gates of the configuration; those of a project that is not trusted are not in it. Holds
+/// the turn where one fails, unless it was held before.
 pub(super) fn answer(
     around: &Surroundings<'_>,
     event: &AgentEvent,

@@ -1,5 +1,5 @@
-//! What agents write down of a session and do not tell their hooks. Lines of JSON; only the end of them is looked at, and a
-//! line that is something else is passed over.
+//! What agents write down of a session and do not tell their hooks. Lines of JSON; only the end of
+//! them is looked at, and a line that is something else is passed over.
 
 use backstop_core::{SafeText, Timestamp};
 use serde_json::Value;
@@ -18,7 +18,8 @@ pub struct BrokenTurn {
     pub said: SafeText,
 }
 
-/// The exit code of a command that Codex ran, by the id of its call. Nothing where it is not written down, or not yet.
+/// The exit code of a command that Codex ran, by the id of its call. Nothing where it is not
+/// written down, or not yet.
 pub fn call_exit(transcript: &[u8], call: &str) -> Option<i64> {
     if call.is_empty() {
         return None;

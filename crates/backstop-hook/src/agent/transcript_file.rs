@@ -6,7 +6,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a transcript is looked at for something that may not be written yet, and how far apart.
+/// How often a transcript is looked at for something that may not be written yet, and how far
+/// apart.
 const LOOKS_MAX: u32 = 4;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// How much of its end is looked at first.

@@ -48,8 +48,9 @@ fn broke_off(session: &Session<'_>, event: &AgentEvent, given: Option<&str>, own
     session.follow(recorder.as_ref(), &fault);
 }
 
-/// A session is over: what was counted for it is forgotten. A turn that it ended with and that nothing has told of is told
-/// now: Claude Code does not wait for the hooks of one, and where it ends at once they are ended with it or never begin.
+/// A session is over: what was counted for it is forgotten. A turn that it ended with and that
+/// nothing has told of is told now: Claude Code does not wait for the hooks of one, and where it
+/// ends at once they are ended with it or never begin.
 pub(super) fn session_ended(
     around: &Surroundings<'_>,
     event: &AgentEvent,

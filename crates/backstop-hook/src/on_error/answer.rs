@@ -28,7 +28,8 @@ pub struct Answer<'a> {
     pub notified: bool,
 }
 
-/// What becomes of a partial result: `keep` it for the next attempt or for a person, `use` it, or there is `none`.
+/// What becomes of a partial result: `keep` it for the next attempt or for a person, `use` it, or
+/// there is `none`.
 fn partial_handling(report: &Report, fault: &Fault, action: &Action) -> &'static str {
     match (&report.partial, action) {
         (None, _) => "none",
@@ -42,7 +43,8 @@ impl Answer<'_> {
         &self.verdict.decision.action
     }
 
-    /// What the task ended with; nothing while it goes on. A reason that retries did not help becomes another.
+    /// What the task ended with; nothing while it goes on. A reason that retries did not help
+    /// becomes another.
     pub fn ended_with(&self) -> Option<Reason> {
         let reason = self.verdict.reclassified.unwrap_or(self.fault.reason);
         (!self.action().goes_on()).then_some(reason)
@@ -72,7 +74,8 @@ impl Answer<'_> {
         }
     }
 
-    /// How the report's own run ends. One that is tried again is put aside for as long as that takes.
+    /// How the report's own run ends. One that is tried again is put aside for as long as that
+    /// takes.
     pub fn outcome(&self) -> Outcome {
         match self.action() {
             action if action.goes_on() => Outcome::Deferred,
@@ -83,7 +86,8 @@ impl Answer<'_> {
         }
     }
 
-    /// What to do next: what the fault suggests, unless somebody has to let the project go on first.
+    /// What to do next: what the fault suggests, unless somebody has to let the project go on
+    /// first.
     fn next(&self) -> SafeText {
         match self.action() {
             Action::Defer { until } if until == UNTIL_UNFROZEN => {

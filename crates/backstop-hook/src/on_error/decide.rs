@@ -27,7 +27,8 @@ pub struct Case<'c> {
     pub frozen: bool,
 }
 
-/// Lays a report before the attempt machine, as the attempt that it is: those before it failed of the same.
+/// Lays a report before the attempt machine, as the attempt that it is: those before it failed of
+/// the same.
 pub fn decide(policy: Policy, case: &Case<'_>) -> Verdict {
     let mut machine = Machine::new(Arc::new(policy)).disabled(case.disabled);
     let mut failure = Failure { random: case.random, ..Failure::new(case.fault, Duration::ZERO) };

@@ -8,8 +8,9 @@ use backstop_core::{Evidence, Fault, Reason, SafeText, Signal, Timestamp, from_s
 /// How much of a message is the cause.
 const CAUSE_CHARS_MAX: usize = 500;
 
-/// What a reported error is. A name that the seeds know as its type decides; else the rules read what it said. They are asked
-/// for only where they have something to say: beside such a name, where the trace leads and how long to wait.
+/// What a reported error is. A name that the seeds know as its type decides; else the rules read
+/// what it said. They are asked for only where they have something to say: beside such a name,
+/// where the trace leads and how long to wait.
 pub fn classify(report: &Report, classifier: &dyn Fn() -> Classifier, at: Timestamp) -> Fault {
     let named = report.kind.as_ref().and_then(|kind| named(kind.raw()));
     let read = match named {
@@ -48,7 +49,8 @@ fn read(report: &Report, classifier: &Classifier, at: Timestamp) -> Fault {
     classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::Unknown))
 }
 
-/// The reason that a type's name stands for, with or without the modules before it. `unknown` says nothing.
+/// The reason that a type's name stands for, with or without the modules before it. `unknown` says
+/// nothing.
 fn named(kind: &str) -> Option<Reason> {
     let last = kind.trim().rsplit(['.', ':', '$', '/', '\\']).next().unwrap_or(kind);
     from_seed_name(kind).or_else(|| from_seed_name(last)).filter(|reason| *reason != Reason::Unknown)
@@ -73,7 +75,8 @@ fn text(report: &Report) -> String {
     text
 }
 
-/// The same findings under the reason that was reported: where it came from stays, what it would have been does not.
+/// The same findings under the reason that was reported: where it came from stays, what it would
+/// have been does not.
 fn under(reason: Reason, read: Fault) -> Fault {
     let mut fault = Fault::new(reason);
     fault.facts.exception = read.facts.exception;

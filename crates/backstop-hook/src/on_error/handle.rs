@@ -11,7 +11,8 @@ use backstop_store::{DeferredWork, TaskRecord, TaskStatus};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Answers a report. Whatever happens, there is one JSON object: an answer, or what is wrong with the report.
+/// Answers a report. Whatever happens, there is one JSON object: an answer, or what is wrong with
+/// the report.
 pub fn handle(bytes: &[u8], around: &Surroundings<'_>) -> Result<Value, Box<(Value, HookError)>> {
     answer(bytes, around).map_err(|error| {
         let refusal = match &error {
@@ -113,7 +114,8 @@ fn answer(bytes: &[u8], around: &Surroundings<'_>) -> Result<Value, HookError> {
     Ok(answer.json())
 }
 
-/// Puts a task aside that waits for something; what is recorded of that. One that does not wait any more is forgotten there.
+/// Puts a task aside that waits for something; what is recorded of that. One that does not wait any
+/// more is forgotten there.
 fn put_aside(
     project: &Project,
     recorder: Option<&Recorder>,

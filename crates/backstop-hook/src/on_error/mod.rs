@@ -1,8 +1,10 @@
-//! The on-error hook: a task reports its error, and is told what it is and whether it is tried again.
+//! The on-error hook: a task reports its error, and is told what it is and whether it is tried
+//! again.
 //!
-//! [`Report`] is what came in, checked field by field. [`classify`] says what it is; a name of the seeds as its type
-//! decides. [`decide`] lays it before the policy as the attempt that it is. [`Answer`] is what goes out, and the events that
-//! are recorded before it does. [`handle`] puts it together.
+//! [`Report`] is what came in, checked field by field. [`classify`] says what it is; a name of the
+//! seeds as its type decides. [`decide`] lays it before the policy as the attempt that it is.
+//! [`Answer`] is what goes out, and the events that are recorded before it does. [`handle`] puts it
+//! together.
 
 mod answer;
 mod decide;

@@ -46,7 +46,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads a report. Secrets are masked, except in the task's id, which is the reporter's own key.
+    /// Reads a report. Secrets are masked, except in the task's id, which is the reporter's own
+    /// key.
     pub fn read(bytes: &[u8], redactor: &Redactor) -> Result<Self, InputError> {
         let fields = parse(bytes)?;
         let nothing = Map::new();

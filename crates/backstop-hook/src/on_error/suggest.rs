@@ -9,8 +9,8 @@ const MESSAGE_CHARS_MAX: usize = 500;
 /// How many words of it.
 const WORDS_MAX: usize = 60;
 
-/// The mistyped text in `message` and the known command nearest to it. Quoted text is tried first; no
-/// suggestion where the message names a known command.
+/// The mistyped text in `message` and the known command nearest to it. Quoted text is tried first;
+/// no suggestion where the message names a known command.
 pub fn suggest_command(message: &SafeText, commands: &[TaskCommand]) -> Option<(SafeText, SafeText)> {
     let message: String = message.raw().chars().take(MESSAGE_CHARS_MAX).collect();
     let names = || commands.iter().map(|command| command.name.raw());

@@ -1,4 +1,5 @@
-//! How a run begins or goes on: one holder, what was recorded, what somebody edited; then the first events.
+//! How a run begins or goes on: one holder, what was recorded, what somebody edited; then the first
+//! events.
 
 use super::preflight::{self, Workspace};
 use super::read::{lock_name, path_in_project};
@@ -106,7 +107,8 @@ pub fn begin(
     Ok(Begun { recorder, record, workspace, notes, hold, opened })
 }
 
-/// The phases that are under way by the record of the last run: read before what a killed Backstop left is closed.
+/// The phases that are under way by the record of the last run: read before what a killed Backstop
+/// left is closed.
 fn running(journal: &Journal, path: &str) -> Result<Vec<SafeText>, RunError> {
     let Some(run) = last_run(journal, path)? else { return Ok(Vec::new()) };
     let record = RunRecord::of(&journal.load(run)?);
@@ -114,7 +116,8 @@ fn running(journal: &Journal, path: &str) -> Result<Vec<SafeText>, RunError> {
     Ok(cut_off.map(|phase| phase.plan.shown.clone()).collect())
 }
 
-/// A phase that must not be repeated, and of which nobody knows how it ended, waits for somebody's word.
+/// A phase that must not be repeated, and of which nobody knows how it ended, waits for somebody's
+/// word.
 fn must_be_repeatable(request: &RunRequest, found: &PlanFile, record: &RunRecord) -> Result<(), RunError> {
     let harmful = found.plan.phases.iter().filter(|phase| {
         let known = record.phase_of(phase.id.key().as_str());
@@ -179,7 +182,8 @@ fn resume(
 ) -> Result<(Recorder, RunRecord), RunError> {
     let journal = project.journal()?;
     let summary = journal.run(run)?;
-    // Views are whole when a run comes to an end by itself; of one that was cut off, a file may never have been written.
+    // Views are whole when a run comes to an end by itself; of one that was cut off, a file may
+    // never have been written.
     let done = record.progress.ended == Some(Outcome::Done);
     let whole = done
         || record.progress.halted.is_some()
@@ -192,7 +196,8 @@ fn resume(
     if let Workspace::Worktrees(ground) = workspace {
         let before: Option<Sha> = record.progress.tip.as_ref().and_then(|tip| tip.parse().ok());
         if let Some(before) = &before {
-            // What is handed in is integrated onto the tip as it was; the two meet at the next start.
+            // What is handed in is integrated onto the tip as it was; the two meet at the next
+            // start.
             let waiting = record.all_phases().any(|phase| phase.node.is_delivered());
             let actual = ground.repo.read_ref(&tip_ref(run))?;
             let settled = actual.as_ref().is_none_or(|actual| actual == before);

@@ -142,7 +142,8 @@ impl Equipper {
         }
     }
 
-    /// The gates of a phase: what the plan says, else what the configuration says, else what was found, where that counts.
+    /// The gates of a phase: what the plan says, else what the configuration says, else what was
+    /// found, where that counts.
     fn gates(&self, phase: &Phase) -> Result<Vec<Gate>, RunError> {
         let flaky = phase.settings.flaky.unwrap_or(self.settings.flaky);
         let mut gates = match &phase.settings.gates {

@@ -1,9 +1,11 @@
-//! Starting or resuming a plan, from any surface: the file is read, every phase gets what it needs, the place is looked at,
-//! and the first events are recorded. Nothing of the plan is carried out here.
+//! Starting or resuming a plan, from any surface: the file is read, every phase gets what it needs,
+//! the place is looked at, and the first events are recorded. Nothing of the plan is carried out
+//! here.
 //!
 //! - [`PlanFile::read`]: what was named becomes a plan.
 //! - [`Equipper`]: an agent or a command, gates and limits for each phase.
-//! - [`preflight`]: worktrees of a repository or the folder itself, looked at before anything is begun.
+//! - [`preflight`]: worktrees of a repository or the folder itself, looked at before anything is
+//!   begun.
 //! - [`begin`]: one holder, what was recorded, what somebody edited; then the first events.
 //!
 //! Who has to be asked is asked through [`Prompts`]; what a person should know comes back as notes.
@@ -65,7 +67,8 @@ pub fn person(project: &Project, why: Option<&str>) -> Person {
 
 /// Somebody who can be asked when a run starts.
 pub trait Prompts {
-    /// Whether a run is really begun anew. The notice says what that means; with `yes` nothing is asked.
+    /// Whether a run is really begun anew. The notice says what that means; with `yes` nothing is
+    /// asked.
     fn fresh_start(&self, notice: &Notice, yes: bool) -> bool;
     /// How finished phases are committed; nothing where nobody can be asked or nobody says.
     fn commit_mode(&self) -> Option<CommitMode>;

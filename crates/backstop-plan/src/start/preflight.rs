@@ -1,4 +1,5 @@
-//! Where a plan is run: worktrees of a repository, or the folder itself. Looked at before anything is begun.
+//! Where a plan is run: worktrees of a repository, or the folder itself. Looked at before anything
+//! is begun.
 
 use super::{PlanFile, Prompts, RunError, RunRequest};
 use crate::record::RunRecord;
@@ -64,8 +65,9 @@ impl Workspace {
     }
 }
 
-/// Looks at where the plan is to be run, and refuses what stands in its way. `before` is what was recorded of the run that is
-/// gone on with. The folder of the slots is named when the run has an id.
+/// Looks at where the plan is to be run, and refuses what stands in its way. `before` is what was
+/// recorded of the run that is gone on with. The folder of the slots is named when the run has an
+/// id.
 pub fn preflight(
     request: &RunRequest,
     project: &Project,
@@ -102,8 +104,8 @@ pub fn preflight(
         let plans = plans_here(project);
         let exempt: Vec<&Path> = plans.iter().chain([&found.file]).map(PathBuf::as_path).collect();
         let files = repo.dirty(&exempt)?;
-        // Phases that ran in the folder itself have changed it, and so has work that was put there at the end: that is what
-        // is gone on with.
+        // Phases that ran in the folder itself have changed it, and so has work that was put there
+        // at the end: that is what is gone on with.
         let finished =
             before.is_some_and(|record| record.count(NodeStatus::Complete) == found.plan.phases.len());
         if !files.is_empty() && (isolated || before.is_none()) && !finished {
@@ -129,8 +131,9 @@ pub fn preflight(
         })));
     }
     let Head { sha: Some(base), branch, .. } = head else { return Err(RunError::NoCommit) };
-    // While work is handed in and not integrated, what the user committed since cannot be met yet: then the tree is taken as
-    // it was, and they meet at the next start. A tip that does not hold it must not be put in its place.
+    // While work is handed in and not integrated, what the user committed since cannot be met yet:
+    // then the tree is taken as it was, and they meet at the next start. A tip that does not hold
+    // it must not be put in its place.
     let base = match before.filter(|record| record.all_phases().any(|phase| phase.node.is_delivered())) {
         Some(record) if !is_ours(&repo, record, &base)? => {
             record.plan.base.as_ref().and_then(|base| base.parse().ok()).unwrap_or(base)
@@ -199,7 +202,8 @@ fn commit(
     prompts.commit_mode().ok_or(RunError::NoCommitMode)
 }
 
-/// Brings the run's tip and what the user has committed since together. Gives the new tip, where it moves.
+/// Brings the run's tip and what the user has committed since together. Gives the new tip, where it
+/// moves.
 pub(super) fn meet(ground: &WorktreeSetup, tip: &Sha) -> Result<Option<Sha>, RunError> {
     let (repo, head) = (&ground.repo, &ground.base);
     if repo.contains(tip, head)? {

@@ -2,6 +2,7 @@
 //!
 //! It must not read a journal or a clock: events and durations are given.
 
+mod command_ending;
 mod emit;
 mod event;
 mod gdd;
@@ -16,6 +17,7 @@ mod table;
 mod tests;
 
 pub use backstop_core::duration::shown as duration;
+pub use command_ending::CommandEnding;
 pub use emit::event_emit;
 pub(crate) use emit::value_within;
 pub use event::event_line;

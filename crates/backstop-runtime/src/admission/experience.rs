@@ -1,4 +1,5 @@
-//! What failures teach: whether retries of their kind ever helped, and whether something goes round in circles.
+//! What failures teach: whether retries of their kind ever helped, and whether something goes round
+//! in circles.
 
 use super::OperationAdmission;
 use crate::project::Project;
@@ -24,8 +25,8 @@ pub(super) fn of(project: &Project, fault: &Fault) -> Option<Experience> {
 }
 
 impl OperationAdmission {
-    /// The operation has come to its end: what was learned from its failures, in order. Gives how often in a row it has failed
-    /// the same way, where that is a loop.
+    /// The operation has come to its end: what was learned from its failures, in order. Gives how
+    /// often in a row it has failed the same way, where that is a loop.
     pub fn ended(&self, faults: &[Fault], succeeded: bool, attempts: u32) -> Option<u32> {
         let place = &self.limits.place;
         if faults.is_empty() {

@@ -11,8 +11,8 @@ pub const UNFREEZE: &str = "backstop unfreeze --why TEXT";
 pub const UNTIL_UNFROZEN: &str = "somebody lets the project go on";
 
 impl Project {
-    /// Why this project is frozen, where it is. A marker that cannot be looked at freezes nothing: whoever cannot read the
-    /// state folder is told so elsewhere.
+    /// Why this project is frozen, where it is. A marker that cannot be looked at freezes nothing:
+    /// whoever cannot read the state folder is told so elsewhere.
     pub fn frozen(&self) -> Option<Freeze> {
         self.folder().ok()?.frozen(&self.root).ok()?
     }

@@ -90,7 +90,8 @@ impl GuardWait {
     pub fn next(&mut self, store: &LimitStore, now: Timestamp) -> Result<Step, StoreError> {
         let closed = store.guard(&self.provider)?.and_then(|guard| guard.closed);
         let left = match (closed, &self.current) {
-            // It was opened by the passing of time: a little longer, so that not all wake at once. By somebody: at once.
+            // It was opened by the passing of time: a little longer, so that not all wake at once.
+            // By somebody: at once.
             (None, Some((was, left))) if !was.holds(now) => *left,
             (None, _) => return Ok(Step::Open),
             (Some(closed), Some((was, left))) if closed == *was && !left.is_zero() => *left,
@@ -164,7 +165,8 @@ pub fn wait_blocking(
     }
 }
 
-/// Closes the guard of a provider that refused, for as long as it asks. Gives what is to be recorded of that.
+/// Closes the guard of a provider that refused, for as long as it asks. Gives what is to be
+/// recorded of that.
 pub fn learn_refusal(
     store: &LimitStore,
     provider: &Name,

@@ -1,13 +1,17 @@
-//! What is asked before an attempt and told after it: budget, guard, breaker, loops, learned experience, freeze.
+//! What is asked before an attempt and told after it: budget, guard, breaker, loops, learned
+//! experience, freeze.
 //!
-//! [`Admission`] is one for a process: the shared limits and what was read of them lately, usable by many operations at
-//! once. [`OperationAdmission`] is what one operation asks: with its provider, its budget and its name. The engine asks it for a
-//! command, a call or a request; the host asks it for a node.
+//! [`Admission`] is one for a process: the shared limits and what was read of them lately, usable
+//! by many operations at once. [`OperationAdmission`] is what one operation asks: with its
+//! provider, its budget and its name. The engine asks it for a command, a call or a request; the
+//! host asks it for a node.
 //!
-//! The order is the engine's and the host's: a failure is recorded first, then it is told here and guards, breakers and
-//! budgets change in their own database, then the events that say so are recorded.
+//! The order is the engine's and the host's: a failure is recorded first, then it is told here and
+//! guards, breakers and budgets change in their own database, then the events that say so are
+//! recorded.
 //!
-//! It must not decide about retries: what stands in the way is a fault like any other, of something that was not started.
+//! It must not decide about retries: what stands in the way is a fault like any other, of something
+//! that was not started.
 
 mod budget;
 mod experience;
@@ -130,8 +134,9 @@ impl OperationAdmission {
         Some((provider.clone(), closed.left(now)))
     }
 
-    /// The same for work on a thread of its own, of which `is_cancelled` says whether it is still wanted. The breaker is not
-    /// asked: what runs there makes many requests, and says nothing of one.
+    /// The same for work on a thread of its own, of which `is_cancelled` says whether it is still
+    /// wanted. The breaker is not asked: what runs there makes many requests, and says nothing of
+    /// one.
     pub fn admit_blocking(
         &self,
         is_cancelled: &dyn Fn() -> bool,
@@ -195,8 +200,8 @@ impl OperationAdmission {
         }
     }
 
-    /// An attempt failed, which is on record: the guard of whoever refused learns it, and the breaker counts it. Gives what is to
-    /// be recorded of that.
+    /// An attempt failed, which is on record: the guard of whoever refused learns it, and the
+    /// breaker counts it. Gives what is to be recorded of that.
     pub fn failed(&self, fault: &Fault) -> Vec<EventKind> {
         let limited = fault.reason == Reason::RateLimited;
         let provider = self.limits.provider.clone().or_else(|| limited.then(|| named(fault)).flatten());

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 /// How many services are asked whether they answer.
 const ASKED_MAX: usize = 4;
 
-/// Whether what each waits for has come: the machine has room again, the service answers. Nothing where that cannot be
-/// found out. Only this machine is asked.
+/// Whether what each waits for has come: the machine has room again, the service answers. Nothing
+/// where that cannot be found out. Only this machine is asked.
 pub fn readiness(project: &Project, works: &[Deferred]) -> Vec<Option<bool>> {
     if works.is_empty() {
         return Vec::new();

@@ -7,8 +7,9 @@ use crate::recorder::{Opening, Recorder};
 use backstop_core::{EventKind, Outcome, SafeText};
 use backstop_store::Freeze;
 
-/// Freezes this project, where that is called for: the machine itself is short of something, or what it ended with is one of
-/// `freeze.reasons`. What is recorded of it, and why; nothing where it is not frozen, or was before.
+/// Freezes this project, where that is called for: the machine itself is short of something, or
+/// what it ended with is one of `freeze.reasons`. What is recorded of it, and why; nothing where it
+/// is not frozen, or was before.
 pub(super) fn freeze(project: &Project, failures: &Failures<'_>) -> Option<(EventKind, SafeText)> {
     let short =
         failures.faults.iter().rev().find_map(|fault| Some((fault.reason, fault.shortage()?.says.clone())));

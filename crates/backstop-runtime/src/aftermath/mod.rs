@@ -1,7 +1,8 @@
-//! What follows when a run has ended, the same on every surface: the project is frozen where that is called for, people
-//! are told, the trace is exported, what is old goes.
+//! What follows when a run has ended, the same on every surface: the project is frozen where that
+//! is called for, people are told, the trace is exported, what is old goes.
 //!
-//! Nobody waits for any of it, and nothing of it changes how a run ends: what goes wrong here is a warning.
+//! Nobody waits for any of it, and nothing of it changes how a run ends: what goes wrong here is a
+//! warning.
 
 pub mod deferred;
 mod freeze;
@@ -29,8 +30,8 @@ pub struct Failures<'f> {
     pub run: Option<RunId>,
 }
 
-/// Freezes where that is called for, and tells people. The message is made when it is known whether the project was
-/// frozen: then it is given why. Gives what is to be recorded.
+/// Freezes where that is called for, and tells people. The message is made when it is known whether
+/// the project was frozen: then it is given why. Gives what is to be recorded.
 pub fn freeze_and_notify(
     project: &Project,
     failures: &Failures<'_>,
@@ -47,7 +48,8 @@ pub fn freeze_and_notify(
     follows
 }
 
-/// A run has ended, and that is recorded. What follows is recorded with it; then whoever watches is told that nothing more comes.
+/// A run has ended, and that is recorded. What follows is recorded with it; then whoever watches is
+/// told that nothing more comes.
 pub fn run_ended(project: &Project, recorder: &Recorder, is_done: bool) {
     if is_done {
         notifications::send_rest(project);
@@ -78,7 +80,8 @@ fn after(project: &Project, events: &[Event]) -> Vec<EventKind> {
     freeze_and_notify(project, &failures, |frozen| ended(events, &root, frozen))
 }
 
-/// A run broke off, because nothing could be recorded any more: that is told, and it may be the machine's trouble.
+/// A run broke off, because nothing could be recorded any more: that is told, and it may be the
+/// machine's trouble.
 pub fn broke_off(project: &Project, operation: &str, run: RunId, error: &str) {
     let mut fault = Fault::new(Reason::DiskFull);
     machine_state::observe(project, None, &mut fault);

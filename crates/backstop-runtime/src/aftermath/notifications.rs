@@ -31,8 +31,8 @@ pub fn send_rest(project: &Project) {
     }
 }
 
-/// Queues a message for whoever has to know. Gives what is to be recorded about that. What goes wrong is a warning: it must
-/// not change how anything ends.
+/// Queues a message for whoever has to know. Gives what is to be recorded about that. What goes
+/// wrong is a warning: it must not change how anything ends.
 pub fn notify(project: &Project, message: &Message) -> Vec<EventKind> {
     if !project.config.has_sinks() {
         return Vec::new();

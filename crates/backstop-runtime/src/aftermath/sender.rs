@@ -1,7 +1,8 @@
 //! The sender: one detached process a user, which leaves when nothing is left to wait for.
 //!
-//! Two locks say who is there. Who holds `notify-sender` delivers. Who finds it held takes `notify-next` and waits a
-//! moment, because it may have a secret in its environment that the other has not; who finds that held, too, is not needed.
+//! Two locks say who is there. Who holds `notify-sender` delivers. Who finds it held takes
+//! `notify-next` and waits a moment, because it may have a secret in its environment that the other
+//! has not; who finds that held, too, is not needed.
 
 use crate::project::{Project, ProjectError};
 use backstop_core::{IdError, Name, Policy, SafeText};
@@ -33,7 +34,8 @@ struct Handed {
     message: Message,
 }
 
-/// Starts a sender, where there is none, or where this process has a secret that another may not have. It is not waited for.
+/// Starts a sender, where there is none, or where this process has a secret that another may not
+/// have. It is not waited for.
 pub(super) fn start(project: &Project, needs_environment: bool) {
     let there = || -> Option<bool> {
         let held = project.folder().ok()?.hold_user(&SENDER.parse().ok()?, project.process.id).ok()?;
@@ -167,7 +169,8 @@ fn hold(project: &Project, folder: &StateFolder, name: &str) -> Result<Held, Sto
     folder.hold_user(&name, project.process.id)
 }
 
-/// The lock of the sender: at once, or after the one who has it. Nothing, where somebody waits for that already.
+/// The lock of the sender: at once, or after the one who has it. Nothing, where somebody waits for
+/// that already.
 fn take_seat(project: &Project, folder: &StateFolder) -> Result<Option<Hold>, StoreError> {
     let glance = |times: u32| -> Result<Option<Hold>, StoreError> {
         for _ in 0..times {

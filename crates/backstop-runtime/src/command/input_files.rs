@@ -8,7 +8,8 @@ const FILES_MAX: usize = 100_000;
 /// How deep folders are walked.
 const DEPTH_MAX: usize = 64;
 
-/// The files below a folder that a pattern names, in order. Links are not followed, `.git` is passed over.
+/// The files below a folder that a pattern names, in order. Links are not followed, `.git` is
+/// passed over.
 pub(super) fn files(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     if pattern.is_empty() || pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {

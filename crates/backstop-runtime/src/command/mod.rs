@@ -1,6 +1,7 @@
 //! A command as an operation of the engine: supervised, classified, its children recorded.
 //!
-//! Whose streams it writes to is given to it. It must not decide about retries, and it must not print.
+//! Whose streams it writes to is given to it. It must not decide about retries, and it must not
+//! print.
 
 mod cache_key;
 mod input_files;
@@ -180,7 +181,8 @@ impl CommandOperation {
             }
             return Ok(());
         };
-        // What a command did before it failed nobody knows: where it must not be repeated, that counts as lost.
+        // What a command did before it failed nobody knows: where it must not be repeated, that
+        // counts as lost.
         let dispatch = if self.settings.once { Dispatch::Lost } else { ended.dispatch() };
         let mut failed = Failed::classified(fault, dispatch);
         failed.exit = ended.status.code.map(i64::from);
@@ -273,7 +275,8 @@ fn whole(kept: &HeadTail) -> Option<Vec<u8>> {
     (kept.left_out_bytes() == 0).then(|| [kept.head(), before, after].concat())
 }
 
-/// The end of what it wrote, with secrets masked: of its errors, or where there are none of its output.
+/// The end of what it wrote, with secrets masked: of its errors, or where there are none of its
+/// output.
 fn excerpt(ended: &Ended, redactor: &Redactor) -> Option<SafeText> {
     let end = |kept: &HeadTail| -> Option<String> {
         let bytes = kept.end(SCANNED_BYTES);

@@ -1,4 +1,5 @@
-//! Backstops inside Backstops: retries that a layer below has made already are not made again above it.
+//! Backstops inside Backstops: retries that a layer below has made already are not made again above
+//! it.
 
 use crate::project::Project;
 use crate::recorder::Recorder;

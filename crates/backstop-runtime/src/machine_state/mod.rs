@@ -1,8 +1,10 @@
-//! Diagnostics: what the machine was like when something failed, and whether the machine itself is the trouble.
+//! Diagnostics: what the machine was like when something failed, and whether the machine itself is
+//! the trouble.
 //!
-//! [`measure`] looks at the host: a few small files of the kernel's and the disks of the folders that matter, never anything
-//! that takes long. [`MachineLimits`] says when a host is short of something; that is pure. [`machine_state`] puts both together as
-//! what a fault keeps. [`service_address`] finds which service was down, [`answers`] knocks at it.
+//! [`measure`] looks at the host: a few small files of the kernel's and the disks of the folders
+//! that matter, never anything that takes long. [`MachineLimits`] says when a host is short of
+//! something; that is pure. [`machine_state`] puts both together as what a fault keeps.
+//! [`service_address`] finds which service was down, [`answers`] knocks at it.
 //!
 //! It must not decide what follows.
 
@@ -25,8 +27,8 @@ pub fn machine_state(folders: &[&Path], limits: &MachineLimits) -> MachineState 
     state_of(&measure(folders), limits)
 }
 
-/// What the machine that a project is on is like now. The disks that matter: the project's, the current folder's, the one
-/// for temporary files, and the store's.
+/// What the machine that a project is on is like now. The disks that matter: the project's, the
+/// current folder's, the one for temporary files, and the store's.
 pub fn look(project: &Project) -> MachineState {
     let process = &project.process;
     let state = project.folder().ok().map(|folder| folder.root().to_owned());
@@ -37,8 +39,8 @@ pub fn look(project: &Project) -> MachineState {
     machine_state(&folders, &project.config.machine_limits())
 }
 
-/// Adds to a fault what the machine is like now, and how much work is put aside. A shortage that confirms the fault makes
-/// it critical.
+/// Adds to a fault what the machine is like now, and how much work is put aside. A shortage that
+/// confirms the fault makes it critical.
 pub fn observe(project: &Project, deferred: Option<u32>, fault: &mut Fault) {
     let mut state = look(project);
     state.queue_length = deferred.map(u64::from);

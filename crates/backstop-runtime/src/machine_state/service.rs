@@ -7,8 +7,9 @@ use std::time::Duration;
 /// How long one on this machine has: every command waits for it.
 const ANSWER_MAX: Duration = Duration::from_millis(50);
 
-/// The address of the service that was down, where the fault names it by number or as `localhost`. Other names are not looked
-/// up: what an error message says is no reason to ask the network for it.
+/// The address of the service that was down, where the fault names it by number or as `localhost`.
+/// Other names are not looked up: what an error message says is no reason to ask the network for
+/// it.
 pub fn service_address(fault: &Fault) -> Option<String> {
     if fault.reason != Reason::ServiceDown {
         return None;
@@ -17,7 +18,8 @@ pub fn service_address(fault: &Fault) -> Option<String> {
     texts.filter_map(|text| address_in(text.raw())).next().map(|address| address.to_string())
 }
 
-/// The first address in a text: `127.0.0.1:5432`, `[::1]:6379`, `localhost:3306`, `(127.0.0.1), port 5432`.
+/// The first address in a text: `127.0.0.1:5432`, `[::1]:6379`, `localhost:3306`, `(127.0.0.1),
+/// port 5432`.
 fn address_in(text: &str) -> Option<SocketAddr> {
     let part = |c: char| !(c.is_ascii_alphanumeric() || ".:[]-_".contains(c));
     let words: Vec<&str> =
@@ -54,7 +56,8 @@ fn number(word: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether something answers there now. Only this machine is asked: an error message is no reason to knock at somebody else's.
+/// Whether something answers there now. Only this machine is asked: an error message is no reason
+/// to knock at somebody else's.
 pub fn answers(address: &str) -> Option<bool> {
     let address: SocketAddr =
         address.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback())?;

@@ -1,7 +1,9 @@
-//! OpenTelemetry: a run that has ended becomes one trace, sent to a collector as OTLP over HTTP, in JSON.
+//! OpenTelemetry: a run that has ended becomes one trace, sent to a collector as OTLP over HTTP, in
+//! JSON.
 //!
-//! Off unless `otel.endpoint` is set. It must not change how a run ends: what cannot be sent is an error for a warning, and
-//! all of it takes two seconds at most. What is sent is what the journal holds: secrets are masked already.
+//! Off unless `otel.endpoint` is set. It must not change how a run ends: what cannot be sent is an
+//! error for a warning, and all of it takes two seconds at most. What is sent is what the journal
+//! holds: secrets are masked already.
 
 mod trace;
 
@@ -73,7 +75,8 @@ impl Observer for Exporter {
     }
 }
 
-/// Sends the events of one run as a trace. Nothing is done where it is not switched on or there are no events.
+/// Sends the events of one run as a trace. Nothing is done where it is not switched on or there are
+/// no events.
 pub(crate) fn export(config: &Config, events: &[Event]) -> Result<(), OtelError> {
     let Some((endpoint, service)) = config.otel() else { return Ok(()) };
     match trace::request(events, &service) {

@@ -1,6 +1,7 @@
 //! The events of a run as one trace: the run is the root span, each attempt a span below it.
 //!
-//! Ids are derived from the run's id and its beginning, so that the same run is the same trace however often it is sent.
+//! Ids are derived from the run's id and its beginning, so that the same run is the same trace
+//! however often it is sent.
 
 use backstop_core::{Action, Event, EventKind, Fault, Outcome, Sha256, Timestamp};
 use backstop_store::operation_label;

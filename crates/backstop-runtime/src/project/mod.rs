@@ -1,7 +1,8 @@
 //! Where things are: the project's folder, its settings, its stores, and the one redactor.
 //!
-//! A [`Project`] is opened once and given to everything that runs in it. Stores are opened when they are first asked for,
-//! each once; a damaged one that can be spared is set aside, which people are told.
+//! A [`Project`] is opened once and given to everything that runs in it. Stores are opened when
+//! they are first asked for, each once; a damaged one that can be spared is set aside, which people
+//! are told.
 
 mod error;
 mod packs;
@@ -126,7 +127,8 @@ impl Project {
         Ok(UserStore::open(self.folder()?)?)
     }
 
-    /// The shared limits. A damaged file is set aside: guards are open then, and budgets are not set.
+    /// The shared limits. A damaged file is set aside: guards are open then, and budgets are not
+    /// set.
     pub fn limits(&self) -> Result<&Arc<LimitStore>, ProjectError> {
         if let Some(limits) = self.limits.get() {
             return Ok(limits);
@@ -155,12 +157,14 @@ impl Project {
         self.open_or_quarantine(Outbox::open, StateFolder::quarantine_outbox, Some(lost))
     }
 
-    /// What hooks remember. A damaged file is set aside: what it counted is lost, and nobody is told.
+    /// What hooks remember. A damaged file is set aside: what it counted is lost, and nobody is
+    /// told.
     pub fn hooks(&self) -> Result<HookStore, ProjectError> {
         self.open_or_quarantine(HookStore::open, StateFolder::quarantine_hooks, None)
     }
 
-    /// Asks what hooks remember. A file of which only a part is damaged is found out by asking, and is set aside as well.
+    /// Asks what hooks remember. A file of which only a part is damaged is found out by asking, and
+    /// is set aside as well.
     pub fn ask_hooks<T>(
         &self,
         mut ask: impl FnMut(&HookStore) -> Result<T, StoreError>,
@@ -181,7 +185,8 @@ impl Project {
         }
     }
 
-    /// Opens a store that can be spared. `lost` says what is lost with a damaged one, where people are told.
+    /// Opens a store that can be spared. `lost` says what is lost with a damaged one, where people
+    /// are told.
     fn open_or_quarantine<S>(
         &self,
         open: impl Fn(&StateFolder) -> Result<S, StoreError>,
@@ -228,8 +233,9 @@ impl Project {
     }
 }
 
-/// The folder that a project is known by: the repository's root, else the current folder. A worktree of ours belongs to
-/// its repository: what a phase does in its slot, it does in its project.
+/// The folder that a project is known by: the repository's root, else the current folder. A
+/// worktree of ours belongs to its repository: what a phase does in its slot, it does in its
+/// project.
 pub fn root_of(place: &Place<'_>) -> PathBuf {
     let around = &place.surroundings;
     let root = backstop_config::repository_root(&around.cwd, around.home.as_deref());

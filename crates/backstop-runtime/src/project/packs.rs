@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// The classifier with these packs, and the ids of their rules. A pack whose examples fail is refused.
+/// The classifier with these packs, and the ids of their rules. A pack whose examples fail is
+/// refused.
 pub fn classifier_with_packs(packs: &[PathBuf]) -> Result<(Classifier, BTreeSet<String>), ProjectError> {
     let rules = read(packs)?;
     let ids: BTreeSet<String> = rules.iter().map(|rule| rule.id.to_string()).collect();

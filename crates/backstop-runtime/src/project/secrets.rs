@@ -15,7 +15,8 @@ pub fn is_secret_name(name: &str) -> bool {
     ENDS.iter().any(|end| name.ends_with(end)) || WORDS.iter().any(|word| name.contains(word))
 }
 
-/// The secrets among these variables, and the values of those that are `named`, whatever they are called.
+/// The secrets among these variables, and the values of those that are `named`, whatever they are
+/// called.
 pub fn secrets_in(variables: &[(String, String)], named: &[String]) -> Vec<String> {
     // The path of a file or a short word under such a name is a setting, not a secret.
     let is_setting =

@@ -1,13 +1,15 @@
 //! The record of one run: the one way to begin it, append to it and end it.
 //!
-//! A [`Recorder`] writes first and tells its [`Observer`]s then: lines for people, JSON, the file that others tail, traces. Nothing
-//! is written before the first event, so that a run begins and records its first attempt in one transaction.
+//! A [`Recorder`] writes first and tells its [`Observer`]s then: lines for people, JSON, the file
+//! that others tail, traces. Nothing is written before the first event, so that a run begins and
+//! records its first attempt in one transaction.
 //!
 //! Three things can be asked of it when it begins ([`Opening`]):
-//! - **What if the store cannot be written?** A wrapper goes on with one warning, and its events are told but not kept; a plan
-//!   refuses.
-//! - **Is it held back?** A tool call or a model request that succeeds leaves no run: its events wait in memory until
-//!   something fails. A success is counted ([`successes`]), and the count is written with the next run or at the end.
+//! - **What if the store cannot be written?** A wrapper goes on with one warning, and its events
+//!   are told but not kept; a plan refuses.
+//! - **Is it held back?** A tool call or a model request that succeeds leaves no run: its events
+//!   wait in memory until something fails. A success is counted ([`successes`]), and the count is
+//!   written with the next run or at the end.
 //! - **Who watches?** Observers are given when it begins.
 //!
 //! It must not decide, print or wait.
@@ -63,8 +65,9 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Begins the record of a run. Nothing is written before its first event is recorded. Where the store cannot be used, that is
-    /// an error for a run that must be recorded, and a warning for others.
+    /// Begins the record of a run. Nothing is written before its first event is recorded. Where the
+    /// store cannot be used, that is an error for a run that must be recorded, and a warning for
+    /// others.
     pub fn begin(project: &Project, opening: Opening) -> Result<Self, ProjectError> {
         let process = &project.process;
         let random = opening.random.unwrap_or_else(process.random);
@@ -148,7 +151,8 @@ impl Recorder {
         self.caller.as_ref()
     }
 
-    /// Adds to what is written first, with whatever is recorded next. Once something is written, it is recorded.
+    /// Adds to what is written first, with whatever is recorded next. Once something is written, it
+    /// is recorded.
     pub fn note_first(&self, kinds: impl IntoIterator<Item = EventKind>) {
         if let State::Pending { waiting, .. } = &mut *self.state() {
             waiting.extend(kinds);
@@ -160,7 +164,8 @@ impl Recorder {
         }
     }
 
-    /// Records these, in order, all or none, and tells the observers. They come back as they were stored.
+    /// Records these, in order, all or none, and tells the observers. They come back as they were
+    /// stored.
     pub fn append(&self, kinds: Vec<EventKind>) -> Result<Vec<Event>, StoreError> {
         let (events, trouble) = self.write(kinds);
         if let Some(error) = trouble {
@@ -175,7 +180,8 @@ impl Recorder {
         Ok(events)
     }
 
-    /// Writes, and gives what is on record. Where the run need not be recorded, nothing is written from the first trouble on.
+    /// Writes, and gives what is on record. Where the run need not be recorded, nothing is written
+    /// from the first trouble on.
     fn write(&self, kinds: Vec<EventKind>) -> (Vec<Event>, Option<StoreError>) {
         let mut state = self.state();
         if let State::Pending { waiting, held: held @ true, .. } = &mut *state {
@@ -277,8 +283,8 @@ impl Recorder {
         }
     }
 
-    /// Records a process that an attempt has started, so that a later Backstop can end it if this one dies. Trouble with it is met
-    /// again by the next event.
+    /// Records a process that an attempt has started, so that a later Backstop can end it if this
+    /// one dies. Trouble with it is met again by the next event.
     pub fn child_started(&self, child: Child) {
         if let State::Open(run) = &*self.state() {
             let _ = run.child_started(child);
@@ -312,7 +318,8 @@ impl Recorder {
         self.journal()?.deferred_count().ok()
     }
 
-    /// The last events of the run. A run that was held back and went well is only counted. Now and then, what is old goes.
+    /// The last events of the run. A run that was held back and went well is only counted. Now and
+    /// then, what is old goes.
     pub fn end(&self, kinds: Vec<EventKind>) -> Result<Vec<Event>, StoreError> {
         let succeeded = {
             let state = self.state();

@@ -12,7 +12,8 @@ use backstop_store::{Budget as Allowance, BudgetState, Per};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-/// Allowances that are spent before work: what is used up stops a loop before it has burnt the night.
+/// Allowances that are spent before work: what is used up stops a loop before it has burnt the
+/// night.
 #[derive(Debug, Args)]
 pub(crate) struct Budget {
     #[command(subcommand)]

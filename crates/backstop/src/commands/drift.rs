@@ -10,7 +10,8 @@ use backstop_report::{DriftReport, DriftRow, to_json};
 use backstop_store::UnknownGroup;
 use clap::Args;
 
-/// Say what `unknown` consists of: failures that no rule knows, alike ones together, with a rule to begin with.
+/// Say what `unknown` consists of: failures that no rule knows, alike ones together, with a rule to
+/// begin with.
 #[derive(Debug, Args)]
 pub(crate) struct Drift {
     /// How far back, such as 30d, or since a time
@@ -72,7 +73,8 @@ mod tests {
     use backstop_report::rule_stub;
     use proptest::prelude::*;
 
-    /// Makes a rule of each message that one can be made of, and runs all their examples. Says how many rules there are.
+    /// Makes a rule of each message that one can be made of, and runs all their examples. Says how
+    /// many rules there are.
     fn rules_of<'e>(examples: impl IntoIterator<Item = &'e str>) -> Result<usize, String> {
         let stub =
             |(n, example): (usize, &str)| rule_stub(&format!("local.stub{n}"), &signature(example), example);

@@ -9,12 +9,12 @@ use backstop_report::{RunStory, to_json};
 use backstop_store::RunFilter;
 use clap::Args;
 
-/// Tell the story of a run: each attempt, what failed, which rule says so, what was decided and why. Or print the page of a
-/// reason.
+/// Tell the story of a run: each attempt, what failed, which rule says so, what was decided and
+/// why. Or print the page of a reason.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// A run, such as `r-7f3a`, `last` for the latest of this project, or a reason, such as `rate_limited`; a name that
-    /// another system uses for a reason will do
+    /// A run, such as `r-7f3a`, `last` for the latest of this project, or a reason, such as
+    /// `rate_limited`; a name that another system uses for a reason will do
     pub(crate) what: String,
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]

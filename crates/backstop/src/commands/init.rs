@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 /// Put hooks that call `backstop hook agent` into agents' settings, or take them out again.
 ///
-/// Nothing else in a settings file is touched, and what changes is shown as a diff. Without an agent's name, those are meant
-/// whose folder is here or whose program is on the PATH. Nothing is trusted by it.
+/// Nothing else in a settings file is touched, and what changes is shown as a diff. Without an
+/// agent's name, those are meant whose folder is here or whose program is on the PATH. Nothing is
+/// trusted by it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  backstop init --dry-run\n  backstop init --claude --user\n  backstop init --remove"

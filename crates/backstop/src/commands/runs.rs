@@ -71,7 +71,8 @@ fn summary_json(run: &RunSummary) -> Value {
     })
 }
 
-/// What was recorded of a run. One of another project is found too: its id is what people copy from a terminal.
+/// What was recorded of a run. One of another project is found too: its id is what people copy from
+/// a terminal.
 pub(crate) fn events_of(project: &Project, run: RunId) -> Result<Vec<Event>, CliError> {
     match project.existing_journal()? {
         Some(journal) if journal.run(run)?.is_some() => Ok(journal.load(run)?),

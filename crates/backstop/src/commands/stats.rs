@@ -84,7 +84,8 @@ fn chosen(by: By) -> StatsBy {
     }
 }
 
-/// What was learned of the most frequent signatures. Where that cannot be read, the journal still can.
+/// What was learned of the most frequent signatures. Where that cannot be read, the journal still
+/// can.
 fn signatures(project: &Project) -> Vec<SignatureRow> {
     let known = || -> Result<Vec<SignatureHistory>, CliError> {
         Ok(match project.existing_limits()? {

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Say what a failure is.
 ///
-/// Reads what a failed command wrote, or the body of a failed answer, from files or standard input. Several files are
-/// parts of one failure, in order. Exits 0 whatever the fault is.
+/// Reads what a failed command wrote, or the body of a failed answer, from files or standard input.
+/// Several files are parts of one failure, in order. Exits 0 whatever the fault is.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  npm test > out.log 2>&1; backstop classify --exit $? out.log\n  \
     curl -sS URL | backstop classify --status 429 --header 'retry-after: 30'\n  \
@@ -67,7 +67,8 @@ pub(crate) fn run(args: &Classify) -> Result<(), CliError> {
     let mut signal = signal(args)?;
     let reader = open(&args.files)?;
     let fault = if signal.surface == Surface::Response {
-        // An answer is read whole: it is small, and what is beyond this limit says nothing about why it failed.
+        // An answer is read whole: it is small, and what is beyond this limit says nothing about
+        // why it failed.
         read_bounded(reader, &mut signal.stdout).map_err(|error| read_error(&args.files, error))?;
         classifier.classify(&signal)
     } else {

@@ -1,8 +1,9 @@
 //! `backstop demo`: Backstop at work before your eyes, offline, in a folder of the demo's own.
 //!
-//! `plan.rs` runs a plan in a scratch repository, `command.rs` a command that fails and recovers, `faults.rs`
-//! classifies ten failures. `scratch.rs` is the folder. What is shown is what Backstop does, in a process of its own
-//! and by the commands that anybody would type; the demo has no second way to do anything.
+//! `plan.rs` runs a plan in a scratch repository, `command.rs` a command that fails and recovers,
+//! `faults.rs` classifies ten failures. `scratch.rs` is the folder. What is shown is what Backstop
+//! does, in a process of its own and by the commands that anybody would type; the demo has no
+//! second way to do anything.
 
 mod command;
 mod faults;
@@ -12,8 +13,8 @@ mod scratch;
 use crate::error::{CliError, DONE, failed};
 use clap::{Args, ValueEnum};
 
-/// Watch Backstop at work, offline, in a folder of its own below the temporary folder. The last three of these folders are
-/// kept, so that you can look at their runs.
+/// Watch Backstop at work, offline, in a folder of its own below the temporary folder. The last
+/// three of these folders are kept, so that you can look at their runs.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// What to watch
@@ -27,7 +28,8 @@ pub(crate) struct Demo {
 /// What the demo shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DemoKind {
-    /// A plan: phases side by side, a failed test, a retry that knows what failed, a commit for each phase
+    /// A plan: phases side by side, a failed test, a retry that knows what failed, a commit for
+    /// each phase
     Plan,
     /// A command that fails, is retried and recovers
     Command,

@@ -1,4 +1,5 @@
-//! `backstop demo`: a plan with phases side by side, a failure, a retry that knows what failed, and commits.
+//! `backstop demo`: a plan with phases side by side, a failure, a retry that knows what failed, and
+//! commits.
 
 use super::Demo;
 use super::scratch::Scratch;
@@ -80,7 +81,8 @@ fn what_was_seen(scratch: &Scratch, style: Style) -> String {
     text
 }
 
-/// The run as one object: its completion as `run --json` gives it, what failed on the way, and the commits.
+/// The run as one object: its completion as `run --json` gives it, what failed on the way, and the
+/// commits.
 fn run_as_json(scratch: &Scratch) -> Result<u8, CliError> {
     let output = scratch
         .backstop(&[RUN, &["--json"]].concat())
@@ -132,8 +134,8 @@ fn exit_code(status: std::process::ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(INTERRUPTED)
 }
 
-/// Ctrl-C reaches the run, too, which lets its phases end: the demo waits for it. A handler, not ignoring: what we start
-/// gets the default back.
+/// Ctrl-C reaches the run, too, which lets its phases end: the demo waits for it. A handler, not
+/// ignoring: what we start gets the default back.
 fn survive_interrupts() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: the handler does nothing at all.

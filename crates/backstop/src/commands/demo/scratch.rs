@@ -1,5 +1,6 @@
-//! The demo's folder below the temporary folder: a project, and a state folder, a home and settings apart from the
-//! user's. It stays when the demo has ended, so that the run can be looked at; only the newest few are kept.
+//! The demo's folder below the temporary folder: a project, and a state folder, a home and settings
+//! apart from the user's. It stays when the demo has ended, so that the run can be looked at; only
+//! the newest few are kept.
 //!
 //! ```text
 //! backstop-demo-1a2b3c/
@@ -76,8 +77,9 @@ impl Scratch {
         fs::write(&file, content).map_err(|error| CliError::write(&file, error))
     }
 
-    /// Makes the project a git repository with one commit. Who commits, and that nobody signs and no hook runs, stands in
-    /// the repository's own settings: whatever the user has set up for git has no say here.
+    /// Makes the project a git repository with one commit. Who commits, and that nobody signs and
+    /// no hook runs, stands in the repository's own settings: whatever the user has set up for git
+    /// has no say here.
     pub(super) fn make_repository(&self) -> Result<(), CliError> {
         self.git(&["-c", "init.defaultBranch=main", "init", "--quiet", "--template="])?;
         for (key, value) in [
@@ -163,8 +165,8 @@ fn remove_old(parent: &Path) {
     }
 }
 
-/// A script that is Backstop in the demo's project with the demo's state. What the demo runs is what it tells people to
-/// type; neither the PATH nor any variable or setting of theirs has a say.
+/// A script that is Backstop in the demo's project with the demo's state. What the demo runs is
+/// what it tells people to type; neither the PATH nor any variable or setting of theirs has a say.
 fn own_script(root: &Path) -> std::io::Result<String> {
     let own = std::env::current_exe()?;
     let word = |path: &Path| shell::quoted(&path.display().to_string());

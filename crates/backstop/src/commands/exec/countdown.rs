@@ -1,4 +1,5 @@
-//! A wait that can be watched: one line on a terminal that counts down, and is gone when the wait is over.
+//! A wait that can be watched: one line on a terminal that counts down, and is gone when the wait
+//! is over.
 
 use crate::terminal;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! What is printed while a command is attempted: lines for people with a countdown, JSON events, or EMIT lines.
+//! What is printed while a command is attempted: lines for people with a countdown, JSON events, or
+//! EMIT lines.
 
 use super::countdown::Countdown;
 use crate::{process, terminal};
@@ -29,7 +30,8 @@ impl Lines {
     fn human(&self, kind: &EventKind) -> Option<String> {
         match kind {
             EventKind::ErrorClassified { attempt, fault, .. } => {
-                // Told with what is done about it; a failure that ends the run is told by the ending.
+                // Told with what is done about it; a failure that ends the run is told by the
+                // ending.
                 let line = backstop_report::attempt_failed(*attempt, fault, self.style);
                 *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = line;
                 None

@@ -1,7 +1,7 @@
 //! `backstop exec`: any command, made dependable.
 //!
-//! What is here is what a terminal has to do with it: arguments, streams, signals, lines and the exit code. Attempts, record and
-//! limits are the runtime's.
+//! What is here is what a terminal has to do with it: arguments, streams, signals, lines and the
+//! exit code. Attempts, record and limits are the runtime's.
 
 mod countdown;
 mod ending;
@@ -17,7 +17,7 @@ use backstop_config::{Given, LogFormat};
 use backstop_core::{Action, EventKind, Fault, Name, Outcome, Policy, RunId, SafeText, shell};
 use backstop_engine::{Cancel, Finished};
 use backstop_exec::{Limits, Spec, Stop};
-use backstop_report::duration;
+use backstop_report::{CommandEnding, duration};
 use backstop_runtime::admission::{Admission, BudgetScope, OperationAdmission, OperationLimits};
 use backstop_runtime::aftermath::{self, leftovers};
 use backstop_runtime::command::{CacheKey, CommandAfter, CommandOperation, CommandSettings, LastAttempt};
@@ -25,7 +25,6 @@ use backstop_runtime::operation::OperationRun;
 use backstop_runtime::{Opening, Project, Recorder, machine_state};
 use backstop_store::{DeferredWork, LimitStore};
 use clap::{Args, ValueEnum};
-use ending::Ended;
 use lines::Lines;
 use std::ffi::OsString;
 use std::fs::File;
@@ -36,9 +35,10 @@ use std::time::Duration;
 
 /// Run a command and make it dependable, without changing it.
 ///
-/// Its output streams through untouched. A failure is classified and recorded; where another attempt helps, it is made, after
-/// a wait that the failure calls for. When it ends, nothing that it started is left running. Exits as the command does;
-/// 124 where the clock ended it, 125 where Backstop could not start it, 126 not executable, 127 not found, 128 + n for signal n.
+/// Its output streams through untouched. A failure is classified and recorded; where another
+/// attempt helps, it is made, after a wait that the failure calls for. When it ends, nothing that
+/// it started is left running. Exits as the command does; 124 where the clock ended it, 125 where
+/// Backstop could not start it, 126 not executable, 127 not found, 128 + n for signal n.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     backstop exec --timeout 10m --idle 2m -- npm ci\n  \
@@ -49,10 +49,12 @@ pub(crate) struct Exec {
     /// The command and its arguments, after `--`
     #[arg(trailing_var_arg = true, value_name = "COMMAND", required_unless_present = "confirm")]
     pub(crate) command: Vec<OsString>,
-    /// The profile that decides how often and how long apart: command, tool, request, task, phase, state
+    /// The profile that decides how often and how long apart: command, tool, request, task, phase,
+    /// state
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) profile: Option<String>,
-    /// How many attempts there may be, the first included, wherever the profile allows more than one
+    /// How many attempts there may be, the first included, wherever the profile allows more than
+    /// one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) attempts: Option<u32>,
     /// How long an attempt may run, such as 10m
@@ -64,10 +66,12 @@ pub(crate) struct Exec {
     /// How long all attempts together may take, waits included
     #[arg(long, value_name = "DURATION")]
     pub(crate) deadline: Option<String>,
-    /// Do not repeat it by itself: where a repetition would help, the ending names the command that makes it
+    /// Do not repeat it by itself: where a repetition would help, the ending names the command that
+    /// makes it
     #[arg(long)]
     pub(crate) once: bool,
-    /// What to do about a reason: retry, retry:N, surface, defer or confirm; may be given several times
+    /// What to do about a reason: retry, retry:N, surface, defer or confirm; may be given several
+    /// times
     #[arg(long = "on", value_name = "REASON=ACTION")]
     pub(crate) on: Vec<String>,
     /// Say nothing of our own, whatever happens; the exit code stays
@@ -94,10 +98,12 @@ pub(crate) struct Exec {
     /// Repeat the command of a run that waits for somebody to say so
     #[arg(long, value_name = "RUN", hide_short_help = true)]
     pub(crate) confirm: Option<String>,
-    /// Print how it ended as JSON on standard output; the command's own output goes to standard error
+    /// Print how it ended as JSON on standard output; the command's own output goes to standard
+    /// error
     #[arg(long)]
     pub(crate) json: bool,
-    /// Hold the output back until it is over; what failed attempts wrote is not shown unless the last one fails
+    /// Hold the output back until it is over; what failed attempts wrote is not shown unless the
+    /// last one fails
     #[arg(long, hide_short_help = true)]
     pub(crate) buffer: bool,
     /// Give it a terminal of its own, on which its output and errors are one
@@ -109,7 +115,8 @@ pub(crate) struct Exec {
     /// Leave processes running that it started in the background and left behind
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_background: bool,
-    /// The provider behind it, such as `anthropic`: its shared rate limit and breaker are asked first and told afterwards
+    /// The provider behind it, such as `anthropic`: its shared rate limit and breaker are asked
+    /// first and told afterwards
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
     /// The budget that it spends: one unit for each attempt, the first included
@@ -118,8 +125,8 @@ pub(crate) struct Exec {
     /// The task that it belongs to, for budgets per task; else the session
     #[arg(long, value_name = "ID", hide_short_help = true)]
     pub(crate) task: Option<String>,
-    /// Use a result that is not older than this, such as 10m, where nothing that was declared has changed; for commands that
-    /// only read
+    /// Use a result that is not older than this, such as 10m, where nothing that was declared has
+    /// changed; for commands that only read
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub(crate) cache: Option<String>,
     /// Files that the result depends on, such as 'src/**'; may be given several times
@@ -256,7 +263,8 @@ impl Exec {
         self.code(code)
     }
 
-    /// Begins the record, ends what a killed Backstop left, and notes what a person overrides before it takes effect.
+    /// Begins the record, ends what a killed Backstop left, and notes what a person overrides
+    /// before it takes effect.
     fn record(&self, project: &Project, shown: &str, lines: &Arc<Lines>) -> Result<Recorder, CliError> {
         let text = |given: &Option<String>| given.clone().map(SafeText::new);
         let parent = project.process.parent;
@@ -381,7 +389,8 @@ impl Exec {
         })
     }
 
-    /// A result that was kept, shown as the command would have shown it. Nothing, where there is none.
+    /// A result that was kept, shown as the command would have shown it. Nothing, where there is
+    /// none.
     fn reuse_cached(
         &self,
         project: &Project,
@@ -410,9 +419,9 @@ impl Exec {
             next: None,
         }]);
         let command = SafeText::new(project.redactor.redact(shown).into_owned());
-        let mut ended = Ended::cached(recorder.run(), command);
+        let mut ended = CommandEnding::cached(recorder.run(), command);
         ended.cached_seconds = Some(old.as_secs_f64());
-        ended.tell(self, project, recorder);
+        ending::tell(&ended, self, project);
         Some(0)
     }
 
@@ -503,7 +512,7 @@ impl Exec {
         after.tell_parent(finished.attempts, fault.as_ref());
         let _ = recorder.end(events);
         let masked = |text: &str| SafeText::new(project.redactor.redact(text).into_owned());
-        let ended = Ended {
+        let ended = CommandEnding {
             run: recorder.run(),
             outcome,
             exit,
@@ -521,7 +530,7 @@ impl Exec {
             cached_seconds: None,
             recorded: recorder.is_recorded(),
         };
-        ended.tell(self, project, recorder);
+        ending::tell(&ended, self, project);
         exit
     }
 
@@ -550,8 +559,8 @@ impl Exec {
         recorder.defer(&work).map(|id| id.to_string())
     }
 
-    /// What is put aside: the flags that say how to run it, then the command. What waits for a confirmation names its run,
-    /// so that each has its own.
+    /// What is put aside: the flags that say how to run it, then the command. What waits for a
+    /// confirmation names its run, so that each has its own.
     fn words_to_repeat(&self, argv: &[OsString], waits: Option<RunId>) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         if let Some(run) = waits {

@@ -13,7 +13,8 @@ use std::ffi::OsString;
 /// What a run waits for that must not be repeated by itself.
 pub(super) const CONFIRMATION: &str = "somebody says that it is to be repeated";
 
-/// The flags that change a profile, as keys of the configuration: they are checked and layered as its values are.
+/// The flags that change a profile, as keys of the configuration: they are checked and layered as
+/// its values are.
 pub(super) fn flags(args: &Exec, profile: &str) -> Result<Vec<Given>, CliError> {
     let given = |flag: &str, key: String, value: String| Given { flag: flag.to_owned(), key, value };
     let mut all: Vec<Given> = Vec::new();
@@ -38,7 +39,8 @@ pub(super) fn typed(args: &Exec) -> Vec<String> {
     confirmed.chain(args.on.iter().map(|on| format!("--on {on}"))).collect()
 }
 
-/// The command to run: the one that was typed, or the one of the run that is confirmed. A confirmation is used up by it.
+/// The command to run: the one that was typed, or the one of the run that is confirmed. A
+/// confirmation is used up by it.
 pub(super) fn argv(args: &mut Exec, project: &Project) -> Result<Vec<OsString>, CliError> {
     let Some(given) = &args.confirm else { return Ok(args.command.clone()) };
     let run: RunId = given.parse()?;

@@ -22,7 +22,8 @@ impl Caught {
     }
 }
 
-/// Passes signals on until it is aborted: the first that asks for the end is polite, the second is not.
+/// Passes signals on until it is aborted: the first that asks for the end is polite, the second is
+/// not.
 pub(super) fn watch(cancel: Cancel, stop: Stop, caught: Caught) -> Result<JoinHandle<()>, CliError> {
     let listen = |kind| signal(kind).map_err(CliError::signals);
     let mut interrupt = listen(SignalKind::interrupt())?;

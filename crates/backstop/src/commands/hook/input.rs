@@ -12,8 +12,9 @@ const DRAINED_BYTES_MAX: u64 = 256 << 20;
 /// How much is read at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Reads standard input: as much as is used and one byte more, and then to its end. Whoever keeps it open must not hold us:
-/// after so long, what has come by then is all there is. Somebody who types is waited for.
+/// Reads standard input: as much as is used and one byte more, and then to its end. Whoever keeps
+/// it open must not hold us: after so long, what has come by then is all there is. Somebody who
+/// types is waited for.
 pub(super) fn read(within: Duration) -> std::io::Result<Vec<u8>> {
     let wanted = INPUT_BYTES_MAX + 1;
     let until = (!std::io::stdin().is_terminal()).then(|| Instant::now() + within);

@@ -17,7 +17,8 @@ use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// How long an agent's event may take to come in: agents end their hooks after ten seconds, and what they end says nothing.
+/// How long an agent's event may take to come in: agents end their hooks after ten seconds, and
+/// what they end says nothing.
 const EVENT_MAX: Duration = Duration::from_secs(5);
 /// How long a report may take to come in.
 const REPORT_MAX: Duration = Duration::from_secs(30);
@@ -32,13 +33,16 @@ pub(crate) struct Hook {
 /// Who calls, and what is asked.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookAction {
-    /// A task reports its error, as JSON on standard input: answers what it is, and whether and when it is tried again
+    /// A task reports its error, as JSON on standard input: answers what it is, and whether and
+    /// when it is tried again
     #[command(after_help = "Example:\n  echo '{\"task_data\":{\"task_id\":\"task-1\"},\
         \"error\":{\"type\":\"ConnectionError\",\"message\":\"refused\"}}' | backstop hook on-error")]
     OnError,
-    /// An event of a coding agent's hooks, as JSON on standard input; exits 0 always, so that it never blocks the agent
+    /// An event of a coding agent's hooks, as JSON on standard input; exits 0 always, so that it
+    /// never blocks the agent
     Agent {
-        /// Whose models the agent uses, such as `anthropic`; else the event says, else it is `anthropic`
+        /// Whose models the agent uses, such as `anthropic`; else the event says, else it is
+        /// `anthropic`
         #[arg(long, value_name = "NAME")]
         provider: Option<String>,
     },
@@ -90,7 +94,8 @@ fn report(format: Option<LogFormat>) -> Result<(), CliError> {
     }
 }
 
-/// Answers an event of an agent, always: what goes wrong is a line in the log, and the agent goes on.
+/// Answers an event of an agent, always: what goes wrong is a line in the log, and the agent goes
+/// on.
 fn event(provider: Option<&str>) {
     // A panic is a line in the log like everything else.
     std::panic::set_hook(Box::new(|_| {}));
@@ -154,7 +159,8 @@ impl From<HookError> for CliError {
     }
 }
 
-/// Whether a mistake in these arguments may be one in what an agent calls: then it must not block the agent.
+/// Whether a mistake in these arguments may be one in what an agent calls: then it must not block
+/// the agent.
 pub(crate) fn is_agents(args: &[String]) -> bool {
     // The one global flag that takes a value may stand before the command.
     let valued = |at: usize| at > 0 && args[at - 1] == "--log-format";
@@ -166,14 +172,16 @@ pub(crate) fn is_agents(args: &[String]) -> bool {
     words.next() == Some("hook") && words.next().is_some_and(may_be_agent)
 }
 
-/// Answers an agent whose settings call us wrongly: it goes on as if there were no hook, and the mistake is in the log.
+/// Answers an agent whose settings call us wrongly: it goes on as if there were no hook, and the
+/// mistake is in the log.
 pub(crate) fn answer_nothing(mistake: &str) {
     log(&SafeText::new(mistake).line(300));
     say(None);
 }
 
 impl Cli {
-    /// What agents and tasks call all the time, where it is just that: known without everything that could be typed.
+    /// What agents and tasks call all the time, where it is just that: known without everything
+    /// that could be typed.
     pub(crate) fn usual_hook() -> Option<Self> {
         // Of a longer command line no more is looked at.
         let args: Vec<_> = std::env::args_os().skip(1).take(5).collect();

@@ -25,7 +25,8 @@ pub(crate) struct Notify {
 /// What to do about them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NotifyAction {
-    /// Send a message through a sink now, and say what happened: exits 1 where one could not be sent
+    /// Send a message through a sink now, and say what happened: exits 1 where one could not be
+    /// sent
     Test {
         /// The sink; all, where none is named
         sink: Option<String>,
@@ -66,7 +67,8 @@ pub(crate) fn run(args: &Notify) -> Result<u8, CliError> {
 
 /// Delivers what waits, as a process of its own.
 fn send(direct: bool) -> Result<(), CliError> {
-    // A session of its own: what is typed at the terminal is not for it. That it has one already is no error.
+    // A session of its own: what is typed at the terminal is not for it. That it has one already is
+    // no error.
     let _ = rustix::process::setsid();
     if !direct {
         return Ok(sender::run(&process::open(&[], None)?, &process::open_at)?);

@@ -21,10 +21,12 @@ use std::sync::Arc;
 use std::time::Instant;
 use watch::{Show, Viewer};
 
-/// Run a plan: its phases in order, each tried again once with what went wrong, finished ones kept as commits.
+/// Run a plan: its phases in order, each tried again once with what went wrong, finished ones kept
+/// as commits.
 ///
-/// A plan that halted, or was cut off, goes on where it stopped. Exits 0 when every phase is complete, 3 when it halted and
-/// can be gone on with, 130 when it was interrupted, 2 for a plan that cannot be read.
+/// A plan that halted, or was cut off, goes on where it stopped. Exits 0 when every phase is
+/// complete, 3 when it halted and can be gone on with, 130 when it was interrupted, 2 for a plan
+/// that cannot be read.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  backstop run docs/feature-plan.md --agent claude --commit auto\n  \
     backstop run plan.md --dry-run\n  \
@@ -32,7 +34,8 @@ use watch::{Show, Viewer};
 pub(crate) struct Run {
     /// The plan, a Markdown file
     pub(crate) plan: PathBuf,
-    /// Who works on phases that name neither an agent nor a command: claude, codex, opencode, or one of the configuration
+    /// Who works on phases that name neither an agent nor a command: claude, codex, opencode, or
+    /// one of the configuration
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// The model that agents are told to use

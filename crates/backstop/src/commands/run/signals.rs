@@ -5,7 +5,8 @@ use backstop_runtime::host::StopRequest;
 use std::sync::mpsc::{Receiver, channel};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Turns signals into requests to stop. Ctrl-C lets running phases end, a second one does not; TERM ends them at once.
+/// Turns signals into requests to stop. Ctrl-C lets running phases end, a second one does not; TERM
+/// ends them at once.
 pub(super) fn listen() -> Result<Receiver<StopRequest>, CliError> {
     let (sender, requests) = channel();
     let runtime =

@@ -72,7 +72,8 @@ pub(super) fn tell(
     Ok(())
 }
 
-/// Refs that hold work which is not on the user's branch: the tip, where it is not there, and what failed.
+/// Refs that hold work which is not on the user's branch: the tip, where it is not there, and what
+/// failed.
 fn kept(project: &Project, ending: &Ending) -> Vec<SafeText> {
     let (Some(run), Ok(Some(repo))) = (ending.record.progress.run, Repo::find(&project.root)) else {
         return Vec::new();
@@ -124,7 +125,8 @@ pub(super) fn dry_run(
     let plan = &found.plan;
     let mode = workspace.mode(again, policy.usual_attempts());
     let jobs = if mode.isolation == "none" { 1 } else { settings.jobs };
-    // Its own chances, the waits for the world, and one more for a conflict where work is put together.
+    // Its own chances, the waits for the world, and one more for a conflict where work is put
+    // together.
     let waits = policy.world.as_ref().map_or(0, |world| world.times);
     let most = policy.usual_attempts() + waits + u32::from(mode.isolation != "none");
     let phase = |at: &usize| {

@@ -1,4 +1,5 @@
-//! What a person sees while a plan is run: a view that is drawn anew on a terminal, lines elsewhere, events as JSON.
+//! What a person sees while a plan is run: a view that is drawn anew on a terminal, lines
+//! elsewhere, events as JSON.
 
 use crate::{process, terminal};
 use backstop_config::LogFormat;
