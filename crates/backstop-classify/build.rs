@@ -4,6 +4,12 @@
 #[path = "src/automaton.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs)]
 mod automaton;
+#[path = "src/effect_pack.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs)]
+mod effect_pack;
+#[path = "src/effect_rule.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs)]
+mod effect_rule;
 mod needs;
 #[path = "src/pack.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs)]
@@ -12,15 +18,19 @@ mod pack;
 #[allow(dead_code, unreachable_pub, missing_docs)]
 mod rule;
 
+use effect_rule::EffectRule;
 use rule::{Example, List, Rule, RuleOutcome, Text};
 use std::fmt::Write as _;
 use std::path::Path;
 
 fn main() {
     println!("cargo::rerun-if-changed=rules");
+    println!("cargo::rerun-if-changed=answers.toml");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=needs.rs");
     println!("cargo::rerun-if-changed=src/automaton.rs");
+    println!("cargo::rerun-if-changed=src/effect_pack.rs");
+    println!("cargo::rerun-if-changed=src/effect_rule.rs");
     println!("cargo::rerun-if-changed=src/pack.rs");
     println!("cargo::rerun-if-changed=src/rule.rs");
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
@@ -31,16 +41,16 @@ fn main() {
         .filter(|path| path.extension().is_some_and(|e| e == "toml"))
         .collect();
     packs.sort();
-    let mut rules = Vec::new();
+    let (mut rules, mut effects) = (Vec::new(), Vec::new());
+    let refused = |error: pack::PackError| -> ! {
+        panic!("{error}{}", error.hint.as_deref().map(|h| format!("\nhint: {h}")).unwrap_or_default())
+    };
     for path in packs {
         println!("cargo::rerun-if-changed={}", path.display());
         let source = std::fs::read_to_string(&path).expect("a rule pack");
-        match pack::parse(&path.display().to_string(), &source) {
-            Ok(found) => rules.extend(found),
-            Err(error) => {
-                panic!("{error}{}", error.hint.as_deref().map(|h| format!("\nhint: {h}")).unwrap_or_default())
-            }
-        }
+        let name = path.display().to_string();
+        rules.extend(pack::parse(&name, &source).unwrap_or_else(|error| refused(error)));
+        effects.extend(effect_pack::parse_effects(&name, &source).unwrap_or_else(|error| refused(error)));
     }
     if let Err(error) = pack::check_references(&rules) {
         panic!("{error}");
@@ -53,8 +63,34 @@ fn main() {
         );
     }
     write_rules(&rules, &out.join("rules.rs"));
+    write_effects(&effects, &out.join("effects.rs"));
     write_needs(&rules, out);
     write_table(&rules, out);
+    write_answers(out);
+}
+
+/// The programs whose exit code is an answer, as one static table.
+fn write_answers(out: &Path) {
+    let source = std::fs::read_to_string("answers.toml").expect("answers.toml");
+    let file: toml::Table = source.parse().expect("answers.toml is TOML");
+    let mut code = String::from("static ANSWERS: &[Answer] = &[\n");
+    for answer in file["answer"].as_array().expect("a list of answers") {
+        let strings = |key: &str| -> Vec<&str> {
+            let list = answer.get(key).and_then(|list| list.as_array());
+            list.into_iter().flatten().map(|text| text.as_str().expect("a text")).collect()
+        };
+        let codes: Vec<i64> = answer["exit"]
+            .as_array()
+            .expect("a list of codes")
+            .iter()
+            .map(|code| code.as_integer().expect("a code"))
+            .collect();
+        let (program, argument) = (strings("program"), strings("argument"));
+        let _ =
+            writeln!(code, "Answer {{ program: &{program:?}, argument: &{argument:?}, exit: &{codes:?} }},");
+    }
+    code.push_str("];\n");
+    std::fs::write(out.join("answers.rs"), code).expect("write answers.rs");
 }
 
 fn write_table(rules: &[Rule], out: &Path) {
@@ -140,6 +176,40 @@ fn write_rules(rules: &[Rule], path: &Path) {
     }
     code.push_str("];\n");
     std::fs::write(path, code).expect("write rules.rs");
+}
+
+fn write_effects(effects: &[EffectRule], path: &Path) {
+    let mut code = String::from("pub(crate) static EFFECTS: &[EffectRule] = &[\n");
+    for effect in effects {
+        let _ = writeln!(
+            code,
+            "EffectRule {{ id: {}, pack: {}, source: {}, pack_line: {}, does: {}, repeatable: {}, changes: Changes::{:?}, \
+             program: {}, subcommand: {}, option: {}, argument: {}, also: {}, unless: {}, statement: {}, reads: {}, url: {}, \
+             short_values: {}, unsent_exit: Cow::Borrowed(&{:?}), matches: {}, misses: {} }},",
+            text(&effect.id),
+            text(&effect.pack),
+            text(&effect.source),
+            effect.pack_line,
+            text(&effect.does),
+            effect.repeatable,
+            effect.changes,
+            texts(&effect.program),
+            texts(&effect.subcommand),
+            texts(&effect.option),
+            texts(&effect.argument),
+            texts(&effect.also),
+            texts(&effect.unless),
+            texts(&effect.statement),
+            texts(&effect.reads),
+            texts(&effect.url),
+            text(&effect.short_values),
+            effect.unsent_exit,
+            texts(&effect.matches),
+            texts(&effect.misses),
+        );
+    }
+    code.push_str("];\n");
+    std::fs::write(path, code).expect("write effects.rs");
 }
 
 /// What the regexes of each rule need, and where it begins: its own, the one above and the one

@@ -1,12 +1,14 @@
 //! The built-in rules and their table, as the build script wrote them.
 
 use crate::automaton::Automaton;
+use crate::effect_rule::{Changes, EffectRule};
 use crate::pattern::Needs;
 use crate::rule::{Example, Rule, RuleOutcome, Trace, Weight};
 use backstop_core::Reason;
 use std::borrow::Cow;
 
 include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+include!(concat!(env!("OUT_DIR"), "/effects.rs"));
 include!(concat!(env!("OUT_DIR"), "/needs.rs"));
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 

@@ -20,12 +20,18 @@
 //! The main types are [`Rule`] (what to look for), [`Classifier`] (all rules and their literals)
 //! and [`Session`] (one signal being classified).
 
+mod answer;
 // These are compiled into the build script too, which uses more of them than the library does.
 #[allow(dead_code, unreachable_pub)]
 mod automaton;
 mod builtin;
 mod chunk;
 mod clean;
+mod credential;
+mod effect;
+pub mod effect_pack;
+#[allow(unreachable_pub)]
+mod effect_rule;
 mod examples;
 mod matcher;
 mod mentioned;
@@ -38,19 +44,27 @@ mod response;
 mod row;
 mod rule;
 mod session;
+mod test_name;
 mod trace;
+mod trailing_advice;
+mod waits;
 mod weigh;
 
+pub use answer::is_answer;
 pub use automaton::TooManyPatterns;
+pub use credential::{CredentialFacts, add_credential_facts, credential_facts};
+pub use effect::{Effect, Effects, NothingDone, Repeatable};
+pub use effect_rule::{Changes, EffectRule};
 pub use examples::{ExampleFailure, check_examples};
 pub use pack::PackError;
 pub use program::calls;
+pub use provider::{credential_variables, limited_model, model_of_command, provider_of_command};
 pub use row::read_row;
 pub use rule::{Example, List, Rule, RuleOutcome, Text, Trace, Weight};
 pub use session::Session;
 
 use automaton::Automaton;
-use backstop_core::{Fault, Reason, Redactor, Signal, Surface};
+use backstop_core::{Fault, Reason, Redactor, Signal, Surface, Zone};
 use pattern::{Built, Needs, Pattern};
 use std::borrow::Cow;
 use std::io::Read;
@@ -66,6 +80,8 @@ pub struct Classifier {
     users: Vec<bool>,
     built: Vec<OnceLock<Box<[Built; 3]>>>,
     redactor: Redactor,
+    /// The zone of times that name none.
+    zone: Zone,
 }
 
 /// A rule's regexes, built when its literals select a line on which they may match.
@@ -107,12 +123,18 @@ impl Classifier {
 
     fn over(rules: Cow<'static, [Rule]>, users: Vec<bool>, automaton: Automaton) -> Self {
         let built = std::iter::repeat_with(OnceLock::new).take(rules.len()).collect();
-        Self { rules, automaton, users, built, redactor: Redactor::default() }
+        Self { rules, automaton, users, built, redactor: Redactor::default(), zone: Zone::utc() }
     }
 
     /// Masks secrets with this redactor, which knows values besides shapes.
     pub fn redacting(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
+        self
+    }
+
+    /// Reads times of day that name no zone as times of this one.
+    pub fn in_zone(mut self, zone: Zone) -> Self {
+        self.zone = zone;
         self
     }
 

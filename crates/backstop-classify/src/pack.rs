@@ -3,6 +3,7 @@
 //! The build script reads the built-in packs with this same code, so that a built-in rule and a
 //! user's are checked alike. It must not match anything: that is the matcher's job.
 
+use crate::effect_pack::EffectFile;
 use crate::rule::{Example, Rule, RuleOutcome, Text, Trace, Weight};
 use backstop_core::{Reason, nearest::nearest};
 use serde::Deserialize;
@@ -69,11 +70,13 @@ pub struct PackError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PackFile {
+pub(crate) struct PackFile {
     #[serde(default)]
     on: Option<Spanned<Vec<String>>>,
     #[serde(default)]
     rule: Vec<Spanned<RuleFile>>,
+    #[serde(default)]
+    pub(crate) effect: Vec<Spanned<EffectFile>>,
 }
 
 #[derive(Deserialize)]
@@ -190,8 +193,8 @@ impl From<ExampleFile> for Example {
     }
 }
 
-/// Reads a pack.
-pub fn parse(file: &str, source: &str) -> Result<Vec<Rule>, PackError> {
+/// Reads the tables of a pack, unchecked.
+pub(crate) fn open<'s>(file: &'s str, source: &'s str) -> Result<(Place<'s>, PackFile), PackError> {
     let lines = std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let place = Place { file, source, lines };
     if source.len() > PACK_BYTES_MAX {
@@ -208,12 +211,17 @@ pub fn parse(file: &str, source: &str) -> Result<Vec<Rule>, PackError> {
     if pack.rule.len() > RULES_MAX {
         return Err(place.error(0, format!("the pack has {} rules, more than {RULES_MAX}", pack.rule.len())));
     }
+    Ok((place, pack))
+}
+
+/// Reads the rules of a pack.
+pub fn parse(file: &str, source: &str) -> Result<Vec<Rule>, PackError> {
+    let (place, pack) = open(file, source)?;
     let surfaces = match &pack.on {
         Some(on) => place.surfaces(on)?,
         None => (true, false),
     };
-    let pack_name = file.rsplit('/').next().unwrap_or(file);
-    let pack_name = pack_name.strip_suffix(".toml").unwrap_or(pack_name).to_owned();
+    let pack_name = place.pack_name().to_owned();
     let mut rules: Vec<Rule> = Vec::with_capacity(pack.rule.len());
     for rule in pack.rule {
         let at = rule.span().start;
@@ -264,22 +272,27 @@ pub fn fact_name(capture: &str) -> Option<&'static str> {
     CAPTURES.iter().find(|known| **known == name).copied()
 }
 
-struct Place<'s> {
-    file: &'s str,
+pub(crate) struct Place<'s> {
+    pub(crate) file: &'s str,
     source: &'s str,
     /// Where each line begins.
     lines: Vec<usize>,
 }
 
 impl Place<'_> {
-    fn error(&self, at: usize, message: String) -> PackError {
+    pub(crate) fn pack_name(&self) -> &str {
+        let name = self.file.rsplit('/').next().unwrap_or(self.file);
+        name.strip_suffix(".toml").unwrap_or(name)
+    }
+
+    pub(crate) fn error(&self, at: usize, message: String) -> PackError {
         let at = self.source.floor_char_boundary(at);
         let line = self.lines.partition_point(|start| *start <= at);
         let column = at - self.lines[line - 1] + 1;
         PackError { file: self.file.to_owned(), line, column, message, hint: None }
     }
 
-    fn line(&self, at: usize) -> u32 {
+    pub(crate) fn line(&self, at: usize) -> u32 {
         u32::try_from(self.lines.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
     }
 
@@ -414,7 +427,7 @@ impl Place<'_> {
         })
     }
 
-    fn check_id(&self, id: &Spanned<String>) -> Result<(), PackError> {
+    pub(crate) fn check_id(&self, id: &Spanned<String>) -> Result<(), PackError> {
         let text = id.get_ref();
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-');
         if text.is_empty() || text.len() > 64 || !text.bytes().all(allowed) {

@@ -78,16 +78,119 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("backstop", &["exec"]),
 ];
 
+/// Options of `docker exec` and `docker compose exec` whose value is the next word.
+const CONTAINER_VALUED: &[&str] = &[
+    "-e",
+    "-u",
+    "-w",
+    "-f",
+    "-p",
+    "--env",
+    "--env-file",
+    "--user",
+    "--workdir",
+    "--index",
+    "--file",
+    "--detach-keys",
+];
+/// Options of `ssh` whose value is the next word.
+const SSH_VALUED: &[&str] = &[
+    "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q", "-R",
+    "-S", "-W", "-w",
+];
+
+/// One program that a command line runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// The base name: `curl` for `/usr/bin/curl`.
+    pub(crate) name: String,
+    /// The program as it was typed.
+    pub(crate) typed: String,
+    /// The words that follow it.
+    pub(crate) words: Vec<String>,
+    /// Whether it only runs the command that follows it: `sudo`, `timeout`, `sh -c`.
+    pub(crate) is_wrapper: bool,
+}
+
 /// What a command line runs: each program by its base name, with the words that follow it. Wrappers
 /// are looked through, and are calls of their own.
 pub fn calls(command: &str) -> Vec<(String, Vec<String>)> {
+    all_calls(command).into_iter().map(|call| (call.name, call.words)).collect()
+}
+
+/// Every program that a command line runs, wrappers included, in the order in which they are
+/// written.
+pub(crate) fn all_calls(command: &str) -> Vec<Call> {
     let mut programs = Programs { calls: Some(Vec::new()), ..Programs::default() };
     programs.read_script(cut(command), 0);
     programs.calls.unwrap_or_default()
 }
 
+/// The words of a command line that is one simple command.
+#[cfg(test)]
+pub(crate) fn words(command: &str) -> Vec<String> {
+    split(command).concat()
+}
+
 fn cut(command: &str) -> &str {
     &command[..command.floor_char_boundary(COMMAND_BYTES_MAX)]
+}
+
+/// Wrappers that end with the exit code of the one command that they run.
+const TRANSPARENT: &[&str] = &[
+    "sudo", "doas", "env", "time", "nice", "ionice", "nohup", "timeout", "gtimeout", "stdbuf", "exec",
+    "command", "busybox",
+];
+/// What a shell's script contains where it is more than one plain command.
+const OPERATORS: &[char] = &[';', '|', '&', '\n', '(', ')', '`', '{', '}', '!', '$'];
+
+/// The one program whose exit code a command line ends with, and its arguments. `None` where several
+/// run, or where that cannot be told.
+pub(crate) fn only_call(words: &[String]) -> Option<(String, Vec<String>)> {
+    only_call_within(words, 0)
+}
+
+fn only_call_within(words: &[String], depth: usize) -> Option<(String, Vec<String>)> {
+    let mut at = words.iter().take_while(|word| is_assignment(word)).count();
+    loop {
+        let name = base(words.get(at)?);
+        at += 1;
+        let rest = &words[at..];
+        if SHELLS.contains(&name) && depth < DEPTH_MAX {
+            let [flag, script] = rest else { return None };
+            let is_script = flag.starts_with('-') && !flag.starts_with("--") && flag.ends_with('c');
+            if !is_script || unquoted(script).contains(OPERATORS) {
+                return None;
+            }
+            let [only] = split(cut(script)).try_into().ok()?;
+            return only_call_within(&only, depth + 1);
+        }
+        if !TRANSPARENT.contains(&name) {
+            return Some((name.to_owned(), rest.to_vec()));
+        }
+        let own = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name).map_or(0, |(_, own)| *own);
+        at += options_of(name, rest) + own;
+    }
+}
+
+/// A script without what is quoted in it. A `$` between double quotes stays: it may run something.
+fn unquoted(script: &str) -> String {
+    let mut out = String::new();
+    let mut quote = None;
+    let mut chars = script.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some('"') | None, '\\') => {
+                chars.next();
+            }
+            (Some('"'), '$' | '`') => out.push(c),
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, c) => out.push(c),
+        }
+    }
+    out
 }
 
 /// The programs of a command line, by base name, and all of its words.
@@ -98,7 +201,7 @@ pub(crate) struct Programs {
     /// Every word.
     pub(crate) words: Vec<String>,
     /// Each program with the words that follow it, where somebody asked.
-    calls: Option<Vec<(String, Vec<String>)>>,
+    calls: Option<Vec<Call>>,
 }
 
 impl Programs {
@@ -122,6 +225,9 @@ impl Programs {
     fn read_script(&mut self, script: &str, depth: usize) {
         for words in split(script) {
             self.read_words(&words, depth);
+            if self.calls.is_some() {
+                self.read_substitutions(&words, depth);
+            }
             self.words.extend(words);
         }
     }
@@ -139,7 +245,11 @@ impl Programs {
             self.names.push(name.to_owned());
             let rest = &words[at..];
             if let Some(calls) = &mut self.calls {
-                calls.push((name.to_owned(), rest.to_vec()));
+                let (name, typed) = (name.to_owned(), word.clone());
+                calls.push(Call { name, typed, words: rest.to_vec(), is_wrapper: false });
+                if self.read_inner_command(&words[at - 1..], depth) {
+                    return;
+                }
             }
             if let Some(sub) = rest.iter().find(|w| !w.starts_with(['-', '+'])) {
                 self.names.push(format!("{name} {sub}"));
@@ -149,6 +259,7 @@ impl Programs {
                     rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.ends_with('c'))
                     && let (Some(script), true) = (rest.get(c + 1), depth < DEPTH_MAX)
                 {
+                    self.last_is_wrapper();
                     self.read_script(script, depth + 1);
                 }
                 return;
@@ -161,10 +272,16 @@ impl Programs {
                     if let Some(sub) = rest.get(m + 2) {
                         self.names.push(format!("{module} {sub}"));
                     }
+                    self.last_is_wrapper();
+                    if let Some(calls) = &mut self.calls {
+                        let (name, typed) = (base(module).to_owned(), module.clone());
+                        calls.push(Call { name, typed, words: rest[m + 2..].to_vec(), is_wrapper: false });
+                    }
                 }
                 return;
             }
             if let Some((_, own)) = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
+                self.last_is_wrapper();
                 at += options_of(name, rest) + own;
                 // `flock -w 1 file cmd`, `nice -n 10 cmd`: an option's value is a number or a file
                 // that is no program.
@@ -176,10 +293,12 @@ impl Programs {
             if let Some((_, subs)) = RUNNERS.iter().find(|(runner, _)| *runner == name) {
                 let first = options(rest);
                 if subs.is_empty() {
+                    self.last_is_wrapper();
                     at += first;
                     continue;
                 }
                 if rest.get(first).is_some_and(|w| subs.contains(&w.as_str())) {
+                    self.last_is_wrapper();
                     at += first + 1;
                     let own = words[at..].iter().position(|w| w == "--").filter(|_| name == "backstop");
                     at += own.map_or_else(|| options(&words[at..]), |own| own + 1);
@@ -187,6 +306,80 @@ impl Programs {
                 }
             }
             return;
+        }
+    }
+
+    /// Notes that the program read last only runs the command that follows it.
+    fn last_is_wrapper(&mut self) {
+        if let Some(last) = self.calls.as_mut().and_then(|calls| calls.last_mut()) {
+            last.is_wrapper = true;
+        }
+    }
+
+    /// Reads the command that `ssh`, `eval`, `find -exec` or `docker exec` runs. Only for calls: what
+    /// runs on another machine says nothing about the output that rules look at. Returns whether
+    /// there was one that replaces the rest of the words.
+    fn read_inner_command(&mut self, words: &[String], depth: usize) -> bool {
+        if depth >= DEPTH_MAX {
+            return false;
+        }
+        let (name, rest) = (base(&words[0]), &words[1..]);
+        let after = |words: &[String], valued: &[&str]| {
+            let mut at = 0;
+            while let Some(word) = words.get(at).filter(|w| w.starts_with('-')) {
+                at += if valued.contains(&word.as_str()) { 2 } else { 1 };
+            }
+            at
+        };
+        match name {
+            "ssh" => {
+                let command = rest.get(after(rest, SSH_VALUED) + 1..).unwrap_or_default();
+                if !command.is_empty() {
+                    self.last_is_wrapper();
+                    self.read_script(&command.join(" "), depth + 1);
+                }
+                true
+            }
+            "eval" => {
+                self.last_is_wrapper();
+                self.read_script(&rest.join(" "), depth + 1);
+                true
+            }
+            "find" => {
+                let runs = |w: &String| matches!(w.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+                if let Some(at) = rest.iter().position(runs) {
+                    self.read_words(&rest[at + 1..], depth + 1);
+                }
+                true
+            }
+            "docker" | "podman" | "docker-compose" => {
+                let Some(at) = rest.iter().take(4).position(|w| w == "exec") else { return false };
+                let command = &rest[at + 1..];
+                let command = command.get(after(command, CONTAINER_VALUED) + 1..).unwrap_or_default();
+                if !command.is_empty() {
+                    self.last_is_wrapper();
+                    self.read_words(command, depth + 1);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads what a shell would run inside a word: `"$(curl …)"`.
+    fn read_substitutions(&mut self, words: &[String], depth: usize) {
+        if depth >= DEPTH_MAX {
+            return;
+        }
+        // The script of `sh -c '…$(…)…'` was read already.
+        if words.iter().any(|word| SHELLS.contains(&base(word)) || matches!(base(word), "ssh" | "eval")) {
+            return;
+        }
+        for word in words {
+            if let Some((_, inner)) = word.split_once("$(") {
+                let inner = inner.rsplit_once(')').map_or(inner, |(inner, _)| inner);
+                self.read_script(inner, depth + 1);
+            }
         }
     }
 }

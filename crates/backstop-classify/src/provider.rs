@@ -1,4 +1,7 @@
-//! The providers: where each one's credential is kept and renewed.
+//! The providers: where each one's credential is kept and renewed, and how it is recognised: by its
+//! own programs, and by the addresses of its service.
+
+use crate::program::calls;
 
 /// A known provider.
 pub(crate) struct Known {
@@ -80,4 +83,246 @@ pub(crate) fn known(name: &str) -> Option<&'static Known> {
         let parts: Vec<&str> = name.split(['/', '-', ' ', '_']).collect();
         PROVIDERS.iter().find(|p| parts.contains(&p.name))
     })
+}
+
+/// Programs that are a provider's own client. Where words are given, one of them must be the first
+/// argument: the rest of what the program does is local.
+const CLIENTS: &[(&str, &str, &[&str])] = &[
+    ("claude", "anthropic", &[]),
+    ("codex", "openai", &[]),
+    ("gemini", "gemini", &[]),
+    ("gh", "github", &[]),
+    ("copilot", "copilot", &[]),
+    ("cursor-agent", "cursor", &[]),
+    ("qwen", "qwen", &[]),
+    ("kimi", "moonshot", &[]),
+    ("amp", "amp", &[]),
+    ("droid", "factory", &[]),
+    ("opencode", "opencode", &[]),
+    ("npm", "npm", &["install", "i", "ci", "add", "update", "publish", "view", "audit", "outdated", "login"]),
+    ("pnpm", "npm", &["install", "i", "add", "update", "publish"]),
+    ("yarn", "npm", &["install", "add", "up", "upgrade"]),
+    ("pip", "pypi", &["install", "download"]),
+    ("pip3", "pypi", &["install", "download"]),
+    ("twine", "pypi", &["upload"]),
+    ("docker", "docker", &["pull", "push", "build", "login"]),
+    ("cargo", "crates-io", &["publish", "search", "owner", "yank"]),
+    ("aws", "aws", &[]),
+    ("gcloud", "gcp", &[]),
+    ("hf", "huggingface", &[]),
+    ("huggingface-cli", "huggingface", &[]),
+    ("vercel", "vercel", &[]),
+    ("heroku", "heroku", &[]),
+    ("glab", "gitlab", &[]),
+];
+
+/// Hosts of providers' services.
+const HOSTS: &[(&str, &str)] = &[
+    ("api.anthropic.com", "anthropic"),
+    ("api.openai.com", "openai"),
+    ("chatgpt.com/backend-api", "openai"),
+    ("generativelanguage.googleapis.com", "gemini"),
+    ("cloudcode-pa.googleapis.com", "gemini"),
+    ("aiplatform.googleapis.com", "vertex"),
+    ("openai.azure.com", "azure"),
+    ("bedrock-runtime.", "bedrock"),
+    ("api.mistral.ai", "mistral"),
+    ("api.groq.com", "groq"),
+    ("openrouter.ai/api", "openrouter"),
+    ("api.cohere.com", "cohere"),
+    ("api.x.ai", "xai"),
+    ("api.deepseek.com", "deepseek"),
+    ("huggingface.co", "huggingface"),
+    ("api.replicate.com", "replicate"),
+    ("api.together.xyz", "together"),
+    ("api.fireworks.ai", "fireworks"),
+    ("api.cerebras.ai", "cerebras"),
+    ("api.perplexity.ai", "perplexity"),
+    ("api.moonshot.ai", "moonshot"),
+    ("api.github.com", "github"),
+    ("registry.npmjs.org", "npm"),
+    ("pypi.org", "pypi"),
+    ("registry-1.docker.io", "docker"),
+    ("crates.io", "crates-io"),
+    ("gitlab.com", "gitlab"),
+    ("api.vercel.com", "vercel"),
+];
+
+/// Names of exceptions and pages by which a provider's own library is recognised in a text.
+const LIBRARIES: &[(&str, &str)] = &[
+    ("openai.RateLimitError", "openai"),
+    ("openai.APIStatusError", "openai"),
+    ("com.openai.errors", "openai"),
+    ("OpenAIException", "openai"),
+    ("platform.openai.com/", "openai"),
+    ("anthropic.RateLimitError", "anthropic"),
+    ("anthropic.APIStatusError", "anthropic"),
+    ("AnthropicException", "anthropic"),
+    ("google.genai.errors", "gemini"),
+    ("groq.RateLimitError", "groq"),
+    ("console.groq.com/", "groq"),
+    ("mistralai.models", "mistral"),
+    ("cohere.errors", "cohere"),
+];
+
+/// Wordings that only one provider's agent has, and the shape of only one provider's error body. A
+/// sentence that anybody could print is none.
+const WORDINGS: &[(&str, &str)] = &[
+    ("Claude AI usage limit reached|", "anthropic"),
+    ("hit your session limit · resets", "anthropic"),
+    ("hit your weekly limit · resets", "anthropic"),
+    ("hit your Opus limit · resets", "anthropic"),
+    ("hit your Sonnet limit · resets", "anthropic"),
+    ("5-hour limit reached ∙ resets", "anthropic"),
+    ("\"type\":\"error\",\"error\":{\"type\":\"", "anthropic"),
+    ("\"type\": \"error\", \"error\": {\"type\": \"", "anthropic"),
+    ("'type': 'error', 'error': {'type': '", "anthropic"),
+];
+
+/// The provider whose own library or agent wrote a text, or whose error body stands in it.
+pub(crate) fn provider_of_library(text: &str) -> Option<&'static str> {
+    LIBRARIES.iter().chain(WORDINGS).find(|(name, _)| text.contains(name)).map(|(_, provider)| *provider)
+}
+
+/// The provider whose client a command line runs, or whose service it calls: `claude -p …`,
+/// `curl https://api.anthropic.com/…`.
+pub fn provider_of_command(command: &str) -> Option<&'static str> {
+    let calls = calls(command);
+    let by_program = calls.iter().find_map(|(program, words)| {
+        let (_, provider, first) = CLIENTS.iter().find(|(name, ..)| name == program)?;
+        let fits = first.is_empty() || words.iter().any(|word| first.contains(&word.as_str()));
+        fits.then_some(*provider)
+    });
+    // An address counts where it is called, and not where a text mentions it.
+    let is_address = |word: &&String| word.starts_with("https://") || word.starts_with("http://");
+    by_program.or_else(|| {
+        calls.iter().flat_map(|(_, words)| words).filter(is_address).find_map(|word| provider_of_text(word))
+    })
+}
+
+/// The provider whose address stands in a text.
+pub(crate) fn provider_of_text(text: &str) -> Option<&'static str> {
+    HOSTS
+        .iter()
+        .find(|(host, _)| {
+            text.match_indices(host).any(|(at, _)| {
+                // `notapi.openai.com` is somebody else's.
+                let before = text[..at].chars().next_back();
+                before.is_none_or(|c| !(c.is_ascii_alphanumeric() || c == '-'))
+                    || host.starts_with("openai.azure")
+            })
+        })
+        .map(|(_, provider)| *provider)
+}
+
+/// Variables in which a provider's credential may be kept, in the order in which its clients look.
+const VARIABLES: &[(&str, &[&str])] = &[
+    ("anthropic", &["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"]),
+    ("github", &["GH_TOKEN", "GITHUB_TOKEN"]),
+    ("gemini", &["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
+    ("openai", &["CODEX_API_KEY", "OPENAI_API_KEY"]),
+    ("huggingface", &["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]),
+    ("npm", &["NPM_TOKEN", "NODE_AUTH_TOKEN"]),
+];
+
+/// The variables in which a provider's credential may be kept; the first that is set counts.
+pub fn credential_variables(provider: &str) -> Vec<&'static str> {
+    match VARIABLES.iter().find(|(name, _)| *name == provider) {
+        Some((_, variables)) => variables.to_vec(),
+        None => known(provider).map(|known| known.credential).into_iter().collect(),
+    }
+}
+
+/// The model that a command line asks for: `--model opus`, `-m gpt-5`.
+pub fn model_of_command(command: &str) -> Option<String> {
+    calls(command).into_iter().find_map(|(program, words)| {
+        CLIENTS.iter().find(|(name, ..)| *name == program)?;
+        let joined = words.iter().find_map(|word| word.strip_prefix("--model="));
+        let after = || words.iter().skip_while(|word| !matches!(word.as_str(), "--model" | "-m")).nth(1);
+        let model = joined.map(str::to_owned).or_else(|| after().cloned())?;
+        (!model.is_empty() && model.len() <= MODEL_BYTES_MAX).then_some(model)
+    })
+}
+
+/// Words of limits that hold for an account, whatever model it asks for.
+const ACCOUNT_LIMITS: &[&str] =
+    &["usage limit", "session limit", "weekly limit", "5-hour limit", "hour limit reached", "daily limit"];
+
+/// The model that a refusal is about: the one that it names, none where it speaks of the account,
+/// else the one that the command asks for.
+pub fn limited_model(refusal: &str, command: Option<&str>) -> Option<String> {
+    let lower = refusal.to_ascii_lowercase();
+    let named = lower.split("limit reached for ").nth(1).and_then(|rest| {
+        let name = rest.split([' ', ',', ';', ':']).next()?.trim_end_matches('.');
+        // `for requests`, `for 5 hours`: models have a letter, a digit and a hyphen.
+        let is_model = name.contains('-')
+            && name.bytes().any(|b| b.is_ascii_digit())
+            && name.bytes().any(|b| b.is_ascii_lowercase());
+        (is_model && name.len() <= MODEL_BYTES_MAX).then(|| name.to_owned())
+    });
+    if named.is_some() || ACCOUNT_LIMITS.iter().any(|words| lower.contains(words)) {
+        return named;
+    }
+    command.and_then(model_of_command)
+}
+
+/// The longest name of a model.
+const MODEL_BYTES_MAX: usize = 80;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_is_known_by_program_and_by_host() {
+        for (command, want) in [
+            ("claude -p hi", Some("anthropic")),
+            ("timeout 10 codex exec 'fix it'", Some("openai")),
+            ("sh -c 'gemini -p x'", Some("gemini")),
+            ("gh api /user", Some("github")),
+            ("npm ci", Some("npm")),
+            ("npm test", None),
+            ("curl -s https://api.anthropic.com/v1/messages", Some("anthropic")),
+            ("curl https://notapi.openai.com/", None),
+            ("cat claude.log", None),
+            ("echo 'see https://api.anthropic.com/v1'", None),
+            ("make", None),
+        ] {
+            assert_eq!(provider_of_command(command), want, "{command}");
+        }
+        assert_eq!(model_of_command("claude --model opus -p x").as_deref(), Some("opus"));
+        assert_eq!(model_of_command("codex exec --model=gpt-5 x").as_deref(), Some("gpt-5"));
+        assert_eq!(model_of_command("claude -p x"), None);
+    }
+
+    #[test]
+    fn a_limit_is_of_the_model_that_it_names_or_of_the_account() {
+        let command = Some("codex exec --model gpt-5 x");
+        for (refusal, want) in [
+            ("Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM)", Some("gpt-4o")),
+            ("Rate limit reached for requests. Please try again in 50s.", Some("gpt-5")),
+            ("You've hit your usage limit. Try again in 20 minutes.", None),
+            ("You've hit your session limit · resets 3pm", None),
+            ("HTTP 429 Too Many Requests", Some("gpt-5")),
+        ] {
+            assert_eq!(limited_model(refusal, command).as_deref(), want, "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_provider_is_known_by_wordings_that_only_its_agent_has() {
+        for (text, want) in [
+            ("Claude AI usage limit reached|1760000000", Some("anthropic")),
+            (
+                "API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\"}}",
+                Some("anthropic"),
+            ),
+            ("You've hit your session limit · resets 4pm (UTC)", Some("anthropic")),
+            ("anthropic said: rate limit exceeded, try again in 20 minutes", None),
+            ("Rate limit reached. Please try again in 2s.", None),
+            ("{\"error\":{\"type\":\"rate_limit_error\"}}", None),
+        ] {
+            assert_eq!(provider_of_library(text), want, "{text}");
+        }
+    }
 }

@@ -5,12 +5,17 @@
 //! Every number that decides is a rule's.
 
 use crate::Classifier;
+use crate::credential;
 use crate::matcher::{Match, Matcher};
 use crate::mentioned;
 use crate::program::Programs;
-use crate::response;
+use crate::provider::{provider_of_command, provider_of_library, provider_of_text};
 use crate::rule::{Rule, RuleOutcome};
-use backstop_core::{Class, Evidence, Facts, Fault, Hints, Reason, SafeText, Signal, Surface, Timestamp};
+use crate::test_name;
+use crate::trailing_advice::is_trailing_advice;
+use crate::waits;
+use backstop_core::{Class, Evidence, Facts, Fault, Reason, SafeText, Signal, Surface, duration};
+use std::time::Duration;
 
 /// How much being last is worth, in weight.
 const RECENCY_WEIGHT: f64 = 4.0;
@@ -40,6 +45,10 @@ const FIXABLE: &[Reason] = &[
     Reason::FormatError,
     Reason::Crash,
 ];
+
+/// Reasons for which somebody elsewhere is responsible, so that it matters who.
+const PROVIDERS_TROUBLE: &[Reason] =
+    &[Reason::RateLimited, Reason::QuotaExhausted, Reason::NetworkTransient, Reason::ServiceDown];
 
 /// A rule that applies, with the reason that it stands for.
 struct Candidate<'m> {
@@ -78,6 +87,10 @@ impl Weigher<'_> {
         fault.cause = self.cause(reason, winner, &candidates);
         fault.evidence = self.evidence(reason, winner, &candidates);
         fault.suggested_action = self.next(reason, winner, &candidates, &fault.facts);
+        if fault.suggested_action.raw() == reason.first_step() {
+            // No rule suggests anything: what is known of the fault may.
+            fault.suggest_first_step();
+        }
         fault
     }
 
@@ -226,7 +239,7 @@ impl Weigher<'_> {
                 FIXABLE.iter().filter(|r| **r != reason).flat_map(|r| self.matcher.facts.get(Some(*r), kind));
             let mut list: Vec<SafeText> = Vec::new();
             for text in own.iter().chain(others).chain(self.matcher.facts.get(None, kind)) {
-                let text = self.safe(text);
+                let text = self.safe(if kind == "test" { test_name::plain(text) } else { text });
                 if list.len() < LIST_MAX && !list.contains(&text) {
                     list.push(text);
                 }
@@ -254,7 +267,13 @@ impl Weigher<'_> {
             provider: first("provider").or_else(|| from_rules(|r| r.provider.as_deref())),
             credential: first("credential").or_else(|| from_rules(|r| r.credential.as_deref())),
             renewal: first("renewal").or_else(|| from_rules(|r| r.renewal.as_deref())),
-            retry_after_seconds: self.list(reason, "retry_after").last().and_then(|n| n.parse().ok()),
+            status: winner.and_then(|w| w.found).and_then(|found| found.status).or(self.signal.status),
+            retry_after_seconds: self
+                .matcher
+                .facts
+                .get(Some(reason), "retry_after")
+                .last()
+                .and_then(|n| n.parse().ok()),
             ..Facts::default()
         };
         if facts.failed_count.is_none() && !facts.failed_tests.is_empty() {
@@ -286,8 +305,64 @@ impl Weigher<'_> {
         if facts.files.is_empty() {
             facts.files = self.mentioned_files(reason, winner, candidates);
         }
-        self.response_facts(&mut facts);
+        self.wait_facts(&mut facts, reason, winner);
+        self.provider_facts(&mut facts, reason, winner);
+        self.credential_facts(reason, winner, candidates, &mut facts);
         facts
+    }
+
+    /// Whose credential was refused, which one it was and how it is renewed, as far as the command,
+    /// the decisive lines and the rules say it.
+    fn credential_facts(
+        &self,
+        reason: Reason,
+        winner: Option<&Candidate<'_>>,
+        candidates: &[Candidate<'_>],
+        facts: &mut Facts,
+    ) {
+        // A limit ends by itself, and may be a subscription's: no credential mends it.
+        if reason == Reason::RateLimited {
+            return;
+        }
+        if reason != Reason::AuthError {
+            if let (Some(provider), None) = (&facts.provider, &facts.credential)
+                && let Some(key) = credential::key_of(provider.raw())
+            {
+                facts.credential = Some(SafeText::new(key.credential));
+                facts.renewal = facts.renewal.take().or(Some(SafeText::new(key.renewal)));
+            }
+            return;
+        }
+        let context = credential::Context {
+            provider: facts.provider.as_ref().map(SafeText::raw),
+            is_named: self.signal.provider.is_some(),
+            command: self.signal.command.as_deref(),
+            text: &self.decisive_text(reason, winner, candidates),
+        };
+        let Some(found) = credential::find(&context) else { return };
+        if facts.provider.is_none() {
+            facts.provider = found.provider.as_deref().map(|provider| self.safe(provider));
+        }
+        if let Some(credential) = &found.credential {
+            facts.credential = Some(self.safe(credential));
+            facts.renewal = found.renewal.as_deref().map(SafeText::new);
+        }
+    }
+
+    /// The lines that the rules of this reason matched, and the last ones.
+    fn decisive_text(
+        &self,
+        reason: Reason,
+        winner: Option<&Candidate<'_>>,
+        candidates: &[Candidate<'_>],
+    ) -> String {
+        let agreeing = candidates.iter().filter(|c| c.reason == reason);
+        let mut lines: Vec<&str> = Vec::new();
+        for candidate in winner.into_iter().chain(agreeing) {
+            lines.extend(self.matcher.rules[candidate.rule].matches().map(|found| found.text.as_str()));
+        }
+        lines.extend(self.matcher.tails.iter().flatten().map(|(_, text)| text.as_str()));
+        lines.join("\n")
     }
 
     /// Files that the decisive lines mention, where no rule captured any.
@@ -313,23 +388,38 @@ impl Weigher<'_> {
         files
     }
 
-    fn response_facts(&self, facts: &mut Facts) {
+    /// How long somebody asks to wait, and until when.
+    fn wait_facts(&self, facts: &mut Facts, reason: Reason, winner: Option<&Candidate<'_>>) {
+        let decided = winner.and_then(|winner| winner.found);
+        let asked = waits::read(self.classifier, self.signal, self.matcher, reason, decided);
+        facts.should_retry = asked.should_retry;
+        if let Some(wait) = asked.wait {
+            facts.retry_after_seconds =
+                Some(wait.after).filter(|after| !after.is_zero()).map(|after| after.as_secs_f64());
+            facts.resets_at = self.signal.at.map(|now| wait.until(now));
+            facts.wait_in_words = !wait.is_structured;
+        }
+    }
+
+    /// Who refused: who was named, else whose client the command is, else whose address the lines
+    /// show that decided.
+    fn provider_facts(&self, facts: &mut Facts, reason: Reason, winner: Option<&Candidate<'_>>) {
         if let Some(provider) = &self.signal.provider {
             facts.provider = Some(self.safe(provider));
+            facts.from_client = true;
         }
-        if self.signal.surface == Surface::Response {
-            // Without a time, a time of day in a header says nothing: every one of them has passed.
-            let now = self.signal.at.unwrap_or(Timestamp::from_millis(i64::MAX));
-            let hints = Hints::read(&self.signal.headers, response::body_json(self.signal).as_ref(), now);
-            facts.should_retry = hints.should_retry;
-            facts.retry_after_seconds =
-                hints.wait().filter(|w| !w.is_zero()).map(|w| w.as_secs_f64()).or(facts.retry_after_seconds);
-        }
-        if let (Some(provider), None) = (&facts.provider, &facts.credential)
-            && let Some(known) = crate::provider::known(provider.raw())
-        {
-            facts.credential = Some(SafeText::new(known.credential));
-            facts.renewal = facts.renewal.take().or(Some(SafeText::new(known.renewal)));
+        if PROVIDERS_TROUBLE.contains(&reason) {
+            let client = self.signal.command.as_deref().and_then(provider_of_command);
+            let library = || winner.and_then(|w| w.found).and_then(|found| provider_of_library(&found.text));
+            let client = client.or_else(library);
+            let shown = || winner.and_then(|w| w.found).and_then(|found| provider_of_text(&found.text));
+            facts.from_client |= self.signal.surface == Surface::Response;
+            facts.from_client |= match (&facts.provider, client) {
+                (Some(named), Some(client)) => named.raw() == client,
+                (None, client) => client.is_some(),
+                _ => false,
+            };
+            facts.provider = facts.provider.take().or_else(|| client.or_else(shown).map(SafeText::new));
         }
     }
 
@@ -342,18 +432,22 @@ impl Weigher<'_> {
     ) -> Option<SafeText> {
         let agreeing = candidates.iter().filter(|c| c.reason == reason);
         let of_text = agreeing.chain(winner).filter(|c| c.found.is_some() && self.rule(c).cause > 0);
-        let best = of_text
-            .max_by(|a, b| self.rule(a).cause.cmp(&self.rule(b).cause).then(a.score.total_cmp(&b.score)));
-        // A circumstance says nothing about why; any line that was taken for an error says more.
-        let best = best.or_else(|| {
-            candidates
-                .iter()
-                .filter(|c| c.found.is_some() && self.rule(c).cause > 0)
-                .max_by(|a, b| a.score.total_cmp(&b.score))
+        let says_why =
+            |c: &Candidate<'_>| self.cited(c).is_some_and(|found| !is_trailing_advice(stated(found)));
+        let best = of_text.max_by(|a, b| {
+            let order = says_why(a).cmp(&says_why(b));
+            order.then(self.rule(a).cause.cmp(&self.rule(b).cause)).then(a.score.total_cmp(&b.score))
+        });
+        // A circumstance says nothing about why, and neither does advice; any line that was taken
+        // for an error says more.
+        let best = best.filter(|c| says_why(c)).or_else(|| {
+            let errors = candidates.iter().filter(|c| c.found.is_some() && self.rule(c).cause > 0);
+            let other = errors.filter(|c| best.is_none() || says_why(c));
+            other.max_by(|a, b| a.score.total_cmp(&b.score)).or(best)
         });
         let found = best.and_then(|c| self.cited(c));
         match found {
-            Some(found) => Some(self.safe(found.cause.as_deref().unwrap_or(&found.text).trim())),
+            Some(found) => Some(self.safe(stated(found).trim())),
             None => {
                 let last = self.matcher.tails.iter().flatten().next_back();
                 last.filter(|_| reason != Reason::Timeout && reason != Reason::Interrupted)
@@ -365,7 +459,12 @@ impl Weigher<'_> {
     /// The match that is cited for a rule.
     fn cited(&self, candidate: &Candidate<'_>) -> Option<&Match> {
         let state = &self.matcher.rules[candidate.rule];
-        if self.rule(candidate).pick_last { state.matches().next_back() } else { state.matches().next() }
+        let says_why = |found: &&Match| !is_trailing_advice(stated(found));
+        if self.rule(candidate).pick_last {
+            state.matches().rev().find(says_why).or_else(|| state.matches().next_back())
+        } else {
+            state.matches().find(says_why).or_else(|| state.matches().next())
+        }
     }
 
     fn evidence(
@@ -443,15 +542,24 @@ impl Weigher<'_> {
         let agreeing = candidates.iter().filter(|c| c.reason == reason);
         let mut templates: Vec<&str> =
             winner.into_iter().chain(agreeing).filter_map(|c| self.rule(c).next.as_deref()).collect();
-        if reason == Reason::AuthError && facts.credential.is_some() {
-            templates.push("renew {credential} at {renewal}");
-            templates.push("check {credential}");
+        // A login is renewed by a command, which goes before the advice of a rule that does not know
+        // whether a key or a login was used.
+        let renewed_by_command = facts.renewal.as_ref().is_some_and(|how| how.raw().starts_with('`'));
+        if reason == Reason::AuthError && (renewed_by_command || templates.is_empty()) {
+            let text = self.decisive_text(reason, winner, candidates);
+            if let Some(step) = credential::next_step(facts, &text) {
+                return SafeText::new(step);
+            }
         }
         if reason == Reason::DependencyMissing {
             templates.push("install {missing}, then run it again");
         }
         if let (true, Some(seconds)) = (reason.retryable(), facts.retry_after_seconds) {
-            return SafeText::new(format!("wait {seconds} s, as the server asks, then try again"));
+            let wait = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+            return SafeText::new(format!(
+                "wait {}, as the server asks, then try again",
+                duration::shown(wait)
+            ));
         }
         let thrown = facts.exception.as_ref().filter(|_| reason == Reason::Crash);
         if let Some((file, line)) = thrown.and_then(|e| e.file.as_ref().zip(e.line)) {
@@ -492,6 +600,11 @@ impl Weigher<'_> {
         let text = self.classifier.redactor.redact(text);
         SafeText::new(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)])
     }
+}
+
+/// The part of a match that states the cause: the captured one, unless that is only advice.
+fn stated(found: &Match) -> &str {
+    found.cause.as_deref().filter(|cause| !is_trailing_advice(cause)).unwrap_or(&found.text)
 }
 
 fn joined(list: &[SafeText]) -> Option<String> {

@@ -9,3 +9,13 @@ fn every_rule_matches_its_examples_and_not_its_near_misses() {
         failures.iter().map(|f| format!("{f}; it is matched by {}", f.matched.join(", "))).collect();
     assert!(list.is_empty(), "{} examples:\n{}", list.len(), list.join("\n"));
 }
+
+#[test]
+fn every_effect_rule_matches_its_examples_and_not_its_near_misses() {
+    let effects = backstop_classify::Effects::builtin();
+    let failures = effects.check_examples(|_| true);
+    let list: Vec<String> =
+        failures.iter().map(|f| format!("{f}; it is matched by {}", f.matched.join(", "))).collect();
+    assert!(list.is_empty(), "{} examples:\n{}", list.len(), list.join("\n"));
+    assert!(effects.rules().len() >= 40, "{}", effects.rules().len());
+}

@@ -32,38 +32,51 @@ use Direction::{Both, Read, Set};
 
 const OWN: &[(&str, Direction, &str)] = &[
     ("BACKSTOP_STATE_DIR", Read, "the folder of the store, instead of `$XDG_STATE_HOME/backstop`"),
-    ("BACKSTOP_DISABLE", Read, "`1` turns every recovery off: commands run once, as they are"),
+    ("BACKSTOP_DISABLE", Read, "`1` turns every recovery off: commands run once, unchanged"),
     ("BACKSTOP_SESSION", Read, "a name for the session, recorded with every event"),
-    ("BACKSTOP_CALLER", Read, "a name for who calls, recorded with every event"),
-    ("BACKSTOP_RUN_ID", Both, "the run that a command belongs to; inside another run it says which"),
-    ("BACKSTOP_ATTEMPT", Set, "the attempt that a command is, counted from 1"),
-    ("BACKSTOP_PHASE", Set, "the phase of a plan that is worked on, as `2a`"),
-    ("BACKSTOP_RESULT", Set, "the file that a phase may write its result to, as JSON; an agent must"),
-    ("BACKSTOP_RETRY_CONTEXT", Set, "a file that tells what the phase's last attempt failed of, as JSON"),
-    ("BACKSTOP_PREVIOUS", Set, "the commit that holds what the phase's last attempt left"),
-    ("BACKSTOP_SLOT", Set, "the worktree that a phase runs in, counted from 1: for ports and the like"),
+    ("BACKSTOP_CALLER", Read, "a name for the caller, recorded with every event"),
+    (
+        "BACKSTOP_RUN_ID",
+        Both,
+        "the run that a command belongs to; a Backstop started inside records it as its parent",
+    ),
+    ("BACKSTOP_ATTEMPT", Set, "the number of the attempt, counted from 1"),
+    ("BACKSTOP_PHASE", Set, "the phase of a plan, such as `2a`"),
+    (
+        "BACKSTOP_RESULT",
+        Set,
+        "the file for the result of a phase, as JSON; a command may write it, an agent must",
+    ),
+    ("BACKSTOP_RETRY_CONTEXT", Set, "a file with the failure of the phase's last attempt, as JSON"),
+    ("BACKSTOP_PREVIOUS", Set, "the commit with the changes of the phase's last attempt"),
+    (
+        "BACKSTOP_SLOT",
+        Set,
+        "the number of the worktree that a phase runs in, counted from 1; for port numbers and the like",
+    ),
     (
         "BACKSTOP_DEADLINE",
         Both,
-        "when a command must have ended, as RFC 3339; inside another run it is kept to",
+        "when a command must have ended, as RFC 3339; a Backstop started inside obeys it",
     ),
-    ("BACKSTOP_RUN_MARK", Set, "what everything below a run is marked with, so that leftovers are found"),
+    ("BACKSTOP_RUN_MARK", Set, "a mark on every process of a run, so that leftovers are found"),
     ("BACKSTOP_CRASH_AT", Read, "debug builds only, for tests: ends Backstop at this commit of the journal"),
-    ("BACKSTOP_CLOCK_JUMP", Read, "debug builds only, for tests: lets the clock on the wall jump"),
+    ("BACKSTOP_CLOCK_JUMP", Read, "debug builds only, for tests: makes the clock jump"),
 ];
 
 const OTHERS: &[(&str, Direction, &str)] = &[
-    ("XDG_STATE_HOME", Read, "where the store is, in `backstop`; else `~/.local/state`"),
-    ("XDG_CONFIG_HOME", Read, "where the user's config is, in `backstop/config.toml`; else `~/.config`"),
+    ("XDG_STATE_HOME", Read, "the folder above the store's `backstop`; else `~/.local/state`"),
+    ("XDG_CONFIG_HOME", Read, "the folder above your `backstop/config.toml`; else `~/.config`"),
     ("HOME", Read, "the home folder"),
-    ("PATH", Read, "where the agents of a plan are looked for before it is begun, and by `init`"),
-    ("CLAUDE_CONFIG_DIR", Read, "where Claude Code's settings of the user are; else `~/.claude`"),
-    ("CODEX_HOME", Read, "where Codex' hooks of the user are; else `~/.codex`"),
-    ("NO_COLOR", Read, "anything turns colour off"),
-    ("CI", Read, "anything means plain lines, without colour and progress"),
+    ("PATH", Read, "where agents are looked for, by `init`, `doctor` and before a plan starts"),
+    ("CLAUDE_CONFIG_DIR", Read, "the folder of your Claude Code settings; else `~/.claude`"),
+    ("CODEX_HOME", Read, "the folder of your Codex hooks; else `~/.codex`"),
+    ("TZ", Read, "the local time zone; else what `/etc/localtime` says"),
+    ("NO_COLOR", Read, "any value turns colour off"),
+    ("CI", Read, "any value turns colour and progress off"),
     ("TERM", Read, "`dumb` turns colour off"),
-    ("LC_ALL", Read, "whether marks outside ASCII may be used; it comes before `LC_CTYPE` and `LANG`"),
-    ("LC_CTYPE", Read, "the same; it comes before `LANG`"),
+    ("LC_ALL", Read, "whether characters outside ASCII may be used; beats `LC_CTYPE` and `LANG`"),
+    ("LC_CTYPE", Read, "the same; beats `LANG`"),
     ("LANG", Read, "the same"),
     ("GITHUB_TOKEN", Read, "the token of a `github` sink that names no variable of its own"),
     ("TMPDIR", Read, "where the demo makes its folder"),
@@ -105,13 +118,15 @@ pub fn strangers<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<(String, O
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Environment\n\n\
-         Every environment variable that Backstop reads, or sets for the commands that it runs. An empty variable is as good as none. The values of\n\
-         variables whose names speak of keys, tokens, secrets or passwords are masked in all that is kept or shown.\n",
+         Every environment variable that Backstop reads, or sets for the commands that it runs. An empty\n\
+         variable counts as not set. A value that is not valid is warned of and ignored. The values of\n\
+         variables whose names contain words such as key, token, secret or password are masked wherever text\n\
+         is stored or shown.\n",
     );
     let sections = [
         ("Backstop's own", listed(OWN).collect::<Vec<_>>()),
         ("For keys of the [config](config.md)", from_keys().collect()),
-        ("Of others", listed(OTHERS).collect()),
+        ("Other programs' variables", listed(OTHERS).collect()),
     ];
     for (title, variables) in sections {
         out.push_str(&format!("\n## {title}\n\n| variable | | meaning |\n|---|---|---|\n"));

@@ -6,7 +6,7 @@ use backstop_core::SafeText;
 use serde_json::{Value, json};
 
 /// The largest number of problems reported at once.
-const PROBLEMS_MAX: usize = 20;
+const PROBLEMS_MAX: usize = 200;
 /// How many characters of a message are kept.
 const MESSAGE_CHARS_MAX: usize = 600;
 
@@ -68,6 +68,13 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// Whether it is in this file.
+    pub(crate) fn is_in(&self, wanted: &FileName) -> bool {
+        matches!(&self.place, Place::At { file, .. } | Place::File(file) if file == wanted)
+    }
+}
+
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.place {
@@ -99,8 +106,7 @@ impl ConfigError {
     }
 
     /// The problems, in the order of layers and lines.
-    #[cfg(test)]
-    pub fn problems(&self) -> &[Problem] {
+    pub(crate) fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
@@ -169,14 +175,14 @@ mod tests {
             let place = Place::At { file, line: n, column: 1 };
             Problem::new(place, "unknown key `a\x1b[31m\nb`", Some("did you mean `c`?"))
         };
-        let error = ConfigError::of((1..=25).map(problem).collect()).unwrap();
+        let error = ConfigError::of((1..=PROBLEMS_MAX + 5).map(problem).collect()).unwrap();
         let text = error.to_string();
         assert!(
             text.starts_with("backstop.toml:1:1: unknown key `a\\e[31m b`\nbackstop.toml:2:1: "),
             "{text}"
         );
         assert!(text.ends_with("\nand 5 more"));
-        assert_eq!(text.lines().count(), 21);
+        assert_eq!(text.lines().count(), PROBLEMS_MAX + 1);
         assert_eq!(error.hints()[1], "backstop.toml:2:1: did you mean `c`?");
         assert_eq!(ConfigError::one(problem(1)).hints(), ["did you mean `c`?"]);
         assert_eq!(error.json()["left_out"], 5);

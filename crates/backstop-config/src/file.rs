@@ -47,19 +47,18 @@ pub(crate) fn text<'b>(file: &FileName, bytes: &'b [u8]) -> Result<&'b str, Prob
     }
 }
 
-/// Reads the text of a file.
+/// Reads the text of a file. A problem costs the value that it is in, not the file: what stands on
+/// lines without a syntax error is read as usual.
 pub(crate) fn read(file: &FileName, source: &str) -> (Vec<Entry>, Vec<Problem>) {
     let (table, errors) = DeTable::parse_recoverable(source);
     let lines = Lines::new(source);
-    let mut reader = Reader { file, lines, entries: Vec::new(), problems: Vec::new() };
-    if errors.is_empty() {
-        reader.table(&[], table.get_ref());
-    } else {
-        // In a file with syntax errors the keys are not checked.
-        for error in errors.iter().take(PROBLEMS_MAX) {
-            reader.syntax(source, error);
-        }
+    let broken = errors.iter().map(|error| lines.position(error.span().unwrap_or_default().start).0);
+    let broken = broken.collect();
+    let mut reader = Reader { file, lines, broken, entries: Vec::new(), problems: Vec::new() };
+    for error in errors.iter().take(PROBLEMS_MAX) {
+        reader.syntax(source, error);
     }
+    reader.table(&[], table.get_ref());
     let Reader { mut entries, mut problems, .. } = reader;
     entries.sort_by_key(|entry| (entry.line, entry.column));
     problems.sort_by_key(|(at, _)| *at);
@@ -95,6 +94,8 @@ impl<'s> Lines<'s> {
 struct Reader<'a> {
     file: &'a FileName,
     lines: Lines<'a>,
+    /// The lines with a syntax error: what was recovered from them may be anything.
+    broken: Vec<usize>,
     entries: Vec<Entry>,
     /// The problems, each with its position in bytes.
     problems: Vec<(usize, Problem)>,
@@ -108,6 +109,12 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether a syntax error is on one of the lines between these positions.
+    fn is_broken(&self, start: usize, end: usize) -> bool {
+        let lines = self.lines.position(start).0..=self.lines.position(end).0;
+        self.broken.iter().any(|line| lines.contains(line))
+    }
+
     fn syntax(&mut self, source: &str, error: &toml::de::Error) {
         let span = error.span().unwrap_or_default();
         let found = source.get(span.clone()).unwrap_or_default().trim();
@@ -116,7 +123,7 @@ impl Reader<'_> {
         match error.message() {
             _ if unquoted => {
                 let hint = format!("text is written in quotes: \"{found}\"");
-                self.problem(span.start, &format!("`{found}` is no value"), Some(&hint));
+                self.problem(span.start, &format!("`{found}` is not a value"), Some(&hint));
             }
             "duplicate key" => {
                 self.problem(span.start, &format!("`{found}` is set twice"), Some("remove one of the two"));
@@ -131,6 +138,10 @@ impl Reader<'_> {
             let mut path = section.to_vec();
             path.push(name);
             let at = key.span().start;
+            let is_table = matches!(value.get_ref(), DeValue::Table(_));
+            if !is_table && self.is_broken(at, value.span().end) {
+                continue;
+            }
             match (keys::find(&path), value.get_ref()) {
                 (KeyMatch::Unknown, _) => {
                     let name = SafeText::new(name).line(NAME_CHARS_MAX);
@@ -222,16 +233,16 @@ mod tests {
 
     #[test]
     fn wrong_types_and_values_say_what_was_found_and_what_is_meant() {
-        let source = "[exec]\ntimeout = 30\nidle = \"10\"\ndeadline = false\ngrace = 2024-01-01\nstdin_max = 8\n\
+        let source = "[exec]\ntimeout = 0x1e\nidle = \"10x\"\ndeadline = false\ngrace = 2024-01-01\nstdin_max = 8\n\
             profile = \"comand\"\n[log]\nformat = [\"json\"]\n[rules]\npacks = \"a.toml\"\n[redact]\nenv = [\"A\", 5]\n\
             [retry_budget]\nreserve = \"5\"\nshare_percent = 0xff\nwindow = {}\n[store]\nkeep = \"5ä\"\n";
         assert_eq!(
             messages(source),
             [
-                "backstop.toml:2:11: `exec.timeout` is a duration such as \"30s\", or \"none\": found the number 30 | write it with a unit: \"30s\" or \"30m\"",
-                "backstop.toml:3:8: `exec.idle`: `10` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d; did you mean `10s`?",
-                "backstop.toml:4:12: `exec.deadline` is a duration such as \"30s\", or \"none\": found `false` | write \"none\"",
-                "backstop.toml:5:9: `exec.grace` is a duration such as \"30s\": found a date",
+                "backstop.toml:2:11: `exec.timeout` is a duration such as 30 (seconds) or \"10m\", or \"none\": found the number 1e",
+                "backstop.toml:3:8: `exec.idle`: `10x` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d",
+                "backstop.toml:4:12: `exec.deadline` is a duration such as 30 (seconds) or \"10m\", or \"none\": found `false` | write \"none\"",
+                "backstop.toml:5:9: `exec.grace` is a duration such as 30 (seconds) or \"10m\": found a date",
                 "backstop.toml:6:13: `exec.stdin_max` is a size such as \"8MB\": found the number 8 | write it with a unit: \"8KB\" or \"8MB\"",
                 "backstop.toml:7:11: `exec.profile` is one of command, tool, request, task, phase, state: found `comand` | did you mean `command`?",
                 "backstop.toml:9:10: `log.format` is one of human, json, emit: found a list",
@@ -239,8 +250,8 @@ mod tests {
                 "backstop.toml:13:13: `redact.env` is a list of names of environment variables: found the number 5 in it",
                 "backstop.toml:15:11: `retry_budget.reserve` is a number from 0 to 1000000: found the text \"5\" | write it without quotes: 5",
                 "backstop.toml:16:17: `retry_budget.share_percent` is a number from 0 to 100: found `255`",
-                "backstop.toml:17:10: `retry_budget.window` is a duration such as \"30s\": found a table",
-                "backstop.toml:19:8: `store.keep`: `5ä` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d",
+                "backstop.toml:17:10: `retry_budget.window` is a duration such as 30 (seconds) or \"10m\": found a table",
+                "backstop.toml:19:8: `store.keep`: `5ä` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d",
             ]
         );
     }
@@ -250,7 +261,7 @@ mod tests {
         assert_eq!(
             messages("[exec]\ntimeout = 30s\ngrace = \"1s\"\ngrace = \"2s\"\nidle = \n"),
             [
-                "backstop.toml:2:11: `30s` is no value | text is written in quotes: \"30s\"",
+                "backstop.toml:2:11: `30s` is not a value | text is written in quotes: \"30s\"",
                 "backstop.toml:4:1: `grace` is set twice | remove one of the two",
                 "backstop.toml:5:8: not TOML: string values must be quoted, expected literal string",
             ]
@@ -262,6 +273,25 @@ mod tests {
             ]
         );
         assert!(messages("[[exec]]")[0].contains("`exec` is a section with keys in it: found a list"));
+    }
+
+    #[test]
+    fn a_syntax_error_costs_its_own_value_and_no_other() {
+        let source = "[exec]\ntimeout = 30s\ngrace = 2\nidle = \"1m\nprofile = \"tool\"\n[log]\nformat = \"json\"\n\
+            [log]\n[stor]\n";
+        let (entries, problems) = read(&name(), source);
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["exec.grace", "exec.profile", "log.format"]);
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        for (line, says) in lines.iter().zip([
+            "2:11: `30s`",
+            "4:11: not TOML",
+            "8:2: `log` is set twice",
+            "9:2: unknown key `stor`",
+        ]) {
+            assert!(line.contains(says), "{line}");
+        }
     }
 
     #[test]

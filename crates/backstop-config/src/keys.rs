@@ -72,6 +72,8 @@ pub enum ValueKind {
     Line,
     /// A list of names of environment variables. Those of all layers count together.
     Names,
+    /// A list of patterns of commands, such as `./deploy.sh *`.
+    Patterns,
     /// The jitter of delays.
     Jitter,
     /// What is done about a reason.
@@ -112,28 +114,40 @@ pub(crate) const YES_OR_NO: &[&str] = &["true", "false"];
 /// Every key, in the order in which it is shown.
 pub const KEYS: &[Key] = &[
     key("exec.profile", ValueKind::OneOf(PROFILES), "command", "the profile that decides about retries"),
-    key("exec.timeout", LIMIT, "none", "how long one attempt may take"),
-    key("exec.idle", LIMIT, "none", "how long an attempt may be silent"),
-    key("exec.deadline", LIMIT, "none", "how long all attempts and the waits between them may take together"),
-    key("exec.grace", PAUSE, "5s", "how long a command has to end after TERM, before KILL"),
+    key("exec.timeout", LIMIT, "none", "time limit for one attempt"),
+    key("exec.idle", LIMIT, "none", "time limit for an attempt without output"),
+    key("exec.deadline", LIMIT, "none", "time limit for all attempts and the waits between them"),
+    key(
+        "exec.wait_max",
+        ValueKind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX },
+        "60s",
+        "how long a rate limit is waited for before the command is put aside; unset, 1h on a terminal",
+    ),
+    key("exec.grace", PAUSE, "5s", "time between SIGTERM and SIGKILL when a command is ended"),
     key(
         "exec.stdin_max",
         ValueKind::Size { min: 0, max: GB },
         "8MB",
-        "how much piped input is kept, so that a retry can have it again",
+        "how much piped input is stored for a retry",
     ),
     key(
         "exec.output_max",
         ValueKind::Size { min: 4 * KB, max: GB },
         "4MB",
-        "how much of each stream is kept for classifying",
+        "how much of each output stream is stored for classifying",
     ),
-    key("exec.drain", PAUSE, "1s", "how long to wait for a pipe that a leftover process holds open"),
+    key("exec.drain", PAUSE, "1s", "how long to wait for a pipe that a background process holds open"),
+    trusted(
+        "exec.repeatable",
+        ValueKind::Patterns,
+        "[]",
+        "commands that may be repeated although they change something, such as `./deploy.sh *`; `*` stands for anything",
+    ),
     trusted(
         "plan.agent",
         ValueKind::Line,
         "none",
-        "the agent that works on phases which name neither one nor a command",
+        "the agent for phases that name neither an agent nor a command",
     ),
     key("plan.model", ValueKind::Line, "none", "the model that agents are told to use"),
     key(
@@ -146,61 +160,72 @@ pub const KEYS: &[Key] = &[
         "plan.isolation",
         ValueKind::OneOf(&["auto", "none"]),
         "auto",
-        "where phases run: in worktrees of their own wherever there is git, or in the folder itself",
+        "where phases run: in git worktrees of their own (`auto`, in a repository), or in the folder itself",
     ),
     key("plan.jobs", ValueKind::Count { min: 1, max: 64 }, "4", "how many phases run at once"),
     key(
         "plan.parallel",
         ValueKind::OneOf(&["declared", "auto"]),
         "declared",
-        "which phases may run at once: those that the plan declares, or all that wait for nothing",
+        "which phases may run at once: those that the plan declares parallel, or all whose dependencies are complete",
     ),
     key(
         "plan.retry",
         ValueKind::OneOf(&["after-siblings", "immediate"]),
         "after-siblings",
-        "when a phase that failed is tried again",
+        "when a failed phase is retried",
     ),
-    key("plan.timeout", LIMIT, "1h", "how long one attempt of a phase may take"),
+    key("plan.timeout", LIMIT, "1h", "time limit for one attempt of a phase"),
     key(
         "plan.idle",
         LIMIT,
         "15m",
-        "how long an agent may be silent; a command has a limit only where its phase sets one",
+        "time limit for an agent without output; a command has one only if its phase sets it",
     ),
-    key("plan.halt_timeout", LIMIT, "10m", "how long running phases have to end once a run halts"),
+    key(
+        "plan.wait_max",
+        ValueKind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX },
+        "6h",
+        "how long a phase waits for a rate limit before the run halts",
+    ),
+    key("plan.halt_timeout", LIMIT, "10m", "time that running phases have to finish once a run halts"),
     trusted(
         "plan.gates",
         ValueKind::OneOf(&["none", "auto"]),
         "none",
-        "whether the gates that the project's files suggest are run",
+        "whether to run the gates detected from the project's files",
     ),
-    key("plan.gate_timeout", LIMIT, "10m", "how long one gate may take"),
+    key("plan.gate_timeout", LIMIT, "10m", "time limit for one gate"),
     key(
         "plan.flaky",
         ValueKind::Count { min: 0, max: 10 },
         "0",
-        "how often failed tests are run again, unchanged",
+        "how often failed tests are run again to see whether they are flaky",
     ),
     key(
         "isolation.link",
         ValueKind::Paths,
         "[]",
-        "what a worktree gets as a link: paths below the repository's root",
+        "paths below the repository's root that a worktree gets as links",
     ),
-    key("isolation.copy", ValueKind::Paths, "[]", "what a worktree gets as a copy, such as `.env`"),
-    trusted("gates.<gate>.check", ValueKind::Words, "as detected", "the command of a gate, word by word"),
+    key("isolation.copy", ValueKind::Paths, "[]", "paths that a worktree gets as copies, such as `.env`"),
+    trusted(
+        "gates.<gate>.check",
+        ValueKind::Words,
+        "as detected",
+        "the command of a gate, as a list of words",
+    ),
     trusted(
         "gates.<gate>.fix",
         ValueKind::Words,
         "as detected",
-        "the command that puts right what the gate finds",
+        "the command that fixes what the gate finds",
     ),
     trusted(
         "agent.<agent>.command",
         ValueKind::Words,
         "none",
-        "an agent of your own, word by word; `{prompt_file}`, `{result_file}` and `{model}` are filled in",
+        "the command of your own agent, as a list of words; `{prompt_file}`, `{result_file}` and `{model}` are filled in",
     ),
     trusted(
         "agent.<agent>.prompt",
@@ -208,12 +233,7 @@ pub const KEYS: &[Key] = &[
         "stdin",
         "how that agent gets its prompt",
     ),
-    trusted(
-        "notify.<sink>.type",
-        ValueKind::OneOf(crate::sinks::SINK_KINDS),
-        "none",
-        "where a sink leads to",
-    ),
+    trusted("notify.<sink>.type", ValueKind::OneOf(crate::sinks::SINK_KINDS), "none", "the kind of sink"),
     trusted(
         "notify.<sink>.url",
         ValueKind::Address,
@@ -224,19 +244,19 @@ pub const KEYS: &[Key] = &[
         "notify.<sink>.command",
         ValueKind::Words,
         "none",
-        "the command that gets the message on its standard input, word by word",
+        "the command that gets the message on its standard input, as a list of words",
     ),
     trusted(
         "notify.<sink>.token_env",
         ValueKind::Line,
         "none",
-        "the variable that holds the token; for Slack, the whole address where `url` is not set",
+        "the environment variable that holds the token; for Slack, the whole address if `url` is not set",
     ),
     trusted(
         "notify.<sink>.severity",
         ValueKind::OneOf(&["low", "medium", "high", "critical"]),
         "high",
-        "only what is at least so bad",
+        "the lowest severity that is sent",
     ),
     trusted("notify.<sink>.reason", ValueKind::Reasons, "all", "only these reasons"),
     trusted("notify.<sink>.project", ValueKind::Paths, "all", "only projects in these folders"),
@@ -244,19 +264,19 @@ pub const KEYS: &[Key] = &[
         "host.disk_free_min",
         ValueKind::Size { min: 0, max: PB },
         "100MB",
-        "a disk with less free space than this is short; a twentieth of one that is small, where nobody sets it",
+        "free disk space below which the host counts as short of disk; on small disks the default is a twentieth of the disk",
     ),
     key(
         "host.memory_free_min",
         ValueKind::Size { min: 0, max: PB },
         "100MB",
-        "a host with less free memory than this is short; a twentieth of one that is small, where nobody sets it",
+        "free memory below which the host counts as short of memory; on small hosts the default is a twentieth of the memory",
     ),
     key(
         "freeze.reasons",
         ValueKind::Reasons,
         "[]",
-        "faults that freeze the project when they end something, besides a host that is short of disk or memory",
+        "reasons that freeze the project when they end a run, besides a host that is short of disk or memory",
     ),
     key("log.format", ValueKind::OneOf(&["human", "json", "emit"]), "human", "how events are printed"),
     key(
@@ -269,7 +289,7 @@ pub const KEYS: &[Key] = &[
         "store.max",
         ValueKind::Size { min: MB, max: 1024 * GB },
         "1GB",
-        "how large a project's store may grow before the oldest ended runs are removed",
+        "size of a project's store above which the oldest ended runs are removed",
     ),
     trusted(
         "rules.packs",
@@ -281,7 +301,7 @@ pub const KEYS: &[Key] = &[
         "events.tail_to",
         ValueKind::Path,
         "none",
-        "every classified error is appended to this file, as a line of JSON",
+        "a file to which every classified error is appended as a line of JSON",
     ),
     trusted(
         "otel.endpoint",
@@ -294,19 +314,19 @@ pub const KEYS: &[Key] = &[
         "redact.env",
         ValueKind::Names,
         "[]",
-        "environment variables whose values are masked in all that is kept or shown; those of all layers count",
+        "environment variables whose values are masked wherever text is stored or shown; the lists of all layers are joined",
     ),
     key(
         "retry_budget.reserve",
         ValueKind::Count { min: 0, max: 1_000_000 },
         "30",
-        "so many retries within the window are always allowed",
+        "number of retries within the window that are always allowed",
     ),
     key(
         "retry_budget.share_percent",
         ValueKind::Count { min: 0, max: 100 },
         "50",
-        "beyond the reserve, so much of all attempts may be retries",
+        "beyond the reserve, the share of all attempts that may be retries",
     ),
     key(
         "retry_budget.window",
@@ -318,7 +338,7 @@ pub const KEYS: &[Key] = &[
         "profile.<profile>.attempts",
         ValueKind::Count { min: 1, max: ATTEMPTS_MAX as u64 },
         OF_THE_PROFILE,
-        "attempts in all, wherever the profile has more than one; 1 turns retries off",
+        "number of attempts in all, wherever the profile has more than one; 1 turns retries off",
     ),
     key(
         "profile.<profile>.delays",
@@ -330,9 +350,9 @@ pub const KEYS: &[Key] = &[
         "profile.<profile>.base",
         DELAY,
         OF_THE_PROFILE,
-        "the wait that doubles with every failed attempt; `task` begins with twice as much",
+        "the first wait, which doubles with every failed attempt; `task` starts with twice as much",
     ),
-    key("profile.<profile>.cap", DELAY, OF_THE_PROFILE, "what a doubled wait never exceeds, before jitter"),
+    key("profile.<profile>.cap", DELAY, OF_THE_PROFILE, "the longest doubled wait, before jitter"),
     key(
         "profile.<profile>.jitter",
         ValueKind::Jitter,
@@ -343,13 +363,13 @@ pub const KEYS: &[Key] = &[
         "profile.<profile>.wait_max",
         DELAY,
         OF_THE_PROFILE,
-        "the longest wait that a server may ask for; what asks for more is put aside",
+        "the longest wait that a server may ask for; operations that would wait longer are deferred",
     ),
     key(
         "profile.<profile>.learn",
         ValueKind::OneOf(YES_OR_NO),
         "false",
-        "whether what a retry has never cured in 5 tries is not tried again",
+        "whether to stop retrying a failure that no retry has cured in 5 tries",
     ),
     trusted(
         "profile.<profile>.on.<reason>",
@@ -374,6 +394,7 @@ impl Key {
                 | ValueKind::Names
                 | ValueKind::Words
                 | ValueKind::Reasons
+                | ValueKind::Patterns
         )
     }
 

@@ -52,6 +52,16 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// The path of the file, if the value comes from one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Origin::File { file, .. } => Some(&file.path),
+            _ => None,
+        }
+    }
+}
+
 impl std::fmt::Display for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -119,6 +129,10 @@ pub struct FileRead {
 
 /// Loads all layers. `is_trusted` is called with the canonical path and the hash of the project's
 /// file, and only if the file sets a key that needs trust.
+///
+/// A problem in a file or a variable costs the value that it is in, and is kept in
+/// [`Config::problems`]: a typing mistake must not stop every command in a project. A problem in a
+/// flag is an error: it was typed for this command, which can be typed again.
 pub fn load(
     around: &Surroundings<'_>,
     flags: &[Given],
@@ -128,18 +142,23 @@ pub fn load(
     stack.user_file(around);
     stack.project_file(around, is_trusted);
     stack.environment(around);
+    let mut problems = std::mem::take(&mut stack.problems);
     stack.flags(flags);
-    let config = Config {
+    if let Some(error) = ConfigError::of(stack.problems) {
+        return Err(error);
+    }
+    let mut config = Config {
         settings: stack.settings,
         inert: stack.inert,
         notes: stack.notes,
         files: stack.files,
         cwd: around.cwd.clone(),
         home: around.home.clone(),
+        problems: Vec::new(),
     };
-    let mut problems = stack.problems;
-    problems.extend(profile::problems(&config));
-    ConfigError::of(problems).map_or(Ok(config), Err)
+    problems.extend(profile::drop_conflicts(&mut config).map_err(ConfigError::one)?);
+    config.problems = problems;
+    Ok(config)
 }
 
 #[derive(Default)]
@@ -304,8 +323,9 @@ mod tests {
         Given { flag: flag.to_owned(), key: key.to_owned(), value: value.to_owned() }
     }
 
+    /// The problems of files and variables, one line each.
     fn message(result: Result<Config, ConfigError>) -> String {
-        result.unwrap_err().to_string()
+        result.unwrap().problems().unwrap().to_string()
     }
 
     /// A value and its origin, as `config show --origin` prints them.
@@ -543,7 +563,7 @@ mod tests {
     fn problems_of_all_layers_are_told_together() {
         let scratch = Scratch::new();
         scratch.write(".config/backstop/config.toml", "exec.timeout = \"x\"\n");
-        scratch.write("work/backstop.toml", "a = 1\n[exec]\nidle = 3\n");
+        scratch.write("work/backstop.toml", "a = 1\n[exec]\nidle = true\ndrain = 3\n");
         let env = |name: &str| match name {
             "BACKSTOP_EXEC_GRACE" => Some("soon".to_owned()),
             "BACKSTOP_RULES_PACKS" => Some("a.toml".to_owned()),
@@ -556,16 +576,30 @@ mod tests {
             flag("--on", "profile.command.on.timout", "halt"),
             flag("--attempts", "profile.command.attempts", "0"),
         ];
-        let error = load(&around, &flags, ALWAYS).unwrap_err();
+        let config = load(&around, &[], ALWAYS).unwrap();
+        let error = config.problems().unwrap();
         let lines: Vec<String> = error.problems().iter().map(ToString::to_string).collect();
-        assert!(lines[0].ends_with("config.toml:1:16: `exec.timeout`: `x` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d"), "{}", lines[0]);
+        assert!(lines[0].ends_with("config.toml:1:16: `exec.timeout`: `x` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d"), "{}", lines[0]);
         assert_eq!(
             lines[1..],
             [
                 "backstop.toml:1:1: unknown key `a`",
-                "backstop.toml:3:8: `exec.idle` is a duration such as \"30s\", or \"none\": found the number 3",
-                "BACKSTOP_EXEC_GRACE: `exec.grace`: `soon` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d",
+                "backstop.toml:3:8: `exec.idle` is a duration such as 30 (seconds) or \"10m\", or \"none\": found `true`",
+                "BACKSTOP_EXEC_GRACE: `exec.grace`: `soon` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d",
                 "BACKSTOP_RULES_PACKS: `rules.packs` is a list, which a variable cannot set",
+            ]
+        );
+        // What can be read counts, and the rest is as if it were not there.
+        assert_eq!(shown(&config, "exec.drain"), "3 backstop.toml:4");
+        for key in ["exec.timeout", "exec.idle", "exec.grace"] {
+            assert_eq!(config.origin(key), Some(&Origin::Default), "{key}");
+        }
+        // A flag is an error of its own.
+        let error = load(&around, &flags, ALWAYS).unwrap_err();
+        let lines: Vec<String> = error.problems().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
                 "--on: unknown reason `timout`",
                 "--attempts: `profile.command.attempts` is a number from 1 to 100: found `0`",
             ]

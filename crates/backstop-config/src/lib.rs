@@ -2,9 +2,10 @@
 //! with its origin.
 //!
 //! This crate must not act on any value, and must not read the environment: folders, variables,
-//! flags and trust are arguments. An unknown key is an error, because a typo such as `timout` must
-//! not mean "no timeout".
+//! flags and trust are arguments. An unknown key is a problem that everybody who loads the
+//! configuration is given: a typo such as `timout` must not pass unseen.
 
+mod edit;
 mod endpoint;
 pub mod environment;
 mod error;
@@ -21,17 +22,19 @@ mod sinks;
 mod trust;
 mod value;
 
+pub use edit::{Edit, EditScope, edit};
 pub use error::ConfigError;
 pub use find::{Surroundings, repository_root};
 pub use keys::{KEYS, Key, ValueKind};
 pub use layers::{FileRead, Given, Inert, Origin, load};
 pub use reference::markdown;
-pub use show::{check, check_json, show, show_json, untrusted};
+pub use show::{check, check_json, get_json, show, show_json, untrusted, warning};
 pub use sinks::{SINK_KINDS, SinkSettings};
 pub use trust::{Candidate, candidate};
 
 use backstop_core::{MachineLimits, Policy, Reason, RetryBudget};
 use backstop_http::Address;
+use error::Problem;
 use layers::{Setting, plain_keys, texts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,6 +51,7 @@ pub struct Config {
     files: Vec<FileRead>,
     cwd: PathBuf,
     home: Option<PathBuf>,
+    problems: Vec<Problem>,
 }
 
 /// How `exec` runs a command.
@@ -61,6 +65,8 @@ pub struct ExecSettings {
     pub idle: Option<Duration>,
     /// How long all attempts together may take.
     pub deadline: Option<Duration>,
+    /// How long a rate limit is waited for, where somebody said so.
+    pub wait_max: Option<Duration>,
     /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
     /// How many bytes of piped input are stored for a retry.
@@ -70,6 +76,11 @@ pub struct ExecSettings {
     /// How long to wait for a pipe that a process left behind holds open.
     pub drain: Duration,
 }
+
+/// How long `exec` waits for a rate limit where nothing says how long.
+pub const EXEC_WAIT_MAX: Duration = Duration::from_secs(60);
+/// The same on a terminal, where a person sees that it waits.
+pub const EXEC_WAIT_MAX_WATCHED: Duration = Duration::from_secs(3600);
 
 /// How events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,11 +247,17 @@ impl Config {
             timeout: self.duration("exec.timeout"),
             idle: self.duration("exec.idle"),
             deadline: self.duration("exec.deadline"),
+            wait_max: self.set("exec.wait_max").and_then(|_| self.duration("exec.wait_max")),
             grace: self.duration("exec.grace").unwrap_or_default(),
             stdin_bytes_max: self.size("exec.stdin_max"),
             output_bytes_max: self.size("exec.output_max"),
             drain: self.duration("exec.drain").unwrap_or_default(),
         }
+    }
+
+    /// Patterns of commands that may be repeated although they change something.
+    pub fn repeatable_commands(&self) -> Vec<String> {
+        self.list("exec.repeatable")
     }
 
     /// How plans are run.
@@ -377,9 +394,25 @@ impl Config {
         plain.chain(["gates.", "agent.", "notify.", "profile."].into_iter().flat_map(below)).collect()
     }
 
+    /// The value of one key. A key of a profile, gate, agent or sink that is not set has its default
+    /// as text.
+    pub fn get(&self, name: &str) -> Result<Shown, ConfigError> {
+        let key = edit::known(name)?;
+        if let Some(found) = self.settings().into_iter().find(|setting| setting.key == name) {
+            return Ok(found);
+        }
+        let text = key.default.to_owned();
+        Ok(Shown { key: name.to_owned(), text, json: serde_json::Value::Null, origin: Origin::Default })
+    }
+
     /// The values that are ignored because the project's file is not trusted.
     pub fn inert(&self) -> &[Inert] {
         &self.inert
+    }
+
+    /// What is wrong in files and variables; the values that it is in are ignored.
+    pub fn problems(&self) -> Option<ConfigError> {
+        ConfigError::of(self.problems.clone())
     }
 
     /// Notes that are no errors.
@@ -419,6 +452,7 @@ mod tests {
                 timeout: None,
                 idle: None,
                 deadline: None,
+                wait_max: None,
                 grace: Duration::from_secs(5),
                 stdin_bytes_max: 8 << 20,
                 output_bytes_max: 4 << 20,

@@ -26,6 +26,12 @@ pub(super) fn policy(config: &Config, name: &str) -> Result<Policy, Problem> {
     let field = |field: &str| config.set(&format!("profile.{name}.{field}"));
     let backoff = backoff(&policy.backoff, name, &field)?;
     let mut policy = policy.with_backoff(backoff);
+    // Phases have a key of their own; the profile's beats it.
+    if name == "phase"
+        && let Some(Value::Duration(wait)) = config.set("plan.wait_max").map(|s| &s.written.value)
+    {
+        policy.wait_max = *wait;
+    }
     if let Some(Value::Duration(wait)) = field("wait_max").map(|setting| &setting.written.value) {
         policy.wait_max = *wait;
     }
@@ -57,9 +63,29 @@ pub(super) fn policy(config: &Config, name: &str) -> Result<Policy, Problem> {
     Ok(policy)
 }
 
-/// The problems of profiles that no single value shows.
-pub(super) fn problems(config: &Config) -> Vec<Problem> {
-    PROFILES.iter().filter_map(|name| policy(config, name).err()).collect()
+/// The keys of a profile that must fit together.
+const WAITS: [&str; 3] = ["delays", "base", "cap"];
+
+/// Removes the waits of files and variables that do not fit together, so that the profile has its
+/// own, and gives the problems. Waits that a flag has set are an error.
+pub(super) fn drop_conflicts(config: &mut Config) -> Result<Vec<Problem>, Problem> {
+    let mut problems = Vec::new();
+    for name in PROFILES {
+        let Err(problem) = policy(config, name) else { continue };
+        if matches!(problem.place, Place::Flag(_)) {
+            return Err(problem);
+        }
+        for field in WAITS {
+            if let Some(settings) = config.settings.get_mut(&format!("profile.{name}.{field}")) {
+                settings.retain(|setting| setting.layer == Layer::Flag);
+            }
+        }
+        config.settings.retain(|_, settings| !settings.is_empty());
+        problems.push(problem);
+        // What is left comes from flags alone.
+        policy(config, name)?;
+    }
+    Ok(problems)
 }
 
 fn with_action(policy: Policy, reason: Reason, action: ReasonAction, usual: u32) -> Policy {
@@ -262,8 +288,15 @@ mod tests {
                 "backstop.toml:3:1: `profile.tool` has `delays` and also `base` or `cap`",
             ),
         ] {
-            assert_eq!(with(source, &[]).unwrap_err(), want);
+            let config = with(source, &[]).unwrap();
+            assert_eq!(config.problems().unwrap().to_string(), want);
+            // The profile is as it is without them.
+            for name in PROFILES {
+                assert_eq!(config.policy(name).unwrap(), profile(name).unwrap());
+            }
         }
+        let flags = [("profile.tool.delays", "1s"), ("profile.tool.base", "1s")];
+        assert!(with("", &flags).unwrap_err().contains("--x: `profile.tool` has `delays`"));
         // Of two layers, the higher one.
         let config = with("profile.tool.base = \"3s\"\n", &[("profile.tool.delays", "7s")]).unwrap();
         assert_eq!(seconds(&config.policy("tool").unwrap(), Reason::ToolFailed), [7.0, 7.0]);

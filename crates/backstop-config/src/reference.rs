@@ -35,12 +35,20 @@ packs = ["ci/rules.toml"]    # counts once the file is trusted
 pub fn markdown() -> String {
     let mut out = format!(
         "# Config\n\n\
-         What Backstop does by default can be changed, lowest to highest, in `{USER_FILE}` (or below\n\
-         `$XDG_CONFIG_HOME`), in the project's `{PROJECT_FILE}`, in the environment and by flags. The project's file is the nearest one\n\
-         between the current folder and the root of the repository; without a repository, the current folder's own.\n\n\
-         `backstop config show --origin` says which value counts and which file, variable or flag set it.\n\
-         `backstop config check` reads the files and says what is wrong with them. An unknown key is an error, so that a typing\n\
-         mistake never passes for a setting.\n\n\
+         Settings come from these layers, lowest to highest: your `{USER_FILE}` (or below\n\
+         `$XDG_CONFIG_HOME`), the project's `{PROJECT_FILE}`, environment variables, flags. The project's\n\
+         file is the nearest one between the current folder and the root of the repository; without a\n\
+         repository, the current folder's own.\n\n\
+         `backstop config show --origin` shows every value and the file, variable or flag that set it;\n\
+         `config get KEY` prints one. `backstop config set KEY VALUE` changes the project's file, with\n\
+         `--user` your own; comments and layout stay.\n\n\
+         A mistake (an unknown key, a wrong type, bad TOML) is one warning with its place and the nearest\n\
+         key. The value that it is in is ignored, everything else counts, and the command runs. `backstop\n\
+         config check` lists all mistakes and exits 1. Only `backstop run` refuses to start: a plan works for\n\
+         hours without anybody watching, and limits, gates or notifications that you asked for would be\n\
+         missing. A mistake in a flag is an error of the command.\n\n\
+         A duration is a number of seconds (`30`), or a text with units: `500ms`, `30s`, `10m`, `1h30m`,\n\
+         `2d`. A size is a text such as `8MB`.\n\n\
          ```toml\n{EXAMPLE}```\n\n\
          ## Keys\n\n\
          | key | value | default | variable | meaning |\n|---|---|---|---|---|\n"
@@ -53,9 +61,10 @@ pub fn markdown() -> String {
     let profiles: Vec<String> = PROFILES.iter().map(|name| format!("`{name}`")).collect();
     out.push_str(&format!(
         "\n## Profiles\n\n\
-         `<profile>` is one of {}; `<reason>` is one of `backstop reasons`. What is not\n\
-         set stays as the profile has it. A higher layer beats a lower one, also where it speaks of all reasons and the lower\n\
-         one of a single one; within a layer, the single reason beats the rest.\n\n\
+         `<profile>` is one of {}; `<reason>` is one of\n\
+         `backstop reasons`. What is not set stays as the profile has it. A higher layer beats a lower one,\n\
+         even if it sets a value for all reasons and the lower one for a single reason; within a layer, the\n\
+         single reason wins.\n\n\
          | key | value | meaning |\n|---|---|---|\n",
         profiles.join(", ")
     ));
@@ -64,9 +73,10 @@ pub fn markdown() -> String {
     }
     out.push_str(
         "\n## Trust\n\n\
-         A project comes from somebody else. What its file could use to run something, or to write somewhere, does not count until you\n\
-         have read the file and typed `backstop trust`. Trust is given to the file's place and content: after a change it has\n\
-         to be given anew. A file that is a link out of the project is not read at all.\n\n\
+         A project may come from somebody else. Settings that run a program or write a file are ignored in a\n\
+         project's file until you have read it and typed `backstop trust`. Trust is for the file's path and\n\
+         content: after a change, `config set` included, trust it again. A file that is a link out of the\n\
+         project is not read.\n\n\
          Needs trust in a project's file: ",
     );
     let trusted: Vec<String> =
@@ -98,6 +108,7 @@ fn noun(key: &Key) -> String {
         ValueKind::Address => "http or https address".to_owned(),
         ValueKind::Line => "text".to_owned(),
         ValueKind::Names => "list of names".to_owned(),
+        ValueKind::Patterns => "list of commands".to_owned(),
         ValueKind::Jitter => "jitter".to_owned(),
         ValueKind::Action => "action".to_owned(),
     }

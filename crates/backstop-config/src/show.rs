@@ -44,20 +44,34 @@ pub fn show_json(config: &Config) -> Value {
         "settings": settings,
         "inert": inert_json(config),
         "notes": config.notes(),
+        "problems": problems_json(config)["problems"],
         "files": files_json(config),
     })
 }
 
-/// The output of `config check` for a valid configuration: the files that were read, and notes
-/// about them. `sinks` are the problems of sinks, one line each.
+/// One value with its origin, as JSON.
+pub fn get_json(shown: &Shown) -> Value {
+    let Shown { key, json, origin, .. } = shown;
+    json!({ "schema": JSON_SCHEMA, "key": key, "value": json, "origin": origin_json(origin) })
+}
+
+/// The output of `config check`: the files that were read, and notes about them. Problems are not
+/// in it: see [`Config::problems`]. `sinks` are the problems of sinks, one line each.
 pub fn check(config: &Config, sinks: &[String]) -> String {
     let mut out = String::new();
+    let problems = config.problems();
+    let problems = problems.as_ref().map(ConfigError::problems).unwrap_or_default();
     for read in config.files() {
         let values = if read.values == 1 { "1 value".to_owned() } else { format!("{} values", read.values) };
-        out.push_str(&format!("{}: {values}, no errors\n", safe(&read.file.shown)));
+        let errors = match problems.iter().filter(|problem| problem.is_in(&read.file)).count() {
+            0 => "no errors".to_owned(),
+            1 => "1 error".to_owned(),
+            several => format!("{several} errors"),
+        };
+        out.push_str(&format!("{}: {values}, {errors}\n", safe(&read.file.shown)));
     }
-    if config.files().is_empty() {
-        out.push_str("no config files: everything is as built in\n");
+    if config.files().is_empty() && problems.is_empty() {
+        out.push_str("no config files: every setting has its default\n");
     }
     let words =
         config.notes().iter().cloned().chain(untrusted(config).map(|(what, hint)| format!("{what}; {hint}")));
@@ -68,21 +82,35 @@ pub fn check(config: &Config, sinks: &[String]) -> String {
 }
 
 /// The output of `config check` as JSON, with the problems if there are any.
-pub fn check_json(result: Result<&Config, &ConfigError>) -> Value {
-    let mut out = json!({ "schema": JSON_SCHEMA, "valid": result.is_ok(), "problems": [], "left_out": 0 });
-    match result {
-        Ok(config) => {
-            out["files"] = files_json(config);
-            out["inert"] = inert_json(config);
-            out["notes"] = json!(config.notes());
-        }
-        Err(error) => {
-            let shown = error.json();
-            out["problems"] = shown["problems"].clone();
-            out["left_out"] = shown["left_out"].clone();
-        }
-    }
+pub fn check_json(config: &Config) -> Value {
+    let mut out = problems_json(config);
+    out["schema"] = json!(JSON_SCHEMA);
+    out["valid"] = json!(config.problems().is_none());
+    out["files"] = files_json(config);
+    out["inert"] = inert_json(config);
+    out["notes"] = json!(config.notes());
     out
+}
+
+fn problems_json(config: &Config) -> Value {
+    config.problems().map_or_else(|| json!({ "problems": [], "left_out": 0 }), |error| error.json())
+}
+
+/// The one warning about problems in files and variables, and what to do; `None` if there are none.
+pub fn warning(config: &Config) -> Option<(String, String)> {
+    let error = config.problems()?;
+    let (first, rest) = error.problems().split_first()?;
+    let more = match rest.len() {
+        0 => String::new(),
+        1 => ", and 1 more problem".to_owned(),
+        more => format!(", and {more} more problems"),
+    };
+    let hint = match &first.hint {
+        Some(hint) if rest.is_empty() => hint.clone(),
+        Some(hint) => format!("{hint}; `backstop config check` lists all problems"),
+        None => "`backstop config check` lists all problems".to_owned(),
+    };
+    Some((format!("{first}; ignored{more}"), hint))
 }
 
 /// The warning about an untrusted project file, and the command that trusts it; `None` if no value
@@ -93,9 +121,13 @@ pub fn untrusted(config: &Config) -> Option<(String, String)> {
         config.inert().iter().map(|inert| format!("`{}` (line {})", inert.key, inert.line)).collect();
     let file = safe(&first.file.shown);
     Some((
-        format!("{file} is not trusted: it sets {}, which does not count", keys.join(", ")),
+        format!("{file} is not trusted: {} ignored", are(&keys)),
         format!("read {file}, then `backstop trust`"),
     ))
+}
+
+fn are(keys: &[String]) -> String {
+    format!("{} {}", keys.join(", "), if keys.len() == 1 { "is" } else { "are" })
 }
 
 fn path_json(file: &FileName) -> Value {
@@ -153,10 +185,12 @@ mod tests {
         exec.timeout                10m             backstop.toml:2
         exec.idle                   none            default
         exec.deadline               none            default
+        exec.wait_max               60s             default
         exec.grace                  5s              default
         exec.stdin_max              8MB             default
         exec.output_max             4MB             default
         exec.drain                  1s              default
+        exec.repeatable             []              default
         plan.agent                  none            default
         plan.model                  none            default
         plan.commit                 ask             default
@@ -166,6 +200,7 @@ mod tests {
         plan.retry                  after-siblings  default
         plan.timeout                1h              default
         plan.idle                   15m             default
+        plan.wait_max               6h              default
         plan.halt_timeout           10m             default
         plan.gates                  none            default
         plan.gate_timeout           10m             default
@@ -216,20 +251,24 @@ mod tests {
         assert_eq!(
             check(&config, &[]),
             "backstop.toml: 4 values, no errors\n\
-             note: backstop.toml is not trusted: it sets `rules.packs` (line 4), which does not count; read backstop.toml, \
-             then `backstop trust`\n"
+             note: backstop.toml is not trusted: `rules.packs` (line 4) is ignored; read backstop.toml, then \
+             `backstop trust`\n"
         );
-        assert_eq!(check_json(Ok(&config))["valid"], true);
+        assert_eq!(check_json(&config)["valid"], true);
         scratch.write("backstop.toml", "[exec]\ntimout = \"1s\"\n");
-        let error = load(&scratch.around(""), &[], &|_, _| false).unwrap_err();
-        let out = check_json(Err(&error));
+        let config = load(&scratch.around(""), &[], &|_, _| false).unwrap();
+        assert_eq!(check(&config, &[]), "backstop.toml: 0 values, 1 error\n");
+        let (what, hint) = warning(&config).unwrap();
+        assert_eq!(what, "backstop.toml:2:1: unknown key `exec.timout`; ignored");
+        assert_eq!(hint, "did you mean `exec.timeout`?");
+        let out = check_json(&config);
         assert_eq!(out["valid"], false);
         assert_eq!(out["problems"][0]["line"], 2);
         assert_eq!(out["problems"][0]["hint"], "did you mean `exec.timeout`?");
         scratch.write("backstop.toml", "");
         std::fs::remove_file(scratch.home.join("backstop.toml")).unwrap();
         let config = load(&scratch.around(""), &[], &|_, _| false).unwrap();
-        assert_eq!(check(&config, &[]), "no config files: everything is as built in\n");
+        assert_eq!(check(&config, &[]), "no config files: every setting has its default\n");
     }
 
     #[test]

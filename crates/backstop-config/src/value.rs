@@ -107,8 +107,10 @@ impl ValueKind {
     /// A value of this type, as part of a sentence.
     pub fn noun(&self) -> String {
         match self {
-            ValueKind::Duration { none: true, .. } => "a duration such as \"30s\", or \"none\"".to_owned(),
-            ValueKind::Duration { .. } => "a duration such as \"30s\"".to_owned(),
+            ValueKind::Duration { none: true, .. } => {
+                "a duration such as 30 (seconds) or \"10m\", or \"none\"".to_owned()
+            }
+            ValueKind::Duration { .. } => "a duration such as 30 (seconds) or \"10m\"".to_owned(),
             ValueKind::Durations => "a list of durations such as [\"1s\", \"5s\"]".to_owned(),
             ValueKind::Count { min, max } => format!("a number from {min} to {max}"),
             ValueKind::Size { .. } => "a size such as \"8MB\"".to_owned(),
@@ -121,6 +123,7 @@ impl ValueKind {
             ValueKind::Address => "an address such as \"https://hooks.example.com/alerts\"".to_owned(),
             ValueKind::Line => "one line of text".to_owned(),
             ValueKind::Names => "a list of names of environment variables".to_owned(),
+            ValueKind::Patterns => "a list of commands such as [\"./deploy.sh *\"]".to_owned(),
             ValueKind::Jitter => "a jitter such as \"20%\", \"+10%\" or \"0\"".to_owned(),
             ValueKind::Action => "one of retry, retry:N, surface, halt, defer, confirm".to_owned(),
         }
@@ -157,7 +160,7 @@ impl ValueKind {
             }
             ValueKind::OneOf(words) => word(text, words).map(|word| Value::Text(word.to_owned())),
             ValueKind::Path | ValueKind::Paths if text.is_empty() || text.contains('\0') => {
-                Err(Wrong::new(format!("`{}` is no path", shown_text(text))))
+                Err(Wrong::new(format!("`{}` is not a path", shown_text(text))))
             }
             ValueKind::Path | ValueKind::Paths => Ok(Value::Text(text.to_owned())),
             ValueKind::Endpoint => match parse_endpoint(text) {
@@ -180,15 +183,17 @@ impl ValueKind {
                     Err(Wrong::new(format!("there is no reason `{}`", shown_text(text))).hint(hint))
                 }
             },
-            ValueKind::Line if text.is_empty() || text.chars().any(char::is_control) => {
+            ValueKind::Line | ValueKind::Patterns
+                if text.is_empty() || text.chars().any(char::is_control) =>
+            {
                 Err(Wrong::new(format!("found `{}`", shown_text(text))))
             }
-            ValueKind::Line => Ok(Value::Text(text.to_owned())),
+            ValueKind::Line | ValueKind::Patterns => Ok(Value::Text(text.to_owned())),
             ValueKind::Names => {
                 let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
                 if text.is_empty() || text.as_bytes()[0].is_ascii_digit() || !text.bytes().all(allowed) {
                     return Err(Wrong::new(format!(
-                        "`{}` is no name of an environment variable",
+                        "`{}` is not the name of an environment variable",
                         shown_text(text)
                     ))
                     .hint("give the name, such as \"API_KEY\": not `$API_KEY`, and not its value"));
@@ -196,7 +201,7 @@ impl ValueKind {
                 Ok(Value::Text(text.to_owned()))
             }
             ValueKind::Jitter => jitter(text).map(Value::Jitter).ok_or_else(|| {
-                Wrong::new(format!("`{}` is no jitter", shown_text(text))).hint(
+                Wrong::new(format!("`{}` is not a jitter", shown_text(text))).hint(
                     "write \"20%\" for both ways, \"+10%\" for only longer, \"0\" for none; at most 100%",
                 )
             }),
@@ -211,8 +216,9 @@ fn duration(text: &str, none: bool, min: Duration, max: Duration) -> Result<Dura
         return Ok(duration);
     }
     if none && duration.is_zero() {
-        return Err(Wrong::new(format!("`{}` is no time at all", shown_text(text)))
-            .hint("for no limit, write \"none\""));
+        return Err(
+            Wrong::new(format!("`{}` is no limit", shown_text(text))).hint("for no limit, write \"none\"")
+        );
     }
     Err(Wrong::new(format!("`{}` is not from {} to {}", shown_text(text), shown(min), shown(max))))
 }
@@ -335,10 +341,13 @@ pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Wr
             from_text(key, name, if *switch { "true" } else { "false" })
         }
         (_, DeValue::String(text)) => from_text(key, name, text),
+        // A bare number is seconds, as in a flag.
+        (ValueKind::Duration { .. }, DeValue::Integer(n)) if n.radix() == 10 => {
+            from_text(key, name, n.as_str())
+        }
+        (ValueKind::Duration { .. }, DeValue::Float(n)) => from_text(key, name, n.as_str()),
         // Zero needs no unit.
-        (ValueKind::Duration { .. } | ValueKind::Size { .. } | ValueKind::Jitter, DeValue::Integer(n))
-            if n.as_str() == "0" =>
-        {
+        (ValueKind::Size { .. } | ValueKind::Jitter, DeValue::Integer(n)) if n.as_str() == "0" => {
             from_text(key, name, "0")
         }
         (kind, other) => {
@@ -349,9 +358,6 @@ pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Wr
                 _ => None,
             };
             error.hint = match (kind, number, other) {
-                (ValueKind::Duration { .. }, Some(n), _) => {
-                    Some(format!("write it with a unit: \"{n}s\" or \"{n}m\""))
-                }
                 (ValueKind::Size { .. }, Some(n), _) => {
                     Some(format!("write it with a unit: \"{n}KB\" or \"{n}MB\""))
                 }
@@ -381,7 +387,8 @@ fn list(key: &Key, name: &str, entries: &[Spanned<DeValue<'_>>]) -> Result<Writt
             // The words of a command are not changed.
             DeValue::String(text) if key.kind == ValueKind::Words => &**text,
             DeValue::String(text) => text.trim(),
-            DeValue::Integer(n) if key.kind == ValueKind::Durations && n.as_str() == "0" => "0",
+            DeValue::Integer(n) if key.kind == ValueKind::Durations && n.radix() == 10 => n.as_str(),
+            DeValue::Float(n) if key.kind == ValueKind::Durations => n.as_str(),
             other => return Err(at(Wrong::new(format!("found {} in it", described(other))))),
         };
         match key.kind.read(text).map_err(at)? {
@@ -440,6 +447,7 @@ mod tests {
 
     #[test]
     fn what_people_write() {
+        assert_eq!(text("exec.timeout", "30").unwrap(), Value::Duration(Duration::from_secs(30)));
         assert_eq!(text("exec.timeout", " 30s ").unwrap(), Value::Duration(Duration::from_secs(30)));
         assert_eq!(text("exec.timeout", "none").unwrap(), Value::None);
         assert_eq!(text("exec.grace", "0").unwrap(), Value::Duration(Duration::ZERO));
@@ -469,12 +477,12 @@ mod tests {
     #[test]
     fn what_is_refused_and_what_is_said() {
         for (key, given, want) in [
-            ("exec.timeout", "30", "did you mean `30s`?"),
-            ("exec.timeout", "0", "`0` is no time at all"),
-            ("exec.grace", "none", "`none` is no duration"),
+            ("exec.timeout", "30x", "`30x` is not a duration"),
+            ("exec.timeout", "0", "`0` is no limit"),
+            ("exec.grace", "none", "`none` is not a duration"),
             ("exec.grace", "2h", "`2h` is not from 0 ms to 1h 00m"),
             ("exec.output_max", "1b", "`1b` is not from 4KB to 1GB"),
-            ("exec.stdin_max", "8", "`8` is no size"),
+            ("exec.stdin_max", "8", "`8` is not a size"),
             (
                 "exec.profile",
                 "comand",
@@ -483,15 +491,15 @@ mod tests {
             ("retry_budget.share_percent", "101", "is a number from 0 to 100: found `101`"),
             ("retry_budget.reserve", "-1", "found `-1`"),
             ("profile.tool.attempts", "0", "is a number from 1 to 100: found `0`"),
-            ("profile.tool.jitter", "20", "`20` is no jitter"),
-            ("profile.tool.jitter", "+-5%", "is no jitter"),
-            ("profile.tool.jitter", "101%", "is no jitter"),
+            ("profile.tool.jitter", "20", "`20` is not a jitter"),
+            ("profile.tool.jitter", "+-5%", "is not a jitter"),
+            ("profile.tool.jitter", "101%", "is not a jitter"),
             ("profile.tool.on.timeout", "retry:1", "no retry"),
             ("profile.tool.on.timeout", "retry:101", "from 2 to 100"),
             ("profile.tool.on.timeout", "retyr", "found `retyr`"),
             ("profile.tool.delays", "25h", "is not from 0 ms to"),
-            ("redact.env", "$TOKEN", "no name of an environment variable"),
-            ("events.tail_to", "", "is no path"),
+            ("redact.env", "$TOKEN", "not the name of an environment variable"),
+            ("events.tail_to", "", "is not a path"),
         ] {
             let wrong = text(key, given).unwrap_err();
             assert!(wrong.message.contains(want), "{key} = {given}: {}", wrong.message);

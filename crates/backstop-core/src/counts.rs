@@ -77,6 +77,24 @@ pub struct Stats {
     pub operations_left_out: u64,
     /// By day in UTC, oldest first, each with the first moment of the day.
     pub days: Vec<(Timestamp, Counts)>,
+    /// What hooks were told of. It is part of the sums above, too.
+    pub reported: Reported,
+}
+
+/// Errors of tasks and agents, reported by hooks. How long these took is not known, and neither is
+/// how many others went well.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reported {
+    /// How many errors.
+    pub errors: u64,
+    /// How many of them in the last hour.
+    pub last_hour: u64,
+    /// When the first one was reported.
+    pub first: Option<Timestamp>,
+    /// By reason, most frequent first.
+    pub reasons: Vec<(Reason, u64)>,
+    /// How many reports ended with each outcome; `deferred` includes tasks that are tried again.
+    pub outcomes: Vec<(Outcome, u64)>,
 }
 
 impl Stats {

@@ -48,7 +48,7 @@ pub enum Action {
     UsePartial,
     /// Defer the operation until a condition is gone.
     Defer {
-        /// The condition, in words.
+        /// A time in UTC, as RFC 3339 writes it, or the condition in words.
         until: String,
     },
     /// Ask a person before the operation is repeated: it may have taken effect already.

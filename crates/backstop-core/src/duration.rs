@@ -9,7 +9,7 @@ const DURATION_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// Not a duration.
-    #[error("`{given}` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d{}", suggestion.as_ref().map(|m| format!("; did you mean `{m}`?")).unwrap_or_default())]
+    #[error("`{given}` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d{}", suggestion.as_ref().map(|m| format!("; did you mean `{m}`?")).unwrap_or_default())]
     Duration {
         /// What was given.
         given: String,
@@ -17,24 +17,27 @@ pub enum QuantityError {
         suggestion: Option<String>,
     },
     /// Not a size.
-    #[error("`{given}` is no size: write a number and a unit, such as 500MB or 1GB")]
+    #[error("`{given}` is not a size: write a number and a unit, such as 500MB or 1GB")]
     Size {
         /// What was given.
         given: String,
     },
 }
 
-/// Reads `500ms`, `30s`, `10m`, `1h30m`, `2d`, `1.5h`. A bare number is refused, except 0: its unit
-/// would be a guess.
+/// Reads `500ms`, `30s`, `10m`, `1h30m`, `2d`, `1.5h`. A bare number such as `10` or `0.5` is in
+/// seconds, as with `timeout` and `sleep`.
 pub fn parse(given: &str) -> Result<Duration, QuantityError> {
     let text = given.trim();
-    if text == "0" {
-        return Ok(Duration::ZERO);
-    }
-    parts(text).filter(|d| *d <= DURATION_MAX).ok_or_else(|| QuantityError::Duration {
-        given: given.chars().take(40).collect(),
-        suggestion: suggestion(text),
+    seconds(text).or_else(|| parts(text)).filter(|d| *d <= DURATION_MAX).ok_or_else(|| {
+        QuantityError::Duration { given: given.chars().take(40).collect(), suggestion: suggestion(text) }
     })
+}
+
+/// A number without a unit.
+fn seconds(text: &str) -> Option<Duration> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number = text.parse::<f64>().ok().filter(|_| is_number)?;
+    Duration::try_from_secs_f64(number).ok()
 }
 
 fn parts(mut text: &str) -> Option<Duration> {
@@ -62,11 +65,8 @@ fn parts(mut text: &str) -> Option<Duration> {
     Some(total)
 }
 
-/// The duration that was probably intended by a number without a unit, or a unit in capitals.
+/// The duration that was probably intended by a unit in capitals.
 fn suggestion(text: &str) -> Option<String> {
-    if !text.is_empty() && text.len() < 10 && text.bytes().all(|b| b.is_ascii_digit()) {
-        return Some(format!("{text}s"));
-    }
     let lower = text.to_ascii_lowercase().replace(' ', "");
     (lower != text && parts(&lower).is_some()).then_some(lower)
 }
@@ -127,6 +127,9 @@ mod tests {
             ("2d", 172_800_000),
             ("1h 5s", 3_605_000),
             ("0", 0),
+            ("10", 10_000),
+            ("0.5", 500),
+            (" 90 ", 90_000),
         ] {
             assert_eq!(parse(given).unwrap().as_millis(), millis, "{given}");
         }
@@ -134,10 +137,12 @@ mod tests {
 
     #[test]
     fn refuses_the_rest_with_a_suggestion() {
-        for given in ["", "10", "m", "10x", "-5s", "1..5s", "9999999d", "s10", "1e9s", "NaN", "5 apples"] {
+        for given in [
+            "", ".", "m", "-5", "1h30", "1e3", "inf", "10x", "-5s", "1..5s", "9999999d", "s10", "1e9s",
+            "NaN", "5 apples",
+        ] {
             assert!(parse(given).is_err(), "{given}");
         }
-        assert!(parse("10").unwrap_err().to_string().ends_with("did you mean `10s`?"));
         assert!(parse("10M").unwrap_err().to_string().ends_with("did you mean `10m`?"));
     }
 

@@ -2,6 +2,7 @@
 
 use crate::{Decision, EventId, Fault, Name, Reason, RunId, SafeText, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version of the event format.
 pub const EVENT_SCHEMA: u32 = 1;
@@ -105,6 +106,18 @@ pub struct ExecutionContext {
     /// Its result so far: a text, or another value as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_result: Option<SafeText>,
+    /// What the task can do instead, as it says itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<SafeText>,
+    /// The stack trace, its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack_trace: Option<SafeText>,
+    /// Everything else that was reported, by name: a text, or another value as JSON.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, SafeText>,
+    /// How many of those fields were too many to keep.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub fields_omitted: u32,
 }
 
 /// The kind of an event, with its data.

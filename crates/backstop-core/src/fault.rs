@@ -1,6 +1,6 @@
 //! A fault: a classified signal with its evidence and the facts found in it.
 
-use crate::{Class, MachineState, Reason, Retry, SafeText, Severity};
+use crate::{Class, MachineState, Reason, Retry, SafeText, Severity, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A piece of text that a rule matched.
@@ -76,15 +76,28 @@ pub struct Facts {
     /// The provider of the service that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<SafeText>,
-    /// The variable that holds the credential.
+    /// The credential that was refused: the variable that holds it, or a login by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential: Option<SafeText>,
-    /// Where the credential or the plan is renewed.
+    /// How the credential or the plan is renewed: an address, or a command in backticks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renewal: Option<SafeText>,
-    /// The wait that the server asks for, in seconds.
+    /// The HTTP status of the response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The wait that the server asks for, in seconds. None where its end has come already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<f64>,
+    /// The time at which the wait ends that somebody asks for: a server, a program, an agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Timestamp>,
+    /// Whether the wait was a sentence and not a header or a field.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wait_in_words: bool,
+    /// Whether the provider is known by its own client: the program, the address that was called, or
+    /// a structured answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub from_client: bool,
     /// Whether the server says that a retry makes sense.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub should_retry: Option<bool>,

@@ -3,8 +3,108 @@
 //!
 //! A guard is only ever extended; time opens it, or a person. It must not wait: its callers do.
 
-use crate::{Hints, Timestamp};
+use crate::{Hints, Name, Sha256, Timestamp};
 use std::time::Duration;
+
+/// How many hexadecimal digits an account is known by.
+const ACCOUNT_DIGITS: usize = 8;
+/// The longest name of a model in a key.
+const MODEL_BYTES_MAX: usize = 80;
+
+/// Whose rate limit: a provider's, of one account, for one model. Written `openai`,
+/// `openai@1f2e3d4c`, `openai@1f2e3d4c/gpt-5`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GuardKey {
+    /// The provider.
+    pub provider: Name,
+    /// The account; empty where it is not known, `None` for all accounts.
+    account: Option<String>,
+    /// The model; empty where it is not known, `None` for all models.
+    model: Option<String>,
+}
+
+impl GuardKey {
+    /// One account of a provider, of which nothing else is known.
+    pub fn unknown_account(provider: Name) -> Self {
+        Self { provider, account: Some(String::new()), model: Some(String::new()) }
+    }
+
+    /// For the account of this credential. `secret` is random and stays on this machine, so that
+    /// nobody can find the credential by trying.
+    pub fn with_credential(mut self, secret: &[u8], credential: &str) -> Self {
+        let mut digest = Sha256::of(secret);
+        digest.update(self.provider.as_str());
+        digest.update([0]);
+        digest.update(credential);
+        self.account = Some(digest.hex()[..ACCOUNT_DIGITS].to_owned());
+        self
+    }
+
+    /// For this model. A name that no provider would give is passed over.
+    pub fn with_model(mut self, model: &str) -> Self {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':');
+        if !model.is_empty() && model.len() <= MODEL_BYTES_MAX && model.bytes().all(allowed) {
+            self.model = Some(model.to_ascii_lowercase());
+        }
+        self
+    }
+
+    /// The account, where it is known.
+    pub fn account(&self) -> Option<&str> {
+        self.account.as_deref().filter(|account| !account.is_empty())
+    }
+
+    /// The model, where it is known.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|model| !model.is_empty())
+    }
+
+    /// Reads what [`GuardKey`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (rest, model) = text.split_once('/').unwrap_or((text, ""));
+        let (provider, account) = rest.split_once('@').unwrap_or((rest, ""));
+        Some(Self {
+            provider: provider.parse().ok()?,
+            account: Some(account.to_owned()),
+            model: Some(model.to_owned()),
+        })
+    }
+
+    /// Whether a limit that was learned under `learned` holds for whoever asks under this key. What
+    /// was learned of an unknown account or model may be anybody's.
+    pub fn is_held_by(&self, learned: &GuardKey) -> bool {
+        let fits = |asked: &Option<String>, learned: &Option<String>| match (asked, learned) {
+            (None, _) | (_, None) => true,
+            (Some(asked), Some(learned)) => learned.is_empty() || asked == learned,
+        };
+        self.provider == learned.provider
+            && fits(&self.account, &learned.account)
+            && fits(&self.model, &learned.model)
+    }
+}
+
+/// All accounts and models of a provider.
+impl From<&Name> for GuardKey {
+    fn from(provider: &Name) -> Self {
+        Self { provider: provider.clone(), account: None, model: None }
+    }
+}
+
+impl From<&GuardKey> for GuardKey {
+    fn from(key: &GuardKey) -> Self {
+        key.clone()
+    }
+}
+
+impl std::fmt::Display for GuardKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.provider)?;
+        if let Some(account) = self.account() {
+            write!(f, "@{account}")?;
+        }
+        self.model().map_or(Ok(()), |model| write!(f, "/{model}"))
+    }
+}
 
 /// How long a limit holds for which no end is stated.
 pub const UNNAMED_WAIT: Duration = Duration::from_secs(30);
@@ -49,13 +149,11 @@ pub fn closed_by(hints: &Hints, status: Option<u16>, now: Timestamp) -> Option<C
         .filter(|w| w.resets_in.is_none_or(|reset| !reset.is_zero()))
         .max_by_key(|w| w.resets_in.unwrap_or(UNNAMED_WAIT));
     // For a window without a stated end the server's wait counts; without that, a fixed time.
-    let unnamed = hints.retry_after.is_none().then_some(UNNAMED_WAIT);
+    let unnamed = hints.asked().is_none().then_some(UNNAMED_WAIT);
     let from_window =
         window.and_then(|w| Some((w.resets_in.or(unnamed)?, format!("window {} is used up", w.name))));
-    let asked = hints
-        .retry_after
-        .filter(|wait| !wait.is_zero())
-        .map(|wait| (wait, "the server asks to wait".to_owned()));
+    let asked =
+        hints.asked().filter(|wait| !wait.is_zero()).map(|wait| (wait, "the server asks to wait".to_owned()));
     let refused = matches!(status, Some(429)).then(|| (UNNAMED_WAIT, "status 429 without a time".to_owned()));
     // The longest wait counts. A refusal without a time counts only where nothing else names one.
     let (wait, why) = from_window.into_iter().chain(asked).max_by_key(|(wait, _)| *wait).or(refused)?;
@@ -89,6 +187,7 @@ pub fn wait(closed: &Closed, place: u64, now: Timestamp) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Clock;
     use proptest::prelude::*;
 
     fn at(seconds: i64) -> Timestamp {
@@ -97,7 +196,33 @@ mod tests {
 
     fn headers(list: &[(&str, &str)]) -> Hints {
         let owned: Vec<_> = list.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Hints::read(&owned, None, at(0))
+        Hints::read(&owned, None, &Clock::utc(at(0)))
+    }
+
+    #[test]
+    fn a_limit_holds_for_its_account_and_its_model() {
+        let name: Name = "openai".parse().unwrap();
+        let unknown = GuardKey::unknown_account(name.clone());
+        let mine = unknown.clone().with_credential(b"secret", "sk-1");
+        let other = unknown.clone().with_credential(b"secret", "sk-2");
+        let small = mine.clone().with_model("gpt-5-mini");
+        assert_ne!(mine, other);
+        assert_ne!(mine, unknown.clone().with_credential(b"other machine", "sk-1"));
+        let everything = GuardKey::from(&name);
+        for (asked, learned, holds) in [
+            (&mine, &mine, true),
+            (&mine, &other, false),
+            (&mine, &unknown, true),
+            (&unknown, &mine, false),
+            (&mine, &small, false),
+            (&small, &mine, true),
+            (&everything, &mine, true),
+            (&everything, &small, true),
+        ] {
+            assert_eq!(asked.is_held_by(learned), holds, "{asked} {learned}");
+            assert_eq!(GuardKey::parse(&learned.to_string()).as_ref(), Some(learned));
+        }
+        assert!(!mine.to_string().contains("sk-1"));
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! println!("{}: {}", reason, reason.info().remedy);
 //! ```
 
+mod advice;
 mod backoff;
 pub mod breaker;
 mod class;
@@ -29,12 +30,12 @@ mod event;
 mod fault;
 pub mod guard;
 mod hash;
-mod hint;
 mod id;
 mod machine;
 mod machine_state;
 pub mod nearest;
 pub mod order;
+mod output_log;
 mod policy;
 mod profiles;
 mod reason;
@@ -48,11 +49,12 @@ mod signal;
 mod signature;
 mod time;
 mod usage;
+pub mod wait;
 mod work_at;
 
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use class::{Class, Retry, Severity};
-pub use counts::{Counts, Share, Stats};
+pub use counts::{Counts, Reported, Share, Stats};
 pub use decision::{Action, Decision};
 pub use digest::{Sha256, hex};
 pub use event::{
@@ -61,10 +63,10 @@ pub use event::{
 };
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hash::fnv1a;
-pub use hint::{Hints, Window};
 pub use id::{EventId, IdError, Name, RunId};
 pub use machine::{Experience, Failure, Machine, Stage, TRIES_TO_LEARN, Verdict};
 pub use machine_state::{MachineLimits, MachineState, Observe, Resource, Shortage};
+pub use output_log::{LoggedOutput, OutputLog, OutputStream};
 pub use policy::{ATTEMPTS_MAX, Allowance, Cell, Exhausted, How, On, Policy, World};
 pub use profiles::{PROFILES, profile};
 pub use reason::{Reason, ReasonInfo, TAXONOMY, UnknownReason};
@@ -80,4 +82,5 @@ pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};
 pub use signature::signature;
 pub use time::Timestamp;
 pub use usage::Usage;
+pub use wait::{Clock, Hints, Window, Zone};
 pub use work_at::WorkAt;

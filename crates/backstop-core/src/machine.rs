@@ -9,7 +9,7 @@
 //! (what to do about it).
 
 use crate::duration::shown;
-use crate::policy::{Allowance, Exhausted, How, Policy};
+use crate::policy::{Allowance, Exhausted, How, On, Policy};
 use crate::{Action, Class, Decision, Dispatch, Fault, Reason, Recent, Retry, RetryBudget, Severity};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +31,9 @@ pub struct Failure<'f> {
     pub retried_below: Option<u32>,
     /// Why the attempt cannot be repeated with the same input, if it cannot.
     pub unrepeatable: Option<&'f str>,
+    /// Whether the failure shows that the attempt changed nothing, so that it needs no confirmation
+    /// before it is repeated.
+    pub nothing_done: bool,
     /// What earlier runs learned about failures like this one, if the policy learns.
     pub experience: Option<Experience>,
     /// Whether the worker was lost. Such a failure never uses up the operation's own attempts.
@@ -46,6 +49,10 @@ pub struct Experience {
     pub cured: u32,
 }
 
+/// How often the stated end of a rate limit is waited for without using up attempts. After that, a
+/// rate limit uses up attempts like any other failure, so that every operation ends.
+const STATED_ENDS_MAX: u32 = 5;
+
 /// After this many retries that never helped, a policy that learns stops retrying.
 pub const TRIES_TO_LEARN: u32 = 5;
 
@@ -60,6 +67,7 @@ impl<'f> Failure<'f> {
             recent: Recent::default(),
             retried_below: None,
             unrepeatable: None,
+            nothing_done: false,
             experience: None,
             worker_lost: false,
         }
@@ -76,6 +84,8 @@ pub struct Verdict {
     /// Whether the failure came from outside (rate limit, overload, lost worker) and used up none
     /// of the operation's own attempts.
     pub outside: bool,
+    /// The delay that follows once the guard is open, where the decision waits for one.
+    pub after_guard: Duration,
 }
 
 /// The stage of an operation.
@@ -96,6 +106,8 @@ pub enum Stage {
 pub struct Machine {
     policy: Arc<Policy>,
     repeatable: bool,
+    compressible: bool,
+    confirm_why: Option<String>,
     confirm_with: String,
     budget: RetryBudget,
     deadline: Option<Duration>,
@@ -107,6 +119,11 @@ pub struct Machine {
     charged: Vec<u32>,
     world_waits: u32,
     world_waited: Duration,
+    /// The number of stated ends of rate limits that were waited for, and how long in all.
+    limit_waits: u32,
+    limit_waited: Duration,
+    /// The delay after a guard has opened, of the last decision.
+    after_guard: Duration,
 }
 
 impl Machine {
@@ -116,6 +133,8 @@ impl Machine {
         Self {
             policy,
             repeatable: true,
+            compressible: true,
+            confirm_why: None,
             confirm_with: String::new(),
             budget: RetryBudget::default(),
             deadline: None,
@@ -125,12 +144,28 @@ impl Machine {
             charged,
             world_waits: 0,
             world_waited: Duration::ZERO,
+            limit_waits: 0,
+            limit_waited: Duration::ZERO,
+            after_guard: Duration::ZERO,
         }
     }
 
     /// Whether an attempt whose result is unknown may be repeated.
     pub fn repeatable(mut self, repeatable: bool) -> Self {
         self.repeatable = repeatable;
+        self
+    }
+
+    /// Whether the operation can be made smaller. A command cannot.
+    pub fn compressible(mut self, compressible: bool) -> Self {
+        self.compressible = compressible;
+        self
+    }
+
+    /// Why the operation is repeated only after a confirmation, if so: an attempt may have changed
+    /// something, even if an answer came. A failure that shows that nothing was done needs none.
+    pub fn confirm_why(mut self, why: Option<String>) -> Self {
+        self.confirm_why = why;
         self
     }
 
@@ -180,6 +215,36 @@ impl Machine {
         self.stage = Stage::Ended;
     }
 
+    /// Decides about a start that was refused. Nothing was attempted, so no attempt is used up; a
+    /// refusal always ends the operation, because whoever refused has waited as long as allowed.
+    pub fn refused(&mut self, failure: &Failure<'_>) -> Verdict {
+        let policy = Arc::clone(&self.policy);
+        let reason = failure.fault.reason;
+        let verdict = if reason == Reason::RateLimited && !self.disabled {
+            let why = match stated_wait(failure.fault) {
+                Some(wait) => {
+                    format!("the limit lasts another {}, which is too long to wait here", shown(wait))
+                }
+                None => "the limit lasts too long to wait here".to_owned(),
+            };
+            self.ended(FinalDecision::until_reset(failure.fault, why), reason, false)
+        } else {
+            let verdict = self.failed(failure);
+            let why = || format!("{reason}: it was refused before it began");
+            match verdict.decision.action.goes_on() {
+                true => self.ended(FinalDecision::of(&policy, reason, why()), reason, verdict.outside),
+                false => verdict,
+            }
+        };
+        self.stage = Stage::Ended;
+        verdict
+    }
+
+    fn ended(&self, ending: FinalDecision, reason: Reason, outside: bool) -> Verdict {
+        let reclassified = ending.used_up.then(|| reason.when_exhausted()).flatten();
+        Verdict { decision: ending.decision, reclassified, outside, after_guard: Duration::ZERO }
+    }
+
     /// Reports that the attempt failed, and decides what to do.
     pub fn failed(&mut self, failure: &Failure<'_>) -> Verdict {
         let policy = Arc::clone(&self.policy);
@@ -187,11 +252,8 @@ impl Machine {
         let allowed = policy.allowance(reason);
         let outside = is_outside(&policy, failure);
         let verdict = match self.judge(&policy, &allowed, failure) {
-            Ok(decision) => Verdict { decision, reclassified: None, outside },
-            Err(ending) => {
-                let reclassified = ending.used_up.then(|| reason.when_exhausted()).flatten();
-                Verdict { decision: ending.decision, reclassified, outside }
-            }
+            Ok(decision) => Verdict { decision, reclassified: None, outside, after_guard: self.after_guard },
+            Err(ending) => self.ended(ending, reason, outside),
         };
         self.stage = if verdict.decision.action.goes_on() { Stage::Waiting } else { Stage::Ended };
         verdict
@@ -230,8 +292,14 @@ impl Machine {
             }
             How::Confirm => {
                 return Err(self.confirm(format!(
-                    "{reason} is repeated only when somebody says so: the configuration or --on asks for it"
+                    "{reason} needs confirmation before it is retried: the configuration or --on asks for it"
                 )));
+            }
+            How::Compressed(_) if !self.compressible => {
+                return end(format!(
+                    "{reason}: a command cannot be made smaller from outside, and the same again would be \
+                     too large again"
+                ));
             }
             How::Again | How::Guarded | How::Compressed(_) => {}
         }
@@ -244,6 +312,9 @@ impl Machine {
         if let Some(wait) = self.world_wait(policy, failure) {
             return wait;
         }
+        if let Some(wait) = self.stated_end(policy, allowed, failure) {
+            return wait;
+        }
         let slot = allowed.cell.unwrap_or(policy.cells.len());
         let used = self.charged[slot].saturating_add(1);
         self.charged[slot] = used;
@@ -251,11 +322,23 @@ impl Machine {
             Some(true) if allowed.attempts == 1 => policy.usual_attempts(),
             _ => allowed.attempts,
         };
-        if used >= attempts {
-            let why = if attempts == 1 {
+        if used >= attempts || self.all_started(policy) {
+            let why = if reason == Reason::Interrupted {
+                "stopped by you".to_owned()
+            } else if attempts == 1 {
                 format!("{reason} has 1 attempt in profile {}: {}", policy.name, once(reason))
+            } else if self.all_started(policy) {
+                all_started_why(self.attempt)
             } else {
-                format!("{reason} has {attempts} attempts in profile {}, and all are used", policy.name)
+                let besides = match self.limit_waits {
+                    0 => String::new(),
+                    1 => " besides 1 wait for a stated end".to_owned(),
+                    waits => format!(" besides {waits} waits for a stated end"),
+                };
+                format!(
+                    "{reason} has {attempts} attempts in profile {}{besides}, and all are used",
+                    policy.name
+                )
             };
             let mut ending = FinalDecision::of(policy, reason, why);
             ending.used_up = attempts > 1;
@@ -283,22 +366,73 @@ impl Machine {
             words =
                 format!("wait {}, jitter {:+.0} %: {}", shown(wait.plain), wait.jitter_percent, shown(delay));
         }
+        self.after_guard = delay;
         let (delay, hint) = self.floor(policy, failure, delay)?;
         let next = self.attempt.saturating_add(1);
-        let of = self.attempt.saturating_add(attempts - used);
+        let of = at_most(policy, self.attempt.saturating_add(attempts - used));
         let why = format!(
             "{reason} has {attempts} attempts in profile {}, {used} used; {words}{hint}",
             policy.name
         );
         let action = match allowed.how {
-            How::Guarded => {
-                let provider = fault.facts.provider.as_ref().map_or("unknown", |p| p.raw()).to_owned();
-                Action::AwaitGuard { provider, after: delay, attempt: next, of }
-            }
             How::Compressed(keep_percent) => Action::Compress { keep_percent, attempt: next },
-            _ => Action::Retry { after: delay, attempt: next, of },
+            how => again(fault, how, delay, next, of),
         };
         Ok(Decision { action, why })
+    }
+
+    /// The wait for a rate limit whose end is stated: it uses up no attempt. `None` if the failure is
+    /// none, or has been waited for too often.
+    fn stated_end(
+        &mut self,
+        policy: &Policy,
+        allowed: &Allowance<'_>,
+        failure: &Failure<'_>,
+    ) -> Option<Result<Decision, FinalDecision>> {
+        let fault = failure.fault;
+        // A cell of its own for rate limits says how often: `request`, `task`, `--on`.
+        let is_counted = allowed.cell.is_some_and(|cell| matches!(policy.cells[cell].on, On::Reasons(_)));
+        if fault.reason != Reason::RateLimited
+            || is_counted
+            || allowed.attempts <= 1
+            || self.limit_waits >= STATED_ENDS_MAX
+            || self.all_started(policy)
+            || failure.retried_below.is_some_and(|n| n > 1)
+        {
+            return None;
+        }
+        let stated = stated_wait(fault)?;
+        let decide = |machine: &mut Self| {
+            machine.may_repeat(policy, failure)?;
+            let backoff = allowed.backoff.wait(1, failure.random).delay;
+            machine.after_guard = backoff;
+            let (delay, _) = machine.floor(policy, failure, backoff)?;
+            if machine.limit_waited.saturating_add(delay) > policy.wait_max {
+                let why = format!(
+                    "waiting {} more would pass the {} that {} waits for limits",
+                    shown(stated),
+                    shown(policy.wait_max),
+                    policy.name
+                );
+                return Err(FinalDecision::until_reset(fault, why));
+            }
+            machine.limit_waits += 1;
+            machine.limit_waited += delay;
+            let slot = allowed.cell.unwrap_or(policy.cells.len());
+            let left = allowed.attempts.saturating_sub(machine.charged[slot]);
+            let next = machine.attempt.saturating_add(1);
+            let why = format!(
+                "the limit ends in {}; waiting for it uses up no attempt ({} of {} such waits)",
+                shown(stated),
+                machine.limit_waits,
+                STATED_ENDS_MAX
+            );
+            // Every wait that may still follow begins an attempt, so that `n of m` counts towards one m.
+            let waits_left = STATED_ENDS_MAX - machine.limit_waits;
+            let of = at_most(policy, machine.attempt.saturating_add(left).saturating_add(waits_left));
+            Ok(Decision { action: again(fault, allowed.how, delay, next, of), why })
+        };
+        Some(decide(self))
     }
 
     /// The wait for a failure from outside, which has limits of its own. `None` if the failure is
@@ -316,6 +450,9 @@ impl Machine {
         let halt = |why: String| {
             Some(Err(FinalDecision { decision: Decision { action: Action::Halt, why }, used_up: true }))
         };
+        if self.all_started(policy) {
+            return halt(all_started_why(self.attempt));
+        }
         if self.world_waits >= world.times {
             return halt(format!("{reason} was waited out {} times, which is the limit", world.times));
         }
@@ -324,8 +461,11 @@ impl Machine {
             Ok(floored) => floored,
             Err(ending) => return Some(Err(ending)),
         };
-        if self.world_waited.saturating_add(delay) > world.total {
-            let limit = shown(world.total);
+        // A limit whose end is stated is waited for as long as any wait may be.
+        let is_stated = reason == Reason::RateLimited && stated_wait(failure.fault).is_some();
+        let total = if is_stated { world.total.max(policy.wait_max) } else { world.total };
+        if self.world_waited.saturating_add(delay) > total {
+            let limit = shown(total);
             return halt(format!(
                 "waiting {} more for {reason} would pass the limit of {limit} in all",
                 shown(delay)
@@ -344,7 +484,14 @@ impl Machine {
             world.times,
             shown(delay)
         );
-        Some(Ok(Decision { action: Action::Retry { after: delay, attempt: next, of: next + left }, why }))
+        self.after_guard = Duration::ZERO;
+        let of = at_most(policy, next + left);
+        Some(Ok(Decision { action: again(failure.fault, How::Again, delay, next, of), why }))
+    }
+
+    /// Whether the operation was started as often as it may be, whatever the reasons were.
+    fn all_started(&self, policy: &Policy) -> bool {
+        policy.starts_max.is_some_and(|most| self.attempt >= most)
     }
 
     /// Checks everything that forbids another attempt, except the number of attempts.
@@ -355,8 +502,12 @@ impl Machine {
         }
         if failure.dispatch == Dispatch::Lost && !self.repeatable {
             let why = format!(
-                "{reason}: it began and how far it got is not known, and it is not marked as repeatable"
+                "{reason}: how far it got is not known, so it needs confirmation before it is retried"
             );
+            return Err(self.confirm(why));
+        }
+        let nothing_done = failure.nothing_done || failure.dispatch == Dispatch::NotDispatched;
+        if let Some(why) = self.confirm_why.clone().filter(|_| !nothing_done) {
             return Err(self.confirm(why));
         }
         if failure.dispatch != Dispatch::NotDispatched && !self.budget.allows(failure.recent) {
@@ -378,7 +529,7 @@ impl Machine {
         delay: Duration,
     ) -> Result<(Duration, String), FinalDecision> {
         let reason = failure.fault.reason;
-        let asked = failure.fault.facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let asked = stated_wait(failure.fault);
         let mut hint = String::new();
         let mut wait = delay;
         if let Some(asked) = asked.filter(|asked| *asked > delay) {
@@ -389,13 +540,7 @@ impl Machine {
                     policy.name,
                     shown(policy.wait_max)
                 );
-                return Err(FinalDecision {
-                    decision: Decision {
-                        action: Action::Defer { until: format!("{} have passed", shown(asked)) },
-                        why,
-                    },
-                    used_up: false,
-                });
+                return Err(FinalDecision::until_reset(failure.fault, why));
             }
             wait = asked;
             hint = format!("; the server asks for {}, which is longer", shown(asked));
@@ -403,11 +548,15 @@ impl Machine {
         if let Some(deadline) = self.deadline {
             let left = deadline.saturating_sub(failure.now);
             if wait >= left {
-                let why = format!(
-                    "the wait of {} would pass the deadline, which is {} away",
-                    shown(wait),
-                    shown(left)
-                );
+                let why = if left.is_zero() {
+                    "the deadline is reached".to_owned()
+                } else {
+                    format!(
+                        "the wait of {} would pass the deadline, which is {} away",
+                        shown(wait),
+                        shown(left)
+                    )
+                };
                 return Err(FinalDecision::of(policy, reason, why));
             }
         }
@@ -426,6 +575,33 @@ fn is_outside(policy: &Policy, failure: &Failure<'_>) -> bool {
     policy.world.as_ref().is_some_and(|world| is_worlds(&world.reasons))
 }
 
+fn all_started_why(attempts: u32) -> String {
+    match attempts {
+        1 => "1 attempt is allowed in all, and it is used".to_owned(),
+        _ => format!("{attempts} attempts are allowed in all, and all are used"),
+    }
+}
+
+/// The number of the last attempt that there can be.
+fn at_most(policy: &Policy, attempts: u32) -> u32 {
+    policy.starts_max.map_or(attempts, |most| attempts.min(most))
+}
+
+/// The wait that a fault asks for.
+fn stated_wait(fault: &Fault) -> Option<Duration> {
+    fault.facts.retry_after_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// Another attempt after a delay. A rate limit of a known provider waits for that provider's guard.
+fn again(fault: &Fault, how: How, after: Duration, attempt: u32, of: u32) -> Action {
+    let provider = fault.facts.provider.as_ref().map(|provider| provider.raw().to_owned());
+    let waits = how == How::Guarded || (fault.reason == Reason::RateLimited && provider.is_some());
+    if !waits {
+        return Action::Retry { after, attempt, of };
+    }
+    Action::AwaitGuard { provider: provider.unwrap_or_else(|| "unknown".to_owned()), after, attempt, of }
+}
+
 /// A decision that ends the operation.
 struct FinalDecision {
     decision: Decision,
@@ -436,6 +612,16 @@ struct FinalDecision {
 impl FinalDecision {
     fn surface(why: String) -> Self {
         Self { decision: Decision { action: Action::Surface, why }, used_up: false }
+    }
+
+    /// Put aside until the wait is over that the fault asks for.
+    fn until_reset(fault: &Fault, why: String) -> Self {
+        let until = match (fault.facts.resets_at, stated_wait(fault)) {
+            (Some(at), _) => at.to_string(),
+            (None, Some(wait)) => format!("{} have passed", shown(wait)),
+            (None, None) => fault.reason.waits_for().to_owned(),
+        };
+        Self { decision: Decision { action: Action::Defer { until }, why }, used_up: false }
     }
 
     fn defer(reason: Reason, why: String) -> Self {
@@ -572,6 +758,52 @@ mod tests {
     }
 
     #[test]
+    fn what_may_have_changed_something_is_repeated_only_after_a_confirmation() {
+        for (reason, dispatch, nothing_done, want) in [
+            (Reason::NetworkTransient, Dispatch::Answered, false, "confirm"),
+            (Reason::Timeout, Dispatch::Lost, false, "confirm"),
+            (Reason::NetworkTransient, Dispatch::NotDispatched, false, "retry"),
+            (Reason::RateLimited, Dispatch::Answered, true, "retry"),
+            // What would not be repeated anyway needs no confirmation.
+            (Reason::Validation, Dispatch::Answered, false, "surface"),
+            (Reason::ServiceDown, Dispatch::Answered, false, "defer"),
+        ] {
+            let mut machine = machine("command")
+                .confirm_why(Some("curl sends a request that can change something".to_owned()))
+                .confirm_with("backstop exec --confirm r-7f3a");
+            machine.begin();
+            let fault = Fault::new(reason);
+            let failure = Failure { dispatch, nothing_done, ..Failure::new(&fault, Duration::ZERO) };
+            let decision = machine.failed(&failure).decision;
+            assert_eq!(decision.action.name(), want, "{reason} {dispatch:?}");
+            assert_eq!(decision.why.contains("curl sends"), want == "confirm", "{}", decision.why);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_made_smaller_has_one_attempt() {
+        let decide = |policy: Policy| {
+            let mut machine = Machine::new(Arc::new(policy)).compressible(false);
+            machine.begin();
+            machine.failed(&Failure::new(&Fault::new(Reason::ContextOverflow), Duration::ZERO)).decision
+        };
+        let decision = decide(profile("request").unwrap());
+        assert_eq!(decision.action, Action::Surface);
+        assert!(decision.why.contains("cannot be made smaller"), "{}", decision.why);
+        // Whoever asks for the same again gets it.
+        let plain = profile("request").unwrap().with_cell(Reason::ContextOverflow, 2, How::Again, None);
+        assert_eq!(decide(plain).action.name(), "retry");
+    }
+
+    #[test]
+    fn a_stop_by_a_person_is_called_that() {
+        let mut machine = machine("command");
+        machine.begin();
+        let verdict = machine.failed(&Failure::new(&Fault::new(Reason::Interrupted), Duration::ZERO));
+        assert_eq!(verdict.decision.why, "stopped by you");
+    }
+
+    #[test]
     fn a_hint_is_a_floor_and_the_deadline_a_ceiling() {
         let mut fault = Fault::new(Reason::RateLimited);
         fault.facts.retry_after_seconds = Some(41.0);
@@ -582,7 +814,7 @@ mod tests {
         };
         assert_eq!(
             decide(None, &fault).why,
-            "rate_limited has 4 attempts in profile command, 1 used; wait 1 s; the server asks for 41 s, which is longer"
+            "the limit ends in 41 s; waiting for it uses up no attempt (1 of 5 such waits)"
         );
         assert!(
             matches!(decide(Some(60), &fault).action, Action::Retry { after, .. } if after.as_secs() == 41)
@@ -590,10 +822,133 @@ mod tests {
         let late = decide(Some(50), &fault);
         assert_eq!(late.action, Action::Surface);
         assert_eq!(late.why, "the wait of 41 s would pass the deadline, which is 40 s away");
+        assert_eq!(decide(Some(10), &fault).why, "the deadline is reached");
         fault.facts.retry_after_seconds = Some(7200.0);
         assert!(matches!(decide(None, &fault).action, Action::Defer { .. }));
         fault.facts.retry_after_seconds = Some(f64::INFINITY);
         assert!(matches!(decide(None, &fault).action, Action::Retry { .. }));
+    }
+
+    fn limited(provider: Option<&str>, seconds: Option<f64>) -> Fault {
+        let mut fault = Fault::new(Reason::RateLimited);
+        fault.facts.provider = provider.map(crate::SafeText::from);
+        fault.facts.retry_after_seconds = seconds;
+        fault
+    }
+
+    #[test]
+    fn every_profile_waits_for_the_guard_of_a_known_provider() {
+        for name in PROFILES {
+            for seconds in [None, Some(20.0)] {
+                let mut machine = machine(name);
+                machine.begin();
+                let fault = limited(Some("anthropic"), seconds);
+                let verdict = machine.failed(&Failure::new(&fault, Duration::ZERO));
+                let Action::AwaitGuard { after, provider, .. } = verdict.decision.action else {
+                    panic!("{name}: {:?}", verdict.decision);
+                };
+                assert_eq!(provider, "anthropic");
+                assert!(after.as_secs_f64() >= seconds.unwrap_or(0.0), "{name}: {after:?}");
+                assert!(verdict.after_guard <= after, "{name}: the delay comes after the guard");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stated_end_uses_up_no_attempt_and_is_waited_for_five_times_at_most() {
+        // The profiles without a count of their own for rate limits.
+        for (name, counted) in [("command", 4), ("tool", 3), ("state", 2)] {
+            let reasons = limited(None, Some(1.0));
+            let mut machine = machine(name);
+            let mut attempts = 0;
+            while machine.stage() != Stage::Ended {
+                machine.begin();
+                attempts += 1;
+                machine.failed(&Failure::new(&reasons, Duration::ZERO));
+            }
+            assert_eq!(attempts, STATED_ENDS_MAX + counted, "{name}");
+        }
+        // What has one attempt has one.
+        let mut once = Machine::new(Arc::new(profile("command").unwrap().with_attempts(1)));
+        once.begin();
+        let fault = limited(None, Some(1.0));
+        assert_eq!(once.failed(&Failure::new(&fault, Duration::ZERO)).decision.action, Action::Surface);
+    }
+
+    #[test]
+    fn attempts_bound_every_start_and_n_of_m_counts_towards_one_m() {
+        for (name, attempts) in [
+            ("command", None),
+            ("command", Some(2)),
+            ("tool", Some(3)),
+            ("state", Some(2)),
+            ("request", Some(3)),
+            ("task", Some(2)),
+            ("phase", Some(2)),
+        ] {
+            for seconds in [None, Some(1.0)] {
+                let mut policy = profile(name).unwrap();
+                if let Some(attempts) = attempts {
+                    policy = policy.with_attempts(attempts).with_starts_max(attempts);
+                }
+                let fault = limited(Some("anthropic"), seconds);
+                let mut machine = Machine::new(Arc::new(policy));
+                let mut promised = Vec::new();
+                let last = loop {
+                    machine.begin();
+                    let decision = machine.failed(&Failure::new(&fault, Duration::ZERO)).decision;
+                    match decision.action {
+                        Action::Retry { of, attempt, .. } | Action::AwaitGuard { of, attempt, .. } => {
+                            assert_eq!(attempt, machine.attempt() + 1);
+                            promised.push(of);
+                        }
+                        _ => break decision,
+                    }
+                };
+                let made = machine.attempt();
+                assert!(attempts.is_none_or(|most| made == most), "{name} {attempts:?} {seconds:?}: {made}");
+                assert!(
+                    promised.iter().all(|of| *of == made),
+                    "{name} {seconds:?}: {promised:?}, {made} made"
+                );
+                if attempts.is_some() && seconds.is_some() {
+                    assert!(last.why.contains(&format!("{made} attempts")), "{name}: {}", last.why);
+                }
+            }
+        }
+        // A server that asks for a retry gets none beyond the bound.
+        let mut fault = Fault::new(Reason::Validation);
+        fault.facts.should_retry = Some(true);
+        let mut once = Machine::new(Arc::new(profile("command").unwrap().with_attempts(1)));
+        once.begin();
+        let decision = once.failed(&Failure::new(&fault, Duration::ZERO)).decision;
+        assert_eq!(decision.action, Action::Surface, "{}", decision.why);
+    }
+
+    #[test]
+    fn limits_are_waited_for_no_longer_than_allowed_in_all() {
+        let policy = Policy { wait_max: Duration::from_secs(60), ..profile("command").unwrap() };
+        let mut machine = Machine::new(Arc::new(policy));
+        let fault = limited(None, Some(40.0));
+        machine.begin();
+        assert!(machine.failed(&Failure::new(&fault, Duration::ZERO)).decision.action.goes_on());
+        machine.begin();
+        let second = machine.failed(&Failure::new(&fault, Duration::ZERO)).decision;
+        assert!(matches!(second.action, Action::Defer { .. }), "{second:?}");
+    }
+
+    #[test]
+    fn a_refused_start_is_no_attempt_and_ends_it() {
+        let mut machine = machine("tool");
+        machine.begin();
+        machine.failed(&Failure::new(&Fault::new(Reason::ToolFailed), Duration::ZERO));
+        let verdict = machine.refused(&Failure::new(&limited(Some("x"), Some(600.0)), Duration::ZERO));
+        assert_eq!(verdict.decision.action, Action::Defer { until: "10m 00s have passed".to_owned() });
+        assert_eq!((machine.attempt(), machine.stage()), (1, Stage::Ended));
+        let mut machine = Machine::new(Arc::new(profile("tool").unwrap()));
+        let down = machine.refused(&Failure::new(&Fault::new(Reason::ServiceDown), Duration::ZERO));
+        assert!(!down.decision.action.goes_on());
+        assert_eq!(machine.attempt(), 0);
     }
 
     #[test]

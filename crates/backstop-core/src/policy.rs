@@ -97,6 +97,9 @@ pub struct Policy {
     /// The number of attempts for a reason that no cell covers and whose `retry` is `plain`. Other
     /// reasons without a cell have one attempt.
     pub plain_attempts: u32,
+    /// How often an operation is started at most, whatever the reasons of its failures and even where
+    /// waiting uses up no attempt; `None` where only the counts of the cells hold.
+    pub starts_max: Option<u32>,
     /// The delays where a cell has none of its own.
     pub backoff: Backoff,
     /// The faults from outside, which do not use up attempts.
@@ -145,7 +148,8 @@ impl Policy {
         }
     }
 
-    /// Sets the number of attempts wherever it is more than one. One attempt turns every retry off.
+    /// Sets the number of attempts wherever it is more than one, and of all together. One attempt turns
+    /// every retry off.
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         let attempts = attempts.clamp(1, ATTEMPTS_MAX);
         for cell in &mut self.cells {
@@ -158,6 +162,14 @@ impl Policy {
         if attempts == 1 {
             self.world = None;
         }
+        // Waits for the world have a count of their own, which this number does not change.
+        self.starts_max = self.world.is_none().then_some(attempts);
+        self
+    }
+
+    /// Starts an operation at most so often, whatever the cells allow.
+    pub fn with_starts_max(mut self, starts: u32) -> Self {
+        self.starts_max = Some(starts.clamp(1, ATTEMPTS_MAX));
         self
     }
 
@@ -171,6 +183,8 @@ impl Policy {
     pub fn with_cell(mut self, reason: Reason, attempts: u32, how: How, backoff: Option<Backoff>) -> Self {
         let on = On::Reasons(Cow::Owned(vec![reason]));
         self.cells.insert(0, Cell { on, attempts, backoff, how });
+        // Whoever allows one reason more attempts wants them made.
+        self.starts_max = self.starts_max.map(|most| most.max(attempts.min(ATTEMPTS_MAX)));
         if let Some(world) = &mut self.world {
             world.reasons.to_mut().retain(|r| *r != reason);
         }

@@ -667,9 +667,15 @@ pub const TAXONOMY: &[ReasonInfo] = &[
         class: Class::Permanent,
         severity: Severity::High,
         retry: Retry::No,
-        remedy: "nothing changes any more: force the cascade",
-        causes: &["The same tasks stay ready, and none finishes"],
-        next_steps: &["Look at the tasks that do not finish", "Change or remove them"],
+        remedy: "the same failure again, and nothing has changed in between: change something first",
+        causes: &[
+            "A command fails the same way each time, and no file of the project was changed",
+            "In a campaign, the same tasks stay ready, and none finishes",
+        ],
+        next_steps: &[
+            "Read what the last failure says, and change what it names",
+            "In a campaign, change or remove the tasks that do not finish",
+        ],
     },
     ReasonInfo {
         reason: Reason::OutOfMemory,

@@ -11,7 +11,7 @@ use crate::{Admission, Cancel};
 use backstop_classify::Classifier;
 use backstop_core::{
     Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Observe, Outcome, Policy, Reason, Recent,
-    Record, RecordError, RetryBudget, SafeText,
+    Record, RecordError, RetryBudget, SafeText, Verdict,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub struct Finished<T> {
     /// Events of the success that are not recorded yet. Callers append them to their next write, so
     /// that a success costs no write of its own.
     pub unrecorded: Vec<EventKind>,
-    /// Whether the last attempt was refused by the admission, so that nothing was started.
+    /// Whether it ended because the admission refused a start.
     pub refused: bool,
 }
 
@@ -160,12 +160,13 @@ impl Engine {
             .deadline(self.deadline)
             .budget(self.budget)
             .repeatable(self.repeatable)
+            .compressible(operation.is_compressible())
+            .confirm_why(operation.needs_confirmation())
             .confirm_with(self.confirm_with.clone())
             .disabled(self.disabled);
         let mut faults = Vec::new();
         let mut strategy: Option<&'static str> = None;
         let mut keep_percent = None;
-        let mut refused = false;
         let finish = |result, attempts, faults, unrecorded, refused| Finished {
             result,
             attempts,
@@ -176,33 +177,37 @@ impl Engine {
         };
         loop {
             if self.cancel.is_cancelled() {
-                return finish(Err(interrupted()), machine.attempt(), faults, Vec::new(), refused);
+                return finish(Err(interrupted()), machine.attempt(), faults, Vec::new(), false);
             }
-            let number = machine.begin();
+            let number = machine.attempt() + 1;
+            let left = || self.deadline.map(|deadline| deadline.saturating_sub(began.elapsed()));
+            let attempt = Attempt { number, left: left(), cancel: self.cancel.clone(), keep_percent };
+            // A start that is refused is no attempt.
+            if let Some(admission) = &self.admission
+                && let Err(failed) = admission.before(&attempt, &*self.record).await
+            {
+                let ending = self.refused(&name, &mut machine, &failed, began.elapsed());
+                return finish(Err(ending), machine.attempt(), faults, Vec::new(), true);
+            }
+            // The guard may have been waited for.
+            let attempt_left = left();
+            let attempt = Attempt { left: attempt_left, ..attempt };
+            machine.begin();
             self.recent.add(Instant::now(), number > 1);
             let started = EventKind::AttemptStarted { operation: name.clone(), attempt: number };
             if let Err(error) = self.record.record(vec![started]) {
-                return finish(Err(unrecordable(&error)), number - 1, faults, Vec::new(), refused);
+                return finish(Err(unrecordable(&error)), number - 1, faults, Vec::new(), false);
             }
-            let left = self.deadline.map(|deadline| deadline.saturating_sub(began.elapsed()));
             let from = Instant::now();
-            let attempt = Attempt { number, left, cancel: self.cancel.clone(), keep_percent };
             let ends_itself = operation.ends_itself();
-            let admitted = match &self.admission {
-                Some(admission) => admission.before(&attempt, &*self.record).await,
-                None => Ok(()),
-            };
-            refused = admitted.is_err();
-            let result = if let Err(failed) = admitted {
-                Err(failed)
-            } else if ends_itself {
+            let result = if ends_itself {
                 operation.attempt(attempt).await
             } else {
                 tokio::select! {
                     biased;
                     result = operation.attempt(attempt) => result,
                     () = self.cancel.cancelled() => Err(Failed::classified(Fault::new(Reason::Interrupted), Dispatch::Lost)),
-                    () = time_is_up(left) => Err(out_of_time(left)),
+                    () = time_is_up(attempt_left) => Err(out_of_time(attempt_left)),
                 }
             };
             let duration_ms = u64::try_from(from.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -230,7 +235,7 @@ impl Engine {
                     let mut unrecorded = vec![finished(true, None)];
                     unrecorded.extend(recovery(true));
                     unrecorded.extend(self.admission.iter().flat_map(|admission| admission.succeeded()));
-                    return finish(Ok(value), number, faults, unrecorded, refused);
+                    return finish(Ok(value), number, faults, unrecorded, false);
                 }
                 Err(failed) => failed,
             };
@@ -246,13 +251,12 @@ impl Engine {
             let recorded = self.record.record(events);
             faults.push(fault.clone());
             if let Err(error) = recorded {
-                return finish(Err(unrecordable(&error)), number, faults, Vec::new(), refused);
+                return finish(Err(unrecordable(&error)), number, faults, Vec::new(), false);
             }
-            // The failure is recorded; only now may limits change. A refused attempt says nothing
-            // about the operation, so it changes none.
+            // The failure is recorded; only now may limits change.
             let mut follows = match &self.admission {
-                Some(admission) if !refused => admission.failed(&fault),
-                _ => Vec::new(),
+                Some(admission) => admission.failed(&fault),
+                None => Vec::new(),
             };
             let known = || self.admission.as_ref()?.experience(&fault);
             let experience = failed.experience.or_else(known);
@@ -264,6 +268,7 @@ impl Engine {
                 recent: self.recent(),
                 retried_below: failed.retried_below,
                 unrepeatable: failed.unrepeatable.as_deref(),
+                nothing_done: failed.nothing_done,
                 experience,
                 worker_lost: false,
             });
@@ -274,31 +279,72 @@ impl Engine {
                 reclassified: verdict.reclassified,
             });
             if let Err(error) = self.record.record(follows) {
-                return finish(Err(unrecordable(&error)), number, faults, Vec::new(), refused);
+                return finish(Err(unrecordable(&error)), number, faults, Vec::new(), false);
             }
             strategy = Some(verdict.decision.action.name());
             let wait = match &verdict.decision.action {
-                // The admission asks the guards before each attempt; what is left to do here is the
-                // wait.
-                Action::Retry { after, .. } | Action::AwaitGuard { after, .. } => *after,
+                Action::Retry { after, .. } => *after,
+                // The guard first, then the delay: a delay that passes while the guard is closed
+                // spreads nobody.
+                Action::AwaitGuard { after, .. } => {
+                    let attempt = Attempt {
+                        number: number + 1,
+                        left: left(),
+                        cancel: self.cancel.clone(),
+                        keep_percent,
+                    };
+                    let waited = match &self.admission {
+                        Some(admission) => admission.await_guard(&attempt, &*self.record).await,
+                        None => Duration::ZERO,
+                    };
+                    let rest = after.saturating_sub(waited);
+                    if waited.is_zero() { rest } else { rest.max(verdict.after_guard) }
+                }
                 Action::Compress { keep_percent: keep, .. } => {
                     keep_percent = Some(*keep);
                     Duration::ZERO
                 }
                 Action::Fallback { .. } => Duration::ZERO,
-                ending => {
-                    let outcome = outcome_of(ending, fault.reason);
-                    let mut fault = renamed(fault, verdict.reclassified);
-                    fault.severity = fault.ending_severity();
-                    let ending = Ending { outcome, fault, decision: verdict.decision };
-                    return finish(Err(ending), number, faults, Vec::new(), refused);
+                _ => {
+                    let ending = self.ending(fault, verdict);
+                    return finish(Err(ending), number, faults, Vec::new(), false);
                 }
             };
             if !self.wait(wait).await {
                 let ending = Ending { fault, ..interrupted() };
-                return finish(Err(ending), number, faults, Vec::new(), refused);
+                return finish(Err(ending), number, faults, Vec::new(), false);
             }
         }
+    }
+
+    /// Records a refused start and how the operation ends because of it.
+    fn refused(&self, name: &SafeText, machine: &mut Machine, failed: &Failed, now: Duration) -> Ending {
+        let attempt = machine.attempt() + 1;
+        let fault = self.classify(failed);
+        let classified =
+            EventKind::ErrorClassified { operation: name.clone(), attempt, fault: Box::new(fault.clone()) };
+        if let Err(error) = self.record.record(vec![classified]) {
+            return unrecordable(&error);
+        }
+        let verdict = machine.refused(&Failure { dispatch: failed.dispatch, ..Failure::new(&fault, now) });
+        let decided = EventKind::DecisionMade {
+            operation: None,
+            attempt,
+            decision: verdict.decision.clone(),
+            reclassified: verdict.reclassified,
+        };
+        if let Err(error) = self.record.record(vec![decided]) {
+            return unrecordable(&error);
+        }
+        self.ending(fault, verdict)
+    }
+
+    fn ending(&self, fault: Fault, verdict: Verdict) -> Ending {
+        let outcome = outcome_of(&verdict.decision.action, fault.reason);
+        let reason = verdict.reclassified.unwrap_or(fault.reason);
+        let mut fault = fault.renamed(reason);
+        fault.severity = fault.ending_severity();
+        Ending { outcome, fault, decision: verdict.decision }
     }
 
     fn classify(&self, failed: &Failed) -> Fault {
@@ -353,23 +399,6 @@ fn outcome_of(action: &Action, reason: Reason) -> Outcome {
         Action::Confirm { .. } => Outcome::Unconfirmed,
         Action::UsePartial => Outcome::Partial,
         _ => Outcome::Failed,
-    }
-}
-
-/// The fault under the reason that it has once retries are used up; facts and evidence stay.
-fn renamed(fault: Fault, reason: Option<Reason>) -> Fault {
-    let Some(reason) = reason else { return fault };
-    let mut named = Fault::new(reason);
-    // Retrying did not help. The last of the reason's next steps says what to do then.
-    if let Some(step) = fault.reason.info().next_steps.last() {
-        named.suggested_action = SafeText::new(*step);
-    }
-    Fault {
-        cause: fault.cause,
-        facts: fault.facts,
-        evidence: fault.evidence,
-        machine: fault.machine,
-        ..named
     }
 }
 

@@ -34,7 +34,7 @@ mod operation;
 mod random;
 mod recent;
 
-pub use admission::{Admission, AdmissionFuture};
+pub use admission::{Admission, AdmissionFuture, GuardFuture};
 pub use cancel::Cancel;
 pub use engine::{Ending, Engine, Finished};
 pub use operation::{Attempt, Failed, Operation};

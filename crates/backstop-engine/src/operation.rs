@@ -33,6 +33,16 @@ pub trait Operation: Send {
     fn ends_itself(&self) -> bool {
         false
     }
+
+    /// Why it is repeated only after a confirmation, if so: an attempt may have changed something.
+    fn needs_confirmation(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether an attempt can be made with a smaller request ([`Attempt::keep_percent`]).
+    fn is_compressible(&self) -> bool {
+        true
+    }
 }
 
 impl<F, Fut, T, E> Operation for F
@@ -71,6 +81,8 @@ pub struct Failed {
     pub output: Option<SafeText>,
     /// Why the attempt cannot be repeated with the same input, if it cannot.
     pub unrepeatable: Option<Box<str>>,
+    /// Whether the failure shows that the attempt changed nothing.
+    pub nothing_done: bool,
     /// How often a layer below has retried already, if one did.
     pub retried_below: Option<u32>,
     /// What earlier runs learned about failures like this one.
@@ -91,6 +103,7 @@ impl Failed {
             signal: None,
             output: None,
             unrepeatable: None,
+            nothing_done: false,
             retried_below: None,
             experience: None,
         }

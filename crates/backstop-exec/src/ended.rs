@@ -1,8 +1,9 @@
 //! The result of a supervised command: exit status, what ended it, and its output.
 
 use crate::HeadTail;
+use crate::stream_order::{OutputPart, StreamOrder};
 use backstop_classify::Classifier;
-use backstop_core::{Dispatch, Fault, SafeText, Signal, Surface, Timestamp, signal_name};
+use backstop_core::{Dispatch, Fault, Reason, SafeText, Signal, Surface, Timestamp, signal_name};
 use std::time::Duration;
 
 /// What ended the command.
@@ -16,6 +17,8 @@ pub enum Cause {
     Silence,
     /// A [`Stop`](crate::Stop) was requested.
     Stopped,
+    /// A key of the terminal (Ctrl-C) was pressed while it ran, and it ended by itself afterwards.
+    Interrupted,
 }
 
 /// The exit status as the system reports it.
@@ -50,6 +53,11 @@ pub struct Ended {
     pub status: Status,
     /// What ended the command.
     pub cause: Cause,
+    /// Whether whoever read our output had closed it, as in `yes | head -1`.
+    pub reader_left: bool,
+    /// Why its output could not be passed on, if it could not: the disk of a redirected output is
+    /// full. Some of it is lost, whatever the exit status says.
+    pub unwritable: Option<String>,
     /// How long the command ran, without the time for which it was paused.
     pub duration: Duration,
     /// How long the command had written nothing when it ended.
@@ -58,6 +66,10 @@ pub struct Ended {
     pub stdout: HeadTail,
     /// The beginning and the end of its standard error.
     pub stderr: HeadTail,
+    /// The order in which the two were read.
+    pub order: StreamOrder,
+    /// Whether standard output and standard error were one stream, which is in `stdout`.
+    pub is_one_stream: bool,
     /// Whether all output was read. False where a process left behind held a pipe open for too
     /// long.
     pub drained: bool,
@@ -74,7 +86,33 @@ pub struct Ended {
 impl Ended {
     /// Whether the command exited by itself with code 0.
     pub fn is_success(&self) -> bool {
-        self.cause == Cause::Itself && self.status.is_success()
+        matches!(self.cause, Cause::Itself | Cause::Interrupted)
+            && self.status.is_success()
+            && self.unwritable.is_none()
+    }
+
+    /// Whether the command ended because nobody read its output any more.
+    pub fn ended_by_reader(&self) -> bool {
+        const WORDS: [&[u8]; 4] = [b"roken pipe", b"BrokenPipe", b"EPIPE", b"ERR_STREAM_DESTROYED"];
+        /// How much of the end of the output is searched for the words.
+        const SEARCHED_BYTES: usize = 4 << 10;
+        let by_signal =
+            self.status.signal == Some(libc::SIGPIPE) || self.status.code == Some(128 + libc::SIGPIPE);
+        let says_so = || {
+            [&self.stderr, &self.stdout].iter().any(|kept| {
+                let end = kept.end(SEARCHED_BYTES);
+                WORDS.iter().any(|word| memchr::memmem::find(&end, word).is_some())
+            })
+        };
+        self.reader_left
+            && self.cause == Cause::Itself
+            && !self.status.is_success()
+            && (by_signal || says_so())
+    }
+
+    /// What is stored of both streams, in the order in which it was read.
+    pub fn output(&self) -> Vec<OutputPart<'_>> {
+        self.order.parts([&self.stdout, &self.stderr])
     }
 
     /// Whether a time limit ended the command.
@@ -93,7 +131,15 @@ impl Ended {
 
     /// The exit code to pass on: the command's own, 124 for a time limit, 128 + n for signal n.
     pub fn exit(&self) -> i32 {
-        if self.timed_out() { 124 } else { self.status.exit() }
+        // What could not be written would have ended the command itself; that it was told by SIGPIPE
+        // is our doing.
+        let lost = self.unwritable.is_some()
+            && (self.status.is_success() || self.status.signal == Some(libc::SIGPIPE));
+        match self.timed_out() {
+            true => 124,
+            false if lost => 1,
+            false => self.status.exit(),
+        }
     }
 
     /// The name of the signal that ended the command, e.g. `SIGKILL`.
@@ -121,8 +167,12 @@ impl Ended {
         if self.is_success() {
             return None;
         }
+        if let Some(error) = self.unwritable.as_ref().filter(|_| self.cause == Cause::Itself) {
+            return Some(unwritable(error));
+        }
         let mut signal = self.signal(command, at);
-        if self.cause == Cause::Stopped {
+        let by_reader = self.ended_by_reader();
+        if by_reader || matches!(self.cause, Cause::Stopped | Cause::Interrupted) {
             // Whatever its exit status is then, the command ended because it was asked to.
             signal.exit = None;
             signal.signal = Some(i64::from(libc::SIGINT));
@@ -141,6 +191,9 @@ impl Ended {
             session.feed(after);
         }
         let mut fault = session.finish();
+        if let Some(fault) = fault.as_mut().filter(|_| by_reader) {
+            fault.cause = Some("whoever read its output has closed it".into());
+        }
         if let (Some(fault), Some(limit)) = (&mut fault, self.limit.filter(|_| self.timed_out())) {
             let did = if self.cause == Cause::Silence { "silent" } else { "ran" };
             let limit = backstop_core::duration::shown(limit);
@@ -148,4 +201,12 @@ impl Ended {
         }
         fault
     }
+}
+
+/// The fault of a command whose output could not be passed on.
+fn unwritable(error: &str) -> Fault {
+    let is_full = ["No space left", "quota", "too large"].iter().any(|words| error.contains(words));
+    let mut fault = Fault::new(if is_full { Reason::DiskFull } else { Reason::Unknown });
+    fault.cause = Some(SafeText::new(format!("its output could not be written: {error}")));
+    fault
 }

@@ -22,8 +22,25 @@ pub struct HeadTail {
 impl HeadTail {
     /// Stores at most `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Self {
-        let head_max = bytes_max / HEAD_SHARE;
+        let head_max = Self::head_max(bytes_max);
         Self { head_max, tail_max: bytes_max - head_max, ..Self::default() }
+    }
+
+    /// How many of `bytes_max` bytes the beginning gets.
+    pub(crate) fn head_max(bytes_max: usize) -> usize {
+        bytes_max / HEAD_SHARE
+    }
+
+    /// The beginning and the end of a stream that is over.
+    pub(crate) fn whole(
+        head: Vec<u8>,
+        head_max: usize,
+        tail: Vec<u8>,
+        tail_max: usize,
+        bytes: u64,
+        lines: u64,
+    ) -> Self {
+        Self { head, head_max, tail, tail_max, start: 0, bytes, lines }
     }
 
     /// Appends the next bytes of the stream.

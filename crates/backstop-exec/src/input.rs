@@ -1,5 +1,6 @@
-//! The command's standard input: passed on, and stored so that a retry reads the same input.
+//! The command's standard input: inherited, or passed on and stored so that a retry reads the same.
 
+use crate::Watched;
 use crate::pump::write_patiently;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -15,8 +16,12 @@ const AHEAD_BYTES: usize = 256 << 10;
 pub enum Input {
     /// The same as ours.
     Inherit,
+    /// The same as ours, watched so that another attempt is made only if it reads the same.
+    Watched(Watched),
     /// Empty (`/dev/null`).
     Null,
+    /// Closed, as ours is.
+    Closed,
     /// A file, read from the same position by every attempt.
     File {
         /// The file.
@@ -29,6 +34,14 @@ pub enum Input {
 }
 
 impl Input {
+    /// Our standard input, where an attempt inherits it and it must be watched.
+    pub(crate) fn watched(&self) -> Option<&Watched> {
+        match self {
+            Input::Watched(watched) => Some(watched),
+            _ => None,
+        }
+    }
+
     /// Rewinds a file, so that this attempt reads the same input as the first.
     pub(crate) fn rewind(&self) -> std::io::Result<()> {
         match self {
@@ -44,6 +57,7 @@ impl Input {
                 "more than {} bytes of standard input were read: they are gone, and cannot be given to another attempt",
                 replay.shared.bytes_max
             )),
+            Input::Watched(watched) => watched.unrepeatable(),
             _ => None,
         }
     }
@@ -104,6 +118,22 @@ impl Replay {
             forgets: false,
         };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), bytes_max }) }
+    }
+
+    /// Gives these bytes to every attempt.
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        let state = State {
+            source: None,
+            kept: bytes,
+            base: 0,
+            ended: true,
+            passed_cap: false,
+            attempt: 0,
+            taken: 0,
+            forgets: false,
+        };
+        let shared = Shared { state: Mutex::new(state), changed: Condvar::new(), bytes_max: usize::MAX };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Passes input on while an attempt runs and stores nothing: for input typed at a terminal.

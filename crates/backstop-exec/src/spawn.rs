@@ -1,8 +1,9 @@
 //! Starts a command.
 
-use crate::{Input, Spec, terminal};
+use crate::output_terminal::OutputTerminal;
+use crate::pump::Source;
+use crate::{Input, Output, Spec, terminal, watched};
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -56,10 +57,14 @@ impl StartError {
 /// A started command, with our ends of its streams.
 pub(crate) struct Running {
     pub(crate) child: Child,
-    pub(crate) stdout: File,
-    /// `None` where the command has a pseudo-terminal.
-    pub(crate) stderr: Option<File>,
+    /// `None` where it is closed.
+    pub(crate) stdout: Option<Source>,
+    /// `None` where it is closed, or one stream with its output.
+    pub(crate) stderr: Option<Source>,
+    /// The terminal of its own.
     pub(crate) terminal: Option<terminal::Terminal>,
+    /// The terminals for output alone.
+    pub(crate) windows: Vec<OutputTerminal>,
 }
 
 pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
@@ -72,41 +77,126 @@ pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
     if let Some(folder) = &spec.folder {
         command.current_dir(folder);
     }
-    let mut terminal = None;
+    if spec.ignores_sigpipe {
+        ignore_sigpipe(&mut command);
+    }
     if spec.pty {
-        let opened = terminal::Terminal::open().map_err(system)?;
-        opened.attach(&mut command).map_err(system)?;
-        terminal = Some(opened);
+        return start_on_terminal(spec, input, command, &name);
+    }
+    if !spec.shares_group {
+        command.process_group(0);
+    }
+    let mut closed = Vec::new();
+    let mut replay = None;
+    command.stdin(match input {
+        Input::Inherit => Stdio::inherit(),
+        Input::Null => Stdio::null(),
+        Input::Closed => {
+            closed.push(0);
+            Stdio::null()
+        }
+        Input::File { file, .. } => Stdio::from(file.try_clone().map_err(system)?),
+        Input::Watched(watched) => match watched.begin().map_err(system)? {
+            watched::Source::Own(file) => Stdio::from(file),
+            watched::Source::Copy(copy) => {
+                replay = Some(copy);
+                Stdio::piped()
+            }
+        },
+        Input::Replay(given) => {
+            replay = Some(given.clone());
+            Stdio::piped()
+        }
+    });
+    let mut windows = Vec::new();
+    let (stdout, theirs) = connect(&spec.stdout, &mut windows).map_err(system)?;
+    if matches!(spec.stdout, Output::Closed) {
+        closed.push(1);
+    }
+    let (stderr, errors) = if spec.joined {
+        if matches!(spec.stdout, Output::Closed) {
+            closed.push(2);
+        }
+        (None, theirs.try_clone().map_err(system)?)
     } else {
-        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.stdin(match input {
-            Input::Inherit => Stdio::inherit(),
-            Input::Null => Stdio::null(),
-            Input::File { file, .. } => Stdio::from(file.try_clone().map_err(system)?),
-            Input::Replay(_) => Stdio::piped(),
-        });
+        if matches!(spec.stderr, Output::Closed) {
+            closed.push(2);
+        }
+        connect(&spec.stderr, &mut windows).map_err(system)?
+    };
+    command.stdout(Stdio::from(theirs)).stderr(Stdio::from(errors));
+    if !closed.is_empty() {
+        close_streams(&mut command, closed);
     }
     let mut child = command.spawn().map_err(|error| refused(spec, &name, error))?;
+    // Our copies of the command's ends go with it.
     drop(command);
-    let feed: Option<Box<dyn Write + Send>>;
-    let (stdout, stderr) = match &mut terminal {
-        Some(terminal) => {
-            terminal.started();
-            feed = terminal.input().ok().map(|file| Box::new(file) as Box<dyn Write + Send>);
-            (terminal.output().map_err(system)?, None)
-        }
-        None => {
-            feed = child.stdin.take().map(|pipe| Box::new(pipe) as Box<dyn Write + Send>);
-            let stdout = child.stdout.take().map(|s| File::from(OwnedFd::from(s)));
-            let stderr = child.stderr.take().map(|s| File::from(OwnedFd::from(s)));
-            let missing = || system(std::io::Error::other("its output is not connected"));
-            (stdout.ok_or_else(missing)?, Some(stderr.ok_or_else(missing)?))
-        }
-    };
-    if let (Input::Replay(replay), Some(feed)) = (input, feed) {
-        replay.feed(feed).map_err(system)?;
+    if let (Some(replay), Some(pipe)) = (replay, child.stdin.take()) {
+        replay.feed(Box::new(pipe)).map_err(system)?;
     }
-    Ok(Running { child, stdout, stderr, terminal })
+    Ok(Running { child, stdout, stderr, terminal: None, windows })
+}
+
+/// Our end and the command's end of one output stream.
+fn connect(output: &Output, windows: &mut Vec<OutputTerminal>) -> std::io::Result<(Option<Source>, OwnedFd)> {
+    match output {
+        Output::Pipe => {
+            let (reader, writer) = std::io::pipe()?;
+            Ok((Some(Source::File(File::from(OwnedFd::from(reader)))), OwnedFd::from(writer)))
+        }
+        Output::Terminal(real) => {
+            let (window, theirs) = OutputTerminal::open(real)?;
+            let reader = window.reader()?;
+            windows.push(window);
+            Ok((Some(Source::Terminal(reader)), theirs))
+        }
+        Output::Closed => Ok((None, OwnedFd::from(File::options().write(true).open("/dev/null")?))),
+    }
+}
+
+/// Starts a command in a session of its own, on a terminal of its own.
+fn start_on_terminal(
+    spec: &Spec,
+    input: &Input,
+    mut command: Command,
+    name: &str,
+) -> Result<Running, StartError> {
+    let system = |error| StartError::System { program: name.to_owned(), error };
+    let mut terminal = terminal::Terminal::open().map_err(system)?;
+    terminal.attach(&mut command).map_err(system)?;
+    let child = command.spawn().map_err(|error| refused(spec, name, error))?;
+    drop(command);
+    terminal.started();
+    if let (Input::Replay(replay), Ok(keyboard)) = (input, terminal.input()) {
+        replay.feed(Box::new(keyboard)).map_err(system)?;
+    }
+    let stdout = Some(Source::File(terminal.output().map_err(system)?));
+    Ok(Running { child, stdout, stderr: None, terminal: Some(terminal), windows: Vec::new() })
+}
+
+/// Leaves SIGPIPE ignored. Rust restores its default action in every command that it starts.
+fn ignore_sigpipe(command: &mut Command) {
+    // SAFETY: between fork and exec one system call is made, which is safe there.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            Ok(())
+        });
+    }
+}
+
+/// Closes these of the command's standard streams.
+fn close_streams(command: &mut Command, closed: Vec<i32>) {
+    // SAFETY: between fork and exec only close(2) is called, which is safe there; nothing is
+    // allocated.
+    unsafe {
+        command.pre_exec(move || {
+            for fd in &closed {
+                libc::close(*fd);
+            }
+            Ok(())
+        });
+    }
 }
 
 fn refused(spec: &Spec, program: &str, error: std::io::Error) -> StartError {

@@ -3,7 +3,9 @@
 use crate::Input;
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The limits of one attempt.
@@ -34,6 +36,19 @@ impl Default for Limits {
     }
 }
 
+/// What one output stream of the command is.
+#[derive(Debug, Clone, Default)]
+pub enum Output {
+    /// A pipe.
+    #[default]
+    Pipe,
+    /// A pseudo-terminal for output alone, with the settings and the size of this terminal. Settings
+    /// that the command changes on it are changed on this terminal too.
+    Terminal(Arc<OwnedFd>),
+    /// Closed, as ours is.
+    Closed,
+}
+
 /// A command to run once.
 #[derive(Debug, Clone, Default)]
 pub struct Spec {
@@ -45,8 +60,20 @@ pub struct Spec {
     pub env: Vec<(String, String)>,
     /// The limits.
     pub limits: Limits,
-    /// Whether the command gets a pseudo-terminal. Its output and its errors are one stream then.
+    /// Whether the command gets a session and a pseudo-terminal of its own, for input and output. Its
+    /// output and its errors are one stream then, and `stdout`, `stderr` and `joined` mean nothing.
     pub pty: bool,
+    /// What its standard output is.
+    pub stdout: Output,
+    /// What its standard error is.
+    pub stderr: Output,
+    /// Whether its output and its errors are one stream, `stdout`, so that their order is kept.
+    pub joined: bool,
+    /// Whether the command stays in our process group, so that the terminal's keys reach it as they
+    /// would without us. Its processes are found by descent alone then; only Linux can do that.
+    pub shares_group: bool,
+    /// Whether SIGPIPE is ignored when the command starts.
+    pub ignores_sigpipe: bool,
     /// Whether background processes of a command that exited by itself are left running.
     pub keep_background: bool,
     /// Whether every orphan that this process adopts belongs to the command. Where several commands
@@ -56,7 +83,7 @@ pub struct Spec {
 
 /// Where the command's output goes and its input comes from.
 pub struct Streams {
-    /// Receives its standard output; with a pseudo-terminal, everything.
+    /// Receives its standard output; where both are one stream, everything.
     pub stdout: Box<dyn Write + Send>,
     /// Receives its standard error.
     pub stderr: Box<dyn Write + Send>,

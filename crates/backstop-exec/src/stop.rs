@@ -1,18 +1,22 @@
 //! Asks a supervised command to end, from another thread.
 
+use crate::mailbox::Mailbox;
 use crate::supervise::Message;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A request to end a command, from another thread. The first request sends SIGTERM, the second
-/// SIGKILL.
+/// A request to end a command, from another thread. The first request sends SIGTERM or the signal
+/// that is passed on, the second SIGKILL.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     requests: u8,
-    to: Option<Sender<Message>>,
+    /// The signal of the first request, where one is passed on.
+    signal: Option<i32>,
+    /// Whether keys (Ctrl-C, Ctrl-\) have interrupted the command that runs.
+    keys: bool,
+    to: Option<Mailbox>,
 }
 
 impl Stop {
@@ -23,11 +27,41 @@ impl Stop {
 
     /// Requests the end of the command. The second request kills it at once.
     pub fn request(&self) {
+        self.request_by(None);
+    }
+
+    /// Requests the end of the command by passing a signal on that we received.
+    pub fn pass_on(&self, signal: i32) {
+        self.request_by(Some(signal));
+    }
+
+    fn request_by(&self, signal: Option<i32>) {
         let mut state = self.state();
+        if state.requests == 0 {
+            state.signal = signal;
+        }
         state.requests = state.requests.saturating_add(1);
         if let Some(to) = &state.to {
-            let _ = to.send(Message::Stop);
+            to.send(Message::Stop);
         }
+    }
+
+    /// Notes that a key of the terminal (Ctrl-C, Ctrl-\) has sent a signal to our process group, and
+    /// so to the command. What the command does about it is the command's affair. Returns false if no
+    /// command runs.
+    pub fn interrupted_by_key(&self) -> bool {
+        let mut state = self.state();
+        state.keys |= state.to.is_some();
+        state.to.is_some()
+    }
+
+    pub(crate) fn was_interrupted_by_key(&self) -> bool {
+        self.state().keys
+    }
+
+    /// The signal to send first: SIGTERM unless another one is passed on.
+    pub(crate) fn signal(&self) -> i32 {
+        self.state().signal.unwrap_or(libc::SIGTERM)
     }
 
     /// The number of requests so far.
@@ -35,9 +69,16 @@ impl Stop {
         self.state().requests
     }
 
-    /// Pauses the command and its time limits until this process continues (Ctrl-Z).
+    /// Pauses the command and its time limits until this process continues. Returns false if no
+    /// command runs.
     pub fn pause(&self) -> bool {
         self.send(Message::Pause)
+    }
+
+    /// Ctrl-Z was sent to our process group, and so to the command: pauses when the command does.
+    /// Returns false if no command runs.
+    pub fn paused_by_key(&self) -> bool {
+        self.state().to.is_some()
     }
 
     /// Passes a new terminal size on to the command's pseudo-terminal.
@@ -46,11 +87,13 @@ impl Stop {
     }
 
     fn send(&self, message: Message) -> bool {
-        self.state().to.as_ref().is_some_and(|to| to.send(message).is_ok())
+        self.state().to.as_ref().is_some_and(|to| to.send(message))
     }
 
-    pub(crate) fn listen(&self, to: Sender<Message>) {
-        self.state().to = Some(to);
+    pub(crate) fn listen(&self, to: Mailbox) {
+        let mut state = self.state();
+        state.keys = false;
+        state.to = Some(to);
     }
 
     pub(crate) fn deafen(&self) {

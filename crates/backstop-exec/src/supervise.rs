@@ -1,15 +1,20 @@
 //! Supervises one command, from its start until every process that it started has ended.
 
 use crate::ended::{Cause, Ended, Status};
-use crate::pump::{self, Activity, SharedHeadTail};
+use crate::keeper::Keeper;
+use crate::mailbox::{Inbox, Mailbox, mailbox};
+use crate::output_terminal::OutputTerminal;
+use crate::pump::{self, Activity, SharedKeeper, SharedOrder, Stream};
 use crate::spawn::{self, Running, StartError};
+use crate::stream_order::StreamOrder;
 use crate::tree::{self, Process, Stat, Tree};
-use crate::{HeadTail, Spec, Stop, Streams, terminal};
+use crate::{HeadTail, Input, Spec, Stop, Streams, terminal};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often surviving processes are looked for during the grace period.
@@ -23,6 +28,8 @@ const EMPTY_LOOKS: u32 = 3;
 const LAST_DRAIN: Duration = Duration::from_millis(500);
 /// How many names of left-behind processes are kept.
 const NAMES_MAX: usize = 8;
+/// Nobody has read a question and answered it before this time.
+const TYPED_AFTER: Duration = Duration::from_millis(200);
 /// The longest wait between two looks at the clock.
 const TICK_MAX: Duration = Duration::from_secs(3600);
 
@@ -31,8 +38,12 @@ const TICK_MAX: Duration = Duration::from_secs(3600);
 pub(crate) enum Message {
     /// The command has ended.
     Exited,
+    /// Whoever reads our output has closed it.
+    ReaderLeft,
     /// The command was stopped by this signal (SIGTTIN, SIGTSTP).
     Halted(i32),
+    /// What it wrote could not be passed on, for another reason than that.
+    Unwritable(std::io::Error),
     /// One of its output streams has ended.
     Drained,
     /// A stop was requested.
@@ -62,18 +73,19 @@ pub fn supervise(
 ) -> Result<Ended, StartError> {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    let (sender, messages) = channel();
+    let program = || spec.argv.first().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+    let system = |error| StartError::System { program: program(), error };
+    let (sender, inbox) = mailbox().map_err(system)?;
     let origin = Instant::now();
     let running = spawn::start(spec, &streams.input)?;
     stop.listen(sender.clone());
     let pid = running.child.id();
-    let group = tree::pid(pid);
-    let activity = Arc::new(Activity::new(origin));
-    let run = Supervision::new(spec, running, streams, stop, origin, &activity, &sender, messages);
-    let result = run.map(|run| {
+    let run = Supervision::new(spec, running, streams, stop, origin, sender, inbox).map_err(system);
+    let result = run.and_then(|run| {
         let process = Process::find(pid).unwrap_or(Process { pid, start: 0 });
+        let group = if spec.shares_group { Some(rustix::process::getpgrp()) } else { tree::pid(pid) };
         started(Started { process, group: group.map_or(0, |g| g.as_raw_nonzero().get()) });
-        run.watch()
+        run.watch().map_err(system)
     });
     stop.deafen();
     result
@@ -83,18 +95,36 @@ struct Supervision<'s> {
     spec: &'s Spec,
     stop: &'s Stop,
     child: Child,
+    /// Becomes readable when the command has ended, where the system has such a thing. Else a thread
+    /// waits for it.
+    exit: Option<OwnedFd>,
+    /// The command's process group, unless it is ours.
     group: Option<Pid>,
     tree: Tree,
     terminal: Option<terminal::Terminal>,
+    windows: Vec<OutputTerminal>,
     lent: bool,
-    messages: Receiver<Message>,
+    mailbox: Mailbox,
+    inbox: Inbox,
+    input: Input,
+    /// Whether the input is polled for what arrives.
+    polls_input: bool,
     activity: Arc<Activity>,
-    kept: Vec<SharedHeadTail>,
+    kept: Vec<SharedKeeper>,
+    order: Arc<Mutex<StreamOrder>>,
+    /// Output streams on which nothing was written yet. A thread is started with the first byte.
+    waiting: Vec<Stream>,
     open_streams: usize,
+    /// Why a thread could not be started, if one could not.
+    failed: Option<std::io::Error>,
     origin: Instant,
     /// Time for which the command was paused; it does not count towards limits.
     paused: Duration,
     cause: Cause,
+    /// Whether whoever reads our output has closed it.
+    reader_left: bool,
+    /// Why its output could not be passed on, if it could not.
+    unwritable: Option<String>,
     /// When the process tree is killed, once it was asked to end.
     kill_at: Option<Instant>,
     status: Option<Status>,
@@ -105,59 +135,66 @@ struct Supervision<'s> {
 }
 
 impl<'s> Supervision<'s> {
-    #[expect(clippy::too_many_arguments)] // One caller; they are the parts of one thing.
     fn new(
         spec: &'s Spec,
         running: Running,
         streams: Streams,
         stop: &'s Stop,
         origin: Instant,
-        activity: &Arc<Activity>,
-        sender: &Sender<Message>,
-        messages: Receiver<Message>,
-    ) -> Result<Self, StartError> {
-        let Running { mut child, stdout, stderr, terminal } = running;
+        mailbox: Mailbox,
+        inbox: Inbox,
+    ) -> std::io::Result<Self> {
+        let Running { mut child, stdout, stderr, terminal, windows } = running;
         let pid = child.id();
-        let group = tree::pid(pid);
-        let start = || -> std::io::Result<Vec<SharedHeadTail>> {
-            watch_exit(pid, sender.clone())?;
-            let max = spec.limits.kept_bytes_max;
-            let mut kept =
-                vec![pump::start(stdout, streams.stdout, max, Arc::clone(activity), sender.clone())?];
-            if let Some(stderr) = stderr {
-                kept.push(pump::start(stderr, streams.stderr, max, Arc::clone(activity), sender.clone())?);
+        let group = tree::pid(pid).filter(|_| !spec.shares_group);
+        let exit = exit_descriptor(pid, terminal::has_controlling_terminal());
+        if exit.is_none()
+            && let Err(error) = watch_exit(pid, mailbox.clone())
+        {
+            // Without a thread the command cannot be supervised, so it is not left running.
+            if let Some(group) = group {
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
             }
-            Ok(kept)
-        };
-        let kept = match start() {
-            Ok(kept) => kept,
-            Err(error) => {
-                // Without threads the command cannot be supervised, so it is not left running.
-                if let Some(group) = group {
-                    let _ = rustix::process::kill_process_group(group, Signal::KILL);
-                }
-                let _ = child.kill();
-                let _ = child.wait();
-                let program = spec.argv.first().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
-                return Err(StartError::System { program, error });
-            }
-        };
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
+        let new = || Arc::new(Mutex::new(Keeper::new(spec.limits.kept_bytes_max)));
+        let kept = vec![new(), new()];
+        let order: Arc<Mutex<StreamOrder>> = Arc::default();
+        let sources = [(stdout, streams.stdout), (stderr, streams.stderr)].into_iter().zip(&kept).enumerate();
+        let waiting: Vec<Stream> = sources
+            .filter_map(|(stream, ((from, to), kept))| {
+                let order = SharedOrder { order: Arc::clone(&order), stream };
+                Some(Stream { from: from?, to, kept: Arc::clone(kept), order })
+            })
+            .collect();
         let tree = Tree { root: pid, group, exclusive: spec.exclusive, marks: spec.env.clone() };
         Ok(Self {
             spec,
             stop,
             child,
+            exit,
             group,
             tree,
             terminal,
+            windows,
             lent: false,
-            messages,
-            activity: Arc::clone(activity),
-            open_streams: kept.len(),
+            mailbox,
+            inbox,
+            polls_input: streams.input.watched().is_some_and(|watched| watched.polled().is_some()),
+            input: streams.input,
+            activity: Arc::new(Activity::new(origin)),
+            open_streams: waiting.len(),
+            waiting,
             kept,
+            order,
+            failed: None,
             origin,
             paused: Duration::ZERO,
             cause: Cause::Itself,
+            reader_left: false,
+            unwritable: None,
             kill_at: None,
             status: None,
             left_behind: Vec::new(),
@@ -175,7 +212,7 @@ impl<'s> Supervision<'s> {
         self.origin.elapsed().saturating_sub(last)
     }
 
-    fn watch(mut self) -> Ended {
+    fn watch(mut self) -> std::io::Result<Ended> {
         if self.stop.requests() > 0 {
             self.ask_to_end(Cause::Stopped);
         }
@@ -190,18 +227,33 @@ impl<'s> Supervision<'s> {
         }
         self.drain();
         self.end_what_is_left();
+        if let Some(watched) = self.input.watched() {
+            watched.ended();
+        }
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if self.cause == Cause::Itself && self.stop.was_interrupted_by_key() {
+            self.cause = Cause::Interrupted;
+        }
         let drained = self.open_streams == 0;
+        let order = std::mem::take(&mut *self.order.lock().unwrap_or_else(PoisonError::into_inner));
+        let is_one_stream = self.spec.joined || self.spec.pty;
         let mut kept = self.kept.iter().map(|kept| {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *kept)
+            std::mem::take(&mut *kept).finish()
         });
-        Ended {
+        Ok(Ended {
             status: self.status.unwrap_or_default(),
             cause: self.cause,
+            reader_left: self.reader_left,
+            unwritable: self.unwritable,
             duration,
             silent,
             stdout: kept.next().unwrap_or_default(),
             stderr: kept.next().unwrap_or_else(|| HeadTail::new(0)),
+            order,
+            is_one_stream,
             drained,
             left_behind: self.left_behind,
             unended: self.unended,
@@ -209,9 +261,9 @@ impl<'s> Supervision<'s> {
             limit: match self.cause {
                 Cause::WallClock => self.spec.limits.wall,
                 Cause::Silence => self.spec.limits.idle,
-                Cause::Itself | Cause::Stopped => None,
+                Cause::Itself | Cause::Stopped | Cause::Interrupted => None,
             },
-        }
+        })
     }
 
     /// The time until the next limit is reached.
@@ -221,34 +273,104 @@ impl<'s> Supervision<'s> {
         }
         let wall = self.spec.limits.wall.map(|wall| wall.saturating_sub(self.ran()));
         let idle = self.spec.limits.idle.map(|idle| idle.saturating_sub(self.silent()));
-        wall.into_iter().chain(idle).min().unwrap_or(TICK_MAX).max(Duration::from_millis(1))
+        let terminal = self.input.watched().filter(|watched| watched.is_unwatched_terminal());
+        let typing = terminal.map(|_| TYPED_AFTER.saturating_sub(self.ran()));
+        wall.into_iter().chain(idle).chain(typing).min().unwrap_or(TICK_MAX).max(Duration::from_millis(1))
     }
 
+    /// Waits until something happens, or as long as is given, and deals with all that has happened.
     fn wait_once(&mut self, at_most: Duration) {
-        match self.messages.recv_timeout(at_most) {
-            Ok(Message::Exited) => self.reap(),
-            Ok(Message::Halted(signal)) => self.halted(signal),
-            Ok(Message::Drained) => self.open_streams = self.open_streams.saturating_sub(1),
-            Ok(Message::Stop) => {
+        let input = self.input.watched().filter(|_| self.polls_input).and_then(crate::Watched::polled);
+        let mut polled = vec![PollFd::from_borrowed_fd(self.inbox.fd(), PollFlags::IN)];
+        let exit = self.exit.as_ref().filter(|_| self.status.is_none());
+        polled.extend(exit.map(|exit| PollFd::new(exit, PollFlags::IN)));
+        let first_stream = polled.len();
+        polled.extend(self.waiting.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)));
+        let first_input = polled.len();
+        polled.extend(input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN)));
+        let limit = Timespec {
+            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: at_most.subsec_nanos().into(),
+        };
+        if rustix::event::poll(&mut polled, Some(&limit)).is_err() {
+            // Interrupted by a signal: it was noted elsewhere.
+            return;
+        }
+        let ready: Vec<PollFlags> = polled.iter().map(PollFd::revents).collect();
+        drop(polled);
+        if !ready[0].is_empty() {
+            self.inbox.clear();
+        }
+        if first_stream > 1 && !ready[1].is_empty() {
+            self.reap();
+        }
+        for index in (first_stream..first_input).rev().filter(|index| !ready[*index].is_empty()) {
+            self.read(index - first_stream, ready[index]);
+        }
+        if ready.get(first_input).is_some_and(|ready| !ready.is_empty())
+            && let Some(watched) = self.input.watched()
+        {
+            watched.arrived();
+            // It stays readable for as long as nobody reads: once is enough.
+            self.polls_input = false;
+        }
+        while let Some(message) = self.inbox.next() {
+            self.handle(message);
+        }
+    }
+
+    /// A stream has something to read, or has ended.
+    fn read(&mut self, index: usize, ready: PollFlags) {
+        let mut stream = self.waiting.swap_remove(index);
+        if !ready.contains(PollFlags::IN) {
+            stream.from.ended();
+            self.open_streams = self.open_streams.saturating_sub(1);
+        } else if let Err(error) = pump::start(stream, Arc::clone(&self.activity), self.mailbox.clone()) {
+            // Without a thread the command cannot be supervised, so it is ended.
+            self.open_streams = self.open_streams.saturating_sub(1);
+            self.failed = Some(error);
+            self.ask_to_end(Cause::Stopped);
+            self.kill_at = Some(Instant::now());
+        }
+    }
+
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Exited => self.reap(),
+            Message::ReaderLeft => self.reader_left = true,
+            Message::Unwritable(error) => self.unwritable = Some(error.to_string()),
+            Message::Halted(signal) => self.halted(signal),
+            Message::Drained => self.open_streams = self.open_streams.saturating_sub(1),
+            Message::Stop => {
                 if self.stop.requests() > 1 {
                     self.kill_at = Some(Instant::now());
                 } else {
                     self.ask_to_end(Cause::Stopped);
                 }
             }
-            Ok(Message::Pause) => self.pause(Signal::TSTP),
-            Ok(Message::Resized) => {
+            Message::Pause => self.pause(Signal::TSTP),
+            Message::Resized => {
                 if let Some(terminal) = &self.terminal {
                     terminal.resize();
                 }
+                if !self.windows.is_empty() {
+                    self.windows.iter().for_each(OutputTerminal::resize);
+                    // The command may have heard of it from the real terminal, before its own had
+                    // the new size.
+                    self.tree.signal(Signal::WINCH);
+                }
             }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
     }
 
     fn look_at_the_clock(&mut self) {
         if self.status.is_some() {
             return;
+        }
+        if let Some(watched) = self.input.watched().filter(|watched| watched.is_unwatched_terminal())
+            && self.ran() >= TYPED_AFTER
+        {
+            watched.watch_reads();
         }
         if let Some(kill_at) = self.kill_at {
             if Instant::now() >= kill_at {
@@ -267,7 +389,8 @@ impl<'s> Supervision<'s> {
         if self.kill_at.is_none() {
             self.cause = cause;
             self.kill_at = Some(Instant::now() + self.spec.limits.grace);
-            self.tree.signal(Signal::TERM);
+            let passed_on = Signal::from_named_raw(self.stop.signal()).filter(|_| cause == Cause::Stopped);
+            self.tree.signal(passed_on.unwrap_or(Signal::TERM));
             // A stopped process does not receive SIGTERM until it continues.
             self.tree.signal(Signal::CONT);
         }
@@ -341,14 +464,11 @@ impl<'s> Supervision<'s> {
             return;
         }
         self.left_behind = names(&alive);
-        let kill_at = match self.kill_at {
-            Some(kill_at) => kill_at,
-            None => {
-                self.tree.signal(Signal::TERM);
-                self.tree.signal(Signal::CONT);
-                Instant::now() + self.spec.limits.grace
-            }
-        };
+        let kill_at = self.kill_at.unwrap_or_else(|| Instant::now() + self.spec.limits.grace);
+        if self.kill_at.is_none() || self.stop.signal() != libc::SIGTERM {
+            self.tree.signal(Signal::TERM);
+            self.tree.signal(Signal::CONT);
+        }
         while !alive.is_empty() && Instant::now() < kill_at && self.stop.requests() < 2 {
             std::thread::sleep(LOOK_EVERY.min(kill_at.saturating_duration_since(Instant::now())));
             alive = self.tree.alive();
@@ -363,6 +483,13 @@ impl<'s> Supervision<'s> {
     /// The command was stopped. One that reads our terminal is given it; one that was suspended
     /// suspends us too.
     fn halted(&mut self, signal: i32) {
+        if self.spec.shares_group {
+            // The terminal, or a signal to all of our group, has stopped it: we stop as well, so that
+            // the shell sees it.
+            self.stand_still(signal);
+            self.tree.signal(Signal::CONT);
+            return;
+        }
         let Some(group) = self.group else { return };
         match signal {
             libc::SIGTTIN | libc::SIGTTOU if self.terminal.is_none() && terminal::lend(group) => {
@@ -378,13 +505,21 @@ impl<'s> Supervision<'s> {
     /// Suspends the command and ourselves; when we continue, so does the command. Limits do not run
     /// meanwhile.
     fn pause(&mut self, signal: Signal) {
-        let Some(group) = self.group else { return };
-        let _ = rustix::process::kill_process_group(group, signal);
+        self.tree.signal(signal);
         if self.lent {
             terminal::take_back();
         }
+        self.stand_still(libc::SIGSTOP);
+        if let Some(group) = self.group.filter(|_| self.lent) {
+            self.lent = terminal::lend(group);
+        }
+        self.tree.signal(Signal::CONT);
+    }
+
+    /// Suspends this process by a stop signal until it continues. The time does not count.
+    fn stand_still(&mut self, signal: i32) {
         let from = Instant::now();
-        stop_here();
+        stop_by(signal);
         // We continue here.
         let stood = from.elapsed();
         self.paused += stood;
@@ -392,10 +527,6 @@ impl<'s> Supervision<'s> {
         if let Some(kill_at) = &mut self.kill_at {
             *kill_at += stood;
         }
-        if self.lent {
-            self.lent = terminal::lend(group);
-        }
-        let _ = rustix::process::kill_process_group(group, Signal::CONT);
     }
 }
 
@@ -406,14 +537,42 @@ fn names(pids: &[u32]) -> Vec<String> {
 
 /// Suspends this process. The calling thread does not run on until the process continues.
 pub fn stop_here() {
-    // SAFETY: raising a signal in the calling thread touches no memory.
+    stop_by(libc::SIGSTOP);
+}
+
+/// Suspends this process by the signal that stopped the command, so that a shell sees the same.
+fn stop_by(signal: i32) {
+    // SAFETY: the actions are numbers and pointers, initialised by the system; the previous one is put
+    // back. Raising a signal in the calling thread touches no memory.
     unsafe {
-        libc::raise(libc::SIGSTOP);
+        let mut stops: libc::sigaction = std::mem::zeroed();
+        stops.sa_sigaction = libc::SIG_DFL;
+        let mut before: libc::sigaction = std::mem::zeroed();
+        let changed = libc::sigaction(signal, &raw const stops, &raw mut before) == 0;
+        libc::raise(signal);
+        if changed {
+            libc::sigaction(signal, &raw const before, std::ptr::null_mut());
+        }
     }
 }
 
+/// A descriptor that becomes readable when the command ends. `None` where the system has none, or
+/// where it must be known when a terminal stops the command.
+#[cfg(target_os = "linux")]
+fn exit_descriptor(raw: u32, stops: bool) -> Option<OwnedFd> {
+    if stops {
+        return None;
+    }
+    rustix::process::pidfd_open(tree::pid(raw)?, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exit_descriptor(_: u32, _: bool) -> Option<OwnedFd> {
+    None
+}
+
 /// Reports when the command stops or ends, from a thread of its own. It does not reap the command.
-fn watch_exit(raw: u32, to: Sender<Message>) -> std::io::Result<()> {
+fn watch_exit(raw: u32, to: Mailbox) -> std::io::Result<()> {
     let Some(pid) = tree::pid(raw) else { return Ok(()) };
     let run = move || {
         loop {
@@ -424,13 +583,13 @@ fn watch_exit(raw: u32, to: Sender<Message>) -> std::io::Result<()> {
                     // Consume this report, so that the next one is waited for.
                     let taken = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
                     let _ = rustix::process::waitid(WaitId::Pid(pid), taken);
-                    if to.send(Message::Halted(signal)).is_err() {
+                    if !to.send(Message::Halted(signal)) {
                         return;
                     }
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 _ => {
-                    let _ = to.send(Message::Exited);
+                    to.send(Message::Exited);
                     return;
                 }
             }

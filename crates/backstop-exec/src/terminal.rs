@@ -20,12 +20,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn open() -> std::io::Result<Self> {
-        let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-        rustix::pty::grantpt(&ours)?;
-        rustix::pty::unlockpt(&ours)?;
-        let name = rustix::pty::ptsname(&ours, Vec::new())?;
-        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
-        let theirs = rustix::fs::open(name, flags, rustix::fs::Mode::empty())?;
+        let (ours, theirs) = open_pair()?;
         let terminal = Self { ours, theirs: Some(theirs), before: None };
         terminal.resize();
         Ok(terminal)
@@ -87,6 +82,23 @@ impl Terminal {
     }
 }
 
+/// Opens both sides of a pseudo-terminal: ours, then the command's.
+pub(crate) fn open_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    rustix::pty::grantpt(&ours)?;
+    rustix::pty::unlockpt(&ours)?;
+    let name = rustix::pty::ptsname(&ours, Vec::new())?;
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let theirs = rustix::fs::open(name, flags, rustix::fs::Mode::empty())?;
+    Ok((ours, theirs))
+}
+
+/// Whether a terminal controls this process: then its keys send signals to our process group.
+pub fn has_controlling_terminal() -> bool {
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    rustix::fs::open("/dev/tty", flags, rustix::fs::Mode::empty()).is_ok()
+}
+
 /// The keyboard side of a pseudo-terminal. At the end of the input it sends Ctrl-D.
 pub(crate) struct Keyboard(File);
 
@@ -137,19 +149,28 @@ pub(crate) fn take_back() {
     set_foreground(rustix::process::getpgrp());
 }
 
-/// Sets the foreground process group. SIGTTOU is blocked for the call: from the background it would
-/// stop us.
+/// Sets the foreground process group.
 fn set_foreground(group: Pid) -> bool {
+    without(libc::SIGTTOU, || {
+        // SAFETY: the descriptor is open, and nothing is read or written through pointers.
+        unsafe {
+            libc::tcsetpgrp(rustix::stdio::stdin().as_fd().as_raw_fd(), group.as_raw_nonzero().get()) == 0
+        }
+    })
+}
+
+/// Blocks a signal for a call to the terminal that would stop us in the background: SIGTTOU where it
+/// changes the terminal, SIGTTIN where it reads.
+pub(crate) fn without<T>(signal: i32, call: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are initialised before they are read, and the mask of this thread is put
     // back.
     unsafe {
         let mut held: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut held);
-        libc::sigaddset(&raw mut held, libc::SIGTTOU);
+        libc::sigaddset(&raw mut held, signal);
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, &raw mut before);
-        let done =
-            libc::tcsetpgrp(rustix::stdio::stdin().as_fd().as_raw_fd(), group.as_raw_nonzero().get()) == 0;
+        let done = call();
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         done
     }

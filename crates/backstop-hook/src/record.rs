@@ -6,6 +6,9 @@ use backstop_runtime::{Opening, Project, ProjectError, Recorder};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The profile of what is reported.
+const PROFILE: &str = "task";
+
 /// Begins the record of a hook's run. It must be recorded, or the caller is told why not. The trace
 /// is not exported: somebody waits for the answer.
 pub(crate) fn begin(
@@ -42,7 +45,12 @@ pub(crate) fn started(project: &Project, operation: &SafeText) -> EventKind {
 
 /// How it ends.
 pub(crate) fn ended(outcome: Outcome, reason: Option<Reason>) -> EventKind {
-    EventKind::RunEnded { outcome, reason, attempts: 1, duration_ms: 0, exit: None, next: None }
+    ended_after(1, outcome, reason)
+}
+
+/// How it ends, where what it tells of was attempted before.
+fn ended_after(attempts: u32, outcome: Outcome, reason: Option<Reason>) -> EventKind {
+    EventKind::RunEnded { outcome, reason, attempts, duration_ms: 0, exit: None, next: None }
 }
 
 /// Closes the guard of a provider that refused, after that was recorded. Gives what is to be
@@ -53,11 +61,14 @@ pub(crate) fn guard_events(project: &Arc<Project>, provider: Option<&str>, fault
     }
     let limits = OperationLimits {
         provider: provider.and_then(|name| name.parse::<Name>().ok()),
+        client: None,
+        command: String::new(),
         budget: None,
         scope: BudgetScope { run: backstop_core::RunId::from_random(0, 4), task: None },
         operation: String::new(),
         place: String::new(),
         wait_max: Duration::ZERO,
+        words_max: project.config.policy(PROFILE).map_or(Duration::ZERO, |policy| policy.wait_max),
         learns: false,
     };
     match Admission::new(Arc::clone(project)).operation(limits, None) {
@@ -91,7 +102,7 @@ pub(crate) fn fault(
         decision: Decision { action: Action::Surface, why },
         reclassified: None,
     });
-    kinds.push(ended(Outcome::Failed, Some(fault.reason)));
+    kinds.push(ended_after(attempt, Outcome::Failed, Some(fault.reason)));
     recorder.end(kinds)?;
     Ok(())
 }

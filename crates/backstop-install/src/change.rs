@@ -272,7 +272,7 @@ fn missing_folders(file: &Path) -> Vec<PathBuf> {
 }
 
 /// The content of a file; `None` if it does not exist.
-fn read(file: &Path) -> Result<Option<String>, InstallError> {
+pub(crate) fn read(file: &Path) -> Result<Option<String>, InstallError> {
     let failed = |error| InstallError::Read { file: file.to_owned(), error };
     let there = match file.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -10,12 +10,9 @@ const NAME_CHARS_MAX: usize = 80;
 /// What is wrong with the JSON of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonErrorKind {
-    /// A comment.
-    #[error("a comment, which JSON has not")]
-    Comment,
-    /// A comma before the end of an object or array.
-    #[error("a comma with nothing after it, which JSON has not")]
-    TrailingComma,
+    /// A comment without an end.
+    #[error("a comment that is never closed")]
+    OpenComment,
     /// Another token than the expected one.
     #[error("{expected} was expected")]
     Expected {
@@ -29,7 +26,7 @@ pub enum JsonErrorKind {
         expected: &'static str,
     },
     /// A string with an invalid escape.
-    #[error("a string with an escape that JSON has not")]
+    #[error("a string with an invalid escape")]
     Escape,
     /// A string with a line end or another control character.
     #[error("a string with a control character in it")]
@@ -46,7 +43,7 @@ pub enum JsonErrorKind {
         expected: &'static str,
     },
     /// A key twice in one object.
-    #[error("the key `{}` is there twice", name(key))]
+    #[error("the key `{}` is set twice", name(key))]
     Twice {
         /// The key.
         key: String,
@@ -75,7 +72,7 @@ pub enum InstallError {
         file: PathBuf,
     },
     /// The path is a symbolic link whose target does not exist.
-    #[error("{} is a link that leads nowhere", file.display())]
+    #[error("{} is a broken link", file.display())]
     Dangling {
         /// The link.
         file: PathBuf,
@@ -117,7 +114,7 @@ pub enum InstallError {
         file: PathBuf,
     },
     /// The file was changed after it was read.
-    #[error("{} was changed by somebody else in this moment", file.display())]
+    #[error("{} was changed by another program just now", file.display())]
     Changed {
         /// The file.
         file: PathBuf,
@@ -149,29 +146,21 @@ impl InstallError {
     pub fn hint(&self) -> String {
         match self {
             Self::Read { .. } => "check that you may read it, and the folders above it".to_owned(),
-            Self::NotAFile { .. } => "move it away, or put a file in its place".to_owned(),
+            Self::NotAFile { .. } => "move it away, or replace it with a file".to_owned(),
             Self::Dangling { file } => {
-                format!(
-                    "`ls -l {}` shows where it leads; remove it, or make what it leads to",
-                    file.display()
-                )
+                format!("`ls -l {}` shows its target; remove the link, or create the target", file.display())
             }
             Self::TooLarge { .. } => "check what wrote it".to_owned(),
-            Self::NotText { .. } => "save it as UTF-8, then type the command again".to_owned(),
-            Self::Place { kind: JsonErrorKind::Comment | JsonErrorKind::TrailingComma, .. } => {
-                "take it out, or add the hooks by hand: docs/hooks-init.md shows them".to_owned()
-            }
+            Self::NotText { .. } => "save it as UTF-8, then run the command again".to_owned(),
             Self::Place { kind: JsonErrorKind::Shape { .. } | JsonErrorKind::Twice { .. }, .. } => {
                 "correct it there; docs/hooks-init.md shows what hooks look like".to_owned()
             }
-            Self::Place { .. } => "correct the file there, then type the command again".to_owned(),
-            Self::NotOurs { .. } => {
-                "move it away if it is not needed, then type the command again".to_owned()
-            }
-            Self::Changed { .. } => "type the command again".to_owned(),
+            Self::Place { .. } => "correct the file there, then run the command again".to_owned(),
+            Self::NotOurs { .. } => "move it away if it is not needed, then run the command again".to_owned(),
+            Self::Changed { .. } => "run the command again".to_owned(),
             Self::Write { .. } => "check that you may write there, and that the disk is not full".to_owned(),
             Self::NothingFound => {
-                "say which: `backstop init --claude`, `--codex`, `--opencode` or `--all`".to_owned()
+                "name one: `backstop init --claude`, `--codex`, `--opencode` or `--all`".to_owned()
             }
             Self::NoHome => "set HOME, or leave --user out".to_owned(),
         }

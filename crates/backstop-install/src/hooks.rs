@@ -77,11 +77,24 @@ pub(crate) enum Whose {
     Other,
 }
 
+/// The command of a handler.
+fn command(handler: &Node) -> Option<&str> {
+    let Value::Object(members) = &handler.value else { return None };
+    match members.iter().rfind(|m| m.key == "command").map(|m| &m.node.value) {
+        Some(Value::Text(command)) => Some(command),
+        _ => None,
+    }
+}
+
+/// The program that a handler calls, if it calls Backstop.
+pub(crate) fn program(handler: &Node) -> Option<String> {
+    let calls_us = whose(handler) != Whose::Other;
+    command(handler).filter(|_| calls_us)?.split_whitespace().next().map(str::to_owned)
+}
+
 /// Whether a handler is ours. The program may be given by its path.
 pub(crate) fn whose(handler: &Node) -> Whose {
-    let Value::Object(members) = &handler.value else { return Whose::Other };
-    let command = members.iter().rfind(|m| m.key == "command").map(|m| &m.node.value);
-    let Some(Value::Text(command)) = command else { return Whose::Other };
+    let Some(command) = command(handler) else { return Whose::Other };
     let mut words = command.split_whitespace();
     let program = words.next().and_then(|program| program.rsplit('/').next());
     if program != Some("backstop") || words.next() != Some("hook") || words.next() != Some("agent") {

@@ -3,7 +3,7 @@
 //!
 //! The main types are [`Layout`] and [`Piece`], a JSON value to insert.
 
-use super::json::{Node, Value};
+use super::json::{Gap, Node, Value};
 use super::patch::Patch;
 
 /// A JSON value to insert into a file.
@@ -42,8 +42,10 @@ impl Layout {
         let Some(first) = members.first() else { return usual };
         let lead = &text[start + 1..first.start];
         match lead.rsplit_once('\n') {
-            Some((_, "")) => Self { spaced: first.spaced, ..usual },
-            Some((_, unit)) => Self { unit: unit.to_owned(), spaced: first.spaced, ..usual },
+            Some((_, indent)) => match blank_start(indent) {
+                "" => Self { spaced: first.spaced, ..usual },
+                unit => Self { unit: unit.to_owned(), spaced: first.spaced, ..usual },
+            },
             None => Self { lines: false, spaced: first.spaced, ..usual },
         }
     }
@@ -56,43 +58,64 @@ impl Layout {
         out
     }
 
-    /// Inserts parts after the last one of an object or array. Everything else stays.
-    pub(crate) fn append(&self, text: &str, into: &Node, parts: &[(Option<&'static str>, Piece)]) -> Patch {
+    /// Inserts parts after the last one of an object or array. Everything else stays: comments on the
+    /// line of the last part stay behind it.
+    pub(crate) fn append(
+        &self,
+        text: &str,
+        into: &Node,
+        parts: &[(Option<&'static str>, Piece)],
+    ) -> Vec<Patch> {
         let there = into.parts();
-        let Some((last, end)) = there.last().copied() else { return self.fill(text, into, parts) };
+        let Some((last, end)) = there.last().copied() else { return vec![self.fill(text, into, parts)] };
         let before = there.len().checked_sub(2).map_or(into.start, |n| there[n].1);
         // The text between the last two parts: a bracket or a comma, and white space.
         let lead = &text[before..last];
+        let gaps = into.gaps(text);
+        let behind = gaps.last().filter(|gap| gap.has_comment());
+        let line = behind.map(Gap::end_of_line_comments);
         let mut put = String::new();
-        for (key, piece) in parts {
-            put.push(',');
+        for (n, (key, piece)) in parts.iter().enumerate() {
+            // Where a comment follows, the comma before the first part is a patch of its own.
+            put.push_str(if n > 0 || behind.is_none() { "," } else { "" });
             match lead.rsplit_once('\n') {
                 Some((_, indent)) => {
                     // A comma at the start of a line is a part of the style, not of the
                     // indentation.
-                    let indent = &indent[..indent.len() - indent.trim_start().len()];
+                    let indent = blank_start(indent);
                     put.push_str(self.newline);
                     put.push_str(indent);
                     self.part(&mut put, *key, piece, Some(indent));
                 }
                 None => {
-                    put.push_str(if self.spaced { " " } else { "" });
+                    let is_after_line = n == 0 && line.is_some_and(|line| line.is_line);
+                    let space = if self.spaced { " " } else { "" };
+                    put.push_str(if is_after_line { self.newline } else { space });
                     self.part(&mut put, *key, piece, None);
                 }
             }
         }
-        Patch { at: end, take: 0, put }
+        let (Some(behind), Some(line)) = (behind, line) else { return vec![Patch { at: end, take: 0, put }] };
+        if behind.comma.is_some() {
+            // The file ends its lists with a comma, and so does ours.
+            put.push(',');
+            return vec![Patch { at: line.end, take: 0, put }];
+        }
+        let comma = Patch { at: end, take: 0, put: ",".to_owned() };
+        vec![comma, Patch { at: line.end, take: 0, put }]
     }
 
-    /// Inserts parts into an empty object or array.
+    /// Inserts parts into an empty object or array, behind its comments.
     fn fill(&self, text: &str, into: &Node, parts: &[(Option<&'static str>, Piece)]) -> Patch {
         let line = &text[text[..into.start].rfind('\n').map_or(0, |n| n + 1)..into.start];
         let base = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
         let indent = format!("{base}{}", self.unit);
+        let comment = into.gaps(text).first().and_then(Gap::last_comment);
+        let lines = self.lines || comment.is_some_and(|comment| comment.is_line);
         let mut put = String::new();
         for (n, (key, piece)) in parts.iter().enumerate() {
             put.push_str(if n > 0 { "," } else { "" });
-            if self.lines {
+            if lines {
                 put.push_str(self.newline);
                 put.push_str(&indent);
                 self.part(&mut put, *key, piece, Some(&indent));
@@ -101,11 +124,12 @@ impl Layout {
                 self.part(&mut put, *key, piece, None);
             }
         }
-        if self.lines {
+        if lines {
             put.push_str(self.newline);
             put.push_str(base);
         }
-        Patch { at: into.start + 1, take: into.end - into.start - 2, put }
+        let at = comment.map_or(into.start + 1, |comment| comment.end);
+        Patch { at, take: into.end - 1 - at, put }
     }
 
     fn part(&self, out: &mut String, key: Option<&str>, piece: &Piece, indent: Option<&str>) {
@@ -143,6 +167,11 @@ impl Layout {
         }
         out.push(close);
     }
+}
+
+/// The spaces and tabs that a text starts with.
+fn blank_start(text: &str) -> &str {
+    &text[..text.len() - text.trim_start_matches([' ', '\t']).len()]
 }
 
 fn quote(out: &mut String, text: &str) {

@@ -33,13 +33,19 @@ pub(crate) fn merge(text: &str, wanted: &[Hook]) -> Result<Merge, JsonError> {
     let Some(root) = root else {
         let from = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
         merge.create_all(wanted);
-        let put = layout.file(&Piece::Object(vec![("hooks", lists(wanted))]));
-        merge.patches.push(Patch { at: from, take: text.len() - from, put });
+        let file = layout.file(&Piece::Object(vec![("hooks", lists(wanted))]));
+        merge.patches.push(if text[from..].trim().is_empty() {
+            Patch { at: from, take: text.len() - from, put: file }
+        } else {
+            // Nothing but comments: they stay above.
+            let line_end = if text.ends_with('\n') { "" } else { "\n" };
+            Patch { at: text.len(), take: 0, put: format!("{line_end}{file}") }
+        });
         return Ok(merge);
     };
     let Some(hooks) = member(root.object("the whole file")?, "hooks")? else {
         merge.create_all(wanted);
-        merge.patches.push(layout.append(text, &root, &[(Some("hooks"), lists(wanted))]));
+        merge.patches.extend(layout.append(text, &root, &[(Some("hooks"), lists(wanted))]));
         return Ok(merge);
     };
     let there = hooks.node.object("hooks")?;
@@ -56,11 +62,11 @@ pub(crate) fn merge(text: &str, wanted: &[Hook]) -> Result<Merge, JsonError> {
             merge.was_there = true;
         } else {
             merge.events.push(hook.event);
-            merge.patches.push(layout.append(text, &list.node, &[(None, hook.group())]));
+            merge.patches.extend(layout.append(text, &list.node, &[(None, hook.group())]));
         }
     }
     if !missing.is_empty() {
-        merge.patches.push(layout.append(text, &hooks.node, &missing));
+        merge.patches.extend(layout.append(text, &hooks.node, &missing));
     }
     // Insertions after the last list come after the insertions into that list.
     merge.patches.sort_by_key(|patch| patch.at);

@@ -1,7 +1,7 @@
 //! Computes the patches that remove hooks from a settings file.
 
 use super::hooks::{Whose, whose};
-use super::json::{JsonError, Node, Value, member, parse};
+use super::json::{Gap, JsonError, Node, Value, member, parse};
 use super::merge::list_name;
 use super::patch::Patch;
 use std::collections::BTreeSet;
@@ -33,22 +33,22 @@ pub(crate) fn strip(text: &str, made: Option<&BTreeSet<String>>) -> Result<Strip
     for (list, goes) in lists.iter().zip(&mut goes) {
         let name = list_name(&list.key);
         let Value::Array(groups) = &list.node.value else { continue };
-        let fates: Vec<Fate> = groups.iter().map(|group| strip.group(group, &mut patches)).collect();
+        let fates: Vec<Fate> = groups.iter().map(|group| strip.group(text, group, &mut patches)).collect();
         if fates.iter().any(|fate| *fate != Fate::Untouched) {
             strip.events.push(list.key.clone());
         }
         let gone: Vec<bool> = fates.iter().map(|fate| *fate == Fate::Goes).collect();
         *goes = is_empty(&gone) && is_made(&name);
         if !*goes {
-            cut(&list.node, &gone, &mut patches);
+            cut(text, &list.node, &gone, &mut patches);
         }
     }
     if is_empty(&goes) && is_made("hooks") {
         let gone: Vec<bool> = members.iter().map(|m| m.key == "hooks").collect();
         strip.is_empty = is_empty(&gone);
-        cut(&root, &gone, &mut strip.patches);
+        cut(text, &root, &gone, &mut strip.patches);
     } else {
-        cut(&hooks.node, &goes, &mut patches);
+        cut(text, &hooks.node, &goes, &mut patches);
         patches.sort_by_key(|patch| patch.at);
         strip.patches = patches;
     }
@@ -68,7 +68,7 @@ enum Fate {
 
 impl Strip {
     /// Decides what happens to a group; where it stays, cuts our handlers out of it.
-    fn group(&mut self, group: &Node, patches: &mut Vec<Patch>) -> Fate {
+    fn group(&mut self, text: &str, group: &Node, patches: &mut Vec<Patch>) -> Fate {
         let Value::Object(members) = &group.value else { return Fate::Untouched };
         let Some(list) = members.iter().find(|m| m.key == "hooks") else { return Fate::Untouched };
         let Value::Array(handlers) = &list.node.value else { return Fate::Untouched };
@@ -78,7 +78,7 @@ impl Strip {
         if is_empty(&gone) {
             return Fate::Goes;
         }
-        cut(&list.node, &gone, patches);
+        cut(text, &list.node, &gone, patches);
         if gone.contains(&true) { Fate::Stays } else { Fate::Untouched }
     }
 }
@@ -89,8 +89,11 @@ fn is_empty(gone: &[bool]) -> bool {
 }
 
 /// Cuts parts out of an object or array, each with its comma and the white space before it.
-fn cut(from: &Node, gone: &[bool], patches: &mut Vec<Patch>) {
+fn cut(text: &str, from: &Node, gone: &[bool], patches: &mut Vec<Patch>) {
     let parts = from.parts();
+    if gone.contains(&true) && from.gaps(text).iter().any(Gap::has_comment) {
+        return cut_between_comments(text, from, gone, patches);
+    }
     if is_empty(gone) {
         let take = from.end - from.start - 2;
         return patches.push(Patch { at: from.start + 1, take, put: String::new() });
@@ -109,4 +112,25 @@ fn cut(from: &Node, gone: &[bool], patches: &mut Vec<Patch>) {
         patches.push(Patch { at, take: end - at, put: String::new() });
         n = behind;
     }
+}
+
+/// The same where there are comments around the parts: they stay.
+fn cut_between_comments(text: &str, from: &Node, gone: &[bool], patches: &mut Vec<Patch>) {
+    let (parts, gaps) = (from.parts(), from.gaps(text));
+    let mut run_start = 0;
+    for (n, (start, end)) in parts.iter().copied().enumerate() {
+        if !gone[n] {
+            run_start = n + 1;
+            continue;
+        }
+        let (before, behind) = (gaps[n], gaps[n + 1]);
+        // What follows must not end up in a comment that goes on to the end of its line.
+        let is_after_line = before.last_comment().is_some_and(|comment| comment.is_line);
+        let at = if is_after_line && !behind.is_line_end() { start } else { before.trailing_space() };
+        patches.push(Patch { at, take: end - at, put: String::new() });
+        // The comma behind it; of the last parts, the one before the first of them.
+        let comma = behind.comma.or_else(|| gaps[run_start].comma.filter(|_| run_start > 0));
+        patches.extend(comma.map(|at| Patch { at, take: 1, put: String::new() }));
+    }
+    patches.sort_by_key(|patch| patch.at);
 }

@@ -26,6 +26,11 @@ struct Written {
     colon: &'static str,
     /// What stands in empty objects and lists.
     nothing: &'static str,
+    /// What stands behind each part, before its comma or the end, and behind that comma.
+    before_comma: &'static str,
+    after_comma: &'static str,
+    /// Whether the last part has a comma too.
+    trailing: bool,
 }
 
 impl Written {
@@ -46,13 +51,18 @@ impl Written {
                 out.push_str(&self.unit.repeat(depth));
             }
         };
+        let count = parts.len();
         for (n, (key, json)) in parts.into_iter().enumerate() {
-            out.push_str(if n > 0 { "," } else { "" });
             line(out, depth + 1);
             if let Some(key) = key {
                 out.push_str(&format!("{}:{}", serde_json::to_string(key).unwrap(), self.colon));
             }
             self.write(out, json, depth + 1);
+            out.push_str(self.before_comma);
+            if n + 1 < count || self.trailing {
+                out.push(',');
+                out.push_str(self.after_comma);
+            }
         }
         if some {
             line(out, depth);
@@ -94,13 +104,19 @@ fn event_lists() -> impl Strategy<Value = Json> {
 
 fn settings() -> impl Strategy<Value = (String, Written)> {
     let others = prop::collection::btree_map("[a-g]{1,6}|é", any_json(), 0..4);
-    let written = (
-        prop::sample::select(vec![None, Some("\n"), Some("\r\n"), Some("\n\n")]),
-        prop::sample::select(vec!["  ", "    ", "\t", ""]),
-        prop::sample::select(vec!["", " "]),
-        prop::sample::select(vec!["", " ", "\n  "]),
-    )
-        .prop_map(|(newline, unit, colon, nothing)| Written { newline, unit, colon, nothing });
+    let written =
+        (
+            prop::sample::select(vec![None, Some("\n"), Some("\r\n"), Some("\n\n")]),
+            prop::sample::select(vec!["  ", "    ", "\t", ""]),
+            prop::sample::select(vec!["", " "]),
+            prop::sample::select(vec!["", " ", "\n  ", " /* none */ ", "\n  // none\n"]),
+            prop::sample::select(vec!["", "", "", " /* a */", " // b\n  "]),
+            prop::sample::select(vec!["", "", "", " // c, \"d\"\n", " /* e */", " /* f\n */ // g\r\n"]),
+            prop::sample::select(vec![false, false, true]),
+        )
+            .prop_map(|(newline, unit, colon, nothing, before_comma, after_comma, trailing)| {
+                Written { newline, unit, colon, nothing, before_comma, after_comma, trailing }
+            });
     let end = prop::sample::select(vec!["", "\n", "\r\n", "\n\n"]);
     let bom = prop::sample::select(vec!["", "", "", "\u{feff}"]);
     (others, prop::option::of(event_lists()), 0..5usize, written, end, bom).prop_map(
@@ -123,8 +139,49 @@ fn merged(text: &str) -> (String, Merge) {
 }
 
 fn value(text: &str) -> serde_json::Value {
-    serde_json::from_str(text.trim_start_matches('\u{feff}'))
+    serde_json::from_str(strict(text).trim_start_matches('\u{feff}'))
         .unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The text without comments and trailing commas, read by other means than the parser's.
+fn strict(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = if first == '"' {
+            let mut escaped = false;
+            let end = rest[1..].find(|c: char| {
+                let ends = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                ends
+            });
+            let length = end.map_or(rest.len(), |end| end + 2);
+            out.push_str(&rest[..length]);
+            length
+        } else if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else {
+            if matches!(first, '}' | ']') && out.trim_end().ends_with(',') {
+                out.truncate(out.trim_end().len() - 1);
+            }
+            out.push(first);
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// The comments of a text, in order.
+fn comments(text: &str) -> Vec<&'static str> {
+    const ALL: [&str; 8] =
+        ["/* none */", "// none", "/* a */", "// b", "// c, \"d\"", "/* e */", "/* f\n */", "// g"];
+    let mut found: Vec<(usize, &str)> =
+        ALL.iter().flat_map(|one| text.match_indices(one).map(|(at, _)| (at, *one))).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, one)| one).collect()
 }
 
 /// The value without groups of ours; lists and objects that get empty by it stay.
@@ -170,6 +227,7 @@ proptest! {
             prop_assert_eq!(left.as_object_mut().unwrap().remove("hooks"), Some(serde_json::json!({})));
         }
         prop_assert_eq!(left, value(&text));
+        prop_assert_eq!(comments(&after), comments(&text));
         // Of the text itself, nothing goes but white space in what was empty.
         for patch in &merge.patches {
             prop_assert!(text[patch.at..patch.at + patch.take].trim().is_empty());
@@ -183,7 +241,9 @@ proptest! {
         let strip = strip(&after, Some(&merge.made)).unwrap();
         let cut = apply(&after, &strip.patches).unwrap();
         prop_assert_eq!(strip.events.len(), 5);
-        if written.nothing.is_empty() {
+        prop_assert_eq!(comments(&cut), comments(&text));
+        let has_comments = [written.before_comma, written.after_comma].iter().any(|it| !it.is_empty());
+        if written.nothing.is_empty() && (!has_comments || written.newline.is_some()) {
             prop_assert_eq!(&cut, &text);
         }
         prop_assert_eq!(value(&cut), value(&text));
@@ -225,6 +285,32 @@ fn the_layout_of_a_file_is_kept() {
         assert!(after.starts_with(want), "{text:?}\n{after}");
         assert_eq!(after.contains("\r\n"), text.contains("\r\n"));
         assert!(!after.replace("\r\n", "").contains(if text.contains('\r') { '\n' } else { '\r' }));
+    }
+}
+
+#[test]
+fn comments_stay_where_they_are() {
+    let table = [
+        ("{\n  \"a\": 1 // one\n}\n", "{\n  \"a\": 1, // one\n  \"hooks\": {", "\n  }\n}\n"),
+        ("{\n  \"a\": 1, // one\n}\n", "{\n  \"a\": 1, // one\n  \"hooks\": {", "\n  },\n}\n"),
+        ("{\n  // none\n}\n", "{\n  // none\n  \"hooks\": {", "\n  }\n}\n"),
+        ("{ \"a\": 1 /* one */ }", "{ \"a\": 1, /* one */ \"hooks\": {", "} }"),
+        ("{ \"a\": 1 // one\n}", "{ \"a\": 1, // one\n\"hooks\": {", "}\n}"),
+        ("// mine\n{}", "// mine\n{\n  \"hooks\": {", "\n  }\n}"),
+        ("// mine", "// mine\n{\n  \"hooks\": {", "\n  }\n}\n"),
+        ("{\n  \"a\": 1\n  // last\n}\n", "{\n  \"a\": 1,\n  \"hooks\": {", "\n  }\n  // last\n}\n"),
+    ];
+    for (text, start, end) in table {
+        let (after, merge) = merged(text);
+        assert!(after.starts_with(start) && after.ends_with(end), "{text:?}\n{after}");
+        let back = inverse(text, &merge.patches).unwrap();
+        assert_eq!(apply(&after, &back).unwrap(), text);
+        // Without a record, the hooks are cut out of a file that somebody has edited since.
+        let strip = strip(&after, Some(&merge.made)).unwrap();
+        let cut = apply(&after, &strip.patches).unwrap();
+        if text != "// mine" {
+            assert_eq!(cut, text);
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use super::{About, Message};
 use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText, Severity};
 use backstop_report::{Alert, alert};
 
-/// The message about a run that failed, halted or was deferred. `None` if it succeeded or goes on,
-/// or if it is a part of another run and not critical: that run has its own message. `frozen` is
+/// The message about a run that failed, halted or was deferred. `None` if it succeeded, was
+/// stopped by a person or goes on, or if it is a part of another run and not critical: that run has its own message. `frozen` is
 /// why the project was frozen. The severity that sinks require is not checked here.
 pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> Option<Message> {
     let ending = events.iter().rev().find(|event| {
@@ -18,7 +18,7 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
         EventKind::RunHalted { reason, resume } => {
             ("halted", *reason, None, Some(SafeText::new(resume.clone())))
         }
-        EventKind::RunEnded { outcome: Outcome::Done, .. } => return None,
+        EventKind::RunEnded { outcome: Outcome::Done | Outcome::Interrupted, .. } => return None,
         EventKind::RunEnded { outcome, reason, attempts, next, .. } => {
             (outcome.name(), (*reason)?, Some(*attempts), next.clone())
         }
@@ -34,20 +34,21 @@ pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> 
     if is_inner && fault.is_none_or(|fault| fault.severity != Severity::Critical) {
         return None;
     }
+    let severity = fault.map_or_else(|| Fault::new(reason).ending_severity(), Fault::ending_severity);
+    let fault = fault.map_or_else(|| Fault::new(reason), |fault| fault.clone().renamed(reason));
     let counted =
         || events.iter().filter(|event| matches!(event.kind, EventKind::AttemptStarted { .. })).count();
     let given = Alert {
-        severity: fault.map_or_else(|| Fault::new(reason).ending_severity(), Fault::ending_severity),
+        severity,
         outcome,
         part: part.filter(|part| *part != operation),
         operation,
         project: project.clone(),
-        cause: fault.and_then(|fault| fault.cause.clone()),
         attempts: attempts.unwrap_or_else(|| u32::try_from(counted()).unwrap_or(u32::MAX)),
         run: Some(ending.run),
         next,
         frozen,
-        ..Alert::new(reason, ending.at)
+        ..Alert::about(&fault, ending.at)
     };
     Some(Message::new(&alert(&given), About::of(&given)))
 }

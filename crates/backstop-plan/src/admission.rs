@@ -7,8 +7,10 @@
 use crate::record::RunRecord;
 use crate::workspace::{Equipment, Worker};
 use backstop_core::{EventKind, Fault, Name, Reason, Record, RecordError};
+use backstop_runtime::admission::client_of;
 use backstop_runtime::admission::{
-    Admission, BudgetScope, OperationAdmission, OperationLimits, learn_refusal, named,
+    Admission, BudgetScope, OperationAdmission, OperationLimits, Teaching, key_of, learn_refusal,
+    model_refused, named,
 };
 use backstop_runtime::host::{self, AttemptJob, NodeStatus, Refusal, Waiting};
 use backstop_runtime::{Project, ProjectError, Recorder};
@@ -23,6 +25,8 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct PhaseAdmission {
     project: Arc<Project>,
     phases: Vec<OperationAdmission>,
+    /// How long a sentence of an agent closes a guard at most: as long as a phase waits.
+    words_max: Duration,
 }
 
 impl PhaseAdmission {
@@ -36,15 +40,18 @@ impl PhaseAdmission {
     ) -> Result<Self, ProjectError> {
         let shared = Admission::new(Arc::clone(project));
         let root = project.root.display();
+        let words_max = project.config.policy("phase").map_or(Duration::ZERO, |policy| policy.wait_max);
         let phase = |(at, equipment): (usize, &Equipment)| {
-            let (provider, worker) = match &equipment.worker {
+            let (provider, client, worker) = match &equipment.worker {
                 Worker::Agent { agent, .. } => {
-                    (agent.provider.as_ref().and_then(|name| name.parse().ok()), agent.name.clone())
+                    (agent.provider.as_ref().and_then(|name| name.parse().ok()), None, agent.name.clone())
                 }
-                Worker::Command(command) => (None, command.shown()),
+                Worker::Command(command) => (None, client_of(&command.shown()), command.shown()),
             };
             let limits = OperationLimits {
                 provider,
+                client,
+                command: String::new(),
                 budget: budget.cloned(),
                 scope: BudgetScope {
                     run: project.process.parent.unwrap_or_else(|| recorder.run()),
@@ -53,12 +60,13 @@ impl PhaseAdmission {
                 operation: worker,
                 place: format!("{root}: {} phase {}", record.path().raw(), record.phase(at).plan.id),
                 wait_max: WAIT_MAX,
+                words_max,
                 learns: false,
             };
             shared.operation(limits, None)
         };
         let phases = equipment.iter().enumerate().map(phase).collect::<Result<_, _>>()?;
-        Ok(Self { project: Arc::clone(project), phases })
+        Ok(Self { project: Arc::clone(project), phases, words_max })
     }
 
     /// What was learned from the failures of this run, when it has ended.
@@ -107,7 +115,11 @@ impl host::Admission for PhaseAdmission {
         }
         // Whoever the failure names has refused, whatever the agent's usual provider is.
         if let (Some(name), Ok(store)) = (named(fault), self.project.limits()) {
-            return learn_refusal(store, &name, fault, self.project.process.now()).into_iter().collect();
+            let teaching = Teaching { is_named: false, words_max: self.words_max };
+            let process = &self.project.process;
+            let key = key_of(store, &name, model_refused(fault, None), process, true);
+            let learned = learn_refusal(store, &key, fault, teaching, process.now());
+            return learned.ok().flatten().into_iter().collect();
         }
         self.phases.get(node).map(|phase| phase.failed(fault)).unwrap_or_default()
     }

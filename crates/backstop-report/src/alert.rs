@@ -1,8 +1,8 @@
 //! Alerts: messages to people who did not watch the run, about an ending that needs them.
 
-use crate::Notice;
 use crate::notice::{Field, Marker, Value, Words, slack_words};
-use backstop_core::{Reason, RunId, SafeText, Severity, Timestamp};
+use crate::{Notice, advice, date_time};
+use backstop_core::{Fault, Reason, RunId, SafeText, Severity, Timestamp};
 
 /// The command that unfreezes a project.
 const UNFREEZE: &str = "backstop unfreeze --why TEXT";
@@ -14,6 +14,8 @@ pub struct Alert {
     pub severity: Severity,
     /// The reason.
     pub reason: Reason,
+    /// What helps, in order.
+    pub steps: Vec<SafeText>,
     /// The outcome: `failed`, `halted`, `deferred`; or `retrying` where it goes on.
     pub outcome: &'static str,
     /// The command, plan or task that failed.
@@ -40,11 +42,12 @@ impl Alert {
     /// An alert for a failure of which only the reason is known.
     pub fn new(reason: Reason, at: Timestamp) -> Self {
         let (operation, project) = (SafeText::default(), SafeText::default());
-        let severity = backstop_core::Fault::new(reason).ending_severity();
+        let fault = Fault::new(reason);
         let (part, cause, run, next, frozen) = (None, None, None, None, None);
         Self {
-            severity,
+            severity: fault.ending_severity(),
             reason,
+            steps: advice(&fault),
             outcome: "failed",
             operation,
             part,
@@ -57,12 +60,26 @@ impl Alert {
             frozen,
         }
     }
+
+    /// An alert for this fault: its reason, severity, cause and advice.
+    pub fn about(fault: &Fault, at: Timestamp) -> Self {
+        Self {
+            severity: fault.ending_severity(),
+            cause: fault.cause.clone(),
+            steps: advice(fault),
+            ..Self::new(fault.reason, at)
+        }
+    }
 }
 
 /// The notice of an alert.
 pub fn alert(given: &Alert) -> Notice {
     let info = given.reason.info();
-    let steps: Vec<Words> = info.next_steps.iter().map(|step| Words::own(*step)).collect();
+    let known = |step: &SafeText| {
+        let own = info.next_steps.iter().find(|own| own.eq_ignore_ascii_case(step.raw()));
+        own.map_or_else(|| Words::outside(step), |own| Words::own(*own))
+    };
+    let steps: Vec<Words> = given.steps.iter().map(known).collect();
     let mut about = vec![
         Field::new("operation", "Operation", Words::outside(&given.operation)),
         Field::new("project", "Project", Words::outside(&given.project)),
@@ -72,7 +89,7 @@ pub fn alert(given: &Alert) -> Notice {
             value: Value::Message(given.cause.clone().unwrap_or_else(|| SafeText::new(info.remedy))),
         },
         Field::new("", "Attempts", given.attempts.to_string()),
-        Field::new("at", "At", given.at.to_string()),
+        Field::new("", "At", date_time(given.at)),
     ];
     if let Some(part) = &given.part {
         about.insert(1, Field::new("phase", "Phase", Words::outside(part)));
@@ -92,6 +109,7 @@ pub fn alert(given: &Alert) -> Notice {
         .reason_line()
         .field("severity", "Severity", given.severity.name())
         .data("outcome", given.outcome)
+        .data("at", given.at.to_string())
         .data("attempts", given.attempts);
     for field in about {
         notice = notice.value(field.key, field.label, field.value);
@@ -141,6 +159,7 @@ pub fn name_list(names: &[SafeText], form: Form) -> String {
 pub fn notify_test(sink: &SafeText, at: Timestamp) -> Notice {
     Notice::headed("notify_test", "A test message from Backstop", None)
         .field("sink", "Sink", Words::outside(sink))
-        .field("at", "At", at.to_string())
+        .data("at", at.to_string())
+        .field("", "At", date_time(at))
         .next_line(Words::own("Nothing to do: alerts will arrive here"))
 }

@@ -1,8 +1,9 @@
 //! The machine's state, the progress and the error at the time of a failure.
 
-use crate::{JSON_SCHEMA, Style, duration};
+use crate::{JSON_SCHEMA, Style, date_time, duration};
 use backstop_core::{
-    Event, EventKind, Exception, ExecutionContext, Fault, MachineState, RunId, SafeText, Timestamp,
+    Action, Decision, Event, EventKind, Exception, ExecutionContext, Fault, MachineState, Reason, RunId,
+    SafeText, Timestamp,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -11,6 +12,12 @@ use std::time::Duration;
 const LINE_CHARS_MAX: usize = 300;
 /// How many lines of a partial result are shown.
 const PARTIAL_LINES_MAX: usize = 8;
+/// How many lines of a stack trace are shown: its end.
+const TRACE_LINES_MAX: usize = 12;
+/// How many other fields of a report are shown.
+const FIELDS_MAX: usize = 12;
+/// Where the next line of a row begins.
+const NEXT_ROW: &str = "\n                       ";
 
 /// One error of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +28,11 @@ pub struct DiagnosedError {
     pub attempt: u32,
     /// When it was classified.
     pub at: Timestamp,
-    /// The fault, with the machine's state at that time.
+    /// The fault, with the machine's state at that time. Where retries were used up, it has the
+    /// reason and the advice that the run ended with.
     pub fault: Fault,
+    /// What was decided about it, where that was recorded.
+    pub decision: Option<Decision>,
     /// The error type that was reported, where one was.
     pub reported: Option<String>,
     /// The step, the elapsed time and the partial result.
@@ -56,6 +66,7 @@ impl Diagnosis {
                         current_step: None,
                         elapsed_seconds: Some(Duration::from_millis(*duration_ms).as_secs_f64()),
                         partial_result: output.clone(),
+                        ..ExecutionContext::default()
                     };
                     finished.push((operation, *attempt, context));
                 }
@@ -66,6 +77,7 @@ impl Diagnosis {
                         attempt: *attempt,
                         at: event.at,
                         fault: (**fault).clone(),
+                        decision: None,
                         reported: None,
                         context: known.map(|(_, _, context)| context.clone()).unwrap_or_default(),
                     });
@@ -79,6 +91,21 @@ impl Diagnosis {
                     if let Some(error) = errors.last_mut() {
                         error.context = (**context).clone();
                         error.reported = reported.take();
+                    }
+                }
+                EventKind::DecisionMade { operation, attempt, decision, reclassified } => {
+                    let is_meant = |error: &&mut DiagnosedError| {
+                        error.attempt == *attempt
+                            && operation.as_ref().is_none_or(|name| *name == error.operation)
+                    };
+                    if let Some(error) = errors.iter_mut().rev().find(is_meant) {
+                        let reason = reclassified.unwrap_or(error.fault.reason);
+                        error.fault = error.fault.clone().renamed(reason);
+                        // An agent's failed tool call ends nothing, and names no operation.
+                        if operation.is_some() && !is_retried(&decision.action) {
+                            error.fault.severity = error.fault.ending_severity();
+                        }
+                        error.decision = Some(decision.clone());
                     }
                 }
                 _ => {}
@@ -105,7 +132,7 @@ impl Diagnosis {
                 error.operation.line(60),
                 error.attempt,
                 error.fault.reason,
-                error.at
+                date_time(error.at)
             ));
         }
         let mut part = |title: &str, rows: &[(&str, Option<String>)]| {
@@ -161,6 +188,10 @@ impl DiagnosedError {
                 "current_step": self.context.current_step,
                 "elapsed_seconds": self.context.elapsed_seconds,
                 "partial_result": self.context.partial_result,
+                "fallbacks": self.context.fallbacks,
+                "fallback": self.fallback_json(),
+                "fields": self.context.fields,
+                "fields_omitted": self.context.fields_omitted,
             },
             "error_details": {
                 "exception_type": known(found.kind),
@@ -168,6 +199,11 @@ impl DiagnosedError {
                 "file": found.file,
                 "line": found.line,
                 "function": found.function,
+                "root": found.root,
+                "stack_trace": self.context.stack_trace,
+                "provider": fault.facts.provider,
+                "credential": fault.facts.credential,
+                "renewal": fault.facts.renewal,
                 "reason": fault.reason,
                 "class": fault.class,
                 "severity": fault.severity,
@@ -191,31 +227,94 @@ impl DiagnosedError {
             ("type", known(found.kind)),
             ("message", known(found.message)),
             ("where", place),
+            ("root cause", found.root.map(|root| root.line(LINE_CHARS_MAX))),
+            ("credential", self.credential()),
+            (
+                "stack trace",
+                self.context.stack_trace.as_ref().and_then(|trace| last_lines(trace, TRACE_LINES_MAX)),
+            ),
             ("next", Some(fault.suggested_action.line(LINE_CHARS_MAX))),
         ]
     }
 
+    /// The credential that was refused, and whose it is.
+    fn credential(&self) -> Option<String> {
+        let facts = &self.fault.facts;
+        let credential = facts.credential.as_ref().filter(|_| self.fault.reason == Reason::AuthError)?;
+        let of = facts.provider.as_ref().map(|provider| format!(" ({})", provider.line(100)));
+        Some(format!("{}{}", credential.line(LINE_CHARS_MAX), of.unwrap_or_default()))
+    }
+
+    /// What is done instead of another attempt, with the names that `hook on-error` answers with.
+    /// Null while it is tried again.
+    fn fallback_json(&self) -> Value {
+        match self.decision.as_ref().filter(|decision| !is_retried(&decision.action)) {
+            Some(decision) => {
+                let fields = json!(decision);
+                json!({ "action": decision.action.name(), "to": fields.get("to"), "until": fields.get("until") })
+            }
+            None => Value::Null,
+        }
+    }
+
+    /// The fallback that applies, and those that the task offered.
+    fn fallback(&self) -> Option<String> {
+        let offered: Vec<String> = self.context.fallbacks.iter().map(|text| text.line(100)).collect();
+        let offered = Some(offered.join(", ")).filter(|text| !text.is_empty());
+        let applies = match self.decision.as_ref().map(|decision| &decision.action) {
+            None => return offered,
+            Some(Action::Fallback { to }) => SafeText::new(to.clone()).line(100),
+            Some(Action::Defer { .. }) => "put aside, see `backstop deferred`".to_owned(),
+            Some(Action::UsePartial) => "use the partial result".to_owned(),
+            Some(action) => {
+                let none = if is_retried(action) { "none yet, it is tried again" } else { "none applies" };
+                offered.as_ref().map(|_| none.to_owned())?
+            }
+        };
+        Some(match offered {
+            Some(offered) => format!("{applies} (offered: {offered})"),
+            None => applies,
+        })
+    }
+
     fn context_rows(&self) -> Vec<(&'static str, Option<String>)> {
-        let partial = self.context.partial_result.as_ref().map(|text| {
-            let lines: Vec<String> = text
-                .raw()
-                .lines()
-                .rev()
-                .take(PARTIAL_LINES_MAX)
-                .map(|line| SafeText::new(line).line(200))
-                .collect();
-            lines.into_iter().rev().collect::<Vec<_>>().join("\n                       ")
-        });
+        let partial =
+            self.context.partial_result.as_ref().and_then(|text| last_lines(text, PARTIAL_LINES_MAX));
+        let mut fields: Vec<String> = Vec::new();
+        for (name, value) in self.context.fields.iter().take(FIELDS_MAX) {
+            fields.push(format!("{}: {}", SafeText::new(name.clone()).line(60), value.line(200)));
+        }
+        let shown = u32::try_from(fields.len()).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.context.fields.len()).unwrap_or(u32::MAX);
+        let rest = all.saturating_sub(shown).saturating_add(self.context.fields_omitted);
+        if rest > 0 {
+            fields.push(format!("and {rest} more"));
+        }
         let elapsed = self.context.elapsed_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
         vec![
             ("operation", Some(self.operation.line(LINE_CHARS_MAX))),
             ("attempt", Some(self.attempt.to_string())),
-            ("at", Some(self.at.to_string())),
+            ("at", Some(date_time(self.at))),
             ("step", self.context.current_step.as_ref().map(|step| step.line(LINE_CHARS_MAX))),
             ("elapsed", elapsed.map(duration)),
-            ("partial result", partial.filter(|text| !text.trim().is_empty())),
+            ("partial result", partial),
+            ("fallback", self.fallback()),
+            ("other fields", Some(fields.join(NEXT_ROW)).filter(|text| !text.is_empty())),
         ]
     }
+}
+
+/// Whether the same is tried again. A fallback is another way.
+fn is_retried(action: &Action) -> bool {
+    action.goes_on() && !matches!(action, Action::Fallback { .. })
+}
+
+/// The last lines of a text, below each other; `None` where it is blank.
+fn last_lines(text: &SafeText, lines_max: usize) -> Option<String> {
+    let lines: Vec<&str> = text.raw().lines().filter(|line| !line.trim().is_empty()).collect();
+    let from = lines.len().saturating_sub(lines_max);
+    let shown: Vec<String> = lines[from..].iter().map(|line| SafeText::new(*line).line(200)).collect();
+    (!shown.is_empty()).then(|| shown.join(NEXT_ROW))
 }
 
 fn machine_rows(machine: &MachineState) -> Vec<(&'static str, Option<String>)> {
@@ -235,7 +334,7 @@ fn machine_rows(machine: &MachineState) -> Vec<(&'static str, Option<String>)> {
 mod tests {
     use super::*;
     use crate::samples::tests::{is_unsafe, texts};
-    use backstop_core::{EVENT_SCHEMA, EventId, Reason, Resource, Shortage};
+    use backstop_core::{EVENT_SCHEMA, EventId, Resource, Shortage};
     use proptest::prelude::*;
 
     fn diagnosis(text: &SafeText) -> Diagnosis {
@@ -256,6 +355,10 @@ mod tests {
             current_step: Some(text.clone()),
             elapsed_seconds: Some(23.4),
             partial_result: Some(text.clone()),
+            fallbacks: vec![text.clone()],
+            stack_trace: Some(text.clone()),
+            fields: [("repository".to_owned(), text.clone())].into(),
+            fields_omitted: 2,
         };
         let state = |state: &str, context| EventKind::StateEntered {
             operation: Some(text.clone()),

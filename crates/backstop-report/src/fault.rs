@@ -3,6 +3,7 @@
 use crate::{JSON_SCHEMA, Style};
 use backstop_core::{Facts, Fault, Reason, SafeText};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// How many names are listed before "and n more".
 const NAMES_MAX: usize = 4;
@@ -35,13 +36,26 @@ pub fn fault(fault: &Fault, style: Style) -> String {
                 (None, _) => String::new(),
             };
             let text = style.marks(&evidence.text.line(LINE_CHARS_MAX));
-            out.push_str(&style.faint(&format!("  because {} matched \"{text}\"{place}", evidence.rule)));
+            out.push_str(&style.faint(&format!("  recognised by rule {}: \"{text}\"{place}", evidence.rule)));
         }
-        None => out.push_str(&style.faint("  because no rule knows it")),
+        None => out.push_str(&style.faint("  no rule recognises it")),
     }
     out.push('\n');
     out.push_str(&format!("  next: {}\n", style.marks(&fault.suggested_action.line(LINE_CHARS_MAX * 2))));
     out
+}
+
+/// What to do about a fault, in order: what it suggests, then the steps that fit what is known of
+/// it. Every surface takes its advice from here.
+pub fn advice(fault: &Fault) -> Vec<SafeText> {
+    let suggested = fault.suggested_action.raw().trim();
+    let mut steps = Vec::new();
+    if !suggested.is_empty() {
+        steps.push(SafeText::new(crate::list::capital(suggested)));
+    }
+    let others = fault.next_steps().iter().filter(|step| !step.eq_ignore_ascii_case(suggested));
+    steps.extend(others.map(|step| SafeText::new(*step)));
+    steps
 }
 
 /// The text for a success.
@@ -76,7 +90,8 @@ pub fn summary(fault: &Fault) -> String {
             }
         }
         reason if reason.retryable() && facts.retry_after_seconds.is_some() => {
-            format!("the server asks to wait {} s", facts.retry_after_seconds.unwrap_or_default())
+            let wait = Duration::try_from_secs_f64(facts.retry_after_seconds.unwrap_or_default());
+            format!("the server asks to wait {}", crate::duration(wait.unwrap_or_default()))
         }
         _ => match (&facts.exception, &fault.cause) {
             (Some(exception), _) if fault.reason == Reason::Crash => exception_line(exception),
@@ -179,7 +194,7 @@ mod tests {
         insta::assert_snapshot!(fault(&sample(), Style::PLAIN), @r#"
         test_failure · permanent · medium · retry changed
           3 tests failed in src/api/auth.test.ts: validateToken, refreshToken, handleExpired
-          because jest.summary matched "Tests: 3 failed, 44 passed" (line 812)
+          recognised by rule jest.summary: "Tests: 3 failed, 44 passed" (line 812)
           next: fix the failing tests, then `npx jest src/api/auth.test.ts`
         "#);
     }

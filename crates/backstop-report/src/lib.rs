@@ -35,13 +35,14 @@ mod samples;
 mod stats;
 mod style;
 mod table;
+mod times;
 mod tool;
 mod width;
 
 pub use alert::{Alert, Form, alert, name_list, notify_test};
 pub use diagnosis::{DiagnosedError, Diagnosis};
 pub use drift::{DriftReport, DriftRow, drift, drift_json, rule_stub};
-pub use fault::{fault, fault_json, success, summary};
+pub use fault::{advice, fault, fault_json, success, summary};
 pub use guidance::{GuidanceContext, retry_guidance, user_actions};
 pub use hook::{
     AgentFailure, FailedGate, TaskCommand, TaskError, TaskFollowUp, agent_denied, agent_failure,
@@ -52,13 +53,14 @@ pub use notice::Notice;
 pub use plan::{FreshStart, fresh_start};
 pub use reasons::{reason_page, reasons_json, reasons_markdown, reasons_table};
 pub use run::{
-    AttemptStory, CommandEnding, RunRow, RunStory, StoryEnding, StoryEntry, attempt_failed, done, duration,
-    event_emit, event_gdd, event_line, gave_up, retrying, runs_table, story, story_command, story_json,
-    story_markdown,
+    AttemptStory, CommandEnding, DryRunReason, ExecDryRun, RunRow, RunStory, StoryEnding, StoryEntry,
+    attempt_failed, done, duration, event_emit, event_gdd, event_line, gave_up, retrying, runs_table,
+    runs_table_of_projects, story, story_command, story_json, story_log, story_markdown,
 };
 pub use stats::{SignatureRow, StatsBy, StatsReport, stats, stats_by, stats_json, stats_prometheus};
 pub use style::Style;
 pub use table::table;
+pub use times::{date_time, near_time, set_zone_source, time_of_day, until_words};
 pub use tool::{
     Advice, CacheMissing, ExecutionFailure, FailedItem, InvalidParameters, Param, PartialSuccess, ToolError,
     ToolKind, ToolNotFound, ToolTimeout, cache_missing, execution_failure, failure_report,

@@ -75,6 +75,12 @@ pub(crate) fn last_lines(text: &SafeText, max: usize, chars_max: usize) -> Vec<S
     all
 }
 
+/// The text with a capital letter at its start.
+pub(crate) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
 /// A Markdown code block that its content cannot close.
 pub(crate) fn fence(lines: &[String], indent: &str) -> String {
     let longest = lines.iter().map(|line| line.split(|c| c != '`').map(str::len).max().unwrap_or(0)).max();

@@ -4,7 +4,7 @@
 //! Libraries read no clock, no environment and no terminal. Whoever starts a run fills in a
 //! [`Process`] once; everything below asks it.
 
-use backstop_core::{RunId, SafeText, Timestamp};
+use backstop_core::{RunId, SafeText, Timestamp, Zone};
 use backstop_exec::tree;
 use backstop_store::{CommitHook, ProcessId};
 use std::path::PathBuf;
@@ -17,6 +17,11 @@ pub trait Output: Send + Sync {
     fn warn(&self, what: &str, hint: Option<&str>);
     /// A message for people, several lines long, that is rendered already.
     fn message(&self, text: &str);
+    /// A command has written its last: whether it left a line without an end where words for people
+    /// go.
+    fn command_wrote(&self, ends_mid_line: bool) {
+        let _ = ends_mid_line;
+    }
     /// Whether nothing but errors is wanted.
     fn is_quiet(&self) -> bool {
         false
@@ -34,6 +39,8 @@ impl Output for () {
 pub struct Process {
     /// The time.
     pub now: fn() -> Timestamp,
+    /// The local time zone.
+    pub zone: fn() -> Zone,
     /// A random number that nobody else has: run ids are made of it.
     pub random: fn() -> u64,
     /// This process, as the store knows it.
@@ -74,6 +81,11 @@ impl Process {
     /// The time.
     pub fn now(&self) -> Timestamp {
         (self.now)()
+    }
+
+    /// The local time zone.
+    pub fn zone(&self) -> Zone {
+        (self.zone)()
     }
 
     /// A random number from 0 up to 1.

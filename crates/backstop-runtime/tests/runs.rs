@@ -48,6 +48,7 @@ fn project_with(root: &Path, state: &Path, output: Arc<dyn Output>) -> Arc<Proje
         disabled: false,
         cwd: root.to_owned(),
         temp_dir: root.to_owned(),
+        zone: backstop_core::Zone::utc,
         program: None,
         commit_hook: None,
         output,
@@ -215,6 +216,9 @@ fn attempt(scratch: &Scratch, budget: Option<&str>, reasons: &[Reason]) -> Vec<S
         operation: "GET /".to_owned(),
         place: "here: GET /".to_owned(),
         wait_max: Duration::from_secs(60),
+        words_max: Duration::from_secs(60),
+        client: None,
+        command: String::new(),
         learns: true,
     };
     let admission = Admission::new(Arc::clone(project)).operation(limits, None).unwrap();
@@ -260,6 +264,7 @@ fn a_guard_is_closed_after_the_failure_is_recorded() {
             "error.classified open 0",
             "guard.updated closed 0",
             "decision.made closed 0",
+            "guard.waited open 0",
             "attempt.started open 0",
             "attempt.finished open 0",
             "recovery.attempted open 0",
@@ -295,15 +300,12 @@ fn a_budget_is_spent_before_the_work_and_recorded() {
         kinds,
         [
             "run.started",
-            "attempt.started",
             "budget.consumed",
+            "attempt.started",
             "attempt.finished",
             "error.classified",
             "decision.made",
-            "attempt.started",
             "budget.exhausted",
-            "attempt.finished",
-            "recovery.attempted",
             "error.classified",
             "decision.made",
             "run.ended",
@@ -335,6 +337,9 @@ fn many_calls_at_once_share_one_guard_and_one_budget() {
                         operation: "GET /".to_owned(),
                         place: format!("here: GET /{n}"),
                         wait_max: Duration::from_secs(60),
+                        words_max: Duration::from_secs(60),
+                        client: None,
+                        command: String::new(),
                         learns: false,
                     };
                     let run = OperationRun {

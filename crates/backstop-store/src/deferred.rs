@@ -21,7 +21,7 @@ pub struct DeferredWork {
     pub folder: String,
     /// The reason of the fault that deferred it.
     pub reason: Reason,
-    /// The condition that it waits for, in words.
+    /// What it waits for: a time in UTC, as RFC 3339 writes it, or a condition in words.
     pub until: SafeText,
     /// Whether `argv` is exact: false if an argument could not be stored as it is.
     pub whole: bool,
@@ -79,10 +79,12 @@ pub struct Deferred {
     pub first_at: Timestamp,
     /// The time of the last deferral.
     pub last_at: Timestamp,
+    /// Whether it was offered to a person since it was last deferred.
+    pub offered: bool,
 }
 
 const COLUMNS: &str =
-    "id, run, argv, folder, reason, until, runnable, count, first_at, last_at, is_task, address";
+    "id, run, argv, folder, reason, until, runnable, count, first_at, last_at, is_task, address, offered";
 
 impl Journal {
     /// Defers work. The same command in the same folder is counted, not stored twice.
@@ -102,7 +104,7 @@ impl Journal {
             let counted = tx.query_row(
                 &format!(
                     "UPDATE deferred SET run = ?1, reason = ?4, until = ?5, runnable = runnable AND ?6, \
-                     count = count + 1, last_at = ?7, is_task = ?8, address = ?9 WHERE argv = ?2 AND folder = ?3 RETURNING {COLUMNS}"
+                     count = count + 1, last_at = ?7, is_task = ?8, address = ?9, offered = 0 WHERE argv = ?2 AND folder = ?3 RETURNING {COLUMNS}"
                 ),
                 values,
                 read,
@@ -130,6 +132,21 @@ impl Journal {
     /// The number of rows of deferred work.
     pub fn deferred_count(&self) -> Result<u32, StoreError> {
         self.db.read(|conn| Ok(conn.query_row("SELECT count(*) FROM deferred", [], |row| row.get(0))?))
+    }
+
+    /// Remembers that this work was offered to a person. Returns those of `ids` that were not
+    /// offered before: of two processes that offer the same work, only one may.
+    pub fn mark_offered(&self, ids: &[DeferredId]) -> Result<Vec<DeferredId>, StoreError> {
+        self.write(false, |tx| {
+            let mut marked = Vec::new();
+            for id in ids {
+                let sql = "UPDATE deferred SET offered = 1 WHERE id = ?1 AND offered = 0";
+                if tx.execute(sql, [id.0])? == 1 {
+                    marked.push(*id);
+                }
+            }
+            Ok(marked)
+        })
     }
 
     /// Removes a deferred task; returns whether there was one.
@@ -167,5 +184,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Deferred> {
         count: row.get(7)?,
         first_at: Timestamp::from_millis(row.get(8)?),
         last_at: Timestamp::from_millis(row.get(9)?),
+        offered: row.get(12)?,
     })
 }

@@ -120,14 +120,16 @@ impl StoreError {
             }
             StoreError::NoSuchRun { .. } => "list the runs with `backstop runs`".to_owned(),
             StoreError::Busy { .. } => {
-                "wait for the other backstop processes to finish, then repeat the command".to_owned()
+                "other backstop processes are at work; once they have finished, the store is used again"
+                    .to_owned()
             }
             StoreError::Corrupt { .. } => {
                 "put it aside with `backstop clean --quarantine`; nothing is deleted".to_owned()
             }
             StoreError::Newer { .. } => "update Backstop to the version that wrote it, or newer".to_owned(),
             StoreError::Full { .. } => {
-                "free some space, for example with `backstop clean`, then repeat the command".to_owned()
+                "free some space, for example with `backstop clean`; the store is used again by itself"
+                    .to_owned()
             }
             StoreError::ReadOnly { .. } | StoreError::Io { .. } => {
                 "check the state folder with `backstop doctor`, or choose another with BACKSTOP_STATE_DIR"

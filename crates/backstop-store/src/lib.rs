@@ -60,6 +60,7 @@ mod lost;
 mod masked;
 mod migrate;
 mod outbox;
+mod outputs;
 mod project;
 mod read;
 mod retention;

@@ -58,6 +58,19 @@ impl StateFolder {
         }
     }
 
+    /// The journals of all projects. An unreadable database is skipped, and its error is given
+    /// beside them.
+    pub fn journals(&self) -> Result<(Vec<Journal>, Vec<StoreError>), StoreError> {
+        let (mut journals, mut unreadable) = (Vec::new(), Vec::new());
+        for key in self.keys()? {
+            match Journal::open_key(self, &key) {
+                Ok(journal) => journals.extend(journal),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        Ok((journals, unreadable))
+    }
+
     fn keys(&self) -> Result<Vec<ProjectKey>, StoreError> {
         let folder = self.projects_folder();
         let entries = match std::fs::read_dir(&folder) {

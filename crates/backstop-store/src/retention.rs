@@ -194,6 +194,7 @@ impl Journal {
                     runs += 1;
                     events += tx.execute("DELETE FROM events WHERE run = ?1", [run.n])?;
                     tx.execute("DELETE FROM children WHERE run = ?1", [run.n])?;
+                    tx.execute("DELETE FROM outputs WHERE run = ?1", [run.n])?;
                 }
             }
             Ok((runs, events))
@@ -210,6 +211,7 @@ impl Journal {
                 "DELETE FROM children WHERE run NOT IN (SELECT n FROM runs WHERE state <> 'ended')",
                 [],
             )?;
+            tx.execute("DELETE FROM outputs WHERE run NOT IN (SELECT n FROM runs)", [])?;
             Ok(tx.execute("DELETE FROM events WHERE run NOT IN (SELECT n FROM runs)", [])?)
         })? as u64;
         Ok(())

@@ -51,6 +51,11 @@ impl RunJournal {
         self.row().run.events
     }
 
+    /// The number of the run in the database.
+    pub(crate) fn number(&self) -> i64 {
+        self.row().n
+    }
+
     fn row(&self) -> MutexGuard<'_, RunRow> {
         self.row.lock().unwrap_or_else(PoisonError::into_inner)
     }

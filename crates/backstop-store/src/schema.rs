@@ -74,6 +74,16 @@ CREATE TABLE deferred (
         "ALTER TABLE children ADD COLUMN operation TEXT;
          ALTER TABLE deferred ADD COLUMN is_task INTEGER NOT NULL DEFAULT 0;
          ALTER TABLE deferred ADD COLUMN address TEXT;",
+        // The output of failed attempts; whether deferred work was offered since it was deferred.
+        "CREATE TABLE outputs (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            run INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            body TEXT NOT NULL
+         ) STRICT;
+         CREATE INDEX outputs_of_run ON outputs (run, attempt, bytes);
+         ALTER TABLE deferred ADD COLUMN offered INTEGER NOT NULL DEFAULT 0;",
     ],
 };
 
@@ -113,7 +123,8 @@ CREATE TABLE nested (
 /// The database of shared limits: rate limits and budgets belong to an account, not to a folder.
 /// Losing it costs knowledge, but no work, which is why it is a file of its own.
 pub(crate) const LIMITS: Format = Format {
-    steps: &["
+    steps: &[
+        "
 CREATE TABLE guards (
     provider TEXT PRIMARY KEY,
     learned_at INTEGER,
@@ -172,7 +183,13 @@ CREATE TABLE results (
     used_at INTEGER NOT NULL,
     bytes INTEGER NOT NULL
 ) STRICT;
-"],
+",
+        // Guards are those of an account and a model now: `provider` holds the whole key. Accounts are
+        // hashed with a secret that never leaves this file.
+        "
+CREATE TABLE account_secret (id INTEGER PRIMARY KEY CHECK (id = 1), secret BLOB NOT NULL) STRICT;
+",
+    ],
 };
 
 /// The outbox: notifications to send, and those sent lately. A file of its own, because nothing

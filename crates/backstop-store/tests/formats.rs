@@ -8,7 +8,8 @@
 mod common;
 
 use backstop_core::{
-    Action, Decision, Event, EventKind, Fault, Outcome, PhaseRecord, PlanRecord, Reason, Stats, Timestamp,
+    Action, Decision, Event, EventKind, Fault, Outcome, OutputLog, OutputStream, PhaseRecord, PlanRecord,
+    Reason, Stats, Timestamp,
 };
 use backstop_store::{
     Child, DeferredWork, EventFilter, Journal, ProjectKey, Retention, RunFilter, RunHeader, RunState,
@@ -136,6 +137,10 @@ fn write(journal: &Journal, place: &Place) {
         ended(Outcome::Done),
     ])
     .unwrap();
+    let mut log = OutputLog::default();
+    log.push(OutputStream::Stdout, "one\n", 0);
+    log.push(OutputStream::Stderr, "two \u{1b}[31m\n", 7);
+    run.keep_output(1, &log).unwrap();
     let mut dead = header(0x1234_0002);
     dead.process = GONE;
     let open = journal.begin(dead, vec![started("make"), attempt("make", 1)]).unwrap();
@@ -161,7 +166,7 @@ fn all() -> EventFilter {
 }
 
 /// The newest format.
-const NEWEST: u32 = 3;
+const NEWEST: u32 = 4;
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "golden files are written on request only")]
@@ -211,6 +216,13 @@ fn format_is_read(version: u32) -> Stats {
     let lost = journal.lost_runs(&common::here_is_alive).unwrap();
     assert_eq!(lost[0].children, [Child { operation: None, attempt: 1, pid: 100, start: 200, group: -100 }]);
     assert_eq!(journal.deferred().unwrap()[0].id.to_string(), "d-1");
+
+    let outputs = journal.outputs(runs[2].id).unwrap();
+    assert_eq!(outputs.len(), usize::from(version >= 4));
+    for (attempt, log) in outputs {
+        let lines: Vec<_> = log.lines().map(|(stream, line)| (stream.name(), line)).collect();
+        assert_eq!((attempt, lines), (1, vec![("stdout", "one"), ("stderr", "two \u{1b}[31m")]));
+    }
 
     let stats = journal.stats(&StatsFilter::default()).unwrap();
 

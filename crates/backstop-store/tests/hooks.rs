@@ -38,12 +38,19 @@ fn failures_count_per_project_task_and_reason_within_the_window() {
     let (folder, time) = folder(temp.path());
     let store = HookStore::open(&folder).unwrap();
     let note = |project: &str, task: &str, reason| {
-        store.note_failure(project, task, reason, HOUR, &mut |_| record(TaskStatus::Retrying)).unwrap()
+        store.note_failure(project, task, reason, &[], HOUR, &mut |_| record(TaskStatus::Retrying)).unwrap()
     };
     assert_eq!(note("p", "t", Reason::Timeout), 1);
     time.fetch_add(1_800_000, Ordering::SeqCst);
     assert_eq!(note("p", "t", Reason::Timeout), 2);
     assert_eq!(note("p", "t", Reason::RateLimited), 1);
+    // What counts together is one row of attempts.
+    let together = [Reason::Timeout, Reason::NetworkTransient];
+    let noted = store.note_failure("p", "t", Reason::NetworkTransient, &together, HOUR, &mut |_| {
+        record(TaskStatus::Retrying)
+    });
+    assert_eq!(noted.unwrap(), 3);
+    assert_eq!(note("p", "t", Reason::RateLimited), 2);
     assert_eq!(note("p", "u", Reason::Timeout), 1);
     assert_eq!(note("q", "t", Reason::Timeout), 1);
     // The first is more than an hour ago now.
@@ -60,7 +67,8 @@ fn a_resolved_task_begins_anew() {
     let (folder, _) = folder(temp.path());
     let store = HookStore::open(&folder).unwrap();
     assert_eq!(store.resolve_task("p", "t").unwrap(), None);
-    let note = || store.note_failure("p", "t", Reason::Timeout, HOUR, &mut |_| record(TaskStatus::Retrying));
+    let note =
+        || store.note_failure("p", "t", Reason::Timeout, &[], HOUR, &mut |_| record(TaskStatus::Retrying));
     note().unwrap();
     store.set_task_run("p", "t", None).unwrap();
     assert_eq!(store.task("p", "t").unwrap().unwrap().record.run, None);
@@ -109,7 +117,7 @@ fn sixteen_threads_lose_no_failure() {
                     let store = HookStore::open(&folder).unwrap();
                     let mut stands = |_| record(TaskStatus::Retrying);
                     let mut note =
-                        |_| store.note_failure("p", "t", Reason::Timeout, HOUR, &mut stands).unwrap();
+                        |_| store.note_failure("p", "t", Reason::Timeout, &[], HOUR, &mut stands).unwrap();
                     (0..8).map(&mut note).collect::<Vec<u32>>()
                 })
             })

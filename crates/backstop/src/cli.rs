@@ -17,7 +17,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "backstop", version, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// How events are printed: for people, as JSON lines, or as EMIT lines
+    /// Format of printed events
     #[arg(long, global = true, hide = true, value_name = "FORMAT", value_parser = log_formats())]
     pub(crate) log_format: Option<LogFormat>,
     #[command(subcommand)]
@@ -27,8 +27,8 @@ pub(crate) struct Cli {
 /// Reads `--log-format`.
 fn log_formats() -> impl TypedValueParser<Value = LogFormat> {
     PossibleValuesParser::new([
-        PossibleValue::new("human").help("Lines for people"),
-        PossibleValue::new("json").help("One JSON object a line"),
+        PossibleValue::new("human").help("Text for people"),
+        PossibleValue::new("json").help("One JSON object per line"),
         PossibleValue::new("emit").help("`EMIT: TOOL_FAILURE tool=… error=…`"),
     ])
     .map(|word| match word.as_str() {
@@ -41,23 +41,23 @@ fn log_formats() -> impl TypedValueParser<Value = LogFormat> {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a plan: phases in order, failures retried with context, results kept as commits
+    /// Run a plan: phases in order, failures retried with their context, results committed
     Run(Box<Run>),
-    /// Show the runs of plans; retry, reset or skip phases
+    /// Show plan runs; retry, reset or skip phases
     Plan(Plan),
-    /// Run a command: failures classified, retried where that helps, recorded
+    /// Run a command; classify failures, retry those that a retry can cure, record them
     Exec(Box<Exec>),
-    /// Answer a task or a coding agent that reports a failure
+    /// Take failure reports from tasks and coding agents, and answer them
     Hook(Hook),
-    /// Run work that was put aside: list, run, drop
+    /// List, run or drop deferred work
     Deferred(Deferred),
     /// Watch a plan fail, recover and finish, offline
     Demo(Demo),
-    /// Say what a failure is: reason, cause, whether a retry helps, what to do
+    /// Classify a failure: reason, cause, whether a retry helps, what to do
     Classify(Classify),
-    /// Explain a run, attempt by attempt, or a reason
+    /// Explain a run attempt by attempt (default: the last one), or a reason
     Explain(Explain),
-    /// List the runs of this project
+    /// List the runs of this project, or of all projects
     Runs(Runs),
     /// List, follow and filter recorded events
     Events(Events),
@@ -71,23 +71,23 @@ pub(crate) enum Command {
     Reasons(Reasons),
     /// List, show and test the rules that recognise failures
     Rules(Rules),
-    /// Rate limits shared by everything on this machine: learn, check, wait, show, clear
+    /// Show, check, wait for and clear the rate limits shared on this machine
     Guard(Guard),
-    /// Budgets: attempts that may be made in all, a day, a run or a task
+    /// Show and set budgets: how many attempts may be made in all, a day, a run or a task
     Budget(Budget),
-    /// Let a frozen project go on
+    /// Unfreeze a project, so that new work may start
     Unfreeze(Unfreeze),
-    /// Install hooks into agents' settings, or remove them
+    /// Install hooks into coding agents' settings, or remove them
     Init(Init),
-    /// Notifications: test the sinks, list messages
+    /// Show and test notifications
     Notify(Notify),
-    /// Show and check the settings
+    /// Show, check and change settings
     Config(Config),
     /// Trust this project's backstop.toml
     Trust(Trust),
-    /// Remove old runs, or set a damaged store aside
+    /// Remove old runs, or move a damaged store aside
     Clean(Clean),
-    /// Check this machine: state folder, store, settings, supervision
+    /// Check this machine: store, settings, hooks, notifications, supervision
     Doctor(Doctor),
     /// Print completions for a shell
     Completions(Completions),
@@ -130,7 +130,7 @@ pub(crate) fn command() -> clap::Command {
     }
     let groups = grouped(&command);
     command.help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}{{after-help}}"))
-        .after_help("`backstop COMMAND -h` shows the daily flags of a command, `--help` all of them.\nWords: docs/glossary.md")
+        .after_help("`backstop COMMAND -h` shows the common flags of a command, `--help` all of them.\nTerms: docs/glossary.md")
 }
 
 fn grouped(command: &clap::Command) -> String {

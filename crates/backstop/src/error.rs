@@ -100,11 +100,6 @@ impl CliError {
         }
     }
 
-    /// The error of the project that it comes from, where it does.
-    pub(crate) fn project_error(&self) -> Option<&ProjectError> {
-        self.source.as_ref()?.downcast_ref()
-    }
-
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self.kind {
@@ -127,7 +122,7 @@ impl CliError {
     /// A file cannot be read.
     pub(crate) fn read(file: impl AsRef<Path>, error: std::io::Error) -> Self {
         let mut this = failed(format!("cannot read {}: {error}", file.as_ref().display()))
-            .hint("check the path, and that it is a file that you may read");
+            .hint("check the path, and that you may read the file");
         this.source = Some(Box::new(error));
         this
     }
@@ -135,7 +130,7 @@ impl CliError {
     /// A file cannot be written.
     pub(crate) fn write(file: impl AsRef<Path>, error: std::io::Error) -> Self {
         let mut this = failed(format!("cannot write {}: {error}", file.as_ref().display()))
-            .hint("name a folder that you may write, or one that is not there yet");
+            .hint("check that you may write there, and that the disk is not full");
         this.source = Some(Box::new(error));
         this
     }
@@ -211,12 +206,12 @@ impl From<backstop_core::IdError> for CliError {
 
 impl From<backstop_store::DeferredIdError> for CliError {
     fn from(error: backstop_store::DeferredIdError) -> Self {
-        Self::of(ErrorKind::Usage, error).hint("`backstop deferred list` lists what is put aside")
+        Self::of(ErrorKind::Usage, error).hint("`backstop deferred list` lists deferred work")
     }
 }
 
 impl From<QuantityError> for CliError {
     fn from(error: QuantityError) -> Self {
-        Self::of(ErrorKind::Usage, error).hint("for example: 30s, 10m, 1h30m, 7d")
+        Self::of(ErrorKind::Usage, error).hint("for example: 30 (seconds), 10m, 1h30m, 7d")
     }
 }

@@ -5,6 +5,7 @@
 mod cli;
 mod commands;
 mod error;
+mod inherited;
 mod process;
 mod prompt;
 mod terminal;
@@ -29,6 +30,7 @@ fn survive_file_size_limits() {
 
 fn main() -> ExitCode {
     survive_file_size_limits();
+    backstop_report::set_zone_source(process::zone);
     let cli = match Cli::usual_hook().map_or_else(Cli::read, Ok) {
         Ok(cli) => cli,
         Err(error) => {
@@ -63,10 +65,10 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Plan(args)) => plan::run(&args, format),
         Some(Command::Exec(args)) => exec::run(&args, format),
         Some(Command::Hook(args)) => hook::run(&args, format),
-        Some(Command::Classify(args)) => classify::run(&args).map(done),
+        Some(Command::Classify(args)) => classify::run(&args, format),
         Some(Command::Reasons(args)) => reference::reasons(&args).map(done),
         Some(Command::Explain(args)) => explain::run(&args, format).map(done),
-        Some(Command::Runs(args)) => runs::list(&args, format).map(done),
+        Some(Command::Runs(args)) => runs::run(&args, format).map(done),
         Some(Command::Events(args)) => events::run(&args, format).map(done),
         Some(Command::Stats(args)) => stats::run(&args, format).map(done),
         Some(Command::Drift(args)) => drift::run(&args, format),
@@ -77,7 +79,7 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Unfreeze(args)) => unfreeze::run(&args).map(done),
         Some(Command::Init(args)) => init::run(&args).map(done),
         Some(Command::Notify(args)) => notify::run(&args),
-        Some(Command::Config(args)) => config::run(&args).map(done),
+        Some(Command::Config(args)) => config::run(&args),
         Some(Command::Trust(args)) => trust::run(&args).map(done),
         Some(Command::Clean(args)) => clean::run(&args).map(done),
         Some(Command::Doctor(args)) => doctor::run(&args),

@@ -3,16 +3,37 @@
 use crate::error::{CliError, failed};
 use crate::terminal::{self, Terminal};
 use backstop_config::{Given, LogFormat, Surroundings, environment};
-use backstop_core::{RunId, SafeText, Timestamp};
+use backstop_core::{RunId, SafeText, Timestamp, Zone};
 use backstop_runtime::{Place, Process, Project, ProjectError, process, project};
 use backstop_store::{ProcessId, StateFolder};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The project around the current folder, under these flags.
+/// The project around the current folder, under these flags. Problems in its config files are a
+/// warning: a typing mistake must not stop every command.
 pub(crate) fn open(flags: &[Given], log_format: Option<LogFormat>) -> Result<Project, CliError> {
+    let project = open_quietly(flags, log_format)?;
+    terminal::warn_problems(&project.config);
+    Ok(project)
+}
+
+/// Opens the project for a run that nobody watches: refused where a config file or variable has
+/// problems, because limits, gates and notifications that were asked for would be missing for hours.
+pub(crate) fn open_strictly(flags: &[Given], log_format: Option<LogFormat>) -> Result<Project, CliError> {
+    let project = open_quietly(flags, log_format)?;
+    match project.config.problems() {
+        Some(error) => Err(CliError::from(error).hint(
+            "a plan is not started with settings that cannot be read: `backstop config check` lists them",
+        )),
+        None => Ok(project),
+    }
+}
+
+/// Opens the project without a warning about problems in its config files.
+pub(crate) fn open_quietly(flags: &[Given], log_format: Option<LogFormat>) -> Result<Project, CliError> {
     let format = log_format.map(|format| Given {
         flag: "--log-format".to_owned(),
         key: "log.format".to_owned(),
@@ -29,8 +50,11 @@ pub(crate) fn open_at(folder: &Path) -> Result<Project, ProjectError> {
 
 fn open_in(surroundings: Surroundings<'static>, flags: &[Given]) -> Result<Project, ProjectError> {
     let process = this(surroundings.cwd.clone());
-    let project = Project::open(&place(surroundings), flags, process)?;
+    let mut project = Project::open(&place(surroundings), flags, process)?;
     terminal::redact_with(Arc::clone(&project.redactor));
+    // What cannot be read is shown: only now is it known what in it is a secret.
+    project.process.parent = from_outer("BACKSTOP_RUN_ID", |id| id.parse::<RunId>().ok());
+    project.process.deadline = from_outer("BACKSTOP_DEADLINE", Timestamp::parse_rfc3339);
     Ok(project)
 }
 
@@ -55,7 +79,7 @@ pub(crate) fn variables() -> Vec<(String, String)> {
 /// Where we are: folders and variables.
 pub(crate) fn surroundings() -> Result<Surroundings<'static>, CliError> {
     let cwd = std::env::current_dir().map_err(|error| {
-        failed(format!("cannot tell the current folder: {error}")).hint("change into a folder that is there")
+        failed(format!("cannot find the current folder: {error}")).hint("change into a folder that exists")
     })?;
     Ok(surroundings_of(cwd))
 }
@@ -65,8 +89,8 @@ fn surroundings_of(cwd: PathBuf) -> Surroundings<'static> {
         cwd,
         home: folder_variable("HOME"),
         xdg_config_home: folder_variable("XDG_CONFIG_HOME"),
-        // What is no UTF-8 is read as far as it goes, and then refused: a bad timeout must not mean
-        // no timeout.
+        // What is no UTF-8 is read as far as it goes, and then warned of: a bad timeout must not
+        // pass unseen.
         env: &|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
     }
 }
@@ -76,14 +100,15 @@ fn this(cwd: PathBuf) -> Process {
     let text = |name: &str| std::env::var(name).ok().map(SafeText::new);
     Process {
         now,
+        zone,
         random,
         id: id(),
         is_alive,
         variable: |name| std::env::var(name).ok(),
         caller: text("BACKSTOP_CALLER"),
         session: text("BACKSTOP_SESSION"),
-        parent: from_outer("BACKSTOP_RUN_ID", |id| id.parse::<RunId>().ok()),
-        deadline: from_outer("BACKSTOP_DEADLINE", Timestamp::parse_rfc3339),
+        parent: None,
+        deadline: None,
         disabled: is_disabled(),
         cwd,
         temp_dir: std::env::temp_dir(),
@@ -91,6 +116,22 @@ fn this(cwd: PathBuf) -> Process {
         commit_hook: crash_hook(),
         output: Arc::new(Terminal),
     }
+}
+
+/// The largest file that is read as the description of a time zone.
+const ZONE_FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// The local time zone: what `TZ` says, else what `/etc/localtime` is; UTC where neither can be read.
+pub(crate) fn zone() -> Zone {
+    let read = |path: &str| {
+        let mut data = Vec::new();
+        std::fs::File::open(path).ok()?.take(ZONE_FILE_BYTES_MAX).read_to_end(&mut data).ok()?;
+        Zone::from_file("local", &data)
+    };
+    let Some(value) = std::env::var_os("TZ") else { return read("/etc/localtime").unwrap_or_default() };
+    let value = value.to_string_lossy();
+    let name = value.strip_prefix(':').unwrap_or(&value);
+    if name.starts_with('/') { read(name) } else { Zone::from_variable(name) }.unwrap_or_default()
 }
 
 /// Whether every recovery is turned off.
@@ -103,7 +144,7 @@ fn from_outer<T>(name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
     let text = std::env::var_os(name).filter(|v| !v.is_empty())?.to_string_lossy().into_owned();
     let value = read(&text);
     if value.is_none() {
-        terminal::warn(&format!("{name} is set to `{text}`, which cannot be read; it does not count"), None);
+        terminal::warn(&format!("{name} is set to `{text}`, which is not valid; ignored"), None);
     }
     value
 }
@@ -123,7 +164,7 @@ pub(crate) fn unknown_variables() -> Vec<(String, String)> {
             || "`backstop config env` lists them all".to_owned(),
             |near| format!("did you mean {near}?"),
         );
-        (format!("{name} is no variable of Backstop's and does nothing"), hint)
+        (format!("{name} is not a variable of Backstop; ignored"), hint)
     };
     environment::strangers(names.iter().map(String::as_str)).into_iter().map(warning).collect()
 }

@@ -48,15 +48,22 @@ pub(crate) fn redactor() -> Arc<Redactor> {
     let known = REDACTOR.read().unwrap_or_else(PoisonError::into_inner).clone();
     known.unwrap_or_else(|| {
         let redactor = Arc::new(Redactor::new(secrets_in(&process::variables(), &[])));
-        redact_with(Arc::clone(&redactor));
+        mask_with(Arc::clone(&redactor));
         redactor
     })
 }
 
-/// From now on, this redactor masks what is shown.
+/// From now on, the redactor of this project masks what is shown.
 pub(crate) fn redact_with(redactor: Arc<Redactor>) {
+    IS_PROJECT_KNOWN.store(true, Ordering::Relaxed);
+    mask_with(redactor);
+}
+
+fn mask_with(redactor: Arc<Redactor>) {
     *REDACTOR.write().unwrap_or_else(PoisonError::into_inner) = Some(redactor);
 }
+
+static IS_PROJECT_KNOWN: AtomicBool = AtomicBool::new(false);
 
 static REDACTOR: RwLock<Option<Arc<Redactor>>> = RwLock::new(None);
 
@@ -72,10 +79,17 @@ impl Output for Terminal {
         say(&format!("\n{text}"));
     }
 
+    fn command_wrote(&self, ends_mid_line: bool) {
+        IS_MID_LINE.store(ends_mid_line, Ordering::Relaxed);
+    }
+
     fn is_quiet(&self) -> bool {
         is_quiet()
     }
 }
+
+/// Whether the last thing on standard error is a line of the command's without an end.
+static IS_MID_LINE: AtomicBool = AtomicBool::new(false);
 
 /// Writes data to standard output. A closed pipe is no error: the reader has seen enough.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
@@ -122,7 +136,14 @@ pub(crate) fn stdout_width() -> usize {
 
 /// Says something to people, on standard error. That it cannot be said is no reason to fail.
 pub(crate) fn say(text: &str) {
-    let _ = backstop_exec::write_patiently(&mut std::io::stderr().lock(), text.as_bytes());
+    if text.is_empty() {
+        return;
+    }
+    let mut out = std::io::stderr().lock();
+    if IS_MID_LINE.swap(false, Ordering::Relaxed) {
+        let _ = backstop_exec::write_patiently(&mut out, b"\n");
+    }
+    let _ = backstop_exec::write_patiently(&mut out, text.as_bytes());
 }
 
 /// Passes on what a command wrote some time ago; with JSON on standard output, all of it on
@@ -157,6 +178,27 @@ pub(crate) fn warn_inert(config: &backstop_config::Config) {
     }
 }
 
+/// Warns where a key is set in a file that is not trusted, so that it is ignored.
+pub(crate) fn warn_inert_key(config: &backstop_config::Config, key: &str) {
+    if config.inert().iter().any(|inert| inert.key == key) {
+        warn_inert(config);
+    }
+}
+
+/// Warns of problems in config files and variables, once in a process: the values that they are in
+/// are ignored, and the command goes on.
+pub(crate) fn warn_problems(config: &backstop_config::Config) {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    if is_quiet() {
+        return;
+    }
+    if let Some((what, hint)) = backstop_config::warning(config)
+        && !IS_TOLD.swap(true, Ordering::Relaxed)
+    {
+        warn(&what, Some(&hint));
+    }
+}
+
 /// Whether anybody still reads our standard output.
 pub(crate) fn is_read() -> bool {
     let out = rustix::stdio::stdout();
@@ -177,8 +219,7 @@ pub(crate) fn tell_waiting() {
 /// redacted.
 pub(crate) fn tell_usage(error: &clap::Error, code: u8) -> ExitCode {
     if error.use_stderr() {
-        // What was typed may hold a secret that only the project's settings name.
-        let _ = process::open(&[], None);
+        learn_secrets();
     }
     if !error.use_stderr() {
         let text = error.render();
@@ -190,8 +231,16 @@ pub(crate) fn tell_usage(error: &clap::Error, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// What was typed may hold a secret that only the project's settings name.
+fn learn_secrets() {
+    if !IS_PROJECT_KNOWN.load(Ordering::Relaxed) {
+        let _ = process::open_quietly(&[], None);
+    }
+}
+
 /// Tells a person about an error, on standard error.
 pub(crate) fn tell(error: &CliError) {
+    learn_secrets();
     let terminal = std::io::stderr().is_terminal();
     let style = style(terminal);
     let redactor = redactor();

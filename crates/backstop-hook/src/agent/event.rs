@@ -171,7 +171,7 @@ fn failed(fields: &Map<String, Value>) -> Option<ToolFailure> {
     let error = text_or_json(fields.get("error")?)?;
     let (exit, rest) = exit_line(&error);
     let command = command(fields).map(SafeText::new);
-    let said = SafeText::new(cut_start(rest, ERROR_BYTES_MAX));
+    let said = SafeText::new(cut_start(without_tags(rest), ERROR_BYTES_MAX));
     Some(ToolFailure { tool: tool(fields), command, exit, said, event: "PostToolUseFailure" })
 }
 
@@ -220,6 +220,13 @@ fn transcript(fields: &Map<String, Value>) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_absolute())
 }
 
+/// What a tool of Claude Code said, without the tags that it puts around that.
+fn without_tags(text: &str) -> &str {
+    let inside =
+        text.trim().strip_prefix("<tool_use_error>").and_then(|rest| rest.strip_suffix("</tool_use_error>"));
+    inside.unwrap_or(text)
+}
+
 /// The exit code that the first line names, and the rest. `Exit code 3`, `Exit code: 3`, `Process
 /// exited with code 3`.
 fn exit_line(text: &str) -> (Option<i64>, &str) {
@@ -260,6 +267,10 @@ mod tests {
         let Event::ToolFailed(failed) = read(&claude) else { panic!() };
         assert_eq!((failed.exit, failed.said.raw(), failed.event), (Some(3), "boom", "PostToolUseFailure"));
         assert_eq!(failed.command.unwrap().raw(), "npm test");
+        let tagged = json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Read",
+            "error": "<tool_use_error>File does not exist.</tool_use_error>"});
+        let Event::ToolFailed(failed) = read(&tagged) else { panic!() };
+        assert_eq!(failed.said.raw(), "File does not exist.");
         let codex = [
             json!({"exit_code": 3, "output": "boom"}),
             json!({"metadata": {"exit_code": 3}, "output": "boom"}),

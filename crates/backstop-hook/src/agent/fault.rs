@@ -1,12 +1,15 @@
 //! What a failed tool call or a broken turn is.
 
+use super::advice::{ToolError, own_tool_error};
 use super::{Event, ToolFailure};
-use crate::hint::asked;
-use backstop_classify::Classifier;
-use backstop_core::{Fault, Reason, Retry, SafeText, Signal, Timestamp, signature};
+use crate::hint::add_wait;
+use backstop_classify::{Classifier, add_credential_facts};
+use backstop_core::{Evidence, Fault, Reason, Retry, SafeText, Signal, Timestamp, signature};
 
 /// How much of a message is the cause.
 const CAUSE_CHARS_MAX: usize = 300;
+/// On how many of the last lines of an output a tool may speak for itself.
+const LAST_LINES: usize = 3;
 /// Tools that run a command, as agents call them.
 const SHELLS: &[&str] = &["Bash", "PowerShell", "shell", "local_shell", "exec_command", "unified_exec"];
 
@@ -27,12 +30,38 @@ pub fn tool_fault(failed: &ToolFailure, classifier: &Classifier, at: Timestamp) 
         ..Signal::default()
     };
     let mut fault = classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::Unknown));
-    if fault.reason == Reason::Unknown && !is_shell {
-        let found = fault;
-        fault = Fault::new(Reason::ToolFailed);
-        (fault.cause, fault.facts, fault.evidence) = (found.cause, found.facts, found.evidence);
+    let named = own_error(failed).and_then(|known| known.reason);
+    if let Some(reason) = named.filter(|reason| *reason != fault.reason) {
+        fault = under(reason, fault);
+        // What the rules took for the cause is that of another reason.
+        fault.cause = None;
+        let text = failed.said.raw().lines().next().unwrap_or_default();
+        let text = SafeText::new(text.chars().take(CAUSE_CHARS_MAX).collect::<String>());
+        fault
+            .evidence
+            .insert(0, Evidence { rule: "agent.tool".to_owned(), line: Some(1), text, stream: None });
+    } else if fault.reason == Reason::Unknown && !is_shell {
+        fault = under(Reason::ToolFailed, fault);
     }
     with_cause(fault, &failed.said)
+}
+
+/// The same findings under another reason.
+fn under(reason: Reason, found: Fault) -> Fault {
+    Fault { cause: found.cause, facts: found.facts, evidence: found.evidence, ..Fault::new(reason) }
+}
+
+/// The error of one of the agent's own tools that this is. A tool that runs commands speaks on the
+/// first line and on the last ones: what is between is the command's output.
+pub(super) fn own_error(failed: &ToolFailure) -> Option<&'static ToolError> {
+    let said = failed.said.raw();
+    if !runs_commands(failed.tool.raw()) {
+        return own_tool_error(failed.tool.raw(), said);
+    }
+    let mut lines: Vec<&str> =
+        said.lines().rev().filter(|line| !line.trim().is_empty()).take(LAST_LINES).collect();
+    lines.extend(said.lines().next());
+    lines.iter().find_map(|line| own_tool_error(failed.tool.raw(), line))
 }
 
 /// What a turn that broke off is: the agent's own word for it, and what the rules read in the rest.
@@ -59,15 +88,22 @@ pub fn turn_fault(event: &Event, classifier: &Classifier, at: Timestamp) -> Opti
         read
     } else {
         let mut fault = Fault::new(named);
-        fault.facts.retry_after_seconds =
-            read.facts.retry_after_seconds.filter(|_| named == Reason::RateLimited);
+        if named == Reason::RateLimited {
+            fault.facts.retry_after_seconds = read.facts.retry_after_seconds;
+            fault.facts.resets_at = read.facts.resets_at;
+        }
+        fault.facts.provider = read.facts.provider;
         fault.evidence = read.evidence;
         fault
     };
-    if fault.reason == Reason::RateLimited && fault.facts.retry_after_seconds.is_none() {
-        fault.facts.retry_after_seconds = asked(said.raw(), at);
+    if fault.reason == Reason::RateLimited {
+        add_wait(&mut fault.facts, said.raw(), at);
     }
-    Some(with_cause(fault, if said.raw().trim().is_empty() { error } else { said }))
+    let mut fault = with_cause(fault, if said.raw().trim().is_empty() { error } else { said });
+    if fault.facts.credential.is_none() {
+        add_credential_facts(&mut fault, None, None);
+    }
+    Some(fault)
 }
 
 /// The same trouble has the same signature, whatever numbers and paths are in it. What a tool
@@ -113,9 +149,48 @@ mod tests {
         assert_eq!(tool_fault(&tests, &classifier, at).reason, Reason::TestFailure);
         let edit = failed("Edit", None, None, "String to replace not found in file.\nString: x");
         let fault = tool_fault(&edit, &classifier, at);
-        assert_eq!((fault.reason, fault.cause.is_some()), (Reason::ToolFailed, true));
+        assert_eq!((fault.reason, fault.cause.is_some()), (Reason::Validation, true));
+        let mcp = failed("mcp__x__y", None, None, "the flux capacitor is offline");
+        assert_eq!(tool_fault(&mcp, &classifier, at).reason, Reason::ToolFailed);
         let odd = failed("Bash", Some("frobnicate"), Some(7), "");
         assert_eq!(tool_fault(&odd, &classifier, at).reason, Reason::Unknown);
+    }
+
+    #[test]
+    fn an_agents_own_tool_says_what_it_is_and_what_a_command_prints_does_not() {
+        let classifier = Classifier::builtin();
+        let reason = |tool: &str, command: Option<&str>, exit, said: &str| {
+            tool_fault(&failed(tool, command, exit, said), &classifier, Timestamp::from_millis(0)).reason
+        };
+        let cases = [
+            ("Read", "File does not exist. Did you mean notes.md?", Reason::InvalidUsage),
+            (
+                "Read",
+                "File content (31337 tokens) exceeds maximum allowed tokens (25000).",
+                Reason::InvalidParameters,
+            ),
+            (
+                "Edit",
+                "Found 3 matches of the string to replace, but replace_all is false.",
+                Reason::Validation,
+            ),
+            ("Write", "EACCES: permission denied, open '/etc/hosts'", Reason::PermissionDenied),
+            ("WebFetch", "Request failed with status code 403", Reason::AuthError),
+            ("Task", "Agent type 'x' not found.", Reason::InvalidParameters),
+        ];
+        for (tool, said, want) in cases {
+            assert_eq!(reason(tool, None, None, said), want, "{tool}: {said}");
+        }
+        assert_eq!(
+            reason("Bash", Some("make"), Some(143), "Command timed out after 2m 0s\nbuilding"),
+            Reason::Timeout
+        );
+        let printed = "Tests:       3 failed, 44 passed, 47 total\nthe command timed out\na\nb\nc\n";
+        assert_eq!(reason("Bash", Some("npm test"), Some(1), printed), Reason::TestFailure);
+        let fault =
+            tool_fault(&failed("Read", None, None, cases[0].1), &classifier, Timestamp::from_millis(0));
+        assert_eq!(fault.cause.unwrap().raw(), "File does not exist. Did you mean notes.md?");
+        assert!(!fault.retryable);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! It must not block an agent by any mistake of its own: what cannot be read is no event, and an
 //! event that needs no answer has an empty one.
 
+mod advice;
 pub mod answer;
 mod denial;
 mod event;

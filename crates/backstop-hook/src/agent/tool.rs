@@ -1,10 +1,12 @@
 //! A tool call that failed: classified, recorded, answered with advice.
 
+use super::advice::OwnTool;
+use super::fault::own_error;
 use super::handle::Session;
 use super::{AgentEvent, REPEATS_MAX, ToolFailure, answer, fault_signature, tool_fault};
 use crate::surroundings::{HookError, Surroundings};
-use backstop_core::Severity;
-use backstop_report::{AgentFailure, agent_failure};
+use backstop_core::{Fault, Severity};
+use backstop_report::{AgentFailure, agent_failure, tool_advice};
 use serde_json::Value;
 
 pub(super) fn failed(
@@ -12,6 +14,9 @@ pub(super) fn failed(
     event: &AgentEvent,
     failed: &ToolFailure,
 ) -> Result<Option<Value>, HookError> {
+    if is_answer_of_command(failed) {
+        return Ok(None);
+    }
     let session = Session::open(around)?;
     let project = &session.project;
     let failed = failed.clone().masked(&project.redactor);
@@ -33,12 +38,34 @@ pub(super) fn failed(
     if fault.severity == Severity::Critical {
         session.follow(recorder.as_ref(), &fault);
     }
+    let kind = OwnTool::of(failed.tool.raw());
     let advice = AgentFailure {
         tool: &failed.tool,
         command: failed.command.as_ref(),
         fault: &fault,
+        advice: advice(&failed, kind, &fault, times),
+        only_reads: kind.is_some_and(OwnTool::only_reads),
         times,
         times_max: REPEATS_MAX,
     };
     Ok(Some(answer::context(failed.event, &agent_failure(&advice))))
+}
+
+/// Whether the exit code answers what the command asks, as 1 of `git diff --exit-code` does: the
+/// agent reads that itself, and nothing has failed.
+fn is_answer_of_command(failed: &ToolFailure) -> bool {
+    let exit = failed.exit.and_then(|exit| i32::try_from(exit).ok());
+    let (Some(command), Some(exit)) = (&failed.command, exit) else { return false };
+    let words = ["sh", "-c", command.raw()].map(str::to_owned);
+    backstop_classify::is_answer(&words, exit)
+}
+
+/// What is advised about this error of this tool: for the agent's own tools by their errors, for
+/// those of MCP servers by their kind. `None` where the fault's reason says what to do.
+fn advice(failed: &ToolFailure, kind: Option<OwnTool>, fault: &Fault, times: u32) -> Option<&'static str> {
+    match kind {
+        Some(_) => own_error(failed).map(|known| known.advice),
+        None if failed.command.is_some() => None,
+        None => tool_advice(&failed.tool, None, fault.reason, &failed.said, times).map(|advice| advice.next),
+    }
 }

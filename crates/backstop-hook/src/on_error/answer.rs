@@ -43,16 +43,26 @@ impl Answer<'_> {
         &self.verdict.decision.action
     }
 
+    /// The fault as it is told: where retries are used up, under the reason that it has then.
+    fn told(&self) -> Fault {
+        self.fault.clone().renamed(self.verdict.reclassified.unwrap_or(self.fault.reason))
+    }
+
+    /// Whether the task is tried again as it was. A fallback is another way, which its worker takes.
+    pub fn is_retried(&self) -> bool {
+        self.action().goes_on() && !matches!(self.action(), Action::Fallback { .. })
+    }
+
     /// What the task ended with; nothing while it goes on. A reason that retries did not help
     /// becomes another.
     pub fn ended_with(&self) -> Option<Reason> {
         let reason = self.verdict.reclassified.unwrap_or(self.fault.reason);
-        (!self.action().goes_on()).then_some(reason)
+        (!self.is_retried()).then_some(reason)
     }
 
     /// How bad it is: a fault that ends the task is never less than `high` where it was `medium`.
     pub fn severity(&self) -> Severity {
-        if self.action().goes_on() { self.fault.severity } else { self.fault.ending_severity() }
+        if self.is_retried() { self.fault.severity } else { self.told().ending_severity() }
     }
 
     /// When it is tried again, in seconds; 0 where it is not.
@@ -78,7 +88,7 @@ impl Answer<'_> {
     /// takes.
     pub fn outcome(&self) -> Outcome {
         match self.action() {
-            action if action.goes_on() => Outcome::Deferred,
+            _ if self.is_retried() => Outcome::Deferred,
             Action::Defer { .. } => Outcome::Deferred,
             Action::UsePartial => Outcome::Partial,
             Action::Confirm { .. } => Outcome::Unconfirmed,
@@ -93,7 +103,7 @@ impl Answer<'_> {
             Action::Defer { until } if until == UNTIL_UNFROZEN => {
                 SafeText::new("the project is frozen: put right why, then `backstop unfreeze --why TEXT`")
             }
-            _ => self.fault.suggested_action.clone(),
+            _ => self.told().suggested_action,
         }
     }
 
@@ -110,47 +120,57 @@ impl Answer<'_> {
             true => self.fault.cause.clone().unwrap_or_default(),
             false => self.report.message.clone(),
         };
+        let told = self.told();
         task_error(&TaskError {
             task: self.report.shown.clone(),
             step: self.report.step.clone(),
-            reason: self.fault.reason,
+            reason: told.reason,
+            causes: told.causes(),
+            next_steps: told.next_steps(),
             did_you_mean: suggest_command(&message, &self.report.commands),
             message,
             next: self.next(),
             commands: self.report.commands.clone(),
             docs_url: self.report.docs_url.clone(),
             partial: *self.action() == Action::UsePartial,
+            fallback: match self.action() {
+                Action::Fallback { to } => Some(SafeText::new(to.clone())),
+                _ => None,
+            },
             follow_up,
         })
     }
 
     /// What a person is told who was not there. The sinks' routes say who that is.
     pub fn notice(&self, project: SafeText, at: Timestamp, frozen: Option<SafeText>) -> Message {
-        let outcome = if self.action().goes_on() { "retrying" } else { self.outcome().name() };
+        let outcome = if self.is_retried() { "retrying" } else { self.outcome().name() };
         let given = Alert {
             severity: self.severity(),
             outcome,
             operation: self.report.shown.clone(),
             project,
-            cause: self.fault.cause.clone(),
             attempts: self.attempt,
             run: self.run,
             frozen,
-            ..Alert::new(self.ended_with().unwrap_or(self.fault.reason), at)
+            ..Alert::about(&self.told(), at)
         };
         Message::new(&alert(&given), About::of(&given)).with_markdown(self.message())
     }
 
     /// The answer: the seed's fields, and ours beside them.
     pub fn json(&self) -> Value {
-        let (report, fault, action) = (self.report, self.fault, self.action());
-        let retry = action.goes_on();
+        let (report, fault, action) = (self.report, &self.told(), self.action());
+        let retry = self.is_retried();
         let until = match action {
             Action::Defer { until } => Some(until),
             _ => None,
         };
-        let fallback =
-            (!retry).then(|| json!({ "action": action.name(), "until": until, "next": self.next() }));
+        let to = match action {
+            Action::Fallback { to } => Some(SafeText::new(to.clone())),
+            _ => None,
+        };
+        let fallback = (!retry)
+            .then(|| json!({ "action": action.name(), "to": to, "until": until, "next": self.next() }));
         let handling = partial_handling(report, fault, action);
         let partial =
             report.partial.as_ref().map(|_| json!({ "handling": handling, "value": report.partial_kept() }));
@@ -171,7 +191,34 @@ impl Answer<'_> {
             "fallback": fallback,
             "message": self.message(),
             "why": self.verdict.decision.why,
+            "error_info": self.error_info(),
             "run": self.run,
+        })
+    }
+
+    /// The seed's diagnostics: what the error was, where it came from and how far the task had come.
+    fn error_info(&self) -> Value {
+        let (report, fault) = (self.report, &self.told());
+        let exception = fault.facts.exception.as_ref();
+        json!({
+            "error_type": fault.class,
+            "exception_type": report.kind,
+            "error_message": fault.cause,
+            "severity": self.severity(),
+            "file": exception.and_then(|e| e.file.as_ref()),
+            "line": exception.and_then(|e| e.line),
+            "function": exception.and_then(|e| e.function.as_ref()),
+            "root": exception.and_then(|e| e.root.as_ref()),
+            "stack_trace": report.trace_kept(),
+            "provider": fault.facts.provider,
+            "credential": fault.facts.credential,
+            "renewal": fault.facts.renewal,
+            "task_state": {
+                "current_step": report.step,
+                "elapsed_seconds": report.elapsed_seconds,
+                "fields": report.fields,
+                "fields_omitted": report.fields_omitted,
+            },
         })
     }
 }

@@ -38,7 +38,7 @@ impl Answer<'_> {
             EventKind::RunEnded {
                 outcome: self.outcome(),
                 reason: Some(self.ended_with().unwrap_or(fault.reason)),
-                attempts: 1,
+                attempts: attempt,
                 duration_ms: 0,
                 exit: None,
                 // Only the reporter can go on with its task: there is no command for it.

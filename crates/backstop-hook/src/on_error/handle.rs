@@ -1,6 +1,6 @@
 //! One report in, one answer out: counted, decided, recorded, and what follows from it.
 
-use super::{Answer, Case, Refusal, Report, WINDOW, classify, decide};
+use super::{Answer, Case, Refusal, Report, WINDOW, classify, counted_together, decide};
 use crate::record;
 use crate::surroundings::{HookError, Surroundings};
 use backstop_core::{Action, Decision, EventKind, Fault, Outcome, RunId, SafeText, Severity, Verdict};
@@ -52,15 +52,21 @@ fn answer(bytes: &[u8], around: &Surroundings<'_>) -> Result<Value, HookError> {
             random: unit(random),
             unrepeatable,
             has_partial: report.partial.is_some(),
+            fallback: report.fallback().map(SafeText::raw),
             disabled: process.disabled,
             frozen: is_frozen,
         };
-        decide(policy.clone(), &case)
+        let mut verdict = decide(policy.clone(), &case);
+        if let Action::Defer { until } = &mut verdict.decision.action {
+            *until = aftermath::deferred::stored_until(until, &fault, process.now());
+        }
+        verdict
     };
     // Counted, decided and kept in one go: of many reports at once each is an attempt of its own.
     let mut verdict = None;
+    let counted = counted_together(fault.reason);
     let store = project.ask_hooks(|store| {
-        store.note_failure(key.as_str(), &report.task, fault.reason, WINDOW, &mut |attempt| {
+        store.note_failure(key.as_str(), &report.task, fault.reason, &counted, WINDOW, &mut |attempt| {
             let verdict = verdict.insert(decided(attempt, None));
             task_record(&project, &answered(&report, &fault, verdict, attempt), expected)
         })
@@ -170,7 +176,7 @@ fn task_record(project: &Project, answer: &Answer<'_>, run: RunId) -> TaskRecord
         _ => None,
     };
     let status = match answer.outcome() {
-        _ if action.goes_on() => TaskStatus::Retrying,
+        _ if answer.is_retried() => TaskStatus::Retrying,
         Outcome::Deferred => TaskStatus::Deferred,
         Outcome::Partial => TaskStatus::Partial,
         Outcome::Unconfirmed => TaskStatus::Unconfirmed,
@@ -178,7 +184,7 @@ fn task_record(project: &Project, answer: &Answer<'_>, run: RunId) -> TaskRecord
     };
     TaskRecord {
         status,
-        reason: answer.fault.reason,
+        reason: answer.ended_with().unwrap_or(answer.fault.reason),
         severity: answer.severity(),
         attempt: answer.attempt,
         of: answer.of(),

@@ -16,16 +16,16 @@ mod report;
 mod suggest;
 
 pub use answer::Answer;
-pub use decide::{Case, decide};
+pub use decide::{Case, counted_together, decide};
 pub use fault::classify;
 pub use handle::handle;
 pub use refusal::Refusal;
-pub use report::Report;
+pub use report::{Report, ReportedPlace};
 pub use suggest::suggest_command;
 
 use std::time::Duration;
 
-/// Failures of a task and a reason count for so long.
+/// Failures of a task count as attempts for so long.
 pub const WINDOW: Duration = Duration::from_secs(3600);
 /// The states that are recorded: the seed's log events.
 pub const STATES: [&str; 3] = ["error_handling_start", "error_diagnostics", "error_handling_complete"];

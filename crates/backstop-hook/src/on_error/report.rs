@@ -4,6 +4,7 @@ use crate::input::{InputError, cut, cut_start, kind, parse};
 use backstop_core::{ExecutionContext, Redactor, SafeText};
 use backstop_report::TaskCommand;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// The longest id of a task.
 const TASK_BYTES_MAX: usize = 256;
@@ -13,8 +14,16 @@ const NAME_BYTES_MAX: usize = 500;
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// How much of a stack trace is kept: its end.
 const TRACE_BYTES_MAX: usize = 1 << 20;
+/// How much of a stack trace is recorded and handed back: its end.
+const TRACE_KEPT_BYTES_MAX: usize = 16 << 10;
 /// How much of a partial result is handed back.
 const PARTIAL_BYTES_MAX: usize = 16 << 10;
+/// How many fallbacks of a task are known.
+const FALLBACKS_MAX: usize = 10;
+/// How many fields that Backstop does not know are kept.
+const FIELDS_MAX: usize = 50;
+/// How much of each of them is kept.
+const FIELD_BYTES_MAX: usize = 2 << 10;
 /// How many commands are known.
 const COMMANDS_MAX: usize = 200;
 /// How much more is looked at for secrets than is kept: one that is cut in two would not be known.
@@ -39,11 +48,40 @@ pub struct Report {
     pub elapsed_seconds: Option<f64>,
     /// What it has so far; nothing where there is none.
     pub partial: Option<Value>,
+    /// What the task can do instead, best first, as it says itself.
+    pub fallbacks: Vec<SafeText>,
+    /// Where the error was raised, as the reporter says: file, line and function.
+    pub place: ReportedPlace,
+    /// Fields that Backstop does not know, by name: a text, or another value as JSON.
+    pub fields: BTreeMap<String, SafeText>,
+    /// How many of those fields were too many to keep.
+    pub fields_omitted: u32,
     /// What a user may type.
     pub commands: Vec<TaskCommand>,
     /// Where help is found.
     pub docs_url: Option<SafeText>,
 }
+
+/// Where an error was raised, as the reporter says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReportedPlace {
+    /// The file.
+    pub file: Option<SafeText>,
+    /// The line.
+    pub line: Option<u64>,
+    /// The function.
+    pub function: Option<SafeText>,
+}
+
+/// The fields of `task_data`, `error` and `context` that have a meaning here.
+const KNOWN: [(&str, &[&str]); 3] = [
+    ("task_data", &["task_id"]),
+    ("error", &["type", "message", "stack_trace", "file", "line", "function"]),
+    (
+        "context",
+        &["current_step", "elapsed_seconds", "partial_result", "partial", "fallback", "commands", "docs_url"],
+    ),
+];
 
 impl Report {
     /// Reads a report. Secrets are masked, except in the task's id, which is the reporter's own
@@ -74,6 +112,14 @@ impl Report {
             let masked = redactor.redact(cut_start(text, TRACE_BYTES_MAX + SECRET_BYTES_MAX));
             SafeText::new(cut_start(&masked, TRACE_BYTES_MAX))
         });
+        let (given, fields_omitted) = unknown_fields(&fields);
+        let masked_field = |(name, value): (String, &Value)| {
+            let mut value = value.clone();
+            mask(&mut value, redactor);
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (safe(&name, NAME_BYTES_MAX).raw().to_owned(), shortened(&text, FIELD_BYTES_MAX))
+        };
+        let partial = ["partial_result", "partial"].iter().find_map(|name| context.get(*name));
         let task = task_id(task)?;
         Ok(Self {
             shown: SafeText::new(redactor.redact(&task)),
@@ -83,7 +129,15 @@ impl Report {
             stack_trace: trace,
             step: named(text(context, "context.current_step")?),
             elapsed_seconds: seconds(context, "context.elapsed_seconds")?,
-            partial: context.get("partial_result").filter(|value| !is_empty(value)).map(|value| {
+            fallbacks: fallbacks(context, &safe)?,
+            place: ReportedPlace {
+                file: named(text(error, "error.file")?),
+                line: error.get("line").and_then(Value::as_u64),
+                function: named(text(error, "error.function")?),
+            },
+            fields: given.into_iter().map(masked_field).collect(),
+            fields_omitted,
+            partial: partial.filter(|value| !is_empty(value)).map(|value| {
                 let mut value = value.clone();
                 mask(&mut value, redactor);
                 value
@@ -103,7 +157,28 @@ impl Report {
             current_step: self.step.clone(),
             elapsed_seconds: self.elapsed_seconds,
             partial_result: partial,
+            fallbacks: self.fallbacks.clone(),
+            stack_trace: self.trace_kept(),
+            fields: self.fields.clone(),
+            fields_omitted: self.fields_omitted,
         }
+    }
+
+    /// The end of the stack trace, which is where most languages say what happened.
+    pub fn trace_kept(&self) -> Option<SafeText> {
+        let trace = self.stack_trace.as_ref()?.raw();
+        let end = cut_start(trace, TRACE_KEPT_BYTES_MAX);
+        // A line that is cut in two says nothing.
+        let end = match end.split_once('\n') {
+            Some((_, rest)) if end.len() < trace.len() && !rest.is_empty() => rest,
+            _ => end,
+        };
+        Some(SafeText::new(end))
+    }
+
+    /// The fallback that applies: the first that is not the step that has just failed.
+    pub fn fallback(&self) -> Option<&SafeText> {
+        self.fallbacks.iter().find(|fallback| Some(*fallback) != self.step.as_ref())
     }
 
     /// What the task was doing, as it is kept with its status. Bounded.
@@ -112,6 +187,9 @@ impl Report {
             "current_step": self.step,
             "elapsed_seconds": self.elapsed_seconds,
             "partial_result": self.partial_kept(),
+            "fallback": self.fallback(),
+            "fields": self.fields,
+            "fields_omitted": self.fields_omitted,
         })
     }
 
@@ -184,6 +262,59 @@ fn seconds(fields: &Map<String, Value>, path: &'static str) -> Result<Option<f64
             None => Err(wrong(path, "a number of seconds from 0 on", value)),
         },
     }
+}
+
+/// The fields that have no meaning here, and how many more there are than are kept. Those of
+/// `context` go by their own names, others with the name of their object before them.
+fn unknown_fields(report: &Map<String, Value>) -> (Vec<(String, &Value)>, u32) {
+    let mut all: Vec<(String, &Value)> = Vec::new();
+    for (object, known) in KNOWN.iter().rev() {
+        let Some(Value::Object(inner)) = report.get(*object) else { continue };
+        let unknown =
+            inner.iter().filter(|(name, value)| !known.contains(&name.as_str()) && !value.is_null());
+        all.extend(unknown.map(|(name, value)| match *object {
+            "context" => (name.clone(), value),
+            object => (format!("{object}.{name}"), value),
+        }));
+    }
+    let known_object = |name: &str| KNOWN.iter().any(|(object, _)| *object == name);
+    all.extend(
+        report.iter().filter(|(name, _)| !known_object(name)).map(|(name, value)| (name.clone(), value)),
+    );
+    let omitted = u32::try_from(all.len().saturating_sub(FIELDS_MAX)).unwrap_or(u32::MAX);
+    all.truncate(FIELDS_MAX);
+    (all, omitted)
+}
+
+/// A text that says where it was cut.
+fn shortened(text: &str, bytes_max: usize) -> SafeText {
+    match text.len() > bytes_max {
+        true => SafeText::new(format!("{}… ({} bytes)", cut(text, bytes_max), text.len())),
+        false => SafeText::new(text),
+    }
+}
+
+/// What a task can do instead: a name, or a list of names.
+fn fallbacks(
+    fields: &Map<String, Value>,
+    safe: &dyn Fn(&str, usize) -> SafeText,
+) -> Result<Vec<SafeText>, InputError> {
+    const FIELD: &str = "context.fallback";
+    const EXPECTED: &str = "a text, or a list of texts";
+    let mut all = Vec::new();
+    match fields.get("fallback") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => all.push(safe(text.trim(), NAME_BYTES_MAX)),
+        Some(Value::Array(list)) => {
+            for (n, item) in list.iter().take(FALLBACKS_MAX).enumerate() {
+                let text = item.as_str().ok_or_else(|| wrong(&format!("{FIELD}[{n}]"), "a text", item))?;
+                all.push(safe(text.trim(), NAME_BYTES_MAX));
+            }
+        }
+        Some(other) => return Err(wrong(FIELD, EXPECTED, other)),
+    }
+    all.retain(|text| !text.is_empty());
+    Ok(all)
 }
 
 /// Commands: names, objects with `name` and `description`, or an object from names to descriptions.
@@ -312,6 +443,8 @@ mod tests {
             ("{\"commands\":[\"a\",7]}", "context.commands[1]"),
             ("{\"commands\":[{}]}", "context.commands[0]"),
             ("{\"docs_url\":{}}", "context.docs_url"),
+            ("{\"fallback\":7}", "context.fallback"),
+            ("{\"fallback\":[\"a\",7]}", "context.fallback[1]"),
         ];
         for (text, place) in cases {
             assert_eq!(context(text).unwrap_err().place(), place, "{text}");
@@ -338,6 +471,56 @@ mod tests {
         .unwrap();
         assert!(report.message.raw().len() <= MESSAGE_BYTES_MAX);
         assert!(report.context_json().to_string().len() < 20_000);
+        assert!(report.trace_kept().unwrap().raw().len() <= TRACE_KEPT_BYTES_MAX);
+    }
+
+    #[test]
+    fn fields_that_are_not_known_are_kept_and_those_that_are_too_many_are_counted() {
+        let token = format!("ghp_{}", "Ab12".repeat(9));
+        let report = read(
+            &json!({"task_data": {"task_id": "t", "title": "x"}, "error": {"message": "x", "code": 7, "file": "a.py", "line": 45},
+                "context": {"repository": "a/b", "pr": {"number": 12, "token": token}, "nothing": null}, "host": "w-1"})
+            .to_string(),
+        )
+        .unwrap();
+        let kept: Vec<(&str, &str)> =
+            report.fields.iter().map(|(name, text)| (name.as_str(), text.raw())).collect();
+        let masked = format!("{{\"number\":12,\"token\":\"{}\"}}", backstop_core::MASK);
+        let want = [
+            ("error.code", "7"),
+            ("host", "w-1"),
+            ("pr", masked.as_str()),
+            ("repository", "a/b"),
+            ("task_data.title", "x"),
+        ];
+        assert_eq!(kept, want);
+        assert_eq!((report.place.file.unwrap().raw(), report.place.line), ("a.py", Some(45)));
+        let many: Map<String, Value> = (0..60).map(|n| (format!("f{n}"), json!("x".repeat(9_000)))).collect();
+        let many = json!({"task_data": {"task_id": "t"}, "error": {"message": "x"}, "context": many});
+        let report = read(&many.to_string()).unwrap();
+        assert_eq!((report.fields.len(), report.fields_omitted), (FIELDS_MAX, 10));
+        assert!(
+            report
+                .fields
+                .values()
+                .all(|text| text.raw().len() < FIELD_BYTES_MAX + 40 && text.raw().ends_with("(9000 bytes)"))
+        );
+    }
+
+    #[test]
+    fn the_fallback_is_the_first_that_has_not_just_failed() {
+        let fallback = |context: Value| {
+            let report =
+                json!({"task_data": {"task_id": "t"}, "error": {"message": "x"}, "context": context});
+            read(&report.to_string()).unwrap().fallback().map(|text| text.raw().to_owned())
+        };
+        assert_eq!(fallback(json!({"fallback": "cached result"})).as_deref(), Some("cached result"));
+        assert_eq!(
+            fallback(json!({"fallback": ["mirror", "cache"], "current_step": "mirror"})).as_deref(),
+            Some("cache")
+        );
+        assert_eq!(fallback(json!({"fallback": ["mirror"], "current_step": "mirror"})), None);
+        assert_eq!(fallback(json!({"fallback": " "})), None);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! JSON with positions, so that a text can be patched without being written anew.
 //!
-//! Strict JSON only: comments and trailing commas are errors, because a patch next to them could
-//! not promise to keep them. The main types are [`Node`] and [`JsonError`]. This module must not
-//! change anything.
+//! Comments (`//` and `/* */`) and trailing commas are skipped, as agents' own readers do; `gap`
+//! finds them again, so that a patch leaves them where they are. The main types are [`Node`] and
+//! [`JsonError`]. This module must not change anything.
 
+mod gap;
 mod parse;
+
+pub(crate) use gap::Gap;
 
 pub(crate) use parse::{BOM, parse};
 
@@ -71,6 +74,15 @@ impl Node {
             Value::Array(elements) => Ok(elements),
             _ => Err(self.is_no(what, "an array")),
         }
+    }
+
+    /// The gaps around its parts: before the first, between two, after the last. An object or array
+    /// without parts has one.
+    pub(crate) fn gaps<'t>(&self, text: &'t str) -> Vec<Gap<'t>> {
+        let parts = self.parts();
+        let starts = std::iter::once(self.start + 1).chain(parts.iter().map(|(_, end)| *end));
+        let ends = parts.iter().map(|(start, _)| *start).chain([self.end.saturating_sub(1)]);
+        starts.zip(ends).map(|(start, end)| Gap::new(text, start, end)).collect()
     }
 
     fn is_no(&self, what: &str, expected: &'static str) -> JsonError {

@@ -163,16 +163,36 @@ fn gates<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<GateSetting>>,
 
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        if text.trim() == "none" {
-            return Ok(Limit::None);
-        }
-        match duration::parse(&text).map_err(D::Error::custom)? {
-            Duration::ZERO => {
-                Err(D::Error::custom("a limit of 0 ends everything at once: write \"none\" for no limit"))
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = Limit;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration")
             }
-            limit => Ok(Limit::After(limit)),
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Limit, E> {
+                if text.trim() == "none" {
+                    return Ok(Limit::None);
+                }
+                match duration::parse(text).map_err(E::custom)? {
+                    Duration::ZERO => {
+                        Err(E::custom("a limit of 0 ends everything at once: write \"none\" for no limit"))
+                    }
+                    limit => Ok(Limit::After(limit)),
+                }
+            }
+
+            // A bare number is seconds.
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Limit, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Limit, E> {
+                self.visit_str(&number.to_string())
+            }
         }
+        from.deserialize_any(Reader)
     }
 }
 

@@ -152,8 +152,8 @@ mod tests {
         let told: Vec<String> = [
             "timout = \"1s\"",
             "deploy = 1",
-            "timeout = 5",
-            "timeout = \"5\"",
+            "timeout = true",
+            "timeout = \"5x\"",
             "timeout = \"0\"",
             "gates = [\"lint\", { nam = \"x\" }]",
             "gates = [\"lint\", \"lint\"]",
@@ -175,8 +175,8 @@ mod tests {
         insta::assert_snapshot!(told.join("\n"), @r#"
         5:3: there is no setting `timout` | did you mean `timeout`?
         5:3: there is no setting `deploy` | there are command, agent, model, gates, timeout, idle, files, env, flaky, message, repeatable
-        5:13: invalid type: integer `5`, expected a string | write a duration such as "20m", or "none"
-        5:13: `5` is no duration: write a number and a unit, such as 500ms, 30s, 10m, 1h30m or 2d; did you mean `5s`? | write a duration such as "20m", or "none"
+        5:13: invalid type: boolean `true`, expected a duration | write a duration such as "20m", or "none"
+        5:13: `5x` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d | write a duration such as "20m", or "none"
         5:13: a limit of 0 ends everything at once: write "none" for no limit | write a duration such as "20m", or "none"
         5:22: there is no setting `nam` | did you mean `name`?
         5:11: there are two gates `lint` | write a list of names and tables, such as ["lint", { name = "e2e", check = "npm test" }]

@@ -5,7 +5,7 @@ use crate::Ending;
 use crate::record::{PhaseProgress, RunRecord, fault_message};
 use crate::view::{ViewFolder, blockers};
 use crate::workspace::Conclusion;
-use backstop_core::{End, Reason, SafeText, WorkAt};
+use backstop_core::{End, Fault, Reason, SafeText, WorkAt};
 use backstop_report::plan::{
     BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
     PreservedState,
@@ -173,7 +173,8 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
             steps.push(SafeText::new(format!("{action} ({})", files.join(", "))));
         }
     }
-    for action in user_actions(reason) {
+    let known = fault.cloned().map(|fault| fault.renamed(reason));
+    for action in user_actions(&known.unwrap_or_else(|| Fault::new(reason))) {
         let listed =
             steps.iter().any(|step: &SafeText| step.raw().to_lowercase().contains(&action.to_lowercase()));
         if !listed {

@@ -61,7 +61,7 @@ pub fn person(project: &Project, why: Option<&str>) -> Person {
     let caller = project.process.caller.clone();
     Person {
         by: caller.unwrap_or_else(|| SafeText::new("command line")),
-        why: SafeText::new(why.unwrap_or("none given")),
+        why: SafeText::new(why.unwrap_or("no reason given")),
     }
 }
 

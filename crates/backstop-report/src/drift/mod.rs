@@ -181,11 +181,11 @@ mod tests {
         let text = drift(&report(groups), Style::PLAIN);
         assert!(!text.contains('\x1b'), "{text:?}");
         insta::assert_snapshot!(text, @r#"
-        unknown: 7 of 20 errors (35 %) in the last day, 1 of 90 errors (1.1 %) before, since 2025-09-04 15:33:20Z
+        unknown: 7 of 20 errors (35 %) in the last day, 1 of 90 errors (1.1 %) before, since 2025-09-04 15:33:20 UTC
         spike: many more than before: the rules do not know something that is new
 
         3 times · worker-8 died after 1ms
-          npm test · first 2025-10-09 08:53:20Z · last 2025-10-09 09:08:20Z · `backstop explain r-7f3a`
+          npm test · first 2025-10-09 08:53:20 UTC · last 2025-10-09 09:08:20 UTC · `backstop explain r-7f3a`
           [[rule]]
           id = "npm.worker_died_after"
           reason = "unknown" # choose one: `backstop reasons` lists them
@@ -195,7 +195,7 @@ mod tests {
           miss = ["died something else"]
 
         3 times · evil \e[2J "quoted" \
-          npm test · first 2025-10-09 08:53:20Z · last 2025-10-09 09:08:20Z · `backstop explain r-7f3a`
+          npm test · first 2025-10-09 08:53:20 UTC · last 2025-10-09 09:08:20 UTC · `backstop explain r-7f3a`
           [[rule]]
           id = "npm.evil_2j_quoted"
           reason = "unknown" # choose one: `backstop reasons` lists them
@@ -204,7 +204,7 @@ mod tests {
           miss = ["something else"]
 
         3 times · (no message)
-          npm test · first 2025-10-09 08:53:20Z · last 2025-10-09 09:08:20Z · `backstop explain r-7f3a`
+          npm test · first 2025-10-09 08:53:20 UTC · last 2025-10-09 09:08:20 UTC · `backstop explain r-7f3a`
 
         and 1 more group, seen less often
 
@@ -217,9 +217,9 @@ mod tests {
         let mut none = report(Vec::new());
         assert_eq!(
             drift(&none, Style::PLAIN),
-            "nothing is unknown: rules know 110 errors since 2025-09-04 15:33:20Z\n"
+            "nothing is unknown: rules know 110 errors since 2025-09-04 15:33:20 UTC\n"
         );
         (none.recent, none.before) = Default::default();
-        assert_eq!(drift(&none, Style::PLAIN), "no error is recorded since 2025-09-04 15:33:20Z\n");
+        assert_eq!(drift(&none, Style::PLAIN), "no error is recorded since 2025-09-04 15:33:20 UTC\n");
     }
 }

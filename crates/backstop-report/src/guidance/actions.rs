@@ -1,10 +1,10 @@
 //! What a person does when retries did not help.
 
-use backstop_core::Reason;
+use backstop_core::{Fault, Reason};
 
 /// What a person does when retries did not help, one step each. Never empty.
-pub fn user_actions(reason: Reason) -> &'static [&'static str] {
-    match reason {
+pub fn user_actions(fault: &Fault) -> &'static [&'static str] {
+    match fault.reason {
         Reason::TestFailure => &[
             "Run the tests several times unchanged: some may be flaky",
             "Ask whether the tests still describe what the code should do",
@@ -50,7 +50,7 @@ pub fn user_actions(reason: Reason) -> &'static [&'static str] {
         // The taxonomy ends these two with "then run it again": that command is shown after them.
         Reason::ServiceDown => &["Start the service", "Check its address in the configuration"],
         Reason::DiskFull => &["Free some space on the file system that is named"],
-        _ => reason.info().next_steps,
+        _ => fault.next_steps(),
     }
 }
 
@@ -61,8 +61,9 @@ mod tests {
     #[test]
     fn every_reason_has_something_to_do() {
         for reason in Reason::all() {
-            assert!(!user_actions(reason).is_empty(), "{reason}");
-            assert!(user_actions(reason).iter().all(|action| !action.ends_with('.')), "{reason}");
+            let fault = Fault::new(reason);
+            assert!(!user_actions(&fault).is_empty(), "{reason}");
+            assert!(user_actions(&fault).iter().all(|action| !action.ends_with('.')), "{reason}");
         }
     }
 }

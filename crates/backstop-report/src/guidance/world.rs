@@ -2,7 +2,7 @@
 
 use super::phrases::{Phrases, name, names};
 use crate::duration;
-use backstop_core::Reason;
+use backstop_core::{Facts, Reason, SafeText};
 use std::time::Duration;
 
 /// Guidance for requests and tools.
@@ -44,8 +44,8 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
         Reason::AuthError => format!(
             "{provider} did not accept the credential{}. Do not try again and do not look for another one: a person has to \
              renew it{}.",
-            names(" in ", facts.credential.as_slice()),
-            names(" at ", facts.renewal.as_slice())
+            credential(facts),
+            renewal(facts)
         ),
         Reason::PermissionDenied => format!(
             "This is not allowed here{}. Stay within the folders and scopes you were given; do not change rights to get past it.",
@@ -79,6 +79,22 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
         }
         _ => return None,
     })
+}
+
+/// ` in X` for a variable, `: X` for a login by its name.
+fn credential(facts: &Facts) -> String {
+    let is_variable = |text: &SafeText| !text.raw().contains(' ');
+    let before = if facts.credential.as_ref().is_some_and(is_variable) { " in " } else { ": " };
+    names(before, facts.credential.as_slice())
+}
+
+/// ` at ADDRESS`, or ` with COMMAND` where the renewal is a command, which stands in backticks.
+fn renewal(facts: &Facts) -> String {
+    let Some(renewal) = &facts.renewal else { return String::new() };
+    match renewal.raw().strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+        Some((command, _)) => names(" with ", &[SafeText::new(command)]),
+        None => names(" at ", facts.renewal.as_slice()),
+    }
 }
 
 /// Guidance for the machine and those who share it.

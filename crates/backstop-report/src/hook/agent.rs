@@ -2,7 +2,8 @@
 //! be started.
 
 use crate::notice::{NAME_CHARS_MAX, code_span};
-use crate::{GuidanceContext, duration, retry_guidance};
+use crate::reasons::sentence;
+use crate::{GuidanceContext, duration, near_time, retry_guidance};
 use backstop_core::{Fault, Reason, SafeText, Timestamp};
 use std::time::Duration;
 
@@ -22,6 +23,10 @@ pub struct AgentFailure<'f> {
     pub command: Option<&'f SafeText>,
     /// The fault.
     pub fault: &'f Fault,
+    /// What is advised about this error of this tool, where something is.
+    pub advice: Option<&'f str>,
+    /// Whether the tool changes nothing, so that a second call does no harm.
+    pub only_reads: bool,
     /// How often in a row this session has had this fault.
     pub times: u32,
     /// From how many times on the agent is told to stop.
@@ -31,7 +36,12 @@ pub struct AgentFailure<'f> {
 /// The text about a failed call: the fault, what to do, and to stop when it is repeated too often.
 pub fn agent_failure(given: &AgentFailure<'_>) -> String {
     let fault = given.fault;
-    let again = if fault.retryable { "the same again may work" } else { "the same again will fail again" };
+    let again = match (fault.retryable, given.only_reads) {
+        (true, true) => "the same again may work",
+        // Nobody knows what a command or another tool had done before it failed.
+        (true, false) => "the same again may work, but only if a second time does no harm",
+        (false, _) => "the same again will fail again",
+    };
     let mut out = format!(
         "Backstop on the failed {} call: `{}` ({}); {again}.\n",
         name(given.tool),
@@ -54,6 +64,10 @@ pub fn agent_failure(given: &AgentFailure<'_>) -> String {
 
 fn advice(given: &AgentFailure<'_>) -> String {
     let facts = &given.fault.facts;
+    if let Some(advice) = given.advice {
+        let advice = sentence(advice);
+        return if advice.ends_with('.') { advice } else { format!("{advice}.") };
+    }
     // The guidance for these reasons assumes that Backstop has waited or shortened the request; a
     // hook has done neither.
     match given.fault.reason {
@@ -66,17 +80,36 @@ fn advice(given: &AgentFailure<'_>) -> String {
         Reason::ContextOverflow => {
             "The request is too long. Make it smaller before you send it again: less input, fewer files, a shorter history.".to_owned()
         }
+        Reason::NetworkTransient if !given.only_reads => {
+            "The connection failed in passing. Find out whether the step took effect, and repeat it only if a second time does no harm.".to_owned()
+        }
+        Reason::ResourceContention if !given.only_reads => {
+            "Somebody else holds what you need. Wait until it is free, look at what is already done, and go on from there; do not remove a lock whose owner is alive.".to_owned()
+        }
         Reason::Interrupted => {
             "It was stopped from outside, not by a mistake. Look at what is already there before you repeat it.".to_owned()
         }
         reason => {
-            // An agent that repeats itself is not told to run the command again.
+            // An agent that repeats itself is not told to run the command again, and of other
+            // commands than checks nobody knows whether a second time does harm.
             let check = given.command.filter(|command| {
-                given.times < given.times_max && command.raw().len() <= NAME_CHARS_MAX && !command.raw().contains('\n')
+                is_check(reason) && given.times < given.times_max && command.raw().len() <= NAME_CHARS_MAX && !command.raw().contains('\n')
             });
             retry_guidance(reason, facts, &GuidanceContext { check: check.cloned(), ..GuidanceContext::default() })
         }
     }
+}
+
+/// Whether what fails for this reason is a check, which may be run as often as one likes.
+fn is_check(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::TestFailure
+            | Reason::LintError
+            | Reason::TypecheckError
+            | Reason::FormatError
+            | Reason::CompileError
+    )
 }
 
 /// A gate that failed when an agent tried to stop.
@@ -124,6 +157,7 @@ pub fn agent_stop_blocked(failed: &[FailedGate]) -> String {
 
 /// Why an agent may not be started now.
 pub fn agent_denied(provider: &str, until: Timestamp, left: Duration, why: &SafeText) -> String {
+    let until = near_time(until, until.before(left));
     format!(
         "rate-limited: {provider} takes no requests until {until} (in {}; {}). Start no agent before then; do other work, or stop.",
         duration(left),

@@ -1,10 +1,10 @@
 //! The on-error seed's three texts: a user error, a temporary issue, a task that cannot be
 //! completed.
 
-use crate::duration;
 use crate::list::more;
 use crate::notice::{NAME_CHARS_MAX, code_span};
 use crate::reasons::sentence;
+use crate::{date_time, duration, until_words};
 use backstop_core::{Reason, SafeText};
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub enum TaskFollowUp {
     },
     /// It is deferred until a condition holds.
     Deferred {
-        /// The condition.
+        /// A time in UTC, as RFC 3339 writes it, or the condition in words.
         until: SafeText,
     },
     /// Nothing: the task has failed.
@@ -54,6 +54,10 @@ pub struct TaskError {
     pub step: Option<SafeText>,
     /// The reason for the failure.
     pub reason: Reason,
+    /// Possible causes.
+    pub causes: &'static [&'static str],
+    /// Next steps, after `next`.
+    pub next_steps: &'static [&'static str],
     /// The error message.
     pub message: SafeText,
     /// The next step, in one line.
@@ -66,6 +70,8 @@ pub struct TaskError {
     pub docs_url: Option<SafeText>,
     /// Whether a partial result is handed over.
     pub partial: bool,
+    /// The fallback that is used instead, as the task names it.
+    pub fallback: Option<SafeText>,
     /// What follows the error.
     pub follow_up: TaskFollowUp,
 }
@@ -126,17 +132,21 @@ fn unable(error: &TaskError) -> String {
         String::from("## Unable to Complete Task ❌\n\nI was unable to complete your request due to:\n\n");
     out.push_str(&format!("**Error:** {}\n", message_span(&error.message)));
     if let TaskFollowUp::Deferred { until } = &error.follow_up {
-        out.push_str(&format!("\n**Put aside:** until {}\n", name_span(until)));
+        let until = SafeText::new(until_words(until.raw(), date_time));
+        out.push_str(&format!("\n**Put aside:** until {}\n", name_span(&until)));
     }
     if error.partial {
         out.push_str("\n**Partial result:** what there is of it is handed over; the rest is missing\n");
     }
+    if let Some(fallback) = &error.fallback {
+        out.push_str(&format!("\n**Fallback:** {}\n", name_span(fallback)));
+    }
     out.push_str("\n**Possible causes:**\n");
-    for cause in error.reason.info().causes {
+    for cause in error.causes {
         out.push_str(&format!("- {}\n", sentence(cause)));
     }
     out.push_str(&format!("\n**Next steps:**\n1. {}\n", next(error)));
-    let steps = error.reason.info().next_steps.iter();
+    let steps = error.next_steps.iter();
     let steps = steps.filter(|step| !step.eq_ignore_ascii_case(error.next.raw()));
     for (n, step) in steps.enumerate() {
         out.push_str(&format!("{}. {}\n", n + 2, sentence(step)));
@@ -171,8 +181,8 @@ fn wait(after: Duration) -> String {
 /// The next step: as a sentence where it is Backstop's own, as a code span where it may hold text
 /// from outside.
 fn next(error: &TaskError) -> String {
-    let first = error.reason.first_step();
-    if error.next.raw() == first { sentence(&first) } else { message_span(&error.next) }
+    let own = error.next_steps.iter().find(|step| step.eq_ignore_ascii_case(error.next.raw()));
+    own.map_or_else(|| message_span(&error.next), |step| sentence(step))
 }
 
 fn message_span(text: &SafeText) -> String {

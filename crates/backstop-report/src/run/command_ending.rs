@@ -1,7 +1,7 @@
 //! How a command ended: for people, and as JSON for programs.
 
 use crate::{JSON_SCHEMA, Style};
-use backstop_core::{Decision, Fault, Outcome, RunId, SafeText};
+use backstop_core::{Decision, Fault, Outcome, RunId, SafeText, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -28,10 +28,16 @@ pub struct CommandEnding {
     pub faults: Vec<Fault>,
     /// What was decided last.
     pub decision: Option<Decision>,
+    /// When it ended.
+    pub ended_at: Timestamp,
     /// The command that continues, where there is one.
     pub next: Option<SafeText>,
     /// The signal that ended it, by name.
     pub signal: Option<String>,
+    /// Whether whoever started us stopped it, and not somebody else by a signal to the command.
+    pub stopped_here: bool,
+    /// Whether it ended because whoever read its output closed it.
+    pub reader_left: bool,
     /// Programs that it left running, and that were ended.
     pub left_behind: Vec<String>,
     /// What could not be ended.
@@ -56,8 +62,11 @@ impl CommandEnding {
             fault: None,
             faults: Vec::new(),
             decision: None,
+            ended_at: Timestamp::default(),
             next: None,
             signal: None,
+            stopped_here: true,
+            reader_left: false,
             left_behind: Vec::new(),
             unended: Vec::new(),
             cached_seconds: None,
@@ -79,13 +88,19 @@ impl CommandEnding {
         }
         let run = self.recorded.then_some(self.run);
         match (&self.fault, &self.decision) {
+            // Nobody reads the output any more: whoever closed it knows.
+            _ if self.outcome == Outcome::Interrupted && self.reader_left => {}
             _ if self.outcome == Outcome::Interrupted => {
                 let told = run.map(|run| format!("{}{}", style.dot(), crate::story_command(run)));
-                text.push_str(&format!(
-                    "stopped after attempt {}{}\n",
-                    self.attempts,
-                    told.unwrap_or_default()
-                ));
+                let attempt =
+                    if self.attempts > 1 { format!(" in attempt {}", self.attempts) } else { String::new() };
+                let what = match &self.signal {
+                    Some(signal) if !self.stopped_here => {
+                        format!("ended by {} from elsewhere", SafeText::new(signal.clone()).line(20))
+                    }
+                    _ => "stopped by you".to_owned(),
+                };
+                text.push_str(&format!("{what}{attempt}{}\n", told.unwrap_or_default()));
             }
             (Some(fault), _) if explain => text.push_str(&crate::fault(fault, style)),
             (Some(fault), Some(decision)) => {
@@ -96,6 +111,7 @@ impl CommandEnding {
                     self.elapsed,
                     run,
                     self.next.as_ref(),
+                    self.ended_at,
                     style,
                 ));
                 if !text.ends_with('\n') {

@@ -2,8 +2,8 @@
 
 use super::line::short_cause;
 use super::{clock, decision_words, duration};
-use crate::{Style, list};
-use backstop_core::{Event, EventKind, SafeText};
+use crate::{Style, list, until_words};
+use backstop_core::{Event, EventKind, SafeText, Timestamp};
 use std::time::Duration;
 
 /// How much of a text is shown.
@@ -22,8 +22,17 @@ pub fn event_line(event: &Event, style: Style) -> String {
     line.trim_end().to_owned()
 }
 
-/// The text of an event: one line, escaped for a terminal.
+/// The text of an event: one line, escaped for a terminal, with times for people.
 pub(super) fn event_text(kind: &EventKind) -> String {
+    text_with_times(kind, super::date)
+}
+
+/// The same for programs: times are in UTC.
+pub(super) fn event_text_utc(kind: &EventKind) -> String {
+    text_with_times(kind, |at| at.to_string())
+}
+
+fn text_with_times(kind: &EventKind, time: fn(Timestamp) -> String) -> String {
     let text = |text: &SafeText| text.line(TEXT_CHARS_MAX);
     let ms = |ms: u64| duration(Duration::from_millis(ms));
     let own = |text: &str| SafeText::from(text).line(TEXT_CHARS_MAX);
@@ -61,13 +70,17 @@ pub(super) fn event_text(kind: &EventKind) -> String {
         EventKind::DecisionMade { operation, decision, reclassified, .. } => {
             let of = operation.as_ref().map(|op| format!("{}: ", text(op))).unwrap_or_default();
             let now = reclassified.map(|reason| format!("; from now on it is {reason}")).unwrap_or_default();
-            format!("{of}{}: {}{now}", decision_words(decision).terminal(Style::PLAIN), own(&decision.why))
+            format!(
+                "{of}{}: {}{now}",
+                decision_words(decision, time).terminal(Style::PLAIN),
+                own(&decision.why)
+            )
         }
         EventKind::RecoveryAttempted { strategy, success, .. } => {
             format!("{}: {}", own(strategy), if *success { "it helped" } else { "it did not help" })
         }
         EventKind::GuardUpdated { provider, until: Some(until) } => {
-            format!("{provider} is closed until {until}")
+            format!("{provider} is closed until {}", time(*until))
         }
         EventKind::GuardUpdated { provider, until: None } => format!("{provider} is open"),
         EventKind::GuardWaited { provider, waited_ms } => format!("waited {} for {provider}", ms(*waited_ms)),
@@ -111,11 +124,32 @@ pub(super) fn event_text(kind: &EventKind) -> String {
                 own(&plan.commit)
             )
         }
-        EventKind::Override { by, what, rationale } => {
-            format!("{} by {}: {}", text(what), text(by), text(rationale))
-        }
+        EventKind::Override { by, what, rationale } => override_text(what, by, rationale),
         EventKind::Notified { sink } => format!("through {}", own(sink)),
-        EventKind::Deferred { operation, until } => format!("{} until {}", text(operation), own(until)),
+        EventKind::Deferred { operation, until } => {
+            format!("{} until {}", text(operation), own(&until_words(until, time)))
+        }
+    }
+}
+
+/// The rationale of an override for which nobody gave one.
+const NO_RATIONALE: &str = "none given";
+/// What is recorded now.
+const NO_REASON: &str = "no reason given";
+
+fn override_text(what: &SafeText, by: &SafeText, rationale: &SafeText) -> String {
+    let (what, by) = (what.line(TEXT_CHARS_MAX), by.line(TEXT_CHARS_MAX));
+    let why = match rationale.raw() {
+        NO_RATIONALE | NO_REASON | "" => NO_REASON.to_owned(),
+        _ => format!("because: {}", rationale.line(TEXT_CHARS_MAX)),
+    };
+    let what = match what.strip_prefix("--confirm ") {
+        Some(run) => format!("confirmed {run}"),
+        None => what,
+    };
+    match by.as_str() {
+        "command line" => format!("{what} on the command line, {why}"),
+        _ => format!("{what} by {by}, {why}"),
     }
 }
 
@@ -125,5 +159,44 @@ pub(super) fn exit_or_signal(exit: Option<i64>, signal: Option<&str>) -> Option<
         (Some(signal), _) => Some(SafeText::from(signal).line(20)),
         (None, Some(exit)) => Some(format!("exit {exit}")),
         (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_override_says_who_and_why() {
+        let cases = [
+            (
+                "--confirm r-1825",
+                "command line",
+                NO_REASON,
+                "confirmed r-1825 on the command line, no reason given",
+            ),
+            (
+                "--confirm r-1825",
+                "command line",
+                "none given",
+                "confirmed r-1825 on the command line, no reason given",
+            ),
+            (
+                "--on unknown=retry",
+                "command line",
+                "a flaky host",
+                "--on unknown=retry on the command line, because: a flaky host",
+            ),
+            (
+                "--confirm r-1825",
+                "nightly",
+                "not there yet",
+                "confirmed r-1825 by nightly, because: not there yet",
+            ),
+        ];
+        for (what, by, rationale, want) in cases {
+            let kind = EventKind::Override { by: by.into(), what: what.into(), rationale: rationale.into() };
+            assert_eq!(event_text(&kind), want);
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::duration;
 use crate::list::{count, cut};
-use crate::{Style, summary};
-use backstop_core::{Action, Decision, Fault, RunId, SafeText};
+use crate::{Style, near_time, summary};
+use backstop_core::{Action, Decision, Fault, RunId, SafeText, Timestamp};
 use std::time::Duration;
 
 /// How much of a cause is shown.
@@ -36,7 +36,8 @@ pub fn done(attempt: u32, total: Duration, run: Option<RunId>, style: Style) -> 
 }
 
 /// The lines at the end of a failed run: the reason, why nothing more is tried, the next step, and
-/// the command that shows its story.
+/// the command that shows its story. A time is written as it is read at `now`.
+#[expect(clippy::too_many_arguments)] // All of it is what is told.
 pub fn gave_up(
     fault: &Fault,
     decision: &Decision,
@@ -44,6 +45,7 @@ pub fn gave_up(
     total: Duration,
     run: Option<RunId>,
     next: Option<&SafeText>,
+    now: Timestamp,
     style: Style,
 ) -> String {
     let dot = style.dot();
@@ -75,6 +77,13 @@ pub fn gave_up(
         }
         (None, _) => fault.suggested_action.line(LINE_CHARS_MAX),
     };
+    // A limit that ends at a time: the time is what a reader looks for.
+    let after = match &decision.action {
+        Action::Defer { until } => Timestamp::parse_rfc3339(until),
+        _ => None,
+    };
+    let after = after.map(|at| format!(" after {}", near_time(at, now))).unwrap_or_default();
+    let next = format!("{next}{after}");
     let story = run.map(|run| format!("{dot}{}", story_command(run))).unwrap_or_default();
     out.push_str(&format!("  next: {}{story}\n", style.marks(&next)));
     out
@@ -141,7 +150,16 @@ mod tests {
         let run: RunId = "r-7f3a".parse().unwrap();
         let end = |action, next: Option<&SafeText>| {
             let decision = Decision { action, why: "network_transient: all 4 attempts are used up".into() };
-            gave_up(&reset(), &decision, 4, Duration::from_secs(95), Some(run), next, Style::PLAIN)
+            gave_up(
+                &reset(),
+                &decision,
+                4,
+                Duration::from_secs(95),
+                Some(run),
+                next,
+                Timestamp::default(),
+                Style::PLAIN,
+            )
         };
         let confirm = Action::Confirm { command: "backstop exec --confirm -- ./deploy".into() };
         let shown = format!(

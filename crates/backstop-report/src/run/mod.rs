@@ -3,6 +3,7 @@
 //! It must not read a journal or a clock: events and durations are given.
 
 mod command_ending;
+mod dry_run;
 mod emit;
 mod event;
 mod gdd;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use backstop_core::duration::shown as duration;
 pub use command_ending::CommandEnding;
+pub use dry_run::{DryRunReason, ExecDryRun};
 pub use emit::event_emit;
 pub(crate) use emit::value_within;
 pub use event::event_line;
@@ -26,29 +28,20 @@ pub use line::{attempt_failed, done, gave_up, retrying, story_command};
 pub use story::{AttemptStory, RunStory, StoryEnding, StoryEntry};
 pub use story_json::story_json;
 pub use story_markdown::story_markdown;
-pub use story_text::story;
-pub use table::{RunRow, runs_table};
+pub use story_text::{story, story_log};
+pub use table::{RunRow, runs_table, runs_table_of_projects};
 
 use crate::notice::Words;
+pub(crate) use crate::times::date_time as date;
+use crate::times::time_of_day as clock;
+use crate::times::until_words;
 use backstop_core::{Action, Decision, SafeText, Timestamp};
 
 /// The decision about an operation that is not known to be safe to repeat.
 const CONFIRM: &str = "needs confirmation before it is retried";
 
-/// `12:40:59Z`.
-fn clock(at: Timestamp) -> String {
-    let text = at.to_string();
-    text.get(11..19).map_or_else(|| text.clone(), |time| format!("{time}Z"))
-}
-
-/// `2025-08-21 12:40:59Z`.
-pub(crate) fn date(at: Timestamp) -> String {
-    let text = at.to_string();
-    text.split_once('T').map_or_else(|| text.clone(), |(day, _)| format!("{day} {}", clock(at)))
-}
-
-/// A decision as part of a sentence.
-fn decision_words(decision: &Decision) -> Words {
+/// A decision as part of a sentence; `time` writes times.
+fn decision_words(decision: &Decision, time: fn(Timestamp) -> String) -> Words {
     let outside = |text: &str| Words::outside(&SafeText::from(text));
     match &decision.action {
         Action::Retry { after, attempt, of } if after.is_zero() => {
@@ -65,12 +58,14 @@ fn decision_words(decision: &Decision) -> Words {
             format!("keep {keep_percent} % of the request, then attempt {attempt}").into()
         }
         Action::Fallback { to } => Words::own("use ").and_words(outside(to)).and(" instead"),
-        Action::UsePartial => "go on with what there is".into(),
-        Action::Defer { until } => Words::own("put aside until ").and_words(outside(until)),
+        Action::UsePartial => "use the partial result".into(),
+        Action::Defer { until } => {
+            Words::own("put aside until ").and_words(outside(&until_words(until, time)))
+        }
         Action::Confirm { command } if command.trim().is_empty() => CONFIRM.into(),
         Action::Confirm { command } => Words::own(CONFIRM).and(": ").and_code(&command.as_str().into()),
-        Action::Block => "block it, let the others go on".into(),
+        Action::Block => "block this part, the others go on".into(),
         Action::Halt => "halt the run".into(),
-        Action::Surface => "give it to the caller".into(),
+        Action::Surface => "do not try again".into(),
     }
 }

@@ -21,6 +21,8 @@ pub(super) fn operation(story: &RunStory) -> Words {
 pub(super) fn outcome_word(story: &RunStory) -> &'static str {
     match &story.ending {
         Some(ending) => ending.outcome.map_or("halted", Outcome::name),
+        None if story.is_alive == Some(true) => "running",
+        None if story.is_alive == Some(false) => "cut off",
         None => "not ended",
     }
 }
@@ -62,16 +64,19 @@ pub(super) fn attempt_summary(story: &RunStory, attempt: &AttemptStory) -> Vec<S
         (Some(false), _, _) => "failed",
         (None, Some(_), _) => "lost",
         (None, None, Some(_)) => "failed",
-        (None, None, None) => "no end is recorded",
+        (None, None, None) if story.is_alive == Some(true) => "running",
+        (None, None, None) => "its end is not recorded",
     };
     parts.push(end.to_owned());
     parts
 }
 
-/// The fault of an attempt, its evidence, and the decision.
-pub(super) fn attempt_details(attempt: &AttemptStory) -> Vec<Words> {
+/// The fault of an attempt, its evidence, and the decision. `same_as` is the attempt that failed in
+/// the same way before, where that is all that is to be said.
+pub(super) fn attempt_details(attempt: &AttemptStory, same_as: Option<u32>) -> Vec<Words> {
     let mut lines = Vec::new();
-    if let Some((strategy, helped)) = &attempt.recovery {
+    let recovery = attempt.recovery.as_ref().filter(|(_, helped)| *helped || same_as.is_none());
+    if let Some((strategy, helped)) = recovery {
         let helped = if *helped { ", it helped" } else { ", it did not help" };
         lines.push(Words::own("recovery: ").and_words(outside(&strategy.as_str().into())).and(helped));
     }
@@ -79,30 +84,47 @@ pub(super) fn attempt_details(attempt: &AttemptStory) -> Vec<Words> {
         attempt.lost.as_ref().map(|why| Words::own("how it ended is not known: ").and_words(outside(why))),
     );
     if let Some(fault) = &attempt.fault {
-        let head = Words::own(format!("{} ({}): ", fault.reason, fault.class));
-        lines.push(head.and_words(outside(&summary(fault).into())));
-        lines.push(evidence_words(fault));
-        lines.extend(fact_words(&fault.facts));
+        match same_as {
+            Some(earlier) => {
+                lines.push(format!("{}: the same failure as in attempt {earlier}", fault.reason).into());
+            }
+            None => {
+                let head = Words::own(format!("{} ({}): ", fault.reason, fault.class));
+                lines.push(head.and_words(outside(&summary(fault).into())));
+                lines.push(evidence_words(fault));
+                lines.extend(fact_words(&fault.facts));
+            }
+        }
     }
     if let Some(decision) = &attempt.decision {
         let why = (!decision.why.trim().is_empty()).then(|| outside(&decision.why.as_str().into()));
-        let action = Words::own("decided: ").and_words(decision_words(decision));
+        let action = Words::own("decided: ").and_words(decision_words(decision, date));
         lines.push(match why {
             Some(why) => action.and(", because ").and_words(why),
             None => action,
         });
     }
-    lines.extend(
-        attempt
-            .reclassified
-            .map(|reason| Words::own(format!("from then on it is {reason} ({})", reason.class()))),
-    );
+    lines.extend(attempt.reclassified.map(|reason| {
+        Words::own(format!("retries are used up: it now counts as {reason} ({})", reason.class()))
+    }));
     lines
+}
+
+/// The first of these earlier attempts that failed in the same way as this one.
+pub(super) fn same_as<'s>(
+    mut earlier: impl Iterator<Item = &'s AttemptStory>,
+    attempt: &AttemptStory,
+) -> Option<u32> {
+    let fault = attempt.fault.as_ref()?;
+    let is_same = |known: &Fault| known.reason == fault.reason && summary(known) == summary(fault);
+    let found = earlier
+        .find(|other| other.operation == attempt.operation && other.fault.as_ref().is_some_and(is_same));
+    found.map(|other| other.attempt)
 }
 
 fn evidence_words(fault: &Fault) -> Words {
     let Some(evidence) = fault.evidence.first() else {
-        return "because no rule knows it".into();
+        return "no rule recognises it".into();
     };
     let place = match (evidence.line, evidence.stream.as_deref()) {
         (Some(line), Some(stream)) => format!(" ({} line {line})", SafeText::from(stream).line(20)),
@@ -110,9 +132,9 @@ fn evidence_words(fault: &Fault) -> Words {
         (None, _) => String::new(),
     };
     let rule = outside(&evidence.rule.as_str().into());
-    Words::own("because ")
+    Words::own("recognised by rule ")
         .and_words(rule)
-        .and(" matched \"")
+        .and(": \"")
         .and_words(outside(&evidence.text))
         .and(format!("\"{place}"))
 }
@@ -138,17 +160,13 @@ fn fact_words(facts: &Facts) -> Option<Words> {
 /// The ending, and what to do next.
 pub(super) fn ending_lines(story: &RunStory) -> Vec<Words> {
     let Some(ending) = &story.ending else {
-        let last = clock(story.last);
-        return vec![
-            format!("no ending is recorded: it still runs, or Backstop was killed while it ran; the last event is from {last}")
-                .into(),
-            format!("next: `backstop events --run {}` shows every event", story.run).into(),
-        ];
+        return not_ended(story);
     };
-    let attempts =
-        ending.attempts.unwrap_or_else(|| u32::try_from(story.attempts().count()).unwrap_or(u32::MAX));
-    let after =
-        format!("after {} and {}", count(attempts.into(), "attempt", "attempts"), duration(story.total()));
+    let mut after = format!("after {}", count(story.attempts_made().into(), "attempt", "attempts"));
+    // Who reports a failure does not say how long it took.
+    if story.surface != "hook" {
+        after.push_str(&format!(" and {}", duration(story.total())));
+    }
     let exit = ending.exit.map(|exit| format!(", exit {exit}")).unwrap_or_default();
     let head = match ending.reason {
         Some(reason) => format!("{}: {reason} ({}), {after}{exit}", outcome_word(story), reason.class()),
@@ -162,12 +180,28 @@ pub(super) fn ending_lines(story: &RunStory) -> Vec<Words> {
     [Words::own(head)].into_iter().chain(next).collect()
 }
 
-/// The next step: what the last fault suggests, if its reason ended the run.
-fn next_step(story: &RunStory, reason: Reason) -> Words {
-    let step = match story.attempts().filter_map(|attempt| attempt.fault.as_ref()).last() {
-        Some(fault) if fault.reason == reason => outside(&fault.suggested_action),
-        _ => reason.first_step().into(),
+/// A run without an ending: it runs, or its process is gone.
+fn not_ended(story: &RunStory) -> Vec<Words> {
+    let (run, last) = (story.run, clock(story.last));
+    let (state, next) = match story.is_alive {
+        Some(true) => {
+            ("still running".to_owned(), format!("`backstop events --run {run} --follow` shows what it does"))
+        }
+        Some(false) => (
+            "cut off: Backstop was killed while it ran, so how it ended is not known".to_owned(),
+            "check what the command has done, then run it again".to_owned(),
+        ),
+        None => (
+            "no ending is recorded: it still runs, or Backstop was killed while it ran".to_owned(),
+            format!("`backstop events --run {run}` shows every event"),
+        ),
     };
+    vec![format!("{state}; last event at {last}").into(), format!("next: {next}").into()]
+}
+
+/// The next step: what the fault that ended the run suggests.
+fn next_step(story: &RunStory, reason: Reason) -> Words {
+    let step = story.final_fault().map(|fault| outside(&fault.suggested_action)).unwrap_or_default();
     Words::own("next: ").and_words(step).and(format!("; `backstop explain {reason}` says more"))
 }
 

@@ -1,7 +1,9 @@
 //! The story of a run: its attempts, faults, decisions and ending, folded from its events.
 
-use super::event::event_text;
-use backstop_core::{Decision, Event, EventKind, Fault, Outcome, Reason, RunId, SafeText, Timestamp};
+use super::event::{event_text, event_text_utc};
+use backstop_core::{
+    Decision, Event, EventKind, Fault, Outcome, OutputLog, Reason, RunId, SafeText, Timestamp,
+};
 use std::time::Duration;
 
 /// The story of a run.
@@ -31,6 +33,8 @@ pub struct RunStory {
     pub entries: Vec<StoryEntry>,
     /// How it ended, if it has.
     pub ending: Option<StoryEnding>,
+    /// Whether its process is alive; `None` where that was not looked at.
+    pub is_alive: Option<bool>,
 }
 
 /// An entry of a story.
@@ -44,8 +48,10 @@ pub enum StoryEntry {
         at: Timestamp,
         /// The kind of event: `override`, `guard.waited`.
         kind: &'static str,
-        /// The text of the event: one line, escaped.
+        /// The text of the event for people: one line, escaped.
         text: String,
+        /// The same with times in UTC.
+        text_utc: String,
     },
 }
 
@@ -68,6 +74,8 @@ pub struct AttemptStory {
     pub signal: Option<String>,
     /// The end of its output.
     pub output: Option<SafeText>,
+    /// All that was kept of its output, where it was.
+    pub log: Option<OutputLog>,
     /// Why it is not known how it ended.
     pub lost: Option<SafeText>,
     /// The fault.
@@ -114,6 +122,7 @@ impl RunStory {
             last: first.at,
             entries: Vec::new(),
             ending: None,
+            is_alive: None,
         };
         for event in events.iter().filter(|event| event.run == first.run) {
             story.last = story.last.max(event.at);
@@ -122,11 +131,41 @@ impl RunStory {
         Some(story)
     }
 
+    /// How many attempts were made: as recorded at the end, else those that are known. A report of a
+    /// task counts the attempts of reports before it.
+    pub fn attempts_made(&self) -> u32 {
+        let recorded = self.ending.as_ref().and_then(|ending| ending.attempts);
+        recorded.unwrap_or_else(|| u32::try_from(self.attempts().count()).unwrap_or(u32::MAX))
+    }
+
     /// The attempts, in order.
     pub fn attempts(&self) -> impl Iterator<Item = &AttemptStory> {
         self.entries.iter().filter_map(|entry| match entry {
             StoryEntry::Attempt(attempt) => Some(&**attempt),
             StoryEntry::Note { .. } => None,
+        })
+    }
+
+    /// Adds what was kept of the output of attempts.
+    #[must_use]
+    pub fn with_logs(mut self, logs: Vec<(u32, OutputLog)>) -> Self {
+        for (attempt, log) in logs {
+            if let Some(story) = self.latest_attempt(attempt) {
+                story.log = Some(log);
+            }
+        }
+        self
+    }
+
+    /// The fault that ended the run, under the reason that it ended with; `None` where it is done
+    /// or goes on.
+    pub fn final_fault(&self) -> Option<Fault> {
+        let reason = self.ending.as_ref()?.reason?;
+        let last = self.attempts().filter_map(|attempt| attempt.fault.as_ref()).last();
+        let is_it = |fault: &&Fault| fault.reason == reason || fault.reason.when_exhausted() == Some(reason);
+        Some(match last.filter(is_it) {
+            Some(fault) => fault.clone().renamed(reason),
+            None => Fault::new(reason),
         })
     }
 
@@ -229,6 +268,7 @@ impl RunStory {
             at: event.at,
             kind: event.kind.name(),
             text: event_text(&event.kind),
+            text_utc: event_text_utc(&event.kind),
         });
     }
 

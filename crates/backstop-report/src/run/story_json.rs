@@ -26,7 +26,7 @@ pub fn story_json(story: &RunStory) -> Value {
         "outcome": ending.map(|_| sentences::outcome_word(story)),
         "reason": ending.and_then(|ending| ending.reason),
         "class": ending.and_then(|ending| ending.reason).map(Reason::class),
-        "attempts": story.attempts().count(),
+        "attempts": story.attempts_made(),
         "exit": ending.and_then(|ending| ending.exit),
         "next": ending.and_then(|ending| ending.next.as_ref()),
         "entries": story.entries.iter().map(entry).collect::<Vec<_>>(),
@@ -36,7 +36,9 @@ pub fn story_json(story: &RunStory) -> Value {
 fn entry(entry: &StoryEntry) -> Value {
     match entry {
         StoryEntry::Attempt(attempt) => attempt_json(attempt),
-        StoryEntry::Note { at, kind, text } => json!({ "kind": kind, "at": at, "text": text }),
+        StoryEntry::Note { at, kind, text_utc, .. } => {
+            json!({ "kind": kind, "at": at, "text": text_utc })
+        }
     }
 }
 
@@ -51,6 +53,7 @@ fn attempt_json(attempt: &AttemptStory) -> Value {
         "exit": attempt.exit,
         "signal": attempt.signal,
         "output": attempt.output,
+        "log": attempt.log,
         "lost": attempt.lost,
         "fault": attempt.fault,
         "summary": attempt.fault.as_ref().map(summary),

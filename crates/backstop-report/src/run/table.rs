@@ -1,6 +1,7 @@
 //! The table of runs.
 
 use super::{date, duration};
+use crate::width::{pad, width};
 use crate::{Style, table};
 use backstop_core::{Outcome, Reason, RunId, SafeText, Timestamp};
 use std::time::Duration;
@@ -32,7 +33,8 @@ pub struct RunRow {
 /// The table of runs, in the given order.
 pub fn runs_table(rows: &[RunRow], style: Style) -> String {
     if rows.is_empty() {
-        return "no runs are recorded here yet; `backstop exec -- COMMAND` makes one\n".to_owned();
+        return "nothing has been run in this project yet; `backstop exec -- COMMAND` runs a command\n"
+            .to_owned();
     }
     let cells = |row: &RunRow| {
         vec![
@@ -49,6 +51,23 @@ pub fn runs_table(rows: &[RunRow], style: Style) -> String {
     let text = table(&["RUN", "STARTED", "OUTCOME", "REASON", "ATTEMPTS", "TIME", "OPERATION"], &rows);
     let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
     format!("{}\n{body}", style.strong(head))
+}
+
+/// The table of runs of several projects, each run with its project, in the given order.
+pub fn runs_table_of_projects(rows: &[(SafeText, RunRow)], style: Style) -> String {
+    let runs: Vec<RunRow> = rows.iter().map(|(_, row)| row.clone()).collect();
+    let text = runs_table(&runs, Style { colour: false, ..style });
+    if rows.is_empty() {
+        return text;
+    }
+    let projects: Vec<String> = rows.iter().map(|(project, _)| project.line(OPERATION_CHARS_MAX)).collect();
+    let columns = projects.iter().map(|project| width(project)).max().unwrap_or(0).max("PROJECT".len());
+    let names = std::iter::once("PROJECT").chain(projects.iter().map(String::as_str));
+    let mut lines =
+        names.zip(text.lines()).map(|(project, line)| format!("{}  {line}", pad(project, columns)));
+    let head = lines.next().unwrap_or_default();
+    let body: String = lines.map(|line| format!("{line}\n")).collect();
+    format!("{}\n{body}", style.strong(&head))
 }
 
 #[cfg(test)]
@@ -73,11 +92,11 @@ mod tests {
             row("r-7f3c", None, None, &"x".repeat(100)),
         ];
         insta::assert_snapshot!(runs_table(&rows, Style::PLAIN), @r"
-        RUN     STARTED               OUTCOME  REASON        ATTEMPTS  TIME  OPERATION
-        r-7f3a  2025-10-09 08:53:20Z  done     -             2         41 s  npm ci
-        r-7f3b  2025-10-09 08:53:20Z  failed   test_failure  2         41 s  cargo test \e[2J
-        r-7f3c  2025-10-09 08:53:20Z  running  -             2         -     xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+        RUN     STARTED                  OUTCOME  REASON        ATTEMPTS  TIME  OPERATION
+        r-7f3a  2025-10-09 08:53:20 UTC  done     -             2         41 s  npm ci
+        r-7f3b  2025-10-09 08:53:20 UTC  failed   test_failure  2         41 s  cargo test \e[2J
+        r-7f3c  2025-10-09 08:53:20 UTC  running  -             2         -     xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
         ");
-        assert!(runs_table(&[], Style::PLAIN).starts_with("no runs"));
+        assert!(runs_table(&[], Style::PLAIN).starts_with("nothing has been run"));
     }
 }

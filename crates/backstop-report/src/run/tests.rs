@@ -119,7 +119,7 @@ fn the_story_of_a_recovery() {
     let shown = format!(
         "{}\n---- markdown\n{}\n---- json\n{json}",
         story(&told, Style::PLAIN),
-        story_markdown(&told)
+        story_markdown(&told, false)
     );
     insta::assert_snapshot!(shown);
 }
@@ -215,7 +215,7 @@ proptest! {
         let told = RunStory::from_events(&all).unwrap();
         let json = to_json(&story_json(&told));
         prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
-        for shown in [story(&told, Style::PLAIN), story_markdown(&told), json] {
+        for shown in [story(&told, Style::PLAIN), story_markdown(&told, false), json] {
             prop_assert!(!shown.chars().any(is_unsafe), "{:?}", shown);
         }
         for event in &all {
@@ -230,7 +230,7 @@ proptest! {
 fn a_decision_to_confirm_names_the_command_where_there_is_one() {
     let text = |command: &str| {
         let decision = Decision { action: Action::Confirm { command: command.into() }, why: String::new() };
-        decision_words(&decision).terminal(Style::PLAIN)
+        decision_words(&decision, date).terminal(Style::PLAIN)
     };
     assert_eq!(text(""), "needs confirmation before it is retried");
     let command = "backstop exec --confirm -- ./deploy";

@@ -11,12 +11,15 @@ fn task(t: &Texts, reason: Reason, follow_up: TaskFollowUp) -> TaskError {
         task: t.id.clone(),
         step: Some(t.test.clone()),
         reason,
+        causes: reason.info().causes,
+        next_steps: reason.info().next_steps,
         message: t.message.clone(),
         next: t.command.clone(),
         did_you_mean: Some((t.param.0.clone(), t.param.1.clone())),
         commands: vec![TaskCommand { name: t.check.clone(), about: t.file.clone() }],
         docs_url: Some(t.plan.clone()),
         partial: true,
+        fallback: Some(t.file.clone()),
         follow_up,
     }
 }
@@ -41,7 +44,15 @@ fn fault(t: &Texts) -> Fault {
 
 fn failure(t: &Texts, times: u32) -> String {
     let (tool, fault) = (t.tool.clone(), fault(t));
-    agent_failure(&AgentFailure { tool: &tool, command: Some(&t.check), fault: &fault, times, times_max: 3 })
+    agent_failure(&AgentFailure {
+        tool: &tool,
+        command: Some(&t.check),
+        fault: &fault,
+        advice: None,
+        only_reads: false,
+        times,
+        times_max: 3,
+    })
 }
 
 fn stop_blocked(t: &Texts) -> String {

@@ -54,6 +54,8 @@ pub struct SignatureRow {
 pub struct StatsReport {
     /// The start of the period, where not everything was counted.
     pub since: Option<Timestamp>,
+    /// The time of the report, for rates.
+    pub now: Option<Timestamp>,
     /// The sums.
     pub stats: Stats,
     /// The most frequent signatures of all of the user's projects, most seen first.

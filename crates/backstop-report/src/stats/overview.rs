@@ -6,7 +6,7 @@ use crate::Style;
 use crate::list::count;
 use crate::run::date;
 use crate::width::{pad, width};
-use backstop_core::Counts;
+use backstop_core::{Class, Counts, Outcome};
 use std::cmp::Reverse;
 
 /// How many reasons and how many operations are shown.
@@ -24,17 +24,26 @@ pub fn stats(report: &StatsReport, style: Style) -> String {
             }
         };
     }
-    let total = &report.stats.total;
-    let mut lines = vec![style.strong(&lost(total)), runs(report), tries(total, style)];
+    let mut lines = vec![style.strong(&lost(report)), runs(report)];
+    lines.extend(tries(report, style));
+    lines.extend(reported(report, style));
     lines.extend(by_reason(report));
     lines.extend(by_operation(report, style));
     lines.extend(most_seen(report, style));
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-fn lost(total: &Counts) -> String {
+fn lost(report: &StatsReport) -> String {
+    let total = &report.stats.total;
+    let has_failed = report.stats.runs.iter().any(|(outcome, _)| *outcome != Outcome::Done);
     if total.lost_ms() == 0 {
-        return "no time was lost: nothing failed, and nothing had to wait".to_owned();
+        return match total.errors {
+            0 if !has_failed => "no time was lost: nothing failed, and nothing had to wait".to_owned(),
+            0 => "something failed; how much time that took is not known".to_owned(),
+            errors => {
+                format!("{}; how much time they took is not known", count(errors, "error", "errors"))
+            }
+        };
     }
     let mut parts = vec![format!("{} in attempts that failed", duration_text(total.failed_ms))];
     if total.waited_ms > 0 {
@@ -57,8 +66,11 @@ fn runs(report: &StatsReport) -> String {
     format!("{}{since}{list}", count(report.stats.all_runs(), "run", "runs"))
 }
 
-fn tries(total: &Counts, style: Style) -> String {
+/// The attempts; nothing where there are only reports, which have none.
+fn tries(report: &StatsReport, style: Style) -> Option<String> {
+    let total = &report.stats.total;
     let mut parts = vec![match total.attempts {
+        0 if report.stats.reported.errors > 0 => return None,
         0 => "no attempt has ended".to_owned(),
         attempts => {
             let of = count(attempts, "attempt", "attempts");
@@ -71,7 +83,42 @@ fn tries(total: &Counts, style: Style) -> String {
     if total.retried > 0 {
         parts.push(cured(total.cured, total.retried));
     }
-    parts.join(style.dot())
+    Some(parts.join(style.dot()))
+}
+
+/// `10 errors reported by hooks: 6 transient, 4 permanent · 2 in the last hour`.
+fn reported(report: &StatsReport, style: Style) -> Option<String> {
+    let reported = &report.stats.reported;
+    if reported.errors == 0 {
+        return None;
+    }
+    let mut classes: Vec<(Class, u64)> = Vec::new();
+    for (reason, errors) in &reported.reasons {
+        match classes.iter_mut().find(|(class, _)| *class == reason.class()) {
+            Some((_, sum)) => *sum += errors,
+            None => classes.push((reason.class(), *errors)),
+        }
+    }
+    let classes: Vec<String> =
+        classes.iter().map(|(class, n)| format!("{n} {class} ({})", percent(*n, reported.errors))).collect();
+    let mut parts = vec![
+        format!("{} reported by hooks: {}", count(reported.errors, "error", "errors"), classes.join(", ")),
+        format!("{} in the last hour", reported.last_hour),
+    ];
+    parts.extend(per_day(report).map(|rate| format!("{rate} a day")));
+    Some(parts.join(style.dot()))
+}
+
+/// How many errors a day hooks reported on average, from the first report until now.
+fn per_day(report: &StatsReport) -> Option<String> {
+    const DAY_MS: u128 = 24 * 60 * 60 * 1000;
+    let reported = &report.stats.reported;
+    let span = report.now?.since(report.since.or(reported.first)?).as_millis();
+    // Of less than a day, a daily rate would be a guess.
+    (span >= DAY_MS).then(|| {
+        let tenths = u128::from(reported.errors) * 10 * DAY_MS / span;
+        format!("{}.{}", tenths / 10, tenths % 10)
+    })
 }
 
 /// `cured by retry: 6 of 7 (85.7 %)`.

@@ -33,6 +33,16 @@ pub fn stats_prometheus(report: &StatsReport) -> String {
     for (reason, tally) in &report.stats.reasons {
         out.count(&[("reason", reason.code()), ("class", reason.class().name())], tally.errors);
     }
+    out.metric("backstop_reported_errors_total", "Errors that hooks reported, by reason and class.");
+    for (reason, errors) in &report.stats.reported.reasons {
+        out.count(&[("reason", reason.code()), ("class", reason.class().name())], *errors);
+    }
+    out.metric("backstop_reports_total", "Reports of hooks, by outcome.");
+    for (outcome, reports) in &report.stats.reported.outcomes {
+        out.count(&[("outcome", outcome.name())], *reports);
+    }
+    out.gauge("backstop_reported_errors_last_hour", "Errors that hooks reported in the last hour.");
+    out.count(&[], report.stats.reported.last_hour);
     out.metric("backstop_retries_total", "Recoveries that were tried, by the reason they were tried for.");
     for (reason, tally) in &report.stats.reasons {
         out.count(&[("reason", reason.code())], tally.retried);
@@ -41,7 +51,7 @@ pub fn stats_prometheus(report: &StatsReport) -> String {
     for (reason, tally) in &report.stats.reasons {
         out.count(&[("reason", reason.code())], tally.cured);
     }
-    out.metric("backstop_attempt_seconds_total", "Time that attempts duration_text, failed ones included.");
+    out.metric("backstop_attempt_seconds_total", "Time that attempts took, failed ones included.");
     out.seconds(&[], total.attempts_ms);
     out.metric("backstop_failed_attempt_seconds_total", "Time that failed attempts took.");
     out.seconds(&[], total.failed_ms);
@@ -70,8 +80,16 @@ struct Page {
 
 impl Page {
     fn metric(&mut self, name: &'static str, help: &str) {
+        self.begin(name, help, "counter");
+    }
+
+    fn gauge(&mut self, name: &'static str, help: &str) {
+        self.begin(name, help, "gauge");
+    }
+
+    fn begin(&mut self, name: &'static str, help: &str, kind: &str) {
         self.name = name;
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} counter");
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
     fn count(&mut self, labels: &[(&str, &str)], value: u64) {

@@ -51,7 +51,7 @@ fn of_errors<'t>(name: &str, rows: impl Iterator<Item = (String, &'t Counts)>, t
     };
     let rows: Vec<Vec<String>> = rows.map(row).collect();
     if rows.is_empty() {
-        return "nothing failed\n".to_owned();
+        return "no error was recorded\n".to_owned();
     }
     table(&[name, "ERRORS", "SHARE", "RETRIED", "CURED", "FAILED FOR", "WAITED"], &rows)
 }

@@ -2,7 +2,7 @@
 
 use super::{StatsReport, day};
 use crate::JSON_SCHEMA;
-use backstop_core::Counts;
+use backstop_core::{Counts, Reported};
 use serde_json::{Map, Value, json};
 
 /// The statistics as JSON: every table, whichever one people asked for.
@@ -34,10 +34,30 @@ pub fn stats_json(report: &StatsReport) -> Value {
         "operations": rows(report.stats.operations.iter().map(|(o, t)| named("operation", o.raw().into(), t)).collect()),
         "operations_left_out": report.stats.operations_left_out,
         "days": rows(report.stats.days.iter().map(|(d, t)| named("day", day(*d).into(), t)).collect()),
+        "reported": reported_json(&report.stats.reported),
         "signatures": report.signatures.iter().map(|row| json!({
             "signature": row.signature, "reason": row.reason, "seen": row.seen, "retried": row.retried,
             "cured": row.cured, "last_at": row.last,
         })).collect::<Vec<_>>(),
+    })
+}
+
+fn reported_json(reported: &Reported) -> Value {
+    let reasons: Vec<Value> = reported
+        .reasons
+        .iter()
+        .map(|(reason, errors)| {
+            json!({ "reason": reason.code(), "class": reason.class().name(), "errors": errors })
+        })
+        .collect();
+    let outcomes: Map<String, Value> = reported
+        .outcomes
+        .iter()
+        .map(|(outcome, count)| (outcome.name().to_owned(), (*count).into()))
+        .collect();
+    json!({
+        "errors": reported.errors, "last_hour": reported.last_hour, "first_at": reported.first,
+        "reasons": reasons, "outcomes": outcomes,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Style, to_json};
-use backstop_core::{Counts, Outcome};
+use backstop_core::{Counts, Outcome, Reported};
 
 fn tally(attempts: u64, succeeded: u64, lost_ms: (u64, u64, u64)) -> Counts {
     Counts {
@@ -51,7 +51,9 @@ fn report() -> StatsReport {
                 (at(1_759_881_600_000), tally(20, 20, (0, 0, 0))),
                 (at(1_759_968_000_000), tally(500, 411, (7_500_000, 1_152_000, 720_000))),
             ],
+            reported: Reported::default(),
         },
+        now: None,
         signatures: vec![SignatureRow {
             signature: "connect ECONNREFUSED <n>".into(),
             reason: Reason::NetworkTransient,
@@ -67,7 +69,7 @@ fn report() -> StatsReport {
 fn ten_lines_say_where_the_time_went() {
     insta::assert_snapshot!(stats(&report(), Style::PLAIN), @r#"
     time lost: 2h 36m (2h 05m in attempts that failed, 19m 12s waiting to try again, 12m 00s waiting for rate limits)
-    409 runs since 2025-10-02 08:53:20Z: 398 done, 9 failed, 1 lost, 1 not ended
+    409 runs since 2025-10-02 08:53:20 UTC: 398 done, 9 failed, 1 lost, 1 not ended
     89 of 540 attempts failed (16.5 %) · 1 of them lost · cured by retry: 61 of 70 (87.1 %)
     by reason (1 more: `backstop stats --by reason`):
       test_failure       1h 40m   seen 20 times
@@ -87,7 +89,7 @@ fn nothing_is_one_sentence() {
     assert_eq!(stats(&empty, Style::PLAIN).lines().count(), 1);
     assert_eq!(stats_by(&empty, StatsBy::Day, Style::PLAIN), stats(&empty, Style::PLAIN));
     let since = StatsReport { since: Some(Timestamp::from_millis(0)), ..StatsReport::default() };
-    assert_eq!(stats(&since, Style::PLAIN), "nothing is recorded here since 1970-01-01 00:00:00Z\n");
+    assert_eq!(stats(&since, Style::PLAIN), "nothing is recorded here since 1970-01-01 00:00:00 UTC\n");
     let sums = Stats { runs: vec![(Outcome::Done, 1)], total: tally(1, 1, (0, 0, 0)), ..Stats::default() };
     let fine = StatsReport { stats: sums, ..StatsReport::default() };
     insta::assert_snapshot!(stats(&fine, Style::PLAIN), @"
@@ -95,6 +97,44 @@ fn nothing_is_one_sentence() {
     1 run: 1 done
     0 of 1 attempt failed (0 %)
     ");
+}
+
+#[test]
+fn reports_of_hooks_only_are_not_called_nothing() {
+    let at = |hours: i64| Timestamp::from_millis(hours * 3_600_000);
+    let reported = Reported {
+        errors: 10,
+        last_hour: 2,
+        first: Some(at(0)),
+        reasons: vec![(Reason::NetworkTransient, 6), (Reason::AuthError, 3), (Reason::NetworkPermanent, 1)],
+        outcomes: vec![(Outcome::Failed, 4), (Outcome::Deferred, 6)],
+    };
+    let sums = Stats {
+        runs: reported.outcomes.clone(),
+        total: Counts { errors: 10, ..Counts::default() },
+        reasons: vec![(Reason::NetworkTransient, Counts { errors: 6, ..Counts::default() })],
+        reported,
+        ..Stats::default()
+    };
+    let report = StatsReport { stats: sums, now: Some(at(48)), ..StatsReport::default() };
+    insta::assert_snapshot!(stats(&report, Style::PLAIN), @"
+    10 errors; how much time they took is not known
+    10 runs: 4 failed, 6 deferred
+    10 errors reported by hooks: 6 transient (60 %), 4 permanent (40 %) · 2 in the last hour · 5.0 a day
+    by reason:
+      network_transient  0 ms  seen 6 times
+    ");
+    let page = stats_prometheus(&report);
+    for line in [
+        "backstop_reported_errors_total{reason=\"network_transient\",class=\"transient\"} 6",
+        "backstop_reported_errors_total{reason=\"auth_error\",class=\"permanent\"} 3",
+        "backstop_reports_total{outcome=\"failed\"} 4",
+        "# TYPE backstop_reported_errors_last_hour gauge",
+        "backstop_reported_errors_last_hour 2",
+    ] {
+        assert!(page.lines().any(|given| given == line), "{line}\n{page}");
+    }
+    assert_eq!(stats_json(&report)["reported"]["last_hour"], 2);
 }
 
 #[test]
@@ -152,6 +192,13 @@ fn prometheus_reads_it() {
     backstop_errors_total{reason="test_failure",class="permanent"} 20
     backstop_errors_total{reason="rate_limited",class="transient"} 5
     backstop_errors_total{reason="unknown",class="permanent"} 2
+    # HELP backstop_reported_errors_total Errors that hooks reported, by reason and class.
+    # TYPE backstop_reported_errors_total counter
+    # HELP backstop_reports_total Reports of hooks, by outcome.
+    # TYPE backstop_reports_total counter
+    # HELP backstop_reported_errors_last_hour Errors that hooks reported in the last hour.
+    # TYPE backstop_reported_errors_last_hour gauge
+    backstop_reported_errors_last_hour 0
     # HELP backstop_retries_total Recoveries that were tried, by the reason they were tried for.
     # TYPE backstop_retries_total counter
     backstop_retries_total{reason="network_transient"} 60
@@ -164,7 +211,7 @@ fn prometheus_reads_it() {
     backstop_cured_total{reason="test_failure"} 0
     backstop_cured_total{reason="rate_limited"} 3
     backstop_cured_total{reason="unknown"} 0
-    # HELP backstop_attempt_seconds_total Time that attempts duration_text, failed ones included.
+    # HELP backstop_attempt_seconds_total Time that attempts took, failed ones included.
     # TYPE backstop_attempt_seconds_total counter
     backstop_attempt_seconds_total 22500.000
     # HELP backstop_failed_attempt_seconds_total Time that failed attempts took.
@@ -179,8 +226,9 @@ fn prometheus_reads_it() {
     let mut declared = Vec::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
-            let name = rest.strip_suffix(" counter").unwrap();
-            assert!(name.ends_with("_total") && !declared.contains(&name), "{name}");
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert_eq!(kind, if name.ends_with("_total") { "counter" } else { "gauge" }, "{name}");
+            assert!(!declared.contains(&name), "{name}");
             declared.push(name);
         } else if !line.starts_with("# HELP ") {
             let (sample, value) = line.rsplit_once(' ').unwrap();

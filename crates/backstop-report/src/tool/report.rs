@@ -2,7 +2,7 @@
 
 use crate::JSON_SCHEMA;
 use crate::notice::json_text;
-use backstop_core::{Fault, Reason, SafeText};
+use backstop_core::{Fault, SafeText};
 use serde_json::{Value, json};
 
 /// The report of a tool that failed in every attempt: `tool`, `attempts`, `errors`, `suggestion`.
@@ -23,20 +23,16 @@ pub fn failure_report(tool: &SafeText, errors: &[SafeText], suggestion: &SafeTex
 
 /// The suggestion of a failure report, taken from the last fault.
 pub fn failure_suggestion(last: &Fault) -> SafeText {
-    let wait = last.facts.retry_after_seconds.filter(|seconds| *seconds > 0.0);
-    match (last.reason, wait) {
-        (Reason::RateLimited | Reason::ServiceDown | Reason::NetworkTransient, Some(seconds)) => {
-            SafeText::new(format!("wait {} s, as the server asks, then try again", seconds.ceil()))
-        }
-        (Reason::NetworkTransient, None) => "check the network connection, or try again later".into(),
-        _ if last.suggested_action.is_empty() => SafeText::new(last.reason.first_step()),
-        _ => last.suggested_action.clone(),
+    match last.suggested_action.is_empty() {
+        true => SafeText::new(last.reason.first_step()),
+        false => last.suggested_action.clone(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use backstop_core::Reason;
 
     #[test]
     fn a_report_has_the_seeds_keys() {
@@ -52,7 +48,7 @@ mod tests {
             "Attempt 3: service unavailable"
           ],
           "schema": 1,
-          "suggestion": "check the network connection, or try again later",
+          "suggestion": "wait a moment and try again",
           "tool": "tool_name"
         }
         "#);
@@ -63,8 +59,8 @@ mod tests {
         for reason in Reason::all() {
             assert!(!failure_suggestion(&Fault::new(reason)).is_empty(), "{reason}");
         }
-        let mut fault = Fault::new(Reason::RateLimited);
-        fault.facts.retry_after_seconds = Some(12.2);
-        assert_eq!(failure_suggestion(&fault).raw(), "wait 13 s, as the server asks, then try again");
+        let mut fault = Fault::new(Reason::AuthError);
+        fault.suggested_action = "renew API_KEY".into();
+        assert_eq!(failure_suggestion(&fault).raw(), "renew API_KEY");
     }
 }

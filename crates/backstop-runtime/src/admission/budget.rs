@@ -1,6 +1,7 @@
 //! Budgets: a unit for every attempt, spent before the work and given back where none was done.
 
-use super::{LOOP_AT, OperationAdmission};
+use super::OperationAdmission;
+use super::experience::LOOP_AT;
 use crate::project::{Project, ProjectError};
 use backstop_core::{EventKind, Fault, Name, Reason, Record, RunId, SafeText};
 use backstop_store::{LimitStore, Per, Spending};
@@ -42,14 +43,16 @@ impl OperationAdmission {
             // Where it cannot be recorded, the next event meets the same trouble.
             let _ = record.record(vec![kind]);
         };
-        if let Ok(Some((signature, count))) = store.streak(&self.limits.place)
-            && count >= LOOP_AT
-        {
-            let cause =
-                format!("the same failure {count} times in a row, with no success between: {signature}");
-            let next = format!("change something, then `backstop budget reset {name}`");
-            note(EventKind::BudgetExhausted { budget: name.clone() });
-            return Err(exhausted(&cause, &next));
+        if let Some(streak) = self.streak().filter(|streak| streak.count >= LOOP_AT) {
+            let cause = format!(
+                "the same failure {} times in a row, and no file of the project has changed since: {}",
+                streak.count, streak.signature
+            );
+            let next = format!(
+                "change what fails; if that is no file of this project, `backstop budget reset {name}` lets it \
+                 run again"
+            );
+            return Err(refused(Reason::StuckDetected, &cause, &next));
         }
         match store.spend(name, scope, 1) {
             Ok(Spending::Spent { remaining }) => {
@@ -61,7 +64,8 @@ impl OperationAdmission {
                 let next = format!(
                     "`backstop budget status` shows it, `backstop budget reset {name}` gives it anew"
                 );
-                Err(exhausted(&format!("nothing is left of budget {name} ({scope})"), &next))
+                let cause = format!("nothing is left of budget {name} ({scope})");
+                Err(refused(Reason::BudgetExhausted, &cause, &next))
             }
             // A budget that cannot be asked does not stop the work.
             Ok(Spending::Unknown) | Err(_) => Ok(()),
@@ -79,8 +83,8 @@ impl OperationAdmission {
     }
 }
 
-fn exhausted(cause: &str, next: &str) -> Box<Fault> {
-    let mut fault = Fault::new(Reason::BudgetExhausted);
+fn refused(reason: Reason, cause: &str, next: &str) -> Box<Fault> {
+    let mut fault = Fault::new(reason);
     fault.cause = Some(SafeText::new(cause));
     fault.suggested_action = SafeText::new(next);
     Box::new(fault)

@@ -1,12 +1,21 @@
 //! What failures teach: whether retries of their kind ever helped, and whether something goes round
 //! in circles.
 
-use super::OperationAdmission;
+use super::{OperationAdmission, fingerprint};
 use crate::project::Project;
 use backstop_core::{Experience, Fault, Reason};
 
-/// The same failure so often in a row, with no success between, is a loop.
+/// The same failure so often in a row, with nothing changed in between, is a loop.
 pub const LOOP_AT: u32 = 3;
+
+/// The same failure several times in a row, with no success and no changed file in between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Streak {
+    /// What the failure is known by.
+    pub signature: String,
+    /// How many there were.
+    pub count: u32,
+}
 
 /// What a fault is known by: its message with the variable parts taken out.
 pub fn signature_of(fault: &Fault) -> String {
@@ -25,12 +34,36 @@ pub(super) fn of(project: &Project, fault: &Fault) -> Option<Experience> {
 }
 
 impl OperationAdmission {
+    /// The failures in a row before this operation began. A file that changed since the last one
+    /// ends the streak. It is found out once: what the operation itself writes is no change.
+    pub fn streak(&self) -> Option<&Streak> {
+        self.streak
+            .get_or_init(|| {
+                let known = self.known_streak();
+                if let (None, Ok(Some(store))) = (&known, self.project().existing_limits()) {
+                    let _ = store.end_streak(&self.limits.place);
+                }
+                known
+            })
+            .as_ref()
+    }
+
+    /// The failures in a row, without changing what is known of them.
+    pub fn known_streak(&self) -> Option<Streak> {
+        let project = self.project();
+        let (stored, count) = project.existing_limits().ok()??.streak(&self.limits.place).ok()??;
+        let (then, signature) = stored.split_once(' ')?;
+        let same = fingerprint::of(&project.root).as_deref() == Some(then);
+        same.then(|| Streak { signature: signature.to_owned(), count })
+    }
+
     /// The operation has come to its end: what was learned from its failures, in order. Gives how
     /// often in a row it has failed the same way, where that is a loop.
     pub fn ended(&self, faults: &[Fault], succeeded: bool, attempts: u32) -> Option<u32> {
         let place = &self.limits.place;
         if faults.is_empty() {
-            if let Ok(Some(store)) = self.project().existing_limits() {
+            // What was refused before it began says nothing.
+            if succeeded && let Ok(Some(store)) = self.project().existing_limits() {
                 let _ = store.end_streak(place);
             }
             return None;
@@ -45,8 +78,15 @@ impl OperationAdmission {
             let _ = store.end_streak(place);
             return None;
         }
-        let last =
-            faults.last().filter(|f| !matches!(f.reason, Reason::BudgetExhausted | Reason::Interrupted))?;
-        store.note_streak(place, &signature_of(last)).ok().filter(|count| *count >= LOOP_AT)
+        let no_failure_of_its_own = |f: &Fault| {
+            matches!(f.reason, Reason::BudgetExhausted | Reason::StuckDetected | Reason::Interrupted)
+        };
+        let signature = signature_of(faults.last().filter(|f| !no_failure_of_its_own(f))?);
+        let before = self.streak().filter(|streak| streak.signature == signature);
+        let count = before.map_or(1, |streak| streak.count.saturating_add(1));
+        // A project without a fingerprint is never in a loop: nobody can say that nothing changed.
+        let now = fingerprint::of(&self.project().root)?;
+        store.set_streak(place, &format!("{now} {signature}"), count).ok()?;
+        (count >= LOOP_AT).then_some(count)
     }
 }

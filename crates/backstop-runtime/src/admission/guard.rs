@@ -1,7 +1,7 @@
 //! Waiting for a provider's guard, and teaching it.
 
 use crate::process::Process;
-use backstop_core::guard::{CLOSED_MAX, Closed, UNNAMED_WAIT, wait as until_open};
+use backstop_core::guard::{CLOSED_MAX, Closed, GuardKey, UNNAMED_WAIT, wait as until_open};
 use backstop_core::{EventKind, Fault, Name, Reason, SafeText, Timestamp};
 use backstop_engine::Cancel;
 use backstop_store::{LimitStore, StoreError};
@@ -18,26 +18,27 @@ const BELIEVED_FOR: Duration = Duration::from_millis(100);
 
 /// What was read of guards lately, so that many calls at once do not each ask the store.
 #[derive(Debug, Default)]
-pub(super) struct GuardCache(Mutex<HashMap<Name, (Timestamp, Option<Closed>)>>);
+pub(super) struct GuardCache(Mutex<HashMap<GuardKey, (Timestamp, Option<Closed>)>>);
 
 impl GuardCache {
     /// Until when a guard is closed. One that cannot be asked is open.
-    pub(super) fn closed(&self, store: &LimitStore, provider: &Name, now: Timestamp) -> Option<Closed> {
+    pub(super) fn closed(&self, store: &LimitStore, key: &GuardKey, now: Timestamp) -> Option<Closed> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, closed)) = known.get(provider)
+        if let Some((at, closed)) = known.get(key)
             && now >= *at
             && now.since(*at) < BELIEVED_FOR
         {
             return closed.clone().filter(|closed| closed.holds(now));
         }
-        let closed = store.guard(provider).ok().flatten().and_then(|guard| guard.closed);
-        known.insert(provider.clone(), (now, closed.clone()));
+        let closed = store.guard(key).ok().flatten().and_then(|guard| guard.closed);
+        known.insert(key.clone(), (now, closed.clone()));
         closed
     }
 
     /// It has changed.
     pub(super) fn forget(&self, provider: &Name) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(provider);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|key, _| key.provider != *provider);
     }
 }
 
@@ -66,7 +67,7 @@ pub enum Step {
 /// A wait for a guard, step by step. Whoever sleeps is the caller's business.
 #[derive(Debug)]
 pub struct GuardWait {
-    provider: Name,
+    key: GuardKey,
     limit: Option<Duration>,
     /// The place in the queue, once one was taken.
     place: Option<u64>,
@@ -77,8 +78,8 @@ pub struct GuardWait {
 
 impl GuardWait {
     /// A wait for at most `limit`.
-    pub fn new(provider: Name, limit: Option<Duration>) -> Self {
-        Self { provider, limit, place: None, current: None, waited: Duration::ZERO }
+    pub fn new(key: GuardKey, limit: Option<Duration>) -> Self {
+        Self { key, limit, place: None, current: None, waited: Duration::ZERO }
     }
 
     /// How long was slept so far.
@@ -88,7 +89,8 @@ impl GuardWait {
 
     /// What to do next.
     pub fn next(&mut self, store: &LimitStore, now: Timestamp) -> Result<Step, StoreError> {
-        let closed = store.guard(&self.provider)?.and_then(|guard| guard.closed);
+        let guard = store.guard(&self.key)?.and_then(|guard| Some((guard.closed?, guard.key)));
+        let (closed, key) = guard.unzip();
         let left = match (closed, &self.current) {
             // It was opened by the passing of time: a little longer, so that not all wake at once.
             // By somebody: at once.
@@ -98,7 +100,7 @@ impl GuardWait {
             (Some(closed), _) => {
                 let place = match self.place {
                     Some(place) => place,
-                    None => *self.place.insert(store.queue(&self.provider)?),
+                    None => *self.place.insert(store.queue(key.as_ref().unwrap_or(&self.key))?),
                 };
                 let left = until_open(&closed, place, now);
                 self.current = Some((closed, left));
@@ -122,12 +124,12 @@ impl GuardWait {
 /// Waits until a guard is open. One whose limit is nearer gets its answer at once.
 pub(super) async fn wait(
     store: &LimitStore,
-    provider: &Name,
+    key: &GuardKey,
     limit: Duration,
     cancel: &Cancel,
     process: &Process,
 ) -> Result<Waited, StoreError> {
-    let mut wait = GuardWait::new(provider.clone(), Some(limit));
+    let mut wait = GuardWait::new(key.clone(), Some(limit));
     loop {
         match wait.next(store, process.now())? {
             Step::Open => return Ok(Waited::Open(wait.waited())),
@@ -165,20 +167,76 @@ pub fn wait_blocking(
     }
 }
 
-/// Closes the guard of a provider that refused, for as long as it asks. Gives what is to be
-/// recorded of that.
-pub fn learn_refusal(
+/// The model that a refusal closes the guard for.
+pub fn model_refused(fault: &Fault, command: Option<&str>) -> Option<String> {
+    let said = fault.cause.as_ref().map_or("", SafeText::raw);
+    backstop_classify::limited_model(said, command)
+}
+
+/// The key of the guard of a provider: the account of the credential in the environment, and a model:
+/// the one that a command asks for, or the one that a refusal is about. Only `learns` makes the
+/// secret that accounts are hashed with; without one, no guard knows any account.
+pub fn key_of(
     store: &LimitStore,
     provider: &Name,
+    model: Option<String>,
+    process: &Process,
+    learns: bool,
+) -> GuardKey {
+    let key = GuardKey::unknown_account(provider.clone());
+    let key = model.map_or_else(|| key.clone(), |model| key.clone().with_model(&model));
+    let variables = backstop_classify::credential_variables(provider.as_str());
+    let is_set = |value: &String| !value.is_empty();
+    let Some(credential) =
+        variables.into_iter().find_map(|variable| (process.variable)(variable).filter(is_set))
+    else {
+        return key;
+    };
+    let random: Vec<u8> =
+        if learns { (0..4).flat_map(|_| (process.random)().to_le_bytes()).collect() } else { Vec::new() };
+    let secret = if learns { store.account_secret_or(&random).map(Some) } else { store.account_secret() };
+    match secret {
+        Ok(Some(secret)) => key.with_credential(&secret, &credential),
+        _ => key,
+    }
+}
+
+/// How far a refusal is believed.
+#[derive(Debug, Clone, Copy)]
+pub struct Teaching {
+    /// Whether somebody said which provider is behind the operation.
+    pub is_named: bool,
+    /// How long a sentence closes a guard at most: anybody can print one.
+    pub words_max: Duration,
+}
+
+/// Closes the guard of a provider that refused, for as long as it asks. Returns the event to record;
+/// `None` where nothing was learned: a sentence counts only from a client of that provider, and a
+/// limit whose end has come closes nothing.
+pub fn learn_refusal(
+    store: &LimitStore,
+    key: &GuardKey,
     fault: &Fault,
+    teaching: Teaching,
     now: Timestamp,
-) -> Result<EventKind, StoreError> {
-    let asked = fault.facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+) -> Result<Option<EventKind>, StoreError> {
+    let facts = &fault.facts;
+    let asked = facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let is_field = asked.is_some() && !facts.wait_in_words;
+    let is_over = asked.is_none() && facts.resets_at.is_some_and(|at| at <= now);
+    if is_over || !(teaching.is_named || facts.from_client || is_field) {
+        return Ok(None);
+    }
     let why = if asked.is_some() { "the server asks to wait" } else { "a refusal without a time" };
-    let wait = asked.unwrap_or(UNNAMED_WAIT).min(CLOSED_MAX);
+    let most = if is_field { CLOSED_MAX } else { CLOSED_MAX.min(teaching.words_max) };
+    let wait = asked.unwrap_or(UNNAMED_WAIT).min(most);
+    if wait.is_zero() {
+        return Ok(None);
+    }
     let learned = Closed { learned_at: now, until: now.after(wait), why: why.to_owned() };
-    let state = store.learn(provider, Some(learned))?;
-    Ok(EventKind::GuardUpdated { provider: provider.clone(), until: state.closed.map(|closed| closed.until) })
+    let state = store.learn(key, Some(learned))?;
+    let until = state.closed.map(|closed| closed.until);
+    Ok(Some(EventKind::GuardUpdated { provider: key.provider.clone(), until }))
 }
 
 /// The fault of something that a guard keeps from being started.
@@ -189,5 +247,6 @@ pub fn limited(provider: &Name, closed: &Closed, now: Timestamp) -> Fault {
     fault.cause = Some(SafeText::new(cause));
     fault.facts.provider = Some(SafeText::new(provider.to_string()));
     fault.facts.retry_after_seconds = Some(left.as_secs_f64());
+    fault.facts.resets_at = Some(now.after(left));
     fault
 }

@@ -60,7 +60,7 @@ pub fn record_override(
         EventKind::Override {
             by,
             what: SafeText::new(what),
-            rationale: SafeText::new(why.unwrap_or("none given")),
+            rationale: SafeText::new(why.unwrap_or("no reason given")),
         },
         EventKind::ended(Outcome::Done, None),
     ])?;

@@ -94,13 +94,11 @@ pub fn broke_off(project: &Project, operation: &str, run: RunId, error: &str) {
     let failures = Failures { faults: vec![&fault], ended_with: Some(reason), run: Some(run) };
     freeze_and_notify(project, &failures, |frozen| {
         let given = Alert {
-            severity: fault.ending_severity(),
             operation: SafeText::new(operation),
             project: SafeText::new(project.root.to_string_lossy()),
-            cause: fault.cause.clone(),
             run: Some(run),
             frozen,
-            ..Alert::new(reason, project.process.now())
+            ..Alert::about(&fault, project.process.now())
         };
         Some(Message::new(&alert(&given), About::of(&given)))
     });

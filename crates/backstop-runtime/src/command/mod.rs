@@ -13,20 +13,26 @@ pub use output::LastAttempt;
 
 use crate::project::Project;
 use crate::recorder::Recorder;
-use backstop_classify::Classifier;
-use backstop_core::{Dispatch, Fault, Reason, Redactor, SafeText, Signal, Timestamp};
+use backstop_classify::{Classifier, Effect, NothingDone, add_credential_facts};
+use backstop_core::{
+    Dispatch, Fault, OutputLog, OutputStream, Reason, Redactor, SafeText, Signal, Timestamp,
+};
 use backstop_engine::{Attempt, Failed, Operation};
-use backstop_exec::{Ended, HeadTail, Input, Spec, StartError, Stop, Streams, supervise};
+use backstop_exec::{Cause, Ended, HeadTail, Input, Spec, StartError, Stop, Streams, supervise};
 use backstop_store::Child;
 use nested::Nested;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much of the output is looked at for secrets before its end is kept.
-const SCANNED_BYTES: usize = 256 << 10;
-/// How much of the end of the output is recorded.
-const RECORDED_BYTES: usize = 4 << 10;
+/// How much of the output of a failed attempt is recorded, in bytes: its beginning and its end.
+const LOG_BYTES_MAX: usize = 1 << 20;
+/// How much of the end of the output is in the event, in bytes.
+const EXCERPT_BYTES_MAX: usize = 4 << 10;
+/// How many lines of it, where both streams have text.
+const EXCERPT_LINES_MAX: usize = 40;
+/// How much of one of these lines, in characters.
+const EXCERPT_LINE_CHARS_MAX: usize = 400;
 
 /// How a command is run, and where its output goes.
 pub struct CommandSettings {
@@ -36,12 +42,19 @@ pub struct CommandSettings {
     pub input: Input,
     /// The command as one would type it.
     pub shown: String,
+    /// The provider behind it, where it is known: whose credential an `auth_error` is about.
+    pub provider: Option<String>,
     /// Whether it must not be repeated by itself.
     pub once: bool,
+    /// What it changes outside the project, if it does: then it is repeated only after a
+    /// confirmation.
+    pub effect: Option<Effect>,
     /// Whether its output is held back until it is over.
     pub buffer: bool,
     /// Whether the whole output of a success is wanted.
     pub keeps_output: bool,
+    /// Whether a code other than 0 may be the answer to a question, as of `grep` without a match.
+    pub answers: bool,
     /// When all attempts must be over.
     pub deadline_at: Option<Timestamp>,
     /// Where its output goes, and its errors.
@@ -123,6 +136,15 @@ impl Operation for CommandOperation {
         true
     }
 
+    fn needs_confirmation(&self) -> Option<String> {
+        self.settings.effect.as_ref().filter(|_| !self.settings.once).map(why_confirm)
+    }
+
+    /// Nobody but the command itself can make what it sends smaller.
+    fn is_compressible(&self) -> bool {
+        false
+    }
+
     async fn attempt(&mut self, attempt: Attempt) -> Result<(), Failed> {
         if attempt.left.is_some_and(|left| left.is_zero()) {
             self.last.left().exit = Some(124);
@@ -156,7 +178,7 @@ impl Operation for CommandOperation {
         })
         .await;
         let result = match supervised {
-            Ok(Ok(ended)) => self.ended(&ended),
+            Ok(Ok(ended)) => self.ended(attempt.number, &ended),
             Ok(Err(error)) => Err(self.not_started(&error)),
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
@@ -166,28 +188,49 @@ impl Operation for CommandOperation {
 }
 
 impl CommandOperation {
-    fn ended(&self, ended: &Ended) -> Result<(), Failed> {
+    fn ended(&self, attempt: u32, ended: &Ended) -> Result<(), Failed> {
         {
             let mut last = self.last.left();
             last.exit = Some(ended.exit());
             last.signal = ended.signal_name();
+            last.signal_number = ended.status.signal;
+            last.reader_left = ended.ended_by_reader();
             last.left_behind.clone_from(&ended.left_behind);
             last.unended.clone_from(&ended.unended);
         }
-        let Some(fault) = ended.fault(&self.classifier, &self.settings.shown, self.project.process.now())
+        let beside_words = if ended.is_one_stream { &ended.stdout } else { &ended.stderr };
+        self.project.process.output.command_wrote(beside_words.end(1).last().is_some_and(|b| *b != b'\n'));
+        if self.is_answer(ended) {
+            return Ok(());
+        }
+        let Some(mut fault) = ended.fault(&self.classifier, &self.settings.shown, self.project.process.now())
         else {
             if self.settings.keeps_output {
                 self.last.left().output = whole(&ended.stdout).zip(whole(&ended.stderr));
             }
             return Ok(());
         };
+        if let Some(provider) = &self.settings.provider {
+            add_credential_facts(&mut fault, Some(provider), Some(&self.settings.shown));
+        }
         // What a command did before it failed nobody knows: where it must not be repeated, that
         // counts as lost.
-        let dispatch = if self.settings.once { Dispatch::Lost } else { ended.dispatch() };
+        let exit = ended.status.code.map(i64::from);
+        let has_output = ended.stdout.bytes() > 0;
+        let effect = self.settings.effect.as_ref().filter(|_| !self.settings.once);
+        let nothing_done = effect.and_then(|effect| effect.nothing_done(&fault, exit, has_output));
+        let dispatch = match nothing_done {
+            _ if self.settings.once => Dispatch::Lost,
+            Some(NothingDone::NeverSent) => Dispatch::NotDispatched,
+            _ => ended.dispatch(),
+        };
         let mut failed = Failed::classified(fault, dispatch);
-        failed.exit = ended.status.code.map(i64::from);
+        failed.exit = exit;
+        failed.nothing_done = nothing_done.is_some();
         failed.signal = ended.signal_name();
-        failed.output = excerpt(ended, &self.recorder.redactor());
+        let log = log(ended, &self.recorder.redactor());
+        failed.output = excerpt(&log);
+        self.recorder.keep_output(attempt, &log);
         let typed = "it read from the terminal: what was typed cannot be given to another attempt";
         failed.unrepeatable = self
             .settings
@@ -197,6 +240,16 @@ impl CommandOperation {
             .map(String::into_boxed_str);
         failed.retried_below = self.nested.retried_below();
         Err(failed)
+    }
+
+    /// Whether its exit code answers a question and is no failure.
+    fn is_answer(&self, ended: &Ended) -> bool {
+        let is_its_own = ended.cause == Cause::Itself && ended.unwritable.is_none();
+        let exit = ended.status.code.filter(|code| *code != 0 && is_its_own);
+        let words = || self.settings.spec.argv.iter().map(|word| word.to_string_lossy().into_owned());
+        exit.is_some_and(|exit| {
+            self.settings.answers && backstop_classify::is_answer(&words().collect::<Vec<_>>(), exit)
+        })
     }
 
     /// A command that was never started: free to repeat, as far as harm goes.
@@ -239,11 +292,23 @@ impl CommandOperation {
         }
         // Files that nobody else can open, and that go when they are closed.
         let folder = &self.project.process.temp_dir;
+        if self.settings.spec.joined {
+            let out = tempfile::tempfile_in(folder)?;
+            let streams =
+                Streams { stdout: Box::new(out.try_clone()?), stderr: Box::new(std::io::sink()), input };
+            return Ok((streams, vec![(out, to_stdout)]));
+        }
         let (out, err) = (tempfile::tempfile_in(folder)?, tempfile::tempfile_in(folder)?);
         let streams =
             Streams { stdout: Box::new(out.try_clone()?), stderr: Box::new(err.try_clone()?), input };
         Ok((streams, vec![(out, to_stdout), (err, to_stderr)]))
     }
+}
+
+/// Why a command that changes something is not repeated by itself.
+pub fn why_confirm(effect: &Effect) -> String {
+    let Effect { program, does, rule, .. } = effect;
+    format!("`{program}` {does}, rule {rule}: it needs confirmation before it is retried")
 }
 
 /// The shorter of two limits.
@@ -275,22 +340,80 @@ fn whole(kept: &HeadTail) -> Option<Vec<u8>> {
     (kept.left_out_bytes() == 0).then(|| [kept.head(), before, after].concat())
 }
 
-/// The end of what it wrote, with secrets masked: of its errors, or where there are none of its
-/// output.
-fn excerpt(ended: &Ended, redactor: &Redactor) -> Option<SafeText> {
-    let end = |kept: &HeadTail| -> Option<String> {
-        let bytes = kept.end(SCANNED_BYTES);
-        let mut stream = redactor.stream();
-        let mut text = String::new();
-        for piece in bytes.chunks(64 << 10) {
-            text.push_str(&stream.push(piece));
-        }
-        text.push_str(&stream.finish());
-        let from = text.ceil_char_boundary(text.len().saturating_sub(RECORDED_BYTES));
-        let cut =
-            if from == 0 { &text[..] } else { text[from..].split_once('\n').map_or("", |(_, rest)| rest) };
-        let cut = cut.trim_end();
-        (!cut.trim().is_empty()).then(|| cut.to_owned())
+/// What both streams wrote, in the order in which it was read, with secrets masked. Text is
+/// released line by line, so that a secret is found wherever a stream was cut.
+fn log(ended: &Ended, redactor: &Redactor) -> OutputLog {
+    let stream = |number: usize| match number {
+        0 if ended.is_one_stream => OutputStream::Both,
+        0 => OutputStream::Stdout,
+        _ => OutputStream::Stderr,
     };
-    end(&ended.stderr).or_else(|| end(&ended.stdout)).map(SafeText::new)
+    let mut masks = [redactor.stream(), redactor.stream()];
+    let mut log = OutputLog::default();
+    for part in ended.output() {
+        let mask = &mut masks[part.stream.min(1)];
+        if part.left_out_bytes > 0 {
+            // The line that was cut ends here.
+            let rest = std::mem::replace(mask, redactor.stream()).finish();
+            log.push(stream(part.stream), &rest, 0);
+            log.push(stream(part.stream), "", part.left_out_bytes);
+        }
+        let text: String = part.bytes.iter().map(|bytes| mask.push(bytes)).collect();
+        log.push(stream(part.stream), &text, 0);
+    }
+    for (number, mask) in masks.into_iter().enumerate() {
+        log.push(stream(number), &mask.finish(), 0);
+    }
+    log.bounded(LOG_BYTES_MAX)
+}
+
+/// The end of what it wrote. Where both streams have text, some of both.
+fn excerpt(log: &OutputLog) -> Option<SafeText> {
+    let mut streams: Vec<OutputStream> = Vec::new();
+    for part in log.parts.iter().filter(|part| !part.text.raw().trim().is_empty()) {
+        if !streams.contains(&part.stream) {
+            streams.push(part.stream);
+        }
+    }
+    let text = match streams.len() {
+        0 => return None,
+        1 => log.parts.iter().map(|part| part.text.raw()).collect::<String>(),
+        _ => {
+            let cut = |(_, line): &(OutputStream, &str)| {
+                let end = line.char_indices().nth(EXCERPT_LINE_CHARS_MAX).map_or(line.len(), |(at, _)| at);
+                format!("{}\n", &line[..end])
+            };
+            let lines = |count: usize| log.last_lines(count).iter().map(cut).collect::<String>();
+            let counts = std::iter::successors(Some(EXCERPT_LINES_MAX), |count| Some(count / 2));
+            let fits = counts.take_while(|count| *count > 6).map(lines);
+            fits.into_iter().find(|text| text.len() <= EXCERPT_BYTES_MAX).unwrap_or_else(|| lines(6))
+        }
+    };
+    let from = text.ceil_char_boundary(text.len().saturating_sub(EXCERPT_BYTES_MAX));
+    let cut = if from == 0 { &text[..] } else { text[from..].split_once('\n').map_or("", |(_, rest)| rest) };
+    let cut = cut.trim_end();
+    (!cut.trim().is_empty()).then(|| SafeText::new(cut))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_has_the_end_of_both_streams() {
+        let mut log = OutputLog::default();
+        log.push(OutputStream::Stderr, "error: the cause\n", 0);
+        log.push(OutputStream::Stdout, &"progress\n".repeat(5000), 0);
+        let text = excerpt(&log).unwrap();
+        assert!(text.raw().starts_with("error: the cause\nprogress\n"), "{}", text.raw());
+        assert!(text.raw().len() <= EXCERPT_BYTES_MAX);
+        let mut long = OutputLog::default();
+        long.push(OutputStream::Stderr, &"e".repeat(100_000), 0);
+        long.push(OutputStream::Stdout, &"o".repeat(100_000), 0);
+        let text = excerpt(&long).unwrap();
+        assert!(
+            text.raw().contains('e') && text.raw().contains('o') && text.raw().len() <= EXCERPT_BYTES_MAX
+        );
+        assert_eq!(excerpt(&OutputLog::default()), None);
+    }
 }

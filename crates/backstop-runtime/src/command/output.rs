@@ -12,6 +12,8 @@ pub struct LastAttempt(Mutex<Left>);
 pub(super) struct Left {
     pub(super) exit: Option<i32>,
     pub(super) signal: Option<String>,
+    pub(super) signal_number: Option<i32>,
+    pub(super) reader_left: bool,
     pub(super) left_behind: Vec<String>,
     pub(super) unended: Vec<String>,
     /// The whole output of a success, where it is wanted and was kept.
@@ -33,6 +35,16 @@ impl LastAttempt {
     /// The signal that ended it, by name.
     pub fn signal(&self) -> Option<String> {
         self.left().signal.clone()
+    }
+
+    /// The signal that ended it, by number.
+    pub fn signal_number(&self) -> Option<i32> {
+        self.left().signal_number
+    }
+
+    /// Whether it ended because whoever read its output closed it.
+    pub fn reader_left(&self) -> bool {
+        self.left().reader_left
     }
 
     /// The whole output of a success, once.

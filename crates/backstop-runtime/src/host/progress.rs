@@ -177,7 +177,7 @@ impl NodeRecord {
                     self.status = NodeStatus::Pending;
                 }
                 if let (Some(error), Some(reason)) = (self.errors.last_mut(), reclassified) {
-                    error.fault.reason = *reason;
+                    *error.fault = error.fault.as_ref().clone().renamed(*reason);
                 }
             }
             EventKind::IntegrationStarted { onto, .. } => self.integrating = Some(onto.clone()),

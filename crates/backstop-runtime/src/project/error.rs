@@ -3,6 +3,7 @@
 use backstop_classify::{ClassifierError, ExampleFailure, PackError};
 use backstop_config::ConfigError;
 use backstop_core::IdError;
+use backstop_core::nearest::nearest;
 use backstop_store::{Freeze, StoreError};
 use std::path::PathBuf;
 
@@ -85,7 +86,14 @@ impl ProjectError {
             Self::NoBudget { given, known } if known.is_empty() => {
                 vec![format!("`backstop budget set {given} 50 --per day` makes it")]
             }
-            Self::NoBudget { known, .. } => vec![format!("budgets are {}", known.join(", "))],
+            Self::NoBudget { given, known } => {
+                let near = nearest(given, known.iter().map(String::as_str));
+                let near = near.map(|near| format!("did you mean `{near}`?"));
+                // One that is spent in several scopes is listed for each.
+                let mut known = known.clone();
+                known.dedup();
+                near.into_iter().chain([format!("budgets are {}", known.join(", "))]).collect()
+            }
             Self::Name(_) => vec!["use letters, digits, dots, dashes and underscores".to_owned()],
         }
     }

@@ -9,11 +9,11 @@ mod packs;
 mod secrets;
 
 pub use error::ProjectError;
-pub use packs::classifier_with_packs;
+pub use packs::{classifier_with_packs, effects_with_packs};
 pub use secrets::{is_secret_name, secrets_in};
 
 use crate::process::Process;
-use backstop_classify::Classifier;
+use backstop_classify::{Classifier, Effects};
 use backstop_config::{Config, Given, Surroundings};
 use backstop_core::Redactor;
 use backstop_store::{
@@ -221,14 +221,20 @@ impl Project {
         let packs = [self.config.packs(), more.to_vec()].concat();
         let classifier =
             if packs.is_empty() { Classifier::builtin() } else { classifier_with_packs(&packs)?.0 };
-        Ok(classifier.redacting(self.redactor.as_ref().clone()))
+        Ok(classifier.redacting(self.redactor.as_ref().clone()).in_zone(self.process.zone()))
     }
 
-    /// The same; where a pack cannot be used, that is told, and the built-in rules have to do.
+    /// The table of commands that change something, with this project's packs and `more` of them.
+    pub fn effects(&self, more: &[PathBuf]) -> Result<Effects, ProjectError> {
+        let packs = [self.config.packs(), more.to_vec()].concat();
+        if packs.is_empty() { Ok(Effects::builtin()) } else { Ok(effects_with_packs(&packs)?.0) }
+    }
+
+    /// The classifier; where a pack cannot be used, that is told, and the built-in rules have to do.
     pub fn classifier_or_builtin(&self, tell: impl FnOnce(&ProjectError)) -> Classifier {
         self.classifier(&[]).unwrap_or_else(|error| {
             tell(&error);
-            Classifier::builtin().redacting(self.redactor.as_ref().clone())
+            Classifier::builtin().redacting(self.redactor.as_ref().clone()).in_zone(self.process.zone())
         })
     }
 }

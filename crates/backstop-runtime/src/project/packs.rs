@@ -1,11 +1,13 @@
 //! Rule packs of the user's own: read, checked, and put beside the built-in rules.
 
 use super::ProjectError;
-use backstop_classify::{Classifier, PackError, Rule, check_examples, pack};
+use backstop_classify::{
+    Classifier, EffectRule, Effects, PackError, Rule, check_examples, effect_pack, pack,
+};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The classifier with these packs, and the ids of their rules. A pack whose examples fail is
 /// refused.
@@ -17,27 +19,39 @@ pub fn classifier_with_packs(packs: &[PathBuf]) -> Result<(Classifier, BTreeSet<
     if failures.is_empty() { Ok((classifier, ids)) } else { Err(ProjectError::Examples(failures)) }
 }
 
+/// The table of commands that change something, with these packs, and the ids of their effect
+/// rules. A pack whose examples fail is refused.
+pub fn effects_with_packs(packs: &[PathBuf]) -> Result<(Effects, BTreeSet<String>), ProjectError> {
+    let mut rules: Vec<EffectRule> = Vec::new();
+    for file in packs {
+        rules.extend(effect_pack::parse_effects(&file.display().to_string(), &source(file)?)?);
+    }
+    let ids: BTreeSet<String> = rules.iter().map(|rule| rule.id.to_string()).collect();
+    let effects = Effects::with_packs(rules);
+    let failures = effects.check_examples(|rule| ids.contains(&*rule.id));
+    if failures.is_empty() { Ok((effects, ids)) } else { Err(ProjectError::Examples(failures)) }
+}
+
 fn read(files: &[PathBuf]) -> Result<Vec<Rule>, ProjectError> {
     let mut rules = Vec::new();
     for file in files {
-        let unreadable = |error| ProjectError::Read { file: file.clone(), error };
-        let mut bytes = Vec::new();
-        let opened = File::open(file).map_err(unreadable)?;
-        opened.take(pack::PACK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        let source = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            let before = &error.as_bytes()[..at];
-            let line = before.iter().filter(|b| **b == b'\n').count() + 1;
-            let column = at - before.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1) + 1;
-            PackError {
-                file: file.display().to_string(),
-                line,
-                column,
-                message: "the pack is not UTF-8".to_owned(),
-                hint: None,
-            }
-        })?;
-        rules.extend(pack::parse(&file.display().to_string(), &source)?);
+        rules.extend(pack::parse(&file.display().to_string(), &source(file)?)?);
     }
     Ok(rules)
+}
+
+/// The text of a pack.
+fn source(file: &Path) -> Result<String, ProjectError> {
+    let unreadable = |error| ProjectError::Read { file: file.to_owned(), error };
+    let mut bytes = Vec::new();
+    let opened = File::open(file).map_err(unreadable)?;
+    opened.take(pack::PACK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let before = &error.as_bytes()[..at];
+        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        let column = at - before.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1) + 1;
+        let file = file.display().to_string();
+        PackError { file, line, column, message: "the pack is not UTF-8".to_owned(), hint: None }.into()
+    })
 }

@@ -24,8 +24,8 @@ pub use opening::Opening;
 use crate::process::Process;
 use crate::project::{Project, ProjectError};
 use backstop_core::{
-    EVENT_SCHEMA, Event, EventId, EventKind, Outcome, Recent, Record, RecordError, Redactor, RunId, SafeText,
-    Timestamp,
+    EVENT_SCHEMA, Event, EventId, EventKind, Outcome, OutputLog, Recent, Record, RecordError, Redactor,
+    RunId, SafeText, Timestamp,
 };
 use backstop_store::{
     Child, Deferred, DeferredId, DeferredWork, Journal, Retention, RunHeader, RunJournal, StoreError,
@@ -288,6 +288,15 @@ impl Recorder {
     pub fn child_started(&self, child: Child) {
         if let State::Open(run) = &*self.state() {
             let _ = run.child_started(child);
+        }
+    }
+
+    /// Stores the output of an attempt that failed. Trouble with it is met again by the next event.
+    pub fn keep_output(&self, attempt: u32, log: &OutputLog) {
+        if let State::Open(run) = &*self.state()
+            && !log.is_empty()
+        {
+            let _ = run.keep_output(attempt, log);
         }
     }
 

@@ -91,13 +91,14 @@ const COLUMNS: &str =
 
 impl HookStore {
     /// Counts a failure of a task with this reason. `stands` is called with the number of the
-    /// attempt, counted from 1 (failures of the same reason within the window count), and returns
-    /// the new record. All in one transaction: no report is lost, and no two get the same number.
+    /// attempt, counted from 1 (failures within the window whose reason is in `counted` or is this
+    /// one count), and returns the new record. All in one transaction: no report is lost, and no two get the same number.
     pub fn note_failure(
         &self,
         project: &str,
         task: &str,
         reason: Reason,
+        counted: &[Reason],
         window: Duration,
         stands: &mut dyn FnMut(u32) -> TaskRecord,
     ) -> Result<u32, StoreError> {
@@ -105,7 +106,7 @@ impl HookStore {
         self.db.write(None, false, |tx| {
             // Read under the lock, so that rows written meanwhile do not seem to be in the future.
             let now = self.now().as_millis();
-            let attempt = count(tx, project, &task, reason, window, now)?;
+            let attempt = count(tx, project, &task, reason, counted, window, now)?;
             self.put(tx, project, &task, &stands(attempt), now)?;
             // A new task may exceed the limit.
             if attempt == 1 {
@@ -198,12 +199,13 @@ impl HookStore {
     }
 }
 
-/// Counts one more failure, and those of the same reason within the window.
+/// Counts one more failure, and those within the window whose reasons count with it.
 fn count(
     tx: &Connection,
     project: &str,
     task: &str,
     reason: Reason,
+    counted: &[Reason],
     window: Duration,
     now: i64,
 ) -> rusqlite::Result<u32> {
@@ -214,11 +216,17 @@ fn count(
         "DELETE FROM failures WHERE project = ?1 AND task = ?2 AND (at <= ?3 OR at > ?4)",
         params![project, task, since, ahead],
     )?;
-    let known: u32 = tx.query_row(
-        "SELECT count(*) FROM failures WHERE project = ?1 AND task = ?2 AND reason = ?3",
-        params![project, task, reason.code()],
-        |row| row.get(0),
-    )?;
+    let mut statement =
+        tx.prepare("SELECT reason, count(*) FROM failures WHERE project = ?1 AND task = ?2 GROUP BY reason")?;
+    let counts = statement
+        .query_map(params![project, task], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?)))?;
+    let mut known: u32 = 0;
+    for row in counts {
+        let (code, count) = row?;
+        if code == reason.code() || counted.iter().any(|other| other.code() == code) {
+            known = known.saturating_add(count);
+        }
+    }
     if known < FAILURES_MAX {
         tx.execute(
             "INSERT INTO failures (project, task, reason, at) VALUES (?1, ?2, ?3, ?4)",

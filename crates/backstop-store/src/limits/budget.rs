@@ -188,6 +188,14 @@ impl LimitStore {
         })
     }
 
+    /// Removes a budget and what was spent of it; returns whether there was one.
+    pub fn delete_budget(&self, name: &Name) -> Result<bool, StoreError> {
+        self.db.write(None, false, |tx| {
+            tx.execute("DELETE FROM spent WHERE budget = ?1", [name.as_str()])?;
+            Ok(tx.execute("DELETE FROM budgets WHERE name = ?1", [name.as_str()])? == 1)
+        })
+    }
+
     /// Resets a budget in one scope or in all; returns the number of scopes.
     pub fn reset_budget(&self, name: &Name, scope: Option<&str>) -> Result<usize, StoreError> {
         self.db.write_one(None, |conn| match scope {

@@ -94,6 +94,21 @@ impl LimitStore {
         })
     }
 
+    /// Sets an operation's streak of failures: the signature of the last one, and how many in a row
+    /// there were.
+    pub fn set_streak(&self, operation: &str, signature: &str, count: u32) -> Result<(), StoreError> {
+        let now = self.now().as_millis();
+        let (operation, signature) = (self.redactor.redact(operation), self.redactor.redact(signature));
+        self.db.write_one(None, |conn| {
+            conn.execute(
+                "INSERT INTO streaks (operation, signature, count, updated_at) VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT (operation) DO UPDATE SET signature = ?2, count = ?3, updated_at = ?4",
+                params![operation, signature, count, now],
+            )
+        })?;
+        Ok(())
+    }
+
     /// The signature of an operation's current streak of failures, and its length.
     pub fn streak(&self, operation: &str) -> Result<Option<(String, u32)>, StoreError> {
         let operation = self.redactor.redact(operation).into_owned();
@@ -114,6 +129,7 @@ impl LimitStore {
             Ok(conn.execute("DELETE FROM streaks WHERE operation = ?1", [operation])? == 1)
         })
     }
+
     /// Ends all streaks; returns how many there were.
     pub fn end_streaks(&self) -> Result<usize, StoreError> {
         self.db.write_one(None, |conn| conn.execute("DELETE FROM streaks", []))

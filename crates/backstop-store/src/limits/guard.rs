@@ -2,15 +2,15 @@
 
 use super::LimitStore;
 use crate::StoreError;
-use backstop_core::guard::{Closed, stricter};
+use backstop_core::guard::{Closed, GuardKey, stricter};
 use backstop_core::{Name, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// A guard, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardState {
-    /// The provider.
-    pub provider: Name,
+    /// Whose it is.
+    pub key: GuardKey,
     /// Until when it is closed, and why, if it still is.
     pub closed: Option<Closed>,
     /// The number of waiters that have queued since it closed.
@@ -26,10 +26,25 @@ pub struct GuardState {
 const COLUMNS: &str = "provider, learned_at, until, why, queue, answers, refusals, updated_at";
 
 impl LimitStore {
-    /// A guard; `None` if nothing is known of the provider.
-    pub fn guard(&self, provider: &Name) -> Result<Option<GuardState>, StoreError> {
+    /// The guard that holds for whoever asks under this key: of several, the one that is closed
+    /// longest. A provider's name stands for all its accounts. `None` if nothing is known.
+    pub fn guard(&self, asked: impl Into<GuardKey>) -> Result<Option<GuardState>, StoreError> {
+        let asked = asked.into();
         let now = self.now();
-        self.db.read(|conn| Ok(find(conn, provider, now)?))
+        self.db.read(|conn| {
+            let sql = format!("SELECT {COLUMNS} FROM guards WHERE {OF_PROVIDER}");
+            let mut statement = conn.prepare(&sql)?;
+            let rows = statement.query_map([asked.provider.as_str()], |row| read(row, now))?;
+            let mut strictest: Option<GuardState> = None;
+            for row in rows {
+                let state = row?;
+                let left = |state: &GuardState| state.closed.as_ref().map(|closed| closed.left(now));
+                if asked.is_held_by(&state.key) && strictest.as_ref().is_none_or(|s| left(&state) > left(s)) {
+                    strictest = Some(state);
+                }
+            }
+            Ok(strictest)
+        })
     }
 
     /// All guards, by name.
@@ -44,12 +59,13 @@ impl LimitStore {
 
     /// Learns from an answer. Of the known and the learned closing, the stricter one holds; it is
     /// returned.
-    pub fn learn(&self, provider: &Name, learned: Option<Closed>) -> Result<GuardState, StoreError> {
+    pub fn learn(&self, key: impl Into<GuardKey>, learned: Option<Closed>) -> Result<GuardState, StoreError> {
+        let key = key.into().to_string();
         let now = self.now();
         let learned =
             learned.map(|closed| Closed { why: self.redactor.redact(&closed.why).into_owned(), ..closed });
         self.db.write(None, false, |tx| {
-            let known = find(tx, provider, now)?;
+            let known = find(tx, &key, now)?;
             let was = known.as_ref().and_then(|guard| guard.closed.clone());
             let refused = i64::from(learned.is_some());
             // The queue starts over when the guard closes anew.
@@ -60,7 +76,7 @@ impl LimitStore {
                  VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7) ON CONFLICT (provider) DO UPDATE SET learned_at = ?2, until = ?3, \
                  why = ?4, queue = ?5, answers = answers + 1, refusals = refusals + ?6, updated_at = ?7",
                 params![
-                    provider.as_str(),
+                    key,
                     closed.as_ref().map(|c| c.learned_at.as_millis()),
                     closed.as_ref().map(|c| c.until.as_millis()),
                     closed.as_ref().map(|c| c.why.clone()),
@@ -69,39 +85,65 @@ impl LimitStore {
                     now.as_millis(),
                 ],
             )?;
-            find(tx, provider, now)?.ok_or_else(|| rusqlite::Error::QueryReturnedNoRows.into())
+            find(tx, &key, now)?.ok_or_else(|| rusqlite::Error::QueryReturnedNoRows.into())
         })
     }
 
-    /// Takes a place in the queue of waiters, counted from 0.
-    pub fn queue(&self, provider: &Name) -> Result<u64, StoreError> {
+    /// Takes a place in the queue of waiters of one guard, counted from 0.
+    pub fn queue(&self, key: impl Into<GuardKey>) -> Result<u64, StoreError> {
+        let key = key.into().to_string();
         self.db.write_one(None, |conn| {
             let place = conn.query_row(
                 "UPDATE guards SET queue = queue + 1 WHERE provider = ?1 RETURNING queue - 1",
-                [provider.as_str()],
+                [&key],
                 |row| row.get::<_, i64>(0),
             );
             Ok(place.optional()?.map_or(0, i64::cast_unsigned))
         })
     }
 
-    /// Opens a guard; returns whether it was closed.
+    /// Opens every guard of a provider; returns whether one was closed.
     pub fn clear_guard(&self, provider: &Name) -> Result<bool, StoreError> {
         let now = self.now();
         self.db.write(None, false, |tx| {
-            let was = find(tx, provider, now)?.is_some_and(|guard| guard.closed.is_some());
-            tx.execute(
-                "UPDATE guards SET learned_at = NULL, until = NULL, why = NULL, queue = 0, updated_at = ?2 WHERE provider = ?1",
+            let was: bool = tx.query_row(
+                &format!("SELECT EXISTS (SELECT 1 FROM guards WHERE {OF_PROVIDER} AND until > ?2)"),
                 params![provider.as_str(), now.as_millis()],
+                |row| row.get(0),
             )?;
+            let sql = format!(
+                "UPDATE guards SET learned_at = NULL, until = NULL, why = NULL, queue = 0, updated_at = ?2 WHERE {OF_PROVIDER}"
+            );
+            tx.execute(&sql, params![provider.as_str(), now.as_millis()])?;
             Ok(was)
+        })
+    }
+
+    /// The random secret with which accounts are hashed, if one was made.
+    pub fn account_secret(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        self.db.read(|conn| {
+            let found = conn.query_row("SELECT secret FROM account_secret", [], |row| row.get(0));
+            Ok(found.optional()?)
+        })
+    }
+
+    /// The same; where there is none, this one is kept.
+    pub fn account_secret_or(&self, random: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.db.write(None, false, |tx| {
+            tx.execute("INSERT OR IGNORE INTO account_secret (id, secret) VALUES (1, ?1)", [random])?;
+            Ok(tx.query_row("SELECT secret FROM account_secret", [], |row| row.get(0))?)
         })
     }
 }
 
-fn find(conn: &Connection, provider: &Name, now: Timestamp) -> rusqlite::Result<Option<GuardState>> {
+/// The guards of a provider, of all its accounts and models. Their keys begin with its name; `@` and
+/// `/` are in no name, and `0` and `A` come after them.
+const OF_PROVIDER: &str = "(provider = ?1 OR (provider >= ?1 || '@' AND provider < ?1 || 'A') \
+     OR (provider >= ?1 || '/' AND provider < ?1 || '0'))";
+
+fn find(conn: &Connection, key: &str, now: Timestamp) -> rusqlite::Result<Option<GuardState>> {
     let sql = format!("SELECT {COLUMNS} FROM guards WHERE provider = ?1");
-    conn.query_row(&sql, [provider.as_str()], |row| read(row, now)).optional()
+    conn.query_row(&sql, [key], |row| read(row, now)).optional()
 }
 
 fn read(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<GuardState> {
@@ -114,11 +156,22 @@ fn read(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<GuardState> {
         _ => None,
     };
     Ok(GuardState {
-        provider: crate::summary::parsed(row, 0)?,
+        key: key_of(row)?,
         closed: closed.filter(|closed| closed.holds(now)),
         queue: row.get::<_, i64>(4)?.cast_unsigned(),
         answers: row.get::<_, i64>(5)?.cast_unsigned(),
         refusals: row.get::<_, i64>(6)?.cast_unsigned(),
         updated_at: Timestamp::from_millis(row.get(7)?),
+    })
+}
+
+fn key_of(row: &Row<'_>) -> rusqlite::Result<GuardKey> {
+    let text: String = row.get(0)?;
+    GuardKey::parse(&text).ok_or_else(|| {
+        rusqlite::Error::FromSqlConversionFailure(
+            0,
+            rusqlite::types::Type::Text,
+            format!("`{text}` is no guard").into(),
+        )
     })
 }

@@ -5,7 +5,7 @@
 
 use super::label::Labels;
 use crate::counted::Counted;
-use backstop_core::{Counts, Reason, SafeText, Stats, Timestamp};
+use backstop_core::{Counts, Reason, Reported, SafeText, Stats, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -27,6 +27,11 @@ pub(super) struct Fold {
     operations: Vec<Counts>,
     days: BTreeMap<i64, Counts>,
     operation: usize,
+    hour_ago: i64,
+    /// Whether this run is a report of a hook.
+    is_report: bool,
+    reported: Reported,
+    reported_reasons: HashMap<Reason, u64>,
     /// The reason of the last error in this run.
     last: Option<Reason>,
     /// The duration of the attempt that has just failed; its error comes next.
@@ -36,7 +41,7 @@ pub(super) struct Fold {
 }
 
 impl Fold {
-    pub(super) fn new(since: i64, operations: usize) -> Self {
+    pub(super) fn new(since: i64, operations: usize, hour_ago: i64) -> Self {
         Self {
             since,
             total: Counts::default(),
@@ -44,6 +49,10 @@ impl Fold {
             operations: vec![Counts::default(); operations],
             days: BTreeMap::new(),
             operation: 0,
+            hour_ago,
+            is_report: false,
+            reported: Reported::default(),
+            reported_reasons: HashMap::new(),
             last: None,
             failed_ms: None,
             decided: Vec::new(),
@@ -51,7 +60,8 @@ impl Fold {
     }
 
     /// Begins the next run.
-    pub(super) fn begin(&mut self, operation: u32) {
+    pub(super) fn begin(&mut self, operation: u32, is_report: bool) {
+        self.is_report = is_report;
         self.operation = usize::try_from(operation).unwrap_or(usize::MAX);
         self.last = None;
         self.failed_ms = None;
@@ -83,6 +93,9 @@ impl Fold {
             Counted::ErrorClassified => {
                 self.last = event.reason;
                 self.add(at, event.reason, &Counts { errors: 1, ..Counts::default() });
+                if let (Some(reason), true) = (event.reason, self.is_report && at >= self.since) {
+                    self.report(at, reason);
+                }
                 if let (Some(reason), Some(ms), true) =
                     (event.reason, self.failed_ms.take(), at >= self.since)
                 {
@@ -102,6 +115,15 @@ impl Fold {
         }
     }
 
+    fn report(&mut self, at: i64, reason: Reason) {
+        let when = Timestamp::from_millis(at);
+        let reported = &mut self.reported;
+        reported.errors += 1;
+        reported.last_hour += u64::from(at >= self.hour_ago);
+        reported.first = Some(reported.first.map_or(when, |first| first.min(when)));
+        *self.reported_reasons.entry(reason).or_default() += 1;
+    }
+
     fn add(&mut self, at: i64, reason: Option<Reason>, counts: &Counts) {
         if at < self.since {
             return;
@@ -119,6 +141,10 @@ impl Fold {
     /// The sums, in the order in which they are shown.
     pub(super) fn into_stats(self, stats: &mut Stats, labels: Labels, operations_max: usize) {
         stats.total = self.total;
+        let mut reasons: Vec<(Reason, u64)> = self.reported_reasons.into_iter().collect();
+        reasons.sort_by(|(a, x), (b, y)| y.cmp(x).then(a.code().cmp(b.code())));
+        let outcomes = std::mem::take(&mut stats.reported.outcomes);
+        stats.reported = Reported { reasons, outcomes, ..self.reported };
         stats.reasons = self.reasons.into_iter().collect();
         stats.reasons.sort_by(|(a, x), (b, y)| y.errors.cmp(&x.errors).then(a.code().cmp(b.code())));
         let labelled = labels.into_names().into_iter().zip(self.operations);

@@ -15,6 +15,7 @@ use backstop_core::{Outcome, Reason, Stats, Timestamp};
 use fold::{CountedEvent, Fold};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How many operations are counted separately.
 const OPERATIONS_MAX: usize = 10_000;
@@ -36,7 +37,13 @@ pub struct StatsFilter {
 struct Owner {
     n: i64,
     operation: u32,
+    is_report: bool,
 }
+
+/// The surface of errors that hooks are told of.
+const HOOK: &str = "hook";
+/// What "lately" means for the rate of reported errors.
+const HOUR: Duration = Duration::from_secs(3600);
 
 impl Journal {
     /// Adds everything up.
@@ -47,7 +54,8 @@ impl Journal {
             let mut stats = Stats::default();
             let mut labels = label::Labels::new(OPERATIONS_MAX);
             let owners = runs(&moment, filter, &mut stats, &mut labels)?;
-            let fold = events(&moment, filter, &owners, labels.len())?;
+            let hour_ago = self.now().before(HOUR);
+            let fold = events(&moment, filter, &owners, labels.len(), hour_ago)?;
             fold.into_stats(&mut stats, labels, OPERATIONS_LISTED_MAX);
             Ok(stats)
         })
@@ -64,6 +72,7 @@ fn runs(
     let since = filter.since.map_or(i64::MIN, Timestamp::as_millis);
     let contains = filter.operation_contains.as_ref().map(|text| text.to_ascii_lowercase());
     let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
+    let mut reported: BTreeMap<String, u64> = BTreeMap::new();
     let mut owners = Vec::new();
     let mut statement =
         conn.prepare("SELECT n, started_at, surface, operation, outcome FROM runs ORDER BY n")?;
@@ -75,23 +84,36 @@ fn runs(
         if unwanted || filter.surfaces_left_out.iter().any(|left| left == surface) {
             continue;
         }
-        owners.push(Owner { n: row.get(0)?, operation: labels.of(operation) });
+        let is_report = surface == HOOK;
+        owners.push(Owner { n: row.get(0)?, operation: labels.of(operation), is_report });
         if row.get::<_, i64>(1)? < since {
             continue;
         }
         match row.get_ref(4)?.as_str_or_null()? {
             None => stats.runs_open += 1,
-            Some(outcome) => match outcomes.get_mut(outcome) {
-                Some(count) => *count += 1,
-                None => drop(outcomes.insert(outcome.to_owned(), 1)),
-            },
+            Some(outcome) => {
+                count(&mut outcomes, outcome);
+                if is_report {
+                    count(&mut reported, outcome);
+                }
+            }
         }
     }
-    stats.runs = OUTCOMES
-        .into_iter()
-        .filter_map(|outcome| Some((outcome, outcomes.get(outcome.name()).copied()?)))
-        .collect();
+    let in_order = |counts: &BTreeMap<String, u64>| {
+        let count = |outcome: Outcome| Some((outcome, counts.get(outcome.name()).copied()?));
+        OUTCOMES.into_iter().filter_map(count).collect()
+    };
+    stats.runs = in_order(&outcomes);
+    stats.reported.outcomes = in_order(&reported);
     Ok(owners)
+}
+
+/// Counts an outcome, without an allocation where it was seen before.
+fn count(counts: &mut BTreeMap<String, u64>, outcome: &str) {
+    match counts.get_mut(outcome) {
+        Some(count) => *count += 1,
+        None => drop(counts.insert(outcome.to_owned(), 1)),
+    }
 }
 
 const OUTCOMES: [Outcome; 7] = [
@@ -110,9 +132,10 @@ fn events(
     filter: &StatsFilter,
     owners: &[Owner],
     operations: usize,
+    hour_ago: Timestamp,
 ) -> rusqlite::Result<Fold> {
     let since = filter.since.map_or(i64::MIN, Timestamp::as_millis);
-    let mut fold = Fold::new(since, operations);
+    let mut fold = Fold::new(since, operations, hour_ago.as_millis());
     let mut owners = owners.iter().peekable();
     let mut current: Option<i64> = None;
     let mut statement = conn.prepare(
@@ -130,7 +153,7 @@ fn events(
                 continue;
             };
             current = Some(run);
-            fold.begin(owner.operation);
+            fold.begin(owner.operation, owner.is_report);
         }
         // A kind of event that only a newer version counts is skipped.
         let Some(counted) = Counted::from_number(row.get(2)?) else { continue };

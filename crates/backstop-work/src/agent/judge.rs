@@ -82,10 +82,16 @@ impl Case<'_> {
         let subtype = failure.fields["subtype"].as_str().unwrap_or("it failed and did not say why");
         fault.cause = Some(SafeText::new(if words.is_empty() { subtype.to_owned() } else { words }));
         fault.facts.provider = fault.facts.provider.or_else(|| self.provider.map(SafeText::new));
+        // What an agent reports of itself is what its provider's client says.
+        fault.facts.from_client |= self.provider.is_some();
         if let Some(at) = failure.resets_at {
             let wait = Timestamp::from_millis(at.saturating_mul(1000)).since(self.at);
-            fault.facts.retry_after_seconds =
-                Some(wait.as_secs_f64()).filter(|s| *s > 0.0).or(fault.facts.retry_after_seconds);
+            // The agent's own field beats what its sentence says.
+            if !wait.is_zero() {
+                fault.facts.retry_after_seconds = Some(wait.as_secs_f64());
+                fault.facts.resets_at = Some(self.at.after(wait));
+                fault.facts.wait_in_words = false;
+            }
         }
         if self.ended.timed_out() {
             let ran = duration::shown(self.ended.duration);

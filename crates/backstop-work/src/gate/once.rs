@@ -1,6 +1,6 @@
 //! One command of a gate, run once.
 
-use super::{CommandLine, Gate, GateError, GateRun, fault};
+use super::{CommandLine, Gate, GateError, GateRun, Passes, fault};
 use crate::log::Tee;
 use backstop_core::{Fault, SafeText};
 use backstop_exec::{Ended, HeadTail, Input, Limits, Spec, Started, Stop, Streams, supervise};
@@ -58,9 +58,11 @@ impl GateContext<'_> {
             folder: Some(self.run.folder.to_owned()),
             env: self.env.clone(),
             limits: limits(gate, &self.run.limits),
-            pty: false,
-            keep_background: false,
             exclusive: self.run.exclusive,
+            // Both go to one log: in the order in which they were written. Where standard output must be
+            // empty, it has to be told from the other.
+            joined: gate.passes != Passes::SaysNothing,
+            ..Spec::default()
         };
         let tee = Tee::new(self.run.log.clone());
         let title = if again == 0 { "gate" } else { "again, gate" };

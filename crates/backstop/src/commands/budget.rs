@@ -8,16 +8,24 @@ use backstop_core::{Name, SafeText};
 use backstop_report::{JSON_SCHEMA, table, to_json};
 use backstop_runtime::ProjectError;
 use backstop_runtime::aftermath::record_override;
-use backstop_store::{Budget as Allowance, BudgetState, Per};
+use backstop_store::{Budget as Allowance, BudgetState, LimitStore, Per};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-/// Allowances that are spent before work: what is used up stops a loop before it has burnt the
-/// night.
+/// The unit of a budget that names none.
+const UNIT: &str = "iterations";
+
+/// Show and change budgets: how many attempts may be made in all, in a day, a run or a task.
+///
+/// Without a command, the budgets are shown.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Budget {
     #[command(subcommand)]
-    pub(crate) action: BudgetAction,
+    pub(crate) action: Option<BudgetAction>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to do with budgets.
@@ -29,31 +37,42 @@ pub(crate) enum BudgetAction {
         #[arg(long)]
         json: bool,
     },
-    /// Make a budget, or change its size
+    /// Create a budget, or change it: what is not given stays as it is
     Set {
-        /// Its name
+        /// The budget's name
         name: String,
-        /// How many units there are
+        /// The number of units
         #[arg(value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000))]
         units: u64,
-        /// For what: total, day, run or task
-        #[arg(long, value_name = "SCOPE", default_value = "total")]
-        per: String,
-        /// What a unit is; `exec` spends one iteration an attempt
-        #[arg(long, value_name = "UNIT", default_value = "iterations")]
-        unit: String,
+        /// The period: total, day, run or task (default for a new budget: total)
+        #[arg(long, value_name = "SCOPE")]
+        per: Option<String>,
+        /// What a unit is; `exec` spends one iteration an attempt, and a new budget counts those
+        #[arg(long, value_name = "UNIT")]
+        unit: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Forget what was spent, so that there is all of it again
+    /// Remove a budget and what was spent of it
+    Delete {
+        /// The budget's name
+        name: String,
+        /// Reason; it is recorded
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set what was spent back to zero
     Reset {
-        /// Its name
+        /// The budget's name
         name: String,
         /// Only for this day, run or task
         #[arg(long, value_name = "SCOPE")]
         scope: Option<String>,
-        /// Why, for the record
+        /// Reason; it is recorded
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
         /// Print JSON
@@ -63,9 +82,13 @@ pub(crate) enum BudgetAction {
 }
 
 pub(crate) fn run(args: &Budget) -> Result<(), CliError> {
-    match &args.action {
+    let Some(action) = &args.action else { return status(args.json) };
+    match action {
         BudgetAction::Status { json } => status(*json),
-        BudgetAction::Set { name, units, per, unit, json } => set(name, *units, per, unit, *json),
+        BudgetAction::Set { name, units, per, unit, json } => {
+            set(name, *units, per.as_deref(), unit.as_deref(), *json)
+        }
+        BudgetAction::Delete { name, why, json } => delete(name, why.as_deref(), *json),
         BudgetAction::Reset { name, scope, why, json } => {
             reset(name, scope.as_deref(), why.as_deref(), *json)
         }
@@ -114,23 +137,66 @@ fn status(json: bool) -> Result<(), CliError> {
     terminal::print(&table(&["BUDGET", "LEFT", "UNIT", "FOR", "SCOPE", "REFUSED"], &rows))
 }
 
-fn set(name: &str, units: u64, per: &str, unit: &str, json: bool) -> Result<(), CliError> {
+fn set(name: &str, units: u64, per: Option<&str>, unit: Option<&str>, json: bool) -> Result<(), CliError> {
     let name: Name = name.parse()?;
-    let unit: Name = unit.parse()?;
-    let per = Per::from_name(per).ok_or_else(|| no_scope(per))?;
+    let unit: Option<Name> = unit.map(str::parse).transpose()?;
+    let per = per.map(|per| Per::from_name(per).ok_or_else(|| no_scope(per))).transpose()?;
     let project = process::open(&[], None)?;
-    let budget = Allowance { name, units, per, unit: unit.to_string() };
-    project.limits()?.set_budget(&budget)?;
+    let store = project.limits()?;
+    let before = store.budget(&name)?;
+    let budget = Allowance {
+        units,
+        per: per.or(before.as_ref().map(|known| known.per)).unwrap_or(Per::Total),
+        unit: unit
+            .map(|unit| unit.to_string())
+            .or_else(|| before.as_ref().map(|known| known.unit.clone()))
+            .unwrap_or_else(|| UNIT.to_owned()),
+        name,
+    };
+    store.set_budget(&budget)?;
     terminal::print(&if json {
-        let value = json!({ "schema": JSON_SCHEMA, "budget": budget.name, "units": units, "per": per.name(), "unit": budget.unit });
+        let value = json!({ "schema": JSON_SCHEMA, "budget": budget.name, "units": units, "per": budget.per.name(), "unit": budget.unit });
         format!("{}\n", to_json(&value))
     } else {
-        let each = if per == Per::Total { "in all".to_owned() } else { format!("per {}", per.name()) };
+        let was = before.filter(|known| *known != budget).map(|known| format!(" (was {})", sized(&known)));
         format!(
-            "budget {}: {units} {} {each}; `backstop exec --budget {} -- COMMAND` spends it\n",
-            budget.name, budget.unit, budget.name
+            "budget {}: {}{}; `backstop exec --budget {} -- COMMAND` spends it\n",
+            budget.name,
+            sized(&budget),
+            was.unwrap_or_default(),
+            budget.name
         )
     })
+}
+
+/// `50 iterations per day`.
+fn sized(budget: &Allowance) -> String {
+    let each =
+        if budget.per == Per::Total { "in all".to_owned() } else { format!("per {}", budget.per.name()) };
+    format!("{} {} {each}", budget.units, SafeText::new(budget.unit.clone()).line(20))
+}
+
+fn delete(name: &str, why: Option<&str>, json: bool) -> Result<(), CliError> {
+    let name: Name = name.parse()?;
+    let project = process::open(&[], None)?;
+    let store = project.limits()?;
+    let Some(budget) = store.budget(&name)? else { return Err(unknown(store, &name)?) };
+    record_override(&project, "budget", &format!("budget delete {name}"), why)?;
+    store.delete_budget(&name)?;
+    let unit = if budget.unit == UNIT { String::new() } else { format!(" --unit {}", budget.unit) };
+    let undo = format!("backstop budget set {name} {} --per {}{unit}", budget.units, budget.per.name());
+    terminal::print(&if json {
+        let value = json!({ "schema": JSON_SCHEMA, "deleted": name, "units": budget.units, "per": budget.per.name(), "unit": budget.unit, "undo": undo });
+        format!("{}\n", to_json(&value))
+    } else {
+        format!("budget {name} is deleted ({}); `{undo}` makes it again\n", sized(&budget))
+    })
+}
+
+/// There is no such budget.
+fn unknown(store: &LimitStore, given: &Name) -> Result<CliError, CliError> {
+    let known = store.budget_states()?.iter().map(|state| state.budget.name.to_string()).collect();
+    Ok(ProjectError::NoBudget { given: given.to_string(), known }.into())
 }
 
 fn no_scope(given: &str) -> CliError {
@@ -146,9 +212,7 @@ fn reset(name: &str, scope: Option<&str>, why: Option<&str>, json: bool) -> Resu
     let project = process::open(&[], None)?;
     let store = project.limits()?;
     if store.budget(&name)?.is_none() {
-        let known: Vec<String> =
-            store.budget_states()?.iter().map(|state| state.budget.name.to_string()).collect();
-        return Err(ProjectError::NoBudget { given: name.to_string(), known }.into());
+        return Err(unknown(store, &name)?);
     }
     record_override(&project, "budget", &format!("budget reset {name}"), why)?;
     let scopes = store.reset_budget(&name, scope)?;

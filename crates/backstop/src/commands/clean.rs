@@ -9,16 +9,16 @@ use backstop_runtime::Project;
 use clap::Args;
 use serde_json::json;
 
-/// Remove runs that are old or too many. What an open run needs stays.
+/// Remove old runs. Runs that are still open stay.
 #[derive(Debug, Args)]
 pub(crate) struct Clean {
-    /// How long runs are kept, such as 30d
+    /// Age at which runs are removed, such as 30d
     #[arg(long, value_name = "DURATION")]
     pub(crate) keep: Option<String>,
-    /// How large the store may be, such as 1GB
+    /// Size limit of the store, such as 1GB
     #[arg(long, value_name = "SIZE")]
     pub(crate) max: Option<String>,
-    /// Set this project's store aside instead, where it is damaged; nothing is deleted
+    /// Move this project's store aside if it is damaged; nothing is deleted
     #[arg(long, conflicts_with_all = ["keep", "max"])]
     pub(crate) quarantine: bool,
     /// Print JSON

@@ -1,27 +1,70 @@
-//! `backstop config`: show and check the settings.
+//! `backstop config`: show, check and change the settings.
 
-use crate::error::CliError;
+use crate::error::{CliError, DONE, FAILED, failed};
 use crate::{process, terminal};
-use backstop_config::{self as settings, environment};
-use backstop_report::to_json;
-use backstop_runtime::ProjectError;
+use backstop_config::{self as settings, EditScope, environment};
+use backstop_core::SafeText;
+use backstop_report::{JSON_SCHEMA, to_json};
 use clap::{Args, Subcommand};
+use serde_json::json;
 
-/// Show and check the configuration.
+/// How many characters of a value are shown.
+const VALUE_CHARS_MAX: usize = 200;
+
+/// Show, check and change the settings.
+///
+/// Without a command, every setting is shown with its value.
 #[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  backstop config show --origin\n  backstop config get exec.timeout\n  \
+    backstop config set exec.timeout 10m\n  backstop config set redact.env API_KEY DB_PASSWORD --user"
+)]
 pub(crate) struct Config {
     #[command(subcommand)]
-    pub(crate) action: ConfigAction,
+    pub(crate) action: Option<ConfigAction>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to do with it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigAction {
-    /// Show every value
+    /// Show every setting
     Show {
-        /// And which file, variable or flag has set it
+        /// Show which file, variable or flag set each value
         #[arg(long)]
         origin: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the value of one setting
+    Get {
+        /// The key, such as `exec.timeout`
+        key: String,
+        /// Print JSON, with the origin
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set a value in the project's backstop.toml; comments and layout stay
+    Set {
+        /// The key, such as `exec.timeout`
+        key: String,
+        /// The value; a list is given as several values. A value that starts with a dash goes after
+        /// `--`
+        #[arg(required = true)]
+        values: Vec<String>,
+        /// Change your own settings instead, for all projects
+        #[arg(long)]
+        user: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check all files and variables; exits 1 if something is wrong
+    Check {
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -30,48 +73,106 @@ pub(crate) enum ConfigAction {
     Keys,
     /// Print the reference of all environment variables, in Markdown
     Env,
-    /// Read all files and say what is wrong with them
-    Check {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
 }
 
-pub(crate) fn run(args: &Config) -> Result<(), CliError> {
-    let print = |value| terminal::print(&format!("{}\n", to_json(&value)));
-    match args.action {
-        ConfigAction::Show { origin, json } => {
-            let project = process::open(&[], None)?;
-            if json {
-                return print(settings::show_json(&project.config));
-            }
-            terminal::print(&settings::show(&project.config, origin))?;
-            terminal::warn_inert(&project.config);
-            Ok(())
+pub(crate) fn run(args: &Config) -> Result<u8, CliError> {
+    let done = |()| DONE;
+    match &args.action {
+        None => show(false, args.json).map(done),
+        Some(ConfigAction::Show { origin, json }) => show(*origin, *json).map(done),
+        Some(ConfigAction::Get { key, json }) => get(key, *json).map(done),
+        Some(ConfigAction::Set { key, values, user, json }) => {
+            let scope = if *user { EditScope::User } else { EditScope::Project };
+            set(key, values, scope, *json).map(done)
         }
-        ConfigAction::Keys => terminal::print(&settings::markdown()),
-        ConfigAction::Env => terminal::print(&environment::markdown()),
-        ConfigAction::Check { json } => check(json),
+        Some(ConfigAction::Keys) => terminal::print(&settings::markdown()).map(done),
+        Some(ConfigAction::Env) => terminal::print(&environment::markdown()).map(done),
+        Some(ConfigAction::Check { json }) => check(*json),
     }
 }
 
-fn check(json: bool) -> Result<(), CliError> {
-    let print = |value| terminal::print(&format!("{}\n", to_json(&value)));
-    let project = match process::open(&[], None) {
-        Ok(project) => project,
-        Err(error) => {
-            if let (true, Some(ProjectError::Config(config))) = (json, error.project_error()) {
-                print(settings::check_json(Err(config)))?;
-            }
-            return Err(error);
-        }
-    };
+fn show(origin: bool, json: bool) -> Result<(), CliError> {
+    let project = process::open(&[], None)?;
     if json {
-        return print(settings::check_json(Ok(&project.config)));
+        return terminal::print(&format!("{}\n", to_json(&settings::show_json(&project.config))));
     }
-    let sinks = backstop_notify::sinks(&project.config).into_iter();
-    let wrong = sinks.filter_map(|(_, sink)| sink.err());
-    let wrong: Vec<String> = wrong.map(|error| format!("{error}; {}", error.hint())).collect();
-    terminal::print(&settings::check(&project.config, &wrong))
+    terminal::print(&settings::show(&project.config, origin))?;
+    terminal::warn_inert(&project.config);
+    Ok(())
+}
+
+fn get(key: &str, json: bool) -> Result<(), CliError> {
+    let project = process::open(&[], None)?;
+    let found = project.config.get(key)?;
+    terminal::warn_inert_key(&project.config, key);
+    if json {
+        return terminal::print(&format!("{}\n", to_json(&settings::get_json(&found))));
+    }
+    let text = project.redactor.redact(&found.text).into_owned();
+    terminal::print(&format!("{}\n", SafeText::new(text).line(usize::MAX)))
+}
+
+fn set(key: &str, values: &[String], scope: EditScope, json: bool) -> Result<(), CliError> {
+    let around = process::surroundings()?;
+    let edit = settings::edit(&around, scope, key, values)?;
+    let path = &edit.file.path;
+    if path.metadata().is_ok_and(|meta| meta.permissions().readonly()) {
+        return Err(
+            failed(format!("{} is read-only", path.display())).hint("make it writable, or edit it by hand")
+        );
+    }
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    folder
+        .and_then(|()| backstop_store::write_atomic(path, edit.text.as_bytes()))
+        .map_err(|error| CliError::write(path, error))?;
+    // The settings as they are now: what does not fit together is told, and what is masked is known.
+    let project = process::open(&[], None)?;
+    let shown = |text: &str| SafeText::new(project.redactor.redact(text).into_owned()).line(VALUE_CHARS_MAX);
+    if json {
+        let value = json!({
+            "schema": JSON_SCHEMA, "file": path.to_string_lossy(), "key": key, "before": edit.before,
+            "after": edit.after, "made": !edit.existed, "needs_trust": edit.needs_trust,
+        });
+        terminal::print(&format!("{}\n", to_json(&value)))?;
+    } else {
+        let before = edit.before.as_deref().map_or_else(|| "not set".to_owned(), shown);
+        terminal::print(&format!(
+            "{}{}: {key} = {} (was {before})\n",
+            edit.file.shown,
+            if edit.existed { "" } else { " (new)" },
+            shown(&edit.after),
+        ))?;
+    }
+    let effective = project.config.get(key)?;
+    let is_ignored = project.config.inert().iter().any(|inert| inert.key == key);
+    if effective.origin.file() != Some(path) && !is_ignored {
+        let what = format!("{key} is still {}, set by {}", shown(&effective.text), effective.origin);
+        terminal::warn(&what, Some("`backstop config show --origin` says where each value comes from"));
+    }
+    if edit.needs_trust && !project.config.inert().is_empty() {
+        let file = &edit.file.shown;
+        let what = format!("{file} has changed and is not trusted: what it runs and writes is ignored");
+        terminal::warn(&what, Some(&format!("read {file}, then `backstop trust`")));
+    }
+    Ok(())
+}
+
+fn check(json: bool) -> Result<u8, CliError> {
+    let project = process::open_quietly(&[], None)?;
+    let problems = project.config.problems();
+    let code = if problems.is_some() { FAILED } else { DONE };
+    if json {
+        terminal::print(&format!("{}\n", to_json(&settings::check_json(&project.config))))?;
+    } else {
+        let sinks = backstop_notify::sinks(&project.config).into_iter();
+        let wrong = sinks.filter_map(|(_, sink)| sink.err());
+        let wrong: Vec<String> = wrong.map(|error| format!("{error}; {}", error.hint())).collect();
+        terminal::print(&settings::check(&project.config, &wrong))?;
+    }
+    if let Some(error) = problems {
+        let mut error = CliError::from(error);
+        error.kind = crate::error::ErrorKind::Failed;
+        return Err(error);
+    }
+    Ok(code)
 }

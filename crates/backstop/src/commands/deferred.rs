@@ -5,8 +5,8 @@ use crate::cli::{Cli, Command};
 use crate::error::{CliError, DONE, failed, usage};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::{RunId, SafeText};
-use backstop_report::{JSON_SCHEMA, table, to_json};
+use backstop_core::{RunId, SafeText, shell};
+use backstop_report::{JSON_SCHEMA, near_time, table, to_json, until_words};
 use backstop_runtime::Project;
 use backstop_runtime::admission::UNFREEZE;
 use backstop_runtime::aftermath::deferred::{readiness, waits_for_confirmation, words};
@@ -14,33 +14,39 @@ use backstop_store::{Deferred as Work, DeferredId};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-/// Work that was put aside until its cause is gone.
+/// List, run or forget deferred work: commands and tasks that wait until their cause is gone.
+///
+/// Without a command, deferred work is listed.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Deferred {
     #[command(subcommand)]
     pub(crate) action: Option<DeferredAction>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to do with it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeferredAction {
-    /// List it
+    /// List deferred work
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Run it now, as `exec` does; it is forgotten when it succeeds
+    /// Run it now, as `exec` does; it is removed from the list if it succeeds
     Run {
-        /// Which, such as `d-1`
+        /// Its id, such as `d-1`
         id: String,
-        /// Print how it ended as JSON on standard output
+        /// Print the result as JSON on standard output
         #[arg(long)]
         json: bool,
     },
-    /// Forget it
+    /// Remove it from the list without running it
     Drop {
-        /// Which, such as `d-1`; or `all`
+        /// Its id, such as `d-1`, or `all`
         id: String,
         /// Print JSON
         #[arg(long)]
@@ -50,7 +56,7 @@ pub(crate) enum DeferredAction {
 
 pub(crate) fn run(args: &Deferred, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     match &args.action {
-        None => list(false, log_format).map(|()| DONE),
+        None => list(args.json, log_format).map(|()| DONE),
         Some(DeferredAction::List { json }) => list(*json, log_format).map(|()| DONE),
         Some(DeferredAction::Run { id, json }) => again(id, *json, log_format),
         Some(DeferredAction::Drop { id, json }) => forget(id, *json, log_format).map(|()| DONE),
@@ -71,8 +77,8 @@ fn find(project: &Project, given: &str) -> Result<Work, CliError> {
 
 /// There is no such work.
 pub(crate) fn no_deferred(given: &str) -> CliError {
-    usage(format!("no work {given} is put aside in this project"))
-        .hint("`backstop deferred list` lists what is put aside")
+    usage(format!("there is no deferred work {given} in this project"))
+        .hint("`backstop deferred list` lists what there is")
 }
 
 /// What was put aside cannot be run as it was stored.
@@ -93,8 +99,9 @@ fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
         ));
     }
     if works.is_empty() {
-        return terminal::print("nothing is put aside in this project\n");
+        return terminal::print("there is no deferred work in this project\n");
     }
+    let now = process::now();
     let rows: Vec<Vec<String>> = works
         .iter()
         .zip(&ready)
@@ -102,7 +109,7 @@ fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
             vec![
                 work.id.to_string(),
                 work.work.reason.to_string(),
-                work.work.until.line(60),
+                SafeText::new(until_words(work.work.until.raw(), |at| near_time(at, now))).line(60),
                 ready.map_or("-", |ready| if ready { "yes" } else { "no" }).to_owned(),
                 work.count.to_string(),
                 work.work.run.to_string(),
@@ -123,32 +130,41 @@ fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
 
 /// What it is, in one line.
 fn shown(work: &Work) -> String {
-    let words = SafeText::new(words(work).1.join(" "));
-    if work.work.is_task { format!("task {}", words.line(55)) } else { words.line(60) }
+    let words = words(work).1;
+    match work.work.is_task {
+        true => format!("task {}", SafeText::new(words.join(" ")).line(55)),
+        false => SafeText::new(shell::line(words.iter().map(String::as_str))).line(60),
+    }
 }
 
-/// Offers what was put aside and can be done again now, except what this run has put aside itself.
+/// Offers deferred work that can be run now, except what this run has deferred itself. Each is
+/// offered once: a note that comes with every command is soon not read any more.
 pub(crate) fn offer(project: &Project, works: &[Work], except: Option<RunId>) {
-    let works: Vec<Work> = works.iter().filter(|work| Some(work.work.run) != except).cloned().collect();
+    let is_new = |work: &&Work| !work.offered && Some(work.work.run) != except;
+    let works: Vec<Work> = works.iter().filter(is_new).cloned().collect();
     let ready = readiness(project, &works);
-    let due: Vec<&Work> =
-        works.iter().zip(&ready).filter(|(_, ready)| **ready == Some(true)).map(|(work, _)| work).collect();
+    let due = works.iter().zip(&ready).filter(|(_, ready)| **ready == Some(true)).map(|(work, _)| work);
+    let mut due: Vec<&Work> = due.collect();
+    let ids: Vec<DeferredId> = due.iter().map(|work| work.id).collect();
+    if ids.is_empty() {
+        return;
+    }
+    // What cannot be remembered is not offered: it would be offered again and again.
+    let Ok(marked) = project.journal().map(|journal| journal.mark_offered(&ids)) else { return };
+    let marked = marked.unwrap_or_default();
+    due.retain(|work| marked.contains(&work.id));
     let Some(first) = due.first() else { return };
-    let what = match due.len() {
-        1 => format!(
-            "{} waited until {}, and now it can be done: {}",
-            first.id,
-            first.work.until.line(60),
-            shown(first)
-        ),
-        n => format!("{n} deferred can be done now; the first: {}", shown(first)),
+    let note = match due.len() {
+        1 => {
+            let next = match first.work.is_task {
+                true => "backstop deferred list".to_owned(),
+                false => format!("backstop deferred run {}", first.id),
+            };
+            format!("deferred work can be run now: {} ({}); `{next}`", first.id, shown(first))
+        }
+        n => format!("{n} pieces of deferred work can be run now; `backstop deferred list` shows them"),
     };
-    let next = match due.len() {
-        1 if first.work.is_task => "backstop deferred list".to_owned(),
-        1 => format!("backstop deferred run {}", first.id),
-        _ => "backstop deferred list".to_owned(),
-    };
-    terminal::say(&format!("note: {what}; `{next}`\n"));
+    terminal::say(&format!("note: {note}\n"));
 }
 
 /// The same, by a command that has not opened the journal. It must not fail for it.
@@ -215,7 +231,7 @@ fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, C
 
 fn is_task(task: &str) -> CliError {
     let end_of_flags = if task.starts_with('-') { "-- " } else { "" };
-    let quoted = backstop_core::shell::quoted(task);
+    let quoted = shell::quoted(task);
     failed(format!("`{task}` is a task that somebody else works on: only who reported it can go on"))
         .hint(format!("once it is done: `backstop hook resolved {end_of_flags}{quoted}`"))
 }
@@ -230,7 +246,7 @@ fn forget(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<(), 
     terminal::print(&if json {
         format!("{}\n", to_json(&json!({ "schema": JSON_SCHEMA, "dropped": ids })))
     } else if ids.is_empty() {
-        "nothing is put aside in this project\n".to_owned()
+        "there is no deferred work in this project\n".to_owned()
     } else {
         format!("forgotten: {}\n", ids.join(", "))
     })

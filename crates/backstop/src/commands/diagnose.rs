@@ -1,4 +1,4 @@
-//! `backstop diagnose`: what is known of the moment in which something failed.
+//! `backstop diagnose`: the machine's state, the progress and the error at the time of a failure.
 
 use super::deferred::no_deferred;
 use super::runs;
@@ -12,10 +12,10 @@ use backstop_runtime::{Project, machine_state};
 use backstop_store::DeferredId;
 use clap::Args;
 
-/// What was left of the machine when something failed, how far it had come, and what it was.
+/// Show the machine's state at the time of a failure, with the error and how far the work had come.
 #[derive(Debug, Args)]
 pub(crate) struct Diagnose {
-    /// A run such as `r-7f3a`, a task that was reported, deferred work such as `d-1`, or `last`
+    /// A run such as `r-7f3a`, the id of a reported task, deferred work such as `d-1`, or `last`
     #[arg(value_name = "ID", default_value = "last")]
     pub(crate) id: String,
     /// Print JSON
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Diagnose, log_format: Option<LogFormat>) -> Result<(), 
     let mut now = machine_state::look(&project);
     let journal = project.existing_journal()?;
     now.queue_length = journal.and_then(|journal| journal.deferred_count().ok()).map(u64::from);
-    let diagnosis = Diagnosis::from_events(&events, now).ok_or_else(|| runs::no_run(run))?;
+    let diagnosis = Diagnosis::from_events(&events, now).ok_or_else(|| runs::unknown_run(&project, run))?;
     terminal::print(&if args.json {
         format!("{}\n", to_json(&diagnosis.json()))
     } else {

@@ -10,17 +10,16 @@ use backstop_report::{DriftReport, DriftRow, to_json};
 use backstop_store::UnknownGroup;
 use clap::Args;
 
-/// Say what `unknown` consists of: failures that no rule knows, alike ones together, with a rule to
-/// begin with.
+/// Show failures that no rule knows, grouped by likeness, each with a draft of a rule.
 #[derive(Debug, Args)]
 pub(crate) struct Drift {
-    /// How far back, such as 30d, or since a time
+    /// Period, such as 30d, or a start time
     #[arg(long, value_name = "WHEN", default_value = "30d")]
     pub(crate) since: String,
-    /// How many groups are listed
+    /// Number of groups to list
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     pub(crate) limit: u32,
-    /// Exit 1 if the last day has many more than the days before
+    /// Exit 1 if the last day has many more than the days before it
     #[arg(long)]
     pub(crate) check: bool,
     /// Print JSON

@@ -6,30 +6,30 @@ use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::nearest::nearest;
 use backstop_core::{Event, EventKind, Reason, RunId};
-use backstop_store::EventFilter;
+use backstop_store::{EventFilter, Journal};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// List, follow and filter what was recorded in this project.
+/// List, follow and filter the recorded events of this project.
 #[derive(Debug, Args)]
 pub(crate) struct Events {
-    /// Go on and print what is recorded from now on
+    /// Keep running, and print new events as they are recorded
     #[arg(long, short = 'f')]
     pub(crate) follow: bool,
-    /// Only those of this last while, such as 2h, or since a time, such as 2026-01-05T10:00:00Z
+    /// Only events of this period, such as 2h, or since a time, such as 2026-01-05T10:00:00Z
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// Only classified errors of this reason
+    /// Only classified errors with this reason
     #[arg(long, value_name = "REASON")]
     pub(crate) reason: Option<String>,
-    /// Only those of this run
+    /// Only events of this run
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Only those of this kind, such as `decision.made`
+    /// Only events of this kind, such as `decision.made`
     #[arg(long, value_name = "KIND", hide_short_help = true)]
     pub(crate) kind: Option<String>,
-    /// At most so many, the newest ones
+    /// Maximum number of events; the newest are printed
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1000)]
     pub(crate) limit: u32,
     /// Print classified errors as JSON lines: `type`, `timestamp`, `sessionId`, `payload`
@@ -57,14 +57,17 @@ pub(crate) fn run(args: &Events, log_format: Option<LogFormat>) -> Result<(), Cl
             None => terminal::print(&format!("{line}\n")),
         }
     };
-    let mut journal = project.existing_journal()?;
+    let mut journal = match filter.run {
+        Some(run) => Some(runs::journal_of(&project, run)?),
+        None => project.existing_journal()?.cloned(),
+    };
     let mut after = None;
     if let Some(journal) = &journal {
         // Where the journal ends is asked first: what is recorded from then on is not passed over.
         let last = EventFilter { newest: true, limit: 1, ..EventFilter::default() };
         after = journal.events(&last)?.last().map(|(position, _)| *position);
-        let newest = EventFilter { newest: true, ..filter.clone() };
-        for (position, event) in journal.events(&newest)? {
+        let has_line = |event: &Event| line(args, project.config.log_format(), event).is_some();
+        for (position, event) in newest(journal, &filter, has_line)? {
             after = after.max(Some(position));
             show(&event)?;
         }
@@ -75,7 +78,7 @@ pub(crate) fn run(args: &Events, log_format: Option<LogFormat>) -> Result<(), Cl
     loop {
         std::thread::sleep(LOOK_EVERY);
         if journal.is_none() {
-            journal = project.existing_journal()?;
+            journal = project.existing_journal()?.cloned();
         }
         let Some(journal) = &journal else { continue };
         let newer = EventFilter { after, limit: 1000, ..filter.clone() };
@@ -90,8 +93,37 @@ pub(crate) fn run(args: &Events, log_format: Option<LogFormat>) -> Result<(), Cl
     }
 }
 
+/// The newest events that have a line in the chosen format, in order: the limit counts lines.
+fn newest(
+    journal: &Journal,
+    filter: &EventFilter,
+    has_line: impl Fn(&Event) -> bool,
+) -> Result<Vec<(u64, Event)>, CliError> {
+    let wanted = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+    let mut limit = filter.limit;
+    loop {
+        let mut events = journal.events(&EventFilter { newest: true, limit, ..filter.clone() })?;
+        let were_all = events.len() < usize::try_from(limit).unwrap_or(usize::MAX);
+        events.retain(|(_, event)| has_line(event));
+        if events.len() >= wanted || were_all || limit == u32::MAX {
+            events.drain(..events.len().saturating_sub(wanted));
+            return Ok(events);
+        }
+        limit = limit.saturating_mul(4);
+    }
+}
+
+/// The kind of event that `--jsonl` prints.
+const CLASSIFIED: &str = "error.classified";
+
 fn filter(args: &Events) -> Result<EventFilter, CliError> {
+    let is_jsonl = args.jsonl || args.tail_to.is_some();
     let kind = match &args.kind {
+        Some(kind) if is_jsonl && kind != CLASSIFIED && EventKind::NAMES.contains(&kind.as_str()) => {
+            return Err(usage(format!("--jsonl prints events of kind `{CLASSIFIED}` only, not `{kind}`"))
+                .hint(format!("`backstop events --kind {kind} --json` prints those as JSON")));
+        }
+        None if is_jsonl => Some(CLASSIFIED.to_owned()),
         Some(kind) if EventKind::NAMES.contains(&kind.as_str()) => Some(kind.clone()),
         Some(kind) => {
             let hint = match nearest(kind, EventKind::NAMES.iter().copied()) {

@@ -1,21 +1,27 @@
 //! `backstop explain`: the story of a run, or the page of a reason.
 
-use super::runs::{events_of, no_run, no_runs};
+use super::runs::{journal_of, newest_run, no_runs, unknown_run};
 use crate::error::CliError;
 use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{Reason, RunId, from_seed_name};
 use backstop_report::{RunStory, to_json};
-use backstop_store::RunFilter;
+use backstop_store::RunState;
 use clap::Args;
 
-/// Tell the story of a run: each attempt, what failed, which rule says so, what was decided and
-/// why. Or print the page of a reason.
+/// Show what happened in a run: each attempt, what failed, which rule recognised it, what was
+/// decided and why. Or show the page of a reason.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  backstop explain                    the last run of this project\n  backstop explain --log r-7f3a       with all that was kept of its output\n  backstop explain rate_limited       what a reason means, and what to do about it"
+)]
 pub(crate) struct Explain {
-    /// A run, such as `r-7f3a`, `last` for the latest of this project, or a reason, such as
-    /// `rate_limited`; a name that another system uses for a reason will do
-    pub(crate) what: String,
+    /// A run such as `r-7f3a`, or a reason such as `rate_limited` (default: `last`, the newest run of
+    /// this project)
+    pub(crate) what: Option<String>,
+    /// Show all that was kept of the output of failed attempts, both streams in order
+    #[arg(long)]
+    pub(crate) log: bool,
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
@@ -26,34 +32,54 @@ pub(crate) struct Explain {
 
 /// A run's story, or a reason's page.
 pub(crate) fn run(args: &Explain, log_format: Option<LogFormat>) -> Result<(), CliError> {
-    let is_run = args.what.strip_prefix("r-").is_some_and(|rest| !rest.is_empty());
-    if !is_run && args.what != "last" {
-        return reason_page(args);
+    let what = args.what.as_deref().unwrap_or("last");
+    let is_run = what.strip_prefix("r-").is_some_and(|rest| !rest.is_empty());
+    if !is_run && what != "last" {
+        return reason_page(what, args.json);
     }
     let project = process::open(&[], log_format)?;
-    let run: RunId = if args.what == "last" {
+    let run: RunId = if what == "last" {
         let newest = match project.existing_journal()? {
-            Some(journal) => journal.runs(&RunFilter { limit: 1, ..RunFilter::default() })?.pop(),
+            Some(journal) => newest_run(journal)?,
             None => None,
         };
-        newest.ok_or_else(no_runs)?.id
+        match newest {
+            Some(newest) => newest.id,
+            // Nothing was asked for, so that there is nothing is no mistake.
+            None if args.what.is_none() && !args.json => return terminal::print(NO_RUNS),
+            None => return Err(no_runs()),
+        }
     } else {
-        args.what.parse()?
+        what.parse()?
     };
-    let events = events_of(&project, run)?;
-    let story = RunStory::from_events(&events).ok_or_else(|| no_run(run))?;
+    let journal = journal_of(&project, run)?;
+    let story = RunStory::from_events(&journal.load(run)?);
+    let mut story = story.ok_or_else(|| unknown_run(&project, run))?;
+    if let Some(summary) = journal.run(run)?.filter(|summary| summary.state == RunState::Open) {
+        story.is_alive = Some(process::is_alive(&summary.process));
+    }
+    if args.log || !args.json {
+        story = story.with_logs(journal.outputs(run)?);
+    }
+    let style = terminal::stdout_style();
     terminal::print(&if args.json {
         format!("{}\n", to_json(&backstop_report::story_json(&story)))
     } else if args.markdown {
-        backstop_report::story_markdown(&story)
+        backstop_report::story_markdown(&story, args.log)
+    } else if args.log {
+        backstop_report::story_log(&story, style)
     } else {
-        backstop_report::story(&story, terminal::stdout_style())
+        backstop_report::story(&story, style)
     })
 }
 
-fn reason_page(args: &Explain) -> Result<(), CliError> {
-    let reason = from_seed_name(&args.what).map_or_else(|| args.what.parse::<Reason>(), Ok)?;
-    if args.json {
+/// What is said where nothing is recorded yet.
+const NO_RUNS: &str = "no runs are recorded in this project yet; `backstop exec -- COMMAND` makes one, and \
+    `backstop explain REASON` explains a reason\n";
+
+fn reason_page(what: &str, json: bool) -> Result<(), CliError> {
+    let reason = from_seed_name(what).map_or_else(|| what.parse::<Reason>(), Ok)?;
+    if json {
         let all = backstop_report::reasons_json();
         let mut row = all["reasons"]
             .as_array()

@@ -1,12 +1,12 @@
 //! `backstop guard`: the shared rate limit of a provider.
 
-use crate::error::{CliError, DEFERRED, DONE};
+use crate::error::{CliError, DEFERRED, DONE, usage};
 use crate::process;
 use crate::terminal;
-use backstop_core::guard::{Closed, closed_by};
-use backstop_core::{Hints, Name, SafeText};
+use backstop_core::guard::{Closed, GuardKey, closed_by};
+use backstop_core::{Clock, Hints, Name, SafeText};
 use backstop_report::{JSON_SCHEMA, duration, table, to_json};
-use backstop_runtime::admission::{GuardWait, Step};
+use backstop_runtime::admission::{GuardWait, Step, key_of};
 use backstop_runtime::aftermath::record_override;
 use backstop_store::{BreakerState, GuardState, LimitStore};
 use clap::{Args, Subcommand};
@@ -16,17 +16,27 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The shared rate limit of a provider: when one is told to wait, all wait.
+/// Show and change the rate limits that everything on this machine shares: when one process is told
+/// to wait, all wait.
+///
+/// Without a command, the guards and breakers are shown.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Guard {
     #[command(subcommand)]
-    pub(crate) action: GuardAction,
+    pub(crate) action: Option<GuardAction>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to do with it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GuardAction {
-    /// Learn from an answer of the provider: its status, headers and body
+    /// Learn a limit from a provider's response: status, headers and body
+    ///
+    /// Without `--headers`, `--body` and `--status`, the response is read from standard input, as
+    /// `curl -i` prints it.
     Ingest {
         /// The provider, such as `anthropic`
         provider: String,
@@ -43,7 +53,7 @@ pub(crate) enum GuardAction {
         #[arg(long)]
         json: bool,
     },
-    /// Whether something may be sent now: exits 0 if so, 75 if not
+    /// Ask whether a request may be sent now: exits 0 if so, 75 if not
     Check {
         /// The provider
         provider: String,
@@ -51,11 +61,11 @@ pub(crate) enum GuardAction {
         #[arg(long)]
         json: bool,
     },
-    /// Wait until something may be sent: exits 0 then, 75 at once where that is after the deadline
+    /// Wait until a request may be sent: exits 0 then, 75 at once if that is after the deadline
     Wait {
         /// The provider
         provider: String,
-        /// How long to wait at most, such as 10m
+        /// The longest wait, such as 10m
         #[arg(long, value_name = "DURATION")]
         deadline: Option<String>,
         /// Print JSON
@@ -64,17 +74,17 @@ pub(crate) enum GuardAction {
     },
     /// Show guards and breakers
     Status {
-        /// Only of this provider
+        /// Only this provider
         provider: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Open a guard, and close the provider's breakers, whatever was learned
+    /// Forget a provider's limit and reset its breakers
     Clear {
         /// The provider
         provider: String,
-        /// Why, for the record
+        /// Reason; it is recorded
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
         /// Print JSON
@@ -87,7 +97,8 @@ pub(crate) enum GuardAction {
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) fn run(args: &Guard) -> Result<u8, CliError> {
-    match &args.action {
+    let Some(action) = &args.action else { return status(None, args.json).map(|()| DONE) };
+    match action {
         GuardAction::Ingest { provider, headers, body, status, json } => {
             ingest(provider, headers.as_deref(), body.as_deref(), *status, *json)
         }
@@ -109,13 +120,79 @@ fn ingest(
     json: bool,
 ) -> Result<u8, CliError> {
     let provider: Name = provider.parse()?;
-    let headers = headers.map(read).transpose()?.map(|text| Hints::parse_headers(&text)).unwrap_or_default();
-    let body: Option<Value> = body.map(read).transpose()?.and_then(|text| serde_json::from_str(&text).ok());
+    let response = if headers.is_none() && body.is_none() && status.is_none() {
+        Response::parse(&read(Path::new("-"))?).ok_or_else(no_response)?
+    } else {
+        let headers = headers.map(read).transpose()?;
+        let body = body.map(read).transpose()?;
+        Response {
+            status,
+            headers: headers.map(|text| Hints::parse_headers(&text)).unwrap_or_default(),
+            body: body.and_then(|text| serde_json::from_str(&text).ok()),
+        }
+    };
     let project = process::open(&[], None)?;
     let now = process::now();
-    let learned = closed_by(&Hints::read(&headers, body.as_ref(), now), status, now);
-    let state = project.limits()?.learn(&provider, learned)?;
-    tell(&provider, state.closed.as_ref(), json)
+    let clock = Clock { now: Some(now), zone: process::zone() };
+    let learned =
+        closed_by(&Hints::read(&response.headers, response.body.as_ref(), &clock), response.status, now);
+    let store = project.limits()?;
+    let key = key_of(store, &provider, None, &project.process, true);
+    let state = store.learn(&key, learned)?;
+    // What was learned is said; only `check` and `wait` answer by exit code.
+    tell(&provider, state.closed.as_ref(), json).map(|_| DONE)
+}
+
+/// A provider's response, as far as a limit can be learned from it.
+#[derive(Debug, PartialEq)]
+struct Response {
+    status: Option<u16>,
+    headers: Vec<(String, String)>,
+    body: Option<Value>,
+}
+
+impl Response {
+    /// Reads a response as `curl -i` prints it: a status line, headers, an empty line, a body. Only
+    /// the headers or only a JSON body will do. `None` where it is none of these.
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.replace("\r\n", "\n");
+        let mut rest = text.trim_start();
+        if let Ok(body) = serde_json::from_str::<Value>(rest) {
+            let headers = Hints::parse_headers(rest);
+            return (body.is_object() || body.is_array()).then_some(Self {
+                status: None,
+                headers,
+                body: Some(body),
+            });
+        }
+        let mut response = Self { status: None, headers: Vec::new(), body: None };
+        // A redirect or `100 Continue` comes before the response that counts: the last one.
+        loop {
+            let (head, body) = rest.split_once("\n\n").unwrap_or((rest, ""));
+            response.status = status_of(head);
+            response.headers = Hints::parse_headers(head);
+            rest = body.trim_start();
+            if status_of(rest).is_none() {
+                break;
+            }
+        }
+        response.body = serde_json::from_str(rest).ok();
+        let is_response = response.status.is_some() || !response.headers.is_empty();
+        is_response.then_some(response)
+    }
+}
+
+/// The status in a status line such as `HTTP/1.1 429 Too Many Requests`, where `text` begins with
+/// one.
+fn status_of(text: &str) -> Option<u16> {
+    let (_, rest) = text.strip_prefix("HTTP/")?.split_once(' ')?;
+    rest.split_whitespace().next()?.parse().ok().filter(|status| (100..600).contains(status))
+}
+
+fn no_response() -> CliError {
+    usage("there is no response on standard input to learn a limit from")
+        .hint("`curl -sSi URL | backstop guard ingest PROVIDER`")
+        .hint("or give its parts: `--headers FILE --body FILE --status 429`")
 }
 
 fn check(provider: &str, json: bool) -> Result<u8, CliError> {
@@ -135,7 +212,7 @@ fn tell(provider: &Name, closed: Option<&Closed>, json: bool) -> Result<u8, CliE
             (Some(closed), Some(left)) => format!(
                 "{provider} is limited for {} until {}: {}\n",
                 duration(left),
-                closed.until,
+                process::zone().shown(closed.until, process::now()),
                 SafeText::new(closed.why.clone()).line(200)
             ),
             _ => format!("{provider} is open\n"),
@@ -160,7 +237,7 @@ fn wait_for(provider: &str, deadline: Option<Duration>, json: bool) -> Result<u8
     let provider: Name = provider.parse()?;
     let project = process::open(&[], None)?;
     let store = project.limits()?;
-    let mut wait = GuardWait::new(provider.clone(), deadline);
+    let mut wait = GuardWait::new(GuardKey::from(&provider), deadline);
     let mut announced = json;
     loop {
         match wait.next(store, process::now())? {
@@ -191,14 +268,16 @@ fn status(provider: Option<&str>, json: bool) -> Result<(), CliError> {
     let project = process::open(&[], None)?;
     let store = project.limits()?;
     let wanted = |name: &Name| only.as_ref().is_none_or(|only| only == name);
-    let guards: Vec<GuardState> = store.guards()?.into_iter().filter(|g| wanted(&g.provider)).collect();
+    let guards: Vec<GuardState> = store.guards()?.into_iter().filter(|g| wanted(&g.key.provider)).collect();
     let breakers: Vec<BreakerState> = store.breakers()?.into_iter().filter(|b| wanted(&b.provider)).collect();
     let now = process::now();
     if json {
         let guards: Vec<Value> = guards
             .iter()
             .map(|guard| {
-                let mut row = decision_json(&guard.provider, guard.closed.as_ref());
+                let mut row = decision_json(&guard.key.provider, guard.closed.as_ref());
+                row["account"] = json!(guard.key.account());
+                row["model"] = json!(guard.key.model());
                 row["waiting"] = json!(if guard.closed.is_some() { guard.queue } else { 0 });
                 row["answers"] = json!(guard.answers);
                 row["refusals"] = json!(guard.refusals);
@@ -220,7 +299,8 @@ fn status(provider: Option<&str>, json: bool) -> Result<(), CliError> {
     }
     if guards.is_empty() && breakers.is_empty() {
         return terminal::print(
-            "no guard has learned anything yet; `backstop guard ingest PROVIDER` teaches one\n",
+            "no rate limit is known yet; `backstop exec --provider NAME -- COMMAND` learns one, and so does \
+             `backstop guard ingest NAME`\n",
         );
     }
     let mut text = String::new();
@@ -236,7 +316,7 @@ fn status(provider: Option<&str>, json: bool) -> Result<(), CliError> {
                     None => ("open".to_owned(), "-".to_owned()),
                 };
                 let waiting = if guard.closed.is_some() { guard.queue } else { 0 };
-                vec![guard.provider.to_string(), state, waiting.to_string(), guard.refusals.to_string(), why]
+                vec![guard.key.to_string(), state, waiting.to_string(), guard.refusals.to_string(), why]
             })
             .collect();
         text.push_str(&table(&["GUARD", "STATE", "WAITING", "REFUSALS", "WHY"], &rows));

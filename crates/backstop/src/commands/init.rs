@@ -4,7 +4,7 @@ use crate::error::CliError;
 use crate::{process, terminal};
 use backstop_config as config;
 use backstop_core::SafeText;
-use backstop_install::{Agent, Change, FileAction, Folders, InstallError, Records, Scope, Target};
+use backstop_install::{Agent, Change, FileAction, Folders, InstallError, Records, Scope, Target, installed};
 use backstop_report::{JSON_SCHEMA, to_json};
 use backstop_store::StateFolder;
 use clap::Args;
@@ -12,11 +12,11 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Put hooks that call `backstop hook agent` into agents' settings, or take them out again.
+/// Add hooks that call `backstop hook agent` to the settings of coding agents, or remove them.
 ///
-/// Nothing else in a settings file is touched, and what changes is shown as a diff. Without an
-/// agent's name, those are meant whose folder is here or whose program is on the PATH. Nothing is
-/// trusted by it.
+/// Nothing else in a settings file changes, comments included, and every change is shown as a diff.
+/// Without an agent's flag, every agent is chosen whose folder is here or whose program is on the
+/// PATH. No project is trusted by this.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  backstop init --dry-run\n  backstop init --claude --user\n  backstop init --remove"
@@ -31,19 +31,19 @@ pub(crate) struct Init {
     /// OpenCode: .opencode/plugin/backstop.js
     #[arg(long)]
     pub(crate) opencode: bool,
-    /// All of them, whether they are found or not
+    /// All agents, whether they are found or not
     #[arg(long, conflicts_with_all = ["claude", "codex", "opencode"])]
     pub(crate) all: bool,
-    /// The settings of this project, which is what is meant where nothing is said
+    /// Project settings (the default)
     #[arg(long, conflicts_with = "user")]
     pub(crate) project: bool,
-    /// Your own settings, for all projects
+    /// User settings, for all projects
     #[arg(long)]
     pub(crate) user: bool,
-    /// Take the hooks out again
+    /// Remove the hooks
     #[arg(long)]
     pub(crate) remove: bool,
-    /// Show what would change, and write nothing
+    /// Show what would change; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print JSON
@@ -69,6 +69,11 @@ pub(crate) fn run(args: &Init) -> Result<(), CliError> {
     let planned = planned(args, scope, &folders, &records)?;
     let (done, failed) = if args.dry_run { (planned, None) } else { apply(planned, state.as_deref()) };
     let said = say(args, scope, &folders, &done);
+    if !args.remove {
+        for one in &done {
+            warn_if_twice(one.change.target.agent, scope, &folders);
+        }
+    }
     failed.map_or(said, |error| Err(error.into()))
 }
 
@@ -76,7 +81,8 @@ fn records_in(state: &Path) -> PathBuf {
     state.join("init")
 }
 
-fn folders() -> Result<Folders, CliError> {
+/// The folders in which agents' settings are looked for.
+pub(super) fn folders() -> Result<Folders, CliError> {
     let around = process::surroundings()?;
     let root = config::repository_root(&around.cwd, around.home.as_deref());
     let moved = |name: &str| (around.env)(name).filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -118,6 +124,32 @@ fn planned(
     if planned.is_empty() { Err(InstallError::NothingFound) } else { Ok(planned) }
 }
 
+/// Whether both the project's and the user's settings of an agent have hooks of ours.
+pub(super) fn is_twice(agent: Agent, folders: &Folders) -> bool {
+    [Scope::Project, Scope::User].into_iter().all(|scope| is_installed(agent, scope, folders))
+}
+
+fn is_installed(agent: Agent, scope: Scope, folders: &Folders) -> bool {
+    let target = Target::new(agent, scope, folders);
+    target.and_then(|target| installed(&target)).is_ok_and(|hooks| hooks.is_some())
+}
+
+/// The commands that remove one of the two.
+pub(super) const REMOVE_ONE: &str =
+    "keep one: `backstop init --remove` removes the project's, `backstop init --user --remove` yours";
+
+/// Warns where an agent has the hooks in its other settings too: it runs both.
+fn warn_if_twice(agent: Agent, scope: Scope, folders: &Folders) {
+    let other = if scope == Scope::User { Scope::Project } else { Scope::User };
+    if is_installed(agent, other, folders) {
+        let what = format!(
+            "{}: the hooks are in the project's settings and in yours, so each event is handled twice",
+            agent.name()
+        );
+        terminal::warn(&what, Some(REMOVE_ONE));
+    }
+}
+
 /// Makes changes happen, up to the first that fails.
 fn apply(planned: Vec<Planned>, state: Option<&Path>) -> (Vec<Planned>, Option<InstallError>) {
     let writes = |one: &Planned| !matches!(one.change.action(), FileAction::Unchanged | FileAction::Absent);
@@ -131,7 +163,7 @@ fn apply(planned: Vec<Planned>, state: Option<&Path>) -> (Vec<Planned>, Option<I
         match one.change.apply(&records) {
             Ok(remembered) => {
                 if !remembered {
-                    let what = "how the file looked before could not be remembered; --remove will find the hooks, and may leave other white space";
+                    let what = "the original layout could not be stored; --remove will find the hooks, but may leave other white space";
                     terminal::warn(what, Some("`backstop doctor` checks the state folder"));
                 }
                 done.push(one);
@@ -199,12 +231,12 @@ fn line(args: &Init, folders: &Folders, one: &Planned) -> String {
     let change = &one.change;
     let mut file = shown(&change.target.file, folders);
     if let Some(real) = &change.leads_to {
-        file.push_str(&format!(", which leads to {}", shown(real, folders)));
+        file.push_str(&format!(" (a link to {})", shown(real, folders)));
     }
     let is = if args.dry_run { "would be" } else { "was" };
     let what = match change.action() {
-        FileAction::Absent => "has nothing of Backstop's: it is not there".to_owned(),
-        FileAction::Unchanged if args.remove => "has nothing of Backstop's".to_owned(),
+        FileAction::Absent => "does not exist: nothing to remove".to_owned(),
+        FileAction::Unchanged if args.remove => "has no hooks of Backstop".to_owned(),
         FileAction::Unchanged => "has the hooks already".to_owned(),
         action => format!("{is} {}", action.name()),
     };
@@ -212,7 +244,7 @@ fn line(args: &Init, folders: &Folders, one: &Planned) -> String {
     let events = if events.is_empty() { String::new() } else { format!(": {}", events.join(", ")) };
     let left = match change.left {
         0 => String::new(),
-        n => format!("; {n} that call Backstop and were added to stay"),
+        n => format!("; {n} edited by hand, which call Backstop, stay"),
     };
     format!("{} ({}): {file} {what}{events}{left}\n", change.target.agent.name(), one.found)
 }
@@ -221,7 +253,7 @@ fn line(args: &Init, folders: &Folders, one: &Planned) -> String {
 fn next(args: &Init, done: &[Planned]) -> Vec<String> {
     let mut next = Vec::new();
     if args.dry_run {
-        next.push("nothing was written; type it without --dry-run to write it".to_owned());
+        next.push("nothing was written; run it without --dry-run to write".to_owned());
     }
     if args.remove {
         return next;
@@ -232,18 +264,15 @@ fn next(args: &Init, done: &[Planned]) -> Vec<String> {
     };
     if new(Agent::Claude) || new(Agent::Codex) {
         next.push(
-            "gates at the end of a turn run once backstop.toml sets them and `backstop trust` was typed; init trusts nothing"
+            "gates at the end of a turn run after `backstop trust`, if backstop.toml sets them; init trusts nothing"
                 .to_owned(),
         );
     }
     if new(Agent::Codex) {
-        next.push(
-            "Codex runs no new hook unseen: look at them with /hooks in Codex, and trust them there"
-                .to_owned(),
-        );
+        next.push("Codex runs new hooks only after you approve them: type /hooks in Codex".to_owned());
     }
     if !process::is_on_the_path("backstop") {
-        next.push("put backstop on the PATH: that is where the agents look for it".to_owned());
+        next.push("put backstop on the PATH: the agents look for it there".to_owned());
     }
     next
 }

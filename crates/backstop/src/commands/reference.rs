@@ -42,7 +42,7 @@ pub(crate) enum Shell {
 /// Write the man pages.
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The folder; it is made if it is not there
+    /// The folder; it is created if it does not exist
     pub(crate) folder: PathBuf,
 }
 

@@ -4,7 +4,7 @@ use crate::error::{CliError, usage};
 use crate::terminal;
 use backstop_classify::{Classifier, Example, Rule, RuleOutcome};
 use backstop_core::{Reason, SafeText, nearest::nearest};
-use backstop_runtime::project::classifier_with_packs;
+use backstop_runtime::project::{classifier_with_packs, effects_with_packs};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub(crate) struct Rules {
     #[command(subcommand)]
     pub(crate) action: Option<RulesAction>,
-    /// Print every literal of every rule, one a line, for `grep -F -f` or `rg -F -f`
+    /// Print every literal of every rule, one per line, for `grep -F -f` or `rg -F -f`
     #[arg(long)]
     pub(crate) literals: bool,
 }
@@ -26,10 +26,10 @@ pub(crate) struct Rules {
 pub(crate) enum RulesAction {
     /// List the rules
     List {
-        /// Only those of this reason
+        /// Only rules for this reason
         #[arg(long, value_name = "REASON")]
         reason: Option<String>,
-        /// Only those of this pack
+        /// Only rules of this pack
         #[arg(long, value_name = "PACK")]
         pack: Option<String>,
         /// Print JSON
@@ -46,7 +46,7 @@ pub(crate) enum RulesAction {
     },
     /// Check a rule pack and run its examples
     Test {
-        /// The packs
+        /// The rule packs
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Print JSON
@@ -196,16 +196,24 @@ fn rule_json(rule: &Rule) -> Value {
 
 fn test(files: &[PathBuf], as_json: bool) -> Result<(), CliError> {
     let (classifier, ids) = classifier_with_packs(files)?;
-    let examples: usize = classifier
+    let (effects, effect_ids) = effects_with_packs(files)?;
+    let of_effects: usize = effects
+        .rules()
+        .iter()
+        .filter(|rule| effect_ids.contains(&*rule.id))
+        .map(|rule| rule.matches.len() + rule.misses.len())
+        .sum();
+    let of_rules: usize = classifier
         .rules()
         .iter()
         .filter(|r| ids.contains(&*r.id))
         .map(|r| r.matches.len() + r.misses.len())
         .sum();
+    let (count, examples) = (ids.len() + effect_ids.len(), of_rules + of_effects);
     if as_json {
-        let answer = json!({ "schema": backstop_report::JSON_SCHEMA, "rules": ids.len(), "examples": examples, "ok": true });
+        let answer = json!({ "schema": backstop_report::JSON_SCHEMA, "rules": count, "examples": examples, "ok": true });
         return terminal::print(&format!("{}\n", backstop_report::to_json(&answer)));
     }
-    let noun = if ids.len() == 1 { "rule" } else { "rules" };
-    terminal::print(&format!("{} {noun}, {examples} examples: all as they should be\n", ids.len()))
+    let noun = if count == 1 { "rule" } else { "rules" };
+    terminal::print(&format!("{count} {noun}, {examples} examples: all as they should be\n"))
 }

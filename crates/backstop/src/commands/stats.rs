@@ -10,25 +10,25 @@ use backstop_runtime::Project;
 use backstop_store::{SignatureHistory, StatsFilter};
 use clap::{Args, ValueEnum};
 
-/// Say where the time went in this project: what failed, what a retry cured, how long was waited.
+/// Show what failed in this project, what retries cured, and how long was waited.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  backstop stats --since 7d\n  backstop stats --by operation\n  backstop stats --prometheus > backstop.prom"
 )]
 pub(crate) struct Stats {
-    /// Only this last while, such as 7d, or since a time, such as 2026-01-05T10:00:00Z
+    /// Only this period, such as 7d, or since a time, such as 2026-01-05T10:00:00Z
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// A table by this
+    /// Group by
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<By>,
-    /// Only runs whose command contains this
+    /// Only runs whose command contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) operation: Option<String>,
     /// Print JSON, with all tables
     #[arg(long, conflicts_with_all = ["by", "prometheus"])]
     pub(crate) json: bool,
-    /// Print counters in the text format of Prometheus, of all that is recorded
+    /// Print counters of everything recorded, in the Prometheus text format
     #[arg(long, conflicts_with_all = ["by", "since"])]
     pub(crate) prometheus: bool,
 }
@@ -36,13 +36,13 @@ pub(crate) struct Stats {
 /// What a table is made by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
-    /// What failed
+    /// Reason of the failure
     Reason,
-    /// Who or what has to change
+    /// Class of the failure: transient, permanent, user, system
     Class,
-    /// The program and its first word
+    /// Program and its first argument
     Operation,
-    /// The day, in UTC
+    /// Day, in UTC
     Day,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Stats, log_format: Option<LogFormat>) -> Result<(), Cli
     };
     let journal = project.existing_journal()?;
     let stats = journal.map(|journal| journal.stats(&filter)).transpose()?.unwrap_or_default();
-    let report = StatsReport { since, stats, signatures: signatures(&project) };
+    let report = StatsReport { since, now: Some(process::now()), stats, signatures: signatures(&project) };
     let style = terminal::stdout_style();
     terminal::print(&if args.json {
         format!("{}\n", to_json(&backstop_report::stats_json(&report)))

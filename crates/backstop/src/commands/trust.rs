@@ -10,10 +10,10 @@ use serde_json::json;
 /// Trust this project's `backstop.toml` as it is now. It has to be trusted again when it changes.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Show what would be trusted, and what is
+    /// Show what needs trust, and whether it is trusted
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) show: bool,
-    /// Trust it no longer
+    /// Revoke the trust
     #[arg(long)]
     pub(crate) revoke: bool,
     /// Print JSON
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
             return show_trusted(&user.trusted()?, args.json);
         }
         return Err(usage(
-            "there is nothing to trust: no backstop.toml between here and the repository's root",
+            "nothing to trust: there is no backstop.toml between here and the repository's root",
         )
         .hint("docs/config.md says what it may hold"));
     };

@@ -8,10 +8,10 @@ use backstop_runtime::machine_state;
 use clap::Args;
 use serde_json::json;
 
-/// Let a frozen project go on: from then on new work may begin.
+/// Unfreeze this project: new work may start again.
 #[derive(Debug, Args)]
 pub(crate) struct Unfreeze {
-    /// Why: it is recorded
+    /// What was corrected; it is recorded
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) why: String,
     /// Print JSON
@@ -22,8 +22,8 @@ pub(crate) struct Unfreeze {
 /// `backstop unfreeze`.
 pub(crate) fn run(args: &Unfreeze) -> Result<(), CliError> {
     if args.why.trim().is_empty() {
-        return Err(usage("a project that is frozen is let go on for a reason, and none is given")
-            .hint("say what was put right: `backstop unfreeze --why 'made room on /'`"));
+        return Err(usage("no reason is given for unfreezing this project")
+            .hint("say what was corrected: `backstop unfreeze --why 'made room on /'`"));
     }
     let project = process::open(&[], None)?;
     let was = project.frozen();
@@ -45,7 +45,8 @@ pub(crate) fn run(args: &Unfreeze) -> Result<(), CliError> {
     }
     let text = match &was {
         Some(freeze) => {
-            format!("new work may begin again; it was frozen since {} ({})\n", freeze.at, freeze.reason)
+            let since = backstop_report::date_time(freeze.at);
+            format!("new work may begin again; it was frozen since {since} ({})\n", freeze.reason)
         }
         None => "this project is not frozen\n".to_owned(),
     };

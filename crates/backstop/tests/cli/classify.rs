@@ -11,7 +11,7 @@ fn a_failed_test_run_reads_as_in_the_readme() {
     test_failure · permanent · medium · retry changed
       2 tests failed in src/api/auth.test.ts, src/api/auth.ts: auth > validateToken, auth > refreshToken
       expect(received).toEqual(expected) // deep equality
-      because jest.summary matched "Tests:       2 failed, 44 passed, 46 total" (line 19)
+      recognised by rule jest.summary: "Tests:       2 failed, 44 passed, 46 total" (line 19)
       next: fix the failing tests, then `npx jest src/api/auth.test.ts`
     "#);
 }
@@ -23,7 +23,7 @@ fn standard_input_is_read_without_a_file() {
     dependency_missing · system · high · retry no
       missing: helmfile
       sh: 1: helmfile: not found
-      because process.not_found matched "exit 127"
+      recognised by rule process.not_found: "exit 127"
       next: install helmfile, or put it on the PATH
     "#);
 }

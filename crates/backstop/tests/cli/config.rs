@@ -128,3 +128,154 @@ fn the_words_of_a_command_are_taken_as_they_are() {
     let words = settings.iter().find(|setting| setting["key"] == "agent.mine.command").unwrap();
     assert_eq!(words["value"], serde_json::json!(["x", "-a", "1", "-b", "1", " y "]));
 }
+
+#[test]
+fn a_bare_number_is_seconds_in_flags_files_and_variables() {
+    let project = Project::new("config-seconds");
+    project.exec(&["--attempts", "1", "--timeout", "0.2"], "sleep 60").go().code(124);
+    project.exec(&["--timeout", "10"], "exit 0").go().code(0);
+    project.exec(&["--attempts", "1"], "sleep 60").env("BACKSTOP_EXEC_TIMEOUT", "0.2").go().code(124);
+    project
+        .file("backstop.toml", "[exec]\ntimeout = 0.2\ngrace = 1\n[profile.tool]\ndelays = [0, 1, \"2s\"]\n");
+    project.exec(&["--attempts", "1"], "sleep 60").go().code(124);
+    project.run(&["config", "check"]).go().code(0);
+    project.run(&["runs", "--since", "3600"]).go().code(0);
+}
+
+#[test]
+fn a_typo_in_the_config_is_one_warning_and_the_command_runs() {
+    let project = Project::new("config-typo");
+    let broken = "[exec]\ntimout = \"10m\"\ngrace = \"500ms\"\nidle = 5x\n[profile.command]\nattempts = \"many\"\nbase = \"20ms\"\n";
+    project.file("backstop.toml", broken);
+    let done = project.exec(&["--attempts", "2"], "echo out; exit 7").go().code(7);
+    assert_eq!(done.stdout(), "out\n");
+    let words = done.stderr();
+    assert_eq!(words.matches("warning:").count(), 1, "{words}");
+    assert!(
+        words.contains("backstop.toml:2:1: unknown key `exec.timout`; ignored, and 2 more problems"),
+        "{words}"
+    );
+    assert!(
+        words.contains("did you mean `exec.timeout`?") && words.contains("`backstop config check`"),
+        "{words}"
+    );
+    // Only what cannot be read is at its default.
+    let get = |key: &str| project.run(&["config", "get", key]).go().code(0).stdout();
+    assert_eq!((get("exec.grace").as_str(), get("exec.idle").as_str()), ("500ms\n", "none\n"));
+    assert_eq!(get("profile.command.base"), "20ms\n");
+    for args in
+        [&["runs"][..], &["events"], &["stats"], &["guard"], &["budget"], &["explain"], &["config", "show"]]
+    {
+        let done = project.run(args).go().code(0);
+        assert_eq!(done.stderr().matches("backstop.toml:2:1").count(), 1, "{args:?}: {}", done.stderr());
+    }
+    let report = r#"{"task_data":{"task_id":"t"},"error":{"type":"ConnectionError","message":"refused"}}"#;
+    assert!(project.run(&["hook", "on-error"]).stdin(report).go().code(0).json().is_object());
+    assert!(project.run(&["hook", "agent"]).stdin("{}").go().code(0).json().is_object());
+    let quiet = project.exec(&["-q"], "exit 0").go().code(0);
+    assert_eq!(quiet.stderr(), "");
+    // A mistake in a variable is no other.
+    let done = project.exec(&[], "exit 0").env("BACKSTOP_EXEC_DRAIN", "soon").go().code(0);
+    assert!(done.stderr().contains("and 3 more problems"), "{}", done.stderr());
+}
+
+#[test]
+fn config_check_says_everything_that_is_wrong_and_fails() {
+    let project = Project::new("config-check");
+    project.file(
+        "backstop.toml",
+        "[exec]\ntimout = \"10m\"\nidle = 5x\n[log]\nformat = \"yaml\"\n[plan]\njobs = 0\n",
+    );
+    let done = project.run(&["config", "check"]).env("BACKSTOP_EXEC_DRAIN", "soon").go().code(1);
+    for says in [
+        "backstop.toml:2:1",
+        "backstop.toml:3:8",
+        "backstop.toml:5:10",
+        "backstop.toml:7:8",
+        "BACKSTOP_EXEC_DRAIN",
+    ] {
+        assert!(done.stderr().contains(says), "{says}: {}", done.stderr());
+    }
+    assert!(done.stdout().contains("backstop.toml: 0 values, 4 errors"), "{}", done.stdout());
+    let json = project.run(&["config", "check", "--json"]).go().code(1).json();
+    assert_eq!((json["valid"].as_bool(), json["problems"].as_array().map(Vec::len)), (Some(false), Some(4)));
+    let doctor = project.run(&["doctor"]).go().code(1).stdout();
+    assert!(doctor.contains("failed  configuration"), "{doctor}");
+    // A file that is no config at all is one problem, and no reason to stop.
+    project.file("backstop.toml", b"\xff\xfe[\0");
+    project.exec(&[], "exit 0").go().code(0);
+    project.run(&["config", "check"]).go().code(1);
+}
+
+#[test]
+fn a_plan_is_not_started_with_a_broken_config() {
+    let project = Project::plain("config-plan");
+    project.file("backstop.toml", "[plan]\ntimout = \"10m\"\n");
+    project.file("plan.md", "# Plan\n\n| Phase | Name |\n|---|---|\n| 1 | One |\n\n## Phase 1: One\n\n```backstop\ncommand = 'touch started'\n```\n");
+    let done = project.run(&["run", "plan.md", "--yes"]).go().code(2);
+    assert!(done.stderr().contains("backstop.toml:2:1: unknown key `plan.timout`"), "{}", done.stderr());
+    assert!(done.stderr().contains("a plan is not started"), "{}", done.stderr());
+    assert!(!project.path().join("started").exists());
+}
+
+#[test]
+fn a_value_is_set_and_everything_else_in_the_file_stays() {
+    let project = Project::new("config-set");
+    let file =
+        "# ours\n[exec] # limits\ntimeout = \"10m\"   # one attempt\n\n[redact]\nenv = [ \"A\" ] # secrets\n";
+    project.file("backstop.toml", file);
+    let done = project.run(&["config", "set", "exec.timeout", "90"]).go().code(0);
+    assert_eq!(done.stdout(), "backstop.toml: exec.timeout = 90 (was 10m)\n");
+    assert_eq!(done.stderr(), "");
+    assert_eq!(project.read("backstop.toml"), file.replace("\"10m\"", "90"));
+    assert_eq!(project.run(&["config", "get", "exec.timeout"]).go().code(0).stdout(), "90\n");
+    let json = project.run(&["config", "get", "exec.timeout", "--json"]).go().code(0).json();
+    assert_eq!(json["origin"]["line"], 3);
+    project.run(&["config", "set", "redact.env", "A", "B"]).go().code(0);
+    assert!(
+        project.read("backstop.toml").contains("env = [\"A\", \"B\"] # secrets\n"),
+        "{}",
+        project.read("backstop.toml")
+    );
+    // What is higher still counts, and is named.
+    let done =
+        project.run(&["config", "set", "exec.timeout", "5m"]).env("BACKSTOP_EXEC_TIMEOUT", "1h").go().code(0);
+    assert!(
+        done.stderr().contains("exec.timeout is still 1h, set by $BACKSTOP_EXEC_TIMEOUT"),
+        "{}",
+        done.stderr()
+    );
+    // A mistake changes nothing.
+    let before = project.read("backstop.toml");
+    for (args, says) in [
+        (&["exec.timout", "5"][..], "did you mean `exec.timeout`?"),
+        (&["exec.timeout", "soon"], "`soon` is not a duration"),
+        (&["exec", "5"], "`exec` is a section"),
+    ] {
+        let done = project.run(&[&["config", "set"], args].concat()).go().code(2);
+        assert!(done.stderr().contains(says), "{args:?}: {}", done.stderr());
+    }
+    assert_eq!(project.read("backstop.toml"), before);
+    let done = project.run(&["config", "get", "exec.timout"]).go().code(2);
+    assert!(done.stderr().contains("did you mean `exec.timeout`?"), "{}", done.stderr());
+}
+
+#[test]
+fn setting_a_value_of_the_user_or_in_a_trusted_file() {
+    let project = Project::new("config-set-trust");
+    std::fs::remove_file(project.path().join("backstop.toml")).unwrap();
+    let user = project.run(&["config", "set", "notify.here.type", "terminal", "--user"]).go().code(0);
+    assert!(
+        user.stdout().contains("config.toml (new): notify.here.type = terminal (was not set)"),
+        "{}",
+        user.stdout()
+    );
+    assert_eq!(user.stderr(), "");
+    let made = project.run(&["config", "set", "events.tail_to", "log"]).go().code(0);
+    assert!(made.stdout().starts_with("backstop.toml (new): "), "{}", made.stdout());
+    assert!(made.stderr().contains("then `backstop trust`"), "{}", made.stderr());
+    project.run(&["trust"]).go().code(0);
+    let again = project.run(&["config", "set", "exec.timeout", "5m"]).go().code(0);
+    assert!(again.stderr().contains("has changed and is not trusted"), "{}", again.stderr());
+    assert!(again.stderr().contains("then `backstop trust`"), "{}", again.stderr());
+}

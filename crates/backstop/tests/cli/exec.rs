@@ -37,7 +37,7 @@ fn a_network_fault_is_retried_and_the_story_is_told() {
         "attempt 1",
         "attempt 2",
         "attempt 3",
-        "because js.",
+        "recognised by rule js.",
         "decided: retry in",
         "1 used; wait 20 ms",
         "it helped",
@@ -317,7 +317,7 @@ fn a_service_that_is_down_is_put_aside_and_can_be_run_later() {
     project.run(&["deferred", "run", "d-1"]).go().code(2);
     project.file("up", "");
     assert_eq!(project.run(&["deferred", "run", "d-1"]).go().code(0).stdout(), "rows\n");
-    assert!(project.run(&["deferred", "list"]).go().code(0).stdout().contains("nothing is put aside"));
+    assert!(project.run(&["deferred", "list"]).go().code(0).stdout().contains("there is no deferred work"));
     let gone = project.run(&["deferred", "drop", "d-1"]).go().code(2);
     assert!(gone.stderr().contains("hint: `backstop deferred list`"), "{}", gone.stderr());
 }

@@ -8,10 +8,9 @@ fn mistakes_start_nothing_and_exit_125() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["--timout", "3s"], &["--timout", "'--timeout'"]),
         (&["--profile", "comand"], &["`comand`", "did you mean `command`?"]),
-        (&["--timeout", "10"], &["`10` is no duration", "did you mean `10s`?"]),
         (&["--timeout", "10M"], &["did you mean `10m`?"]),
-        (&["--timeout", "soon"], &["`soon` is no duration"]),
-        (&["--idle", "5 apples"], &["--idle", "`5 apples` is no duration"]),
+        (&["--timeout", "soon"], &["`soon` is not a duration"]),
+        (&["--idle", "5 apples"], &["--idle", "`5 apples` is not a duration"]),
         (&["--deadline", "0"], &["--deadline"]),
         (&["--attempts", "0"], &["0", "1..=100"]),
         (&["--attempts", "many"], &["many"]),
@@ -37,35 +36,19 @@ fn mistakes_start_nothing_and_exit_125() {
 }
 
 #[test]
-fn a_mistake_in_the_config_starts_nothing() {
-    let project = Project::new("bad-config");
-    project.file("backstop.toml", "[exec]\ntimout = \"10m\"\n");
-    let done = project.exec(&[], "touch started").go().code(125);
-    assert!(
-        done.stderr().contains("backstop.toml:2:1") && done.stderr().contains("`exec.timeout`"),
-        "{}",
-        done.stderr()
-    );
-    assert!(!project.path().join("started").exists());
-    project.run(&["config", "check"]).go().code(2);
-    let json = project.run(&["config", "check", "--json"]).go().code(2).json();
-    assert_eq!(json["valid"], false);
-}
-
-#[test]
 fn other_commands_exit_2() {
     let project = Project::new("bad-others");
     for (args, says) in [
         (&["events", "--reason", "rate_limted"][..], "did you mean `rate_limited`?"),
-        (&["events", "--since", "yesterday"], "`yesterday` is no duration"),
+        (&["events", "--since", "yesterday"], "`yesterday` is not a duration"),
         (&["events", "--kind", "decision.mad"], "did you mean `decision.made`?"),
-        (&["runs", "--since", "10"], "did you mean `10s`?"),
+        (&["runs", "--since", "10M"], "did you mean `10m`?"),
         (&["explain", "r-ffff"], "no run r-ffff is recorded"),
-        (&["explain", "last"], "no runs are recorded"),
+        (&["explain", "last"], "nothing has been run"),
         (&["deferred", "run", "7"], "it looks like d-1"),
         (&["deferred", "run", "d-7"], "`backstop deferred list`"),
-        (&["clean", "--keep", "x"], "`x` is no duration"),
-        (&["clean", "--max", "10"], "`10` is no size"),
+        (&["clean", "--keep", "x"], "`x` is not a duration"),
+        (&["clean", "--max", "10"], "`10` is not a size"),
     ] {
         let done = project.run(args).go().code(2);
         assert!(done.stderr().contains(says), "{args:?}: {}", done.stderr());

@@ -56,7 +56,7 @@ fn streams_that_do_not_wait_lose_nothing() {
     let script = "import os, subprocess, sys, time\n\
         r, w = os.pipe(); i, o = os.pipe()\n\
         os.set_blocking(w, False); os.set_blocking(i, False)\n\
-        p = subprocess.Popen([sys.argv[1], 'exec', '--', 'sh', '-c', 'cat; head -c 3000000 /dev/zero'], stdin=i, stdout=w)\n\
+        p = subprocess.Popen([sys.argv[1], 'exec', '--stdin', 'replay', '--', 'sh', '-c', 'cat; head -c 3000000 /dev/zero'], stdin=i, stdout=w)\n\
         os.close(w); os.close(i); time.sleep(0.3); os.write(o, b'hello'); os.close(o); time.sleep(0.3)\n\
         n = 0\n\
         while True:\n    b = os.read(r, 65536)\n    n += len(b)\n    if not b: break\n\

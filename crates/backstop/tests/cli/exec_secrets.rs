@@ -129,3 +129,15 @@ fn variables_named_in_the_config_are_masked_too() {
     let story = project.run(&["explain", "last"]).env("ACME_COOKIE", CANARY).go().code(0).stdout();
     assert!(!story.contains(CANARY) && story.contains("[redacted]"), "{story}");
 }
+
+#[test]
+fn variables_named_in_the_config_are_masked_before_the_project_is_used() {
+    let project = Project::new("secrets-early");
+    project.file("backstop.toml", "[redact]\nenv = [\"ACME_COOKIE\"]\n");
+    let outer =
+        project.exec(&[], "true").env("ACME_COOKIE", CANARY).env("BACKSTOP_RUN_ID", CANARY).go().code(0);
+    let flag = project.run(&["events", "--kind", CANARY]).env("ACME_COOKIE", CANARY).go().code(2);
+    for text in [outer.stderr(), flag.stderr()] {
+        assert!(!text.contains(CANARY) && text.contains("[redacted]"), "{text}");
+    }
+}

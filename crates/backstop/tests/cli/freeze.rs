@@ -43,7 +43,7 @@ fn a_host_that_is_short_freezes_the_project_until_somebody_says_so() {
     project.run(&["runs"]).go().code(0);
 
     project.run(&["unfreeze"]).go().code(2);
-    has(&project.run(&["unfreeze", "--why", " "]).go().code(2).stderr(), &["none is given", "hint: "]);
+    has(&project.run(&["unfreeze", "--why", " "]).go().code(2).stderr(), &["no reason is given", "hint: "]);
     let done = unfreeze(&project);
     assert_eq!((&done["was_frozen"], &done["reason"]), (&json!(true), &json!("disk_full")));
     assert_eq!(unfreeze(&project)["was_frozen"], false);
@@ -68,8 +68,8 @@ fn a_disk_that_is_really_full_is_confirmed_by_the_probe() {
         "mount -t tmpfs -o size=2m tmpfs {disk} && cd {disk} || exit 90; export BACKSTOP_STATE_DIR={state}; \
          {bin} exec --json -- dd if=/dev/zero of=filler bs=64k > ../first 2> ../err; echo $? > ../code; \
          {bin} exec -- true 2>> ../err; echo $? > ../frozen; \
-         {bin} deferred list --json > ../full; rm filler; {bin} unfreeze --why 'made room'; \
-         {bin} deferred list --json > ../room; {bin} exec -- true 2> ../offer; echo $? > ../after",
+         {bin} deferred list --json > ../full; rm filler; {bin} unfreeze --why 'made room' 2> ../offer; \
+         {bin} deferred list --json > ../room; {bin} exec -- true 2> ../again; echo $? > ../after",
         disk = disk.display(),
         state = state.display(),
         bin = env!("CARGO_BIN_EXE_backstop"),
@@ -89,7 +89,8 @@ fn a_disk_that_is_really_full_is_confirmed_by_the_probe() {
     has(&read("err"), &["this project is frozen (disk_full): nothing is left on the disk of"]);
     assert_eq!(parsed("full")["deferred"][0]["ready"], false, "{}", read("full"));
     assert_eq!(parsed("room")["deferred"][0]["ready"], true, "{}", read("room"));
-    has(&read("offer"), &["now it can be done", "backstop deferred run d-1"]);
+    has(&read("offer"), &["deferred work can be run now: d-1", "backstop deferred run d-1"]);
+    assert!(!read("again").contains("can be run now"), "{}", read("again"));
 }
 
 #[cfg(target_os = "linux")]
@@ -301,17 +302,14 @@ fn what_waits_for_a_service_is_offered_once_it_answers() {
     };
     assert_eq!(list()[0]["is_task"], true);
     assert_eq!(list()[0]["ready"], false);
-    assert!(!project.exec(&[], "true").go().code(0).stderr().contains("can be done"));
+    assert!(!project.exec(&[], "false").go().code(1).stderr().contains("can be run now"));
     let listener = TcpListener::bind(address).unwrap();
     assert_eq!(list()[0]["ready"], true);
-    has(
-        &project.exec(&[], "true").go().code(0).stderr(),
-        &["d-1 waited until the service answers", "task t-1"],
-    );
-    has(&project.run(&["runs"]).go().code(0).stderr(), &["now it can be done"]);
     for quiet in [&["--quiet"][..], &["--json"]] {
-        assert!(!project.exec(quiet, "true").go().code(0).stderr().contains("can be done"));
+        assert!(!project.exec(quiet, "false").go().code(1).stderr().contains("can be run now"));
     }
+    has(&project.exec(&[], "false").go().code(1).stderr(), &["can be run now: d-1 (task t-1)"]);
+    assert!(!project.run(&["runs"]).go().code(0).stderr().contains("can be run now"));
     let refused = project.run(&["deferred", "run", "d-1"]).go().code(1);
     has(&refused.stderr(), &["only who reported it can go on", "backstop hook resolved t-1"]);
     // One that fails otherwise does not wait any more; one that is resolved neither.
@@ -326,7 +324,7 @@ fn what_waits_for_a_service_is_offered_once_it_answers() {
     }
     report(&project, "--", "DatabaseConnectionFailed", &format!("refused {address}"));
     let runs = project.run(&["runs"]).go().code(0);
-    has(&runs.stderr(), &["now it can be done: task --"]);
+    has(&runs.stderr(), &["can be run now: d-", "(task --)"]);
     let id = runs.stderr().split_whitespace().find(|word| word.starts_with("d-")).unwrap().to_owned();
     let refused = project.run(&["deferred", "run", &id]).go().code(1);
     has(&refused.stderr(), &["`--` is a task", "backstop hook resolved -- --"]);

@@ -67,6 +67,7 @@ impl Run {
             .env_remove("CI")
             .env("BACKSTOP_STATE_DIR", state_folder())
             .env("LC_ALL", "C.UTF-8")
+            .env("TZ", "UTC")
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -78,7 +79,13 @@ impl Run {
     }
 
     pub(crate) fn go(self) -> Done {
-        let mut child = self.command().spawn().unwrap();
+        let mut command = self.command();
+        if self.stdin.is_empty() {
+            // A pipe that is closed while the command runs might have held something.
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            return Done { args: self.args, output };
+        }
+        let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = self.stdin;
         // On a thread of its own: a child that answers while it reads must not wait for us.

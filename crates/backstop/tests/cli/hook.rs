@@ -104,7 +104,7 @@ fn attempts_are_counted_per_task_and_reason_and_resolved_ends_it() {
     assert_eq!(go("u", "ConnectionError")["attempt"], 1);
     let last = go("t", "ConnectionError");
     assert_eq!((&last["retry"], &last["retry_after_seconds"]), (&json!(false), &json!(0.0)), "{last}");
-    assert_eq!((&last["severity"], &last["error_type"]), (&json!("high"), &json!("transient")));
+    assert_eq!((&last["severity"], &last["error_type"]), (&json!("high"), &json!("permanent")));
     assert!(last["why"].as_str().unwrap().contains("3 attempts in profile task, and all are used"));
     let status = project.run(&["hook", "status", "--json"]).go().code(0).json();
     fits(&schema("hook-status"), &status, "status");
@@ -211,8 +211,13 @@ fn a_bad_report_is_answered_with_its_place_and_exit_2() {
     }
     assert!(project.run(&["hook", "status"]).go().code(0).stdout().contains("no task"));
     project.file("backstop.toml", "[profile.task]\natempts = 1\n");
-    let done = report(&project, "t", "TimeoutError", "x").go().code(2);
-    assert_eq!(done.json()["error"]["place"], "configuration");
+    // A mistake in the config is a warning, and the report is answered.
+    let done = report(&project, "t", "TimeoutError", "x").go().code(0);
+    assert!(
+        done.stderr().contains("backstop.toml:2:1: unknown key `profile.task.atempts`"),
+        "{}",
+        done.stderr()
+    );
 }
 
 #[test]
@@ -481,7 +486,7 @@ fn nothing_that_comes_in_blocks_an_agent() {
         assert_eq!(project.run(args).go().code(0).stdout(), NOTHING);
     }
     project.run(&["hook", "on-error", "--nope"]).go().code(2);
-    assert!(project.run(&["hook", "agent", "--help"]).go().code(0).stdout().starts_with("An event"));
+    assert!(project.run(&["hook", "agent", "--help"]).go().code(0).stdout().starts_with("Take a hook event"));
     let done = project
         .run(&["hook", "agent", "--provider", "no such name"])
         .stdin("{\"hook_event_name\":\"StopFailure\",\"error\":\"rate_limit\"}")
@@ -489,8 +494,11 @@ fn nothing_that_comes_in_blocks_an_agent() {
         .code(0);
     assert_eq!(done.stdout(), NOTHING);
     project.file("backstop.toml", "[exec]\ntimout = 3\n");
+    // A mistake in the config costs the agent nothing.
     let event = failing("s", "x", "Exit code 1").to_string();
-    assert_eq!(project.run(&["hook", "agent"]).stdin(event).go().code(0).stdout(), NOTHING);
+    let done = project.run(&["hook", "agent"]).stdin(event).go().code(0);
+    assert!(done.stdout().contains("additionalContext"), "{}", done.stdout());
+    assert!(done.stderr().contains("unknown key `exec.timout`"), "{}", done.stderr());
 }
 
 #[test]
@@ -527,7 +535,7 @@ fn a_rate_limited_turn_closes_the_guard_and_no_agent_is_started_then() {
         let output = &agent(&project, &event).json()["hookSpecificOutput"];
         assert_eq!(output["permissionDecision"], "deny", "{event}");
         let reason = output["permissionDecisionReason"].as_str().unwrap();
-        assert!(reason.starts_with("rate-limited: anthropic takes no requests until 20"), "{reason}");
+        assert!(reason.starts_with("rate-limited: anthropic takes no requests until "), "{reason}");
     }
     let passed = [
         before("Bash", json!({"command": "npm test"})),

@@ -174,7 +174,9 @@ fn agents_that_are_here_are_found_and_named() {
     assert!(!words.contains("claude") && !project.path().join(".claude").exists(), "{words}");
     // Nothing is trusted by it, and it says who has to.
     assert!(
-        words.contains("backstop trust") && words.contains("/hooks") && words.contains("on the PATH: that")
+        words.contains("backstop trust")
+            && words.contains("/hooks")
+            && words.contains("on the PATH: the agents")
     );
     assert!(!project.state().join("user.db").exists());
 }
@@ -185,7 +187,7 @@ fn nothing_to_take_out_is_no_error() {
     settings(&project, "{\"a\":1}");
     let before = tree(&project.path());
     let done = init(&project, &["--remove"]).go().code(0);
-    assert!(done.stderr().contains("claude (looked at): .claude/settings.json has nothing of Backstop's\n"));
+    assert!(done.stderr().contains("claude (looked at): .claude/settings.json has no hooks of Backstop\n"));
     assert_eq!((done.stdout(), tree(&project.path())), (String::new(), before));
     assert!(!project.state().exists());
 }
@@ -232,19 +234,19 @@ fn a_lost_record_costs_nothing_but_exactness() {
     let file = project.file("file", "");
     let odd =
         init(&project, &["--codex"]).env("BACKSTOP_STATE_DIR", &file.display().to_string()).go().code(0);
-    assert!(odd.stderr().contains("could not be remembered"), "{}", odd.stderr());
+    assert!(odd.stderr().contains("could not be stored"), "{}", odd.stderr());
     assert!(project.path().join(".codex/hooks.json").exists());
 }
 
 #[test]
 fn what_is_not_json_is_left_alone_with_its_place() {
     let table = [
-        ("{\n  // mine\n  \"a\": 1\n}\n", ":2:3: a comment", "by hand"),
-        ("{\n  \"a\": 1,\n}\n", ":2:9: a comma with nothing after it", "by hand"),
-        ("{\n  \"a\": 1", ":2:9: the file ends", "type the command again"),
+        ("{\n  /* mine\n  \"a\": 1\n}\n", ":2:3: a comment that is never closed", "correct the file"),
+        ("{\n  a: 1,\n}\n", ":2:3: a key in double quotes was expected", "run the command again"),
+        ("{\n  \"a\": 1", ":2:9: the file ends", "run the command again"),
         ("{\n  \"hooks\": [],\n  \"a\": 1\n}\n", ":2:12: `hooks` is not an object", "docs/hooks-init.md"),
         ("{\"hooks\": {\"Stop\": 1}}", ":1:20: `hooks.Stop` is not an array", "docs/hooks-init.md"),
-        ("{\"hooks\": {}, \"hooks\": {}}", ":1:15: the key `hooks` is there twice", "docs/hooks-init.md"),
+        ("{\"hooks\": {}, \"hooks\": {}}", ":1:15: the key `hooks` is set twice", "docs/hooks-init.md"),
         ("not json", ":1:1: a value was expected", "correct the file"),
     ];
     for (n, (text, place, hint)) in table.into_iter().enumerate() {
@@ -280,7 +282,7 @@ fn what_is_no_settings_file_is_refused() {
     std::fs::create_dir(&file).unwrap();
     refused("is not a file");
     symlink("nowhere.json", &file).unwrap();
-    refused("leads nowhere");
+    refused("broken link");
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
     refused("is not a file");
 }
@@ -309,7 +311,7 @@ fn a_link_is_followed_and_stays() {
     let link = project.path().join(CLAUDE);
     symlink(&real, &link).unwrap();
     let done = init(&project, &["--claude"]).go().code(0);
-    assert!(done.stderr().contains("which leads to ") && done.stderr().contains("dotfiles.json"));
+    assert!(done.stderr().contains("(a link to ") && done.stderr().contains("dotfiles.json"));
     assert!(std::fs::read_to_string(&real).unwrap().contains("backstop hook agent"));
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     // Also where it is not known any more who made what.
@@ -473,4 +475,63 @@ for (const tool of ["bash", "task", "read"]) {
         let (_, printed) = plugin(&project, odd, script).unwrap();
         assert_eq!(printed, "bash passes\ntask passes\nread passes\n", "{odd}");
     }
+}
+
+#[test]
+fn comments_and_trailing_commas_survive_and_come_out_to_the_byte() {
+    let project = Project::new("init-jsonc");
+    let text =
+        "{\n  // mine\n  \"model\": \"opus\", // the large one\n  \"env\": { \"A\": \"1\", /* b */ },\n}\n";
+    settings(&project, text);
+    init(&project, &["--claude"]).go().code(0);
+    let with = project.read(CLAUDE);
+    assert!(with.contains("\"model\": \"opus\", // the large one\n"), "{with}");
+    assert!(with.contains("{ \"A\": \"1\", /* b */ },\n  \"hooks\": {"), "{with}");
+    init(&project, &["--claude"]).go().code(0);
+    assert_eq!(project.read(CLAUDE), with);
+    // Edited meanwhile, and without what was remembered: only the hooks go.
+    let edited = with.replace("opus", "sonnet");
+    project.file(CLAUDE, &edited);
+    std::fs::remove_dir_all(project.state()).unwrap();
+    init(&project, &["--claude", "--remove"]).go().code(0);
+    assert_eq!(project.read(CLAUDE), text.replace("opus", "sonnet"));
+}
+
+#[test]
+fn hooks_in_both_settings_are_warned_of() {
+    let project = Project::new("init-twice");
+    program(&project, "backstop", "");
+    let first = init(&project, &["--claude", "--user"]).go().code(0);
+    assert!(!first.stderr().contains("handled twice"), "{}", first.stderr());
+    let doctor = || project.run(&["doctor"]).env("PATH", &bin(&project).display().to_string()).go();
+    let text = doctor().code(0).stdout();
+    assert!(text.contains("installed for claude (user)") && !text.contains("handled twice"), "{text}");
+    let second = init(&project, &["--claude"]).go().code(0);
+    assert!(second.stderr().contains("each event is handled twice"), "{}", second.stderr());
+    assert!(second.stderr().contains("`backstop init --user --remove`"), "{}", second.stderr());
+    let text = doctor().code(0).stdout();
+    assert!(text.contains("handled twice"), "{text}");
+    let last = init(&project, &["--claude", "--user", "--remove"]).go().code(0);
+    assert!(!last.stderr().contains("handled twice"), "{}", last.stderr());
+}
+
+#[test]
+fn doctor_looks_at_hooks() {
+    let project = Project::new("init-doctor");
+    let doctor = |path: &Path| project.run(&["doctor"]).env("PATH", &path.display().to_string()).go();
+    let here = bin(&project);
+    assert!(doctor(&here).code(0).stdout().contains("not installed; `backstop init` installs them"));
+    init(&project, &["--all"]).go().code(0);
+    let text = doctor(&here).code(0).stdout();
+    assert!(text.contains("claude (project): they call `backstop`, which is not on the PATH"), "{text}");
+    program(&project, "backstop", "");
+    let text = doctor(&here).code(0).stdout();
+    assert!(text.contains("installed for claude (project), codex (project), opencode (project)"), "{text}");
+    let other = project.read(CLAUDE).replacen("backstop hook agent", "/no/such/backstop hook agent", 1);
+    project.file(CLAUDE, other);
+    let text = doctor(&here).code(1).stdout();
+    assert!(text.contains("they call `/no/such/backstop`, which does not exist"), "{text}");
+    settings(&project, &project.read(".codex/hooks.json"));
+    let text = doctor(&here).code(0).stdout();
+    assert!(text.contains("claude (project): no hook for PostToolUseFailure"), "{text}");
 }

@@ -108,7 +108,7 @@ fn runs_are_listed_newest_first() {
             .go()
             .code(0)
             .stdout()
-            .contains("no runs are recorded")
+            .contains("nothing has been run")
     );
 }
 

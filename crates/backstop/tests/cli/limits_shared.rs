@@ -15,15 +15,15 @@ fn a_guard_learns_checks_waits_and_is_cleared() {
         .run(&["guard", "ingest", "anthropic", "--headers", "-", "--status", "429"])
         .stdin(headers)
         .go()
-        .code(75);
-    assert!(learned.stdout().starts_with("anthropic is limited for 2 s"), "{}", learned.stdout());
+        .code(0);
+    assert!(learned.stdout().starts_with("anthropic is limited for "), "{}", learned.stdout());
     let limited = check(75);
     assert_eq!(limited["decision"], "rate-limited");
     assert!(limited["until"].is_string() && limited["why"].is_string(), "{limited}");
     // One whose deadline is nearer gets its answer at once.
     project.run(&["guard", "wait", "anthropic", "--deadline", "100ms"]).go().code(75);
     // A stale, less restrictive answer does not loosen it.
-    project.run(&["guard", "ingest", "anthropic", "--headers", "-"]).stdin("retry-after: 1").go().code(75);
+    project.run(&["guard", "ingest", "anthropic", "--headers", "-"]).stdin("retry-after: 1").go().code(0);
     assert!(project.run(&["guard", "status"]).go().code(0).stdout().contains("limited for"));
     project.run(&["guard", "wait", "anthropic"]).go().code(0);
     assert_eq!(check(0)["decision"], "open");
@@ -31,7 +31,7 @@ fn a_guard_learns_checks_waits_and_is_cleared() {
         .run(&["guard", "ingest", "anthropic", "--headers", "-"])
         .stdin("{\"retry-after\": \"3600\"}")
         .go()
-        .code(75);
+        .code(0);
     project.run(&["guard", "clear", "anthropic", "--why", "a new key"]).go().code(0);
     assert_eq!(check(0)["decision"], "open");
     let said = project.events();
@@ -67,7 +67,7 @@ fn a_command_waits_for_the_guard_and_teaches_it() {
         .run(&["guard", "ingest", "openai", "--headers", "-", "--status", "429"])
         .stdin("retry-after: 1")
         .go()
-        .code(75);
+        .code(0);
     let done = project.exec(&["--provider", "openai"], "echo went").go().code(0);
     assert_eq!(done.stdout(), "went\n");
     assert!(
@@ -81,7 +81,7 @@ fn a_command_waits_for_the_guard_and_teaches_it() {
         .run(&["guard", "ingest", "openai", "--headers", "-", "--status", "429"])
         .stdin("retry-after: 600")
         .go()
-        .code(75);
+        .code(0);
     let flags = ["--provider", "openai", "--deadline", "1s", "--json"];
     let refused = project.exec(&flags, "touch started").go().code(125).json();
     assert_eq!(refused["reason"], "rate_limited");
@@ -150,15 +150,67 @@ fn a_loop_is_said_and_stopped_where_there_is_a_budget() {
         assert_eq!(done.stderr().contains("3 times in a row"), round == 3, "{}", done.stderr());
     }
     let stopped = project.exec(&["--budget", "fix", "--json"], script).go().code(125).json();
+    assert_eq!(stopped["reason"], "stuck_detected");
     assert!(
         stopped["fault"]["cause"].as_str().unwrap().contains("the same failure 3 times in a row"),
         "{stopped}"
     );
+    assert!(!project.kinds().contains(&"budget.exhausted".to_owned()), "97 units are left");
     // Without a budget it is said, not stopped; a success ends it.
     let free = project.exec(&[], script).go().code(1);
     assert!(free.stderr().contains("4 times in a row"), "{}", free.stderr());
     project.run(&["budget", "reset", "fix"]).go().code(0);
     project.exec(&["--budget", "fix"], script).go().code(1);
+}
+
+#[test]
+fn where_a_file_changed_in_between_it_is_no_loop() {
+    let project = Project::new("no-loop");
+    project.run(&["budget", "set", "fix", "50"]).go().code(0);
+    // What the command itself writes is no change that somebody made.
+    let script = "date +%N >> log; echo 'error 17: widget 4711 is broken'; exit 1";
+    for round in 1..=6 {
+        project.file("source.txt", "x".repeat(round));
+        let done = project.exec(&["--budget", "fix"], script).go().code(1);
+        assert!(!done.stderr().contains("in a row"), "{}", done.stderr());
+    }
+    for _ in 0..2 {
+        project.exec(&["--budget", "fix"], script).go().code(1);
+    }
+    let stopped = project.exec(&["--budget", "fix", "--json"], script).go().code(125).json();
+    assert_eq!((stopped["reason"].as_str(), stopped["attempts"].as_u64()), (Some("stuck_detected"), Some(0)));
+    let dry = project.exec(&["--budget", "fix", "--dry-run", "--json"], script).go().code(0).json();
+    assert_eq!((dry["failures_in_a_row"].as_u64(), dry["refused"].is_string()), (Some(3), true), "{dry}");
+    // A change lets it run again.
+    project.file("source.txt", "mended");
+    project.exec(&["--budget", "fix"], "exit 0").go().code(0);
+    project.exec(&["--budget", "fix"], script).go().code(1);
+}
+
+#[test]
+fn a_budget_keeps_what_is_not_given_and_can_be_deleted() {
+    let project = Project::new("budget-set");
+    let set =
+        |args: &[&str]| project.run(&[&["budget", "set", "night"], args].concat()).go().code(0).stdout();
+    assert!(set(&["50", "--per", "day", "--unit", "tokens"]).contains("50 tokens per day;"));
+    let changed = set(&["5"]);
+    assert!(changed.contains("5 tokens per day (was 50 tokens per day);"), "{changed}");
+    let changed = set(&["5", "--per", "run"]);
+    assert!(changed.contains("5 tokens per run (was 5 tokens per day);"), "{changed}");
+    let unknown = project.run(&["budget", "delete", "nigth"]).go().code(2);
+    assert!(unknown.stderr().contains("did you mean `night`?"), "{}", unknown.stderr());
+    let deleted = project.run(&["budget", "delete", "night", "--why", "done"]).go().code(0).stdout();
+    let undo = "`backstop budget set night 5 --per run --unit tokens` makes it again";
+    assert!(deleted.contains(undo), "{deleted}");
+    let said = project.events();
+    assert!(said.iter().any(|e| e["what"] == "budget delete night" && e["rationale"] == "done"));
+    project.run(&["budget", "delete", "night"]).go().code(2);
+    let status = project.run(&["budget", "status", "--json"]).go().code(0).json();
+    assert_eq!(status["budgets"].as_array().unwrap().len(), 0);
+    // A new one of that name begins whole.
+    assert!(set(&["3"]).contains("3 iterations in all;"));
+    let json = project.run(&["budget", "delete", "night", "--json"]).go().code(0).json();
+    assert_eq!((json["deleted"].as_str(), json["per"].as_str()), (Some("night"), Some("total")));
 }
 
 #[test]
@@ -204,7 +256,7 @@ fn a_result_is_used_again_until_what_it_depends_on_changes() {
 #[test]
 fn a_damaged_guard_file_is_set_aside_with_one_warning() {
     let project = Project::new("guard-corrupt");
-    project.run(&["guard", "ingest", "openai", "--headers", "-"]).stdin("retry-after: 600").go().code(75);
+    project.run(&["guard", "ingest", "openai", "--headers", "-"]).stdin("retry-after: 600").go().code(0);
     let file = project.state().join("limits.db");
     std::fs::write(&file, "no database at all\n".repeat(500)).unwrap();
     for suffix in ["limits.db-wal", "limits.db-shm"] {
@@ -231,7 +283,7 @@ fn sixty_four_processes_on_one_guard_lose_nothing() {
         })
         .collect();
     for child in children {
-        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(75));
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
     }
     let status = project.run(&["guard", "status", "--json"]).go().code(0).json();
     let guard: &Value = &status["guards"][0];
@@ -396,7 +448,7 @@ fn writers_that_are_killed_lose_nothing_that_was_acknowledged() {
         std::thread::sleep(std::time::Duration::from_millis(round % 15));
         children.iter_mut().take(2).for_each(|child| child.kill().unwrap());
         for child in children {
-            acknowledged += u64::from(child.wait_with_output().unwrap().status.code() == Some(75));
+            acknowledged += u64::from(child.wait_with_output().unwrap().status.code() == Some(0));
         }
     }
     let status = project.run(&["guard", "status", "--json"]).go().code(0);
@@ -408,7 +460,7 @@ fn writers_that_are_killed_lose_nothing_that_was_acknowledged() {
 #[test]
 fn a_clock_that_jumps_holds_no_guard_closed_for_longer() {
     let project = Project::new("guard-clock");
-    project.run(&["guard", "ingest", "openai", "--headers", "-"]).stdin("retry-after: 60").go().code(75);
+    project.run(&["guard", "ingest", "openai", "--headers", "-"]).stdin("retry-after: 60").go().code(0);
     let days = 10 * 24 * 3600 * 1000i64;
     let check = |jump: i64| {
         project
@@ -438,7 +490,7 @@ fn budgets_are_for_a_run_a_task_or_a_day() {
         .go()
         .code(125)
         .json();
-    assert_eq!((json["attempts"].as_u64(), json["reason"].as_str()), (Some(2), Some("budget_exhausted")));
+    assert_eq!((json["attempts"].as_u64(), json["reason"].as_str()), (Some(1), Some("budget_exhausted")));
     let day = (24 * 3600 * 1000i64).to_string();
     project.run(&["budget", "set", "each-day", "1", "--per", "day"]).go().code(0);
     project.exec(&["--budget", "each-day"], "exit 0").go().code(0);
@@ -461,7 +513,7 @@ fn a_guard_reads_bodies_and_every_spelling_of_headers() {
     let gemini = project
         .run(&["guard", "ingest", "gemini", "--body", path, "--status", "429", "--json"])
         .go()
-        .code(75)
+        .code(0)
         .json();
     let wait = |json: &Value| json["wait_seconds"].as_f64().unwrap();
     assert!((30.0..=34.4).contains(&wait(&gemini)), "{gemini}");
@@ -471,9 +523,31 @@ fn a_guard_reads_bodies_and_every_spelling_of_headers() {
         ("azure", "retry-after-ms: 1500", 1.5),
     ] {
         let ingest = ["guard", "ingest", provider, "--headers", "-", "--json"];
-        let json = project.run(&ingest).stdin(headers).go().code(75).json();
+        let json = project.run(&ingest).stdin(headers).go().code(0).json();
         assert!(wait(&json) > 0.0 && wait(&json) <= at_most, "{json}");
     }
     let missing = project.run(&["guard", "ingest", "x", "--headers", "no-such-file"]).go().code(1);
     assert!(missing.stderr().contains("cannot read no-such-file"), "{}", missing.stderr());
+}
+
+#[test]
+fn a_response_is_learned_from_standard_input_without_flags() {
+    let project = Project::new("limits-ingest-stdin");
+    for (provider, response) in [
+        ("whole", "HTTP/1.1 429 Too Many Requests\r\nretry-after: 600\r\n\r\n{\"error\":{}}\n"),
+        ("second", "HTTP/1.1 100 Continue\r\n\r\nHTTP/2 429\r\nretry-after: 600\r\n\r\n"),
+        ("headers", "retry-after: 600\n"),
+        ("json", "{\"retry-after\": \"600\"}"),
+    ] {
+        let learned = project.run(&["guard", "ingest", provider, "--json"]).stdin(response).go().code(0);
+        assert_eq!(learned.json()["provider"], provider);
+        project.run(&["guard", "check", provider]).go().code(75);
+    }
+    let fine = "HTTP/1.1 302 Found\nretry-after: 600\n\nHTTP/1.1 200 OK\ncontent-type: text/plain\n\nhello\n";
+    project.run(&["guard", "ingest", "fine"]).stdin(fine).go().code(0);
+    project.run(&["guard", "check", "fine"]).go().code(0);
+    for nothing in ["", "\n", "no response at all\n", "7"] {
+        let refused = project.run(&["guard", "ingest", "x"]).stdin(nothing).go().code(2);
+        assert!(refused.stderr().contains("backstop guard ingest PROVIDER"), "{}", refused.stderr());
+    }
 }

@@ -1,10 +1,12 @@
 //! End to end, through the built binary.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stdout)]
 
+mod agent_tools;
 mod bad_input;
 mod batch;
 mod classify;
 mod config;
+mod credentials;
 mod demo;
 mod docs;
 mod exec;
@@ -12,15 +14,20 @@ mod exec_bad_input;
 mod exec_every_crash_point;
 mod exec_orphans;
 mod exec_output;
+mod exec_repeat;
 mod exec_secrets;
 mod exec_store_trouble;
+mod exec_transparent;
 mod freeze;
 mod harness;
 mod hook;
+mod hook_reports;
 mod init;
 mod journal;
 mod limits;
 mod limits_shared;
+mod limits_waits;
+mod misread;
 mod notify;
 mod old_state;
 mod plan_agents;
@@ -37,4 +44,5 @@ mod plan_text;
 mod reference;
 mod rules;
 mod stats;
+mod stories;
 mod surfaces;

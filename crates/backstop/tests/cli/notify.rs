@@ -480,7 +480,7 @@ fn what_is_wrong_with_a_sink_is_said() {
         "[notify.ops]\nurl = \"https://me:canary@x\"\n",
     )
     .unwrap();
-    let done = project.run(&["config", "check"]).go().code(2);
+    let done = project.run(&["config", "check"]).go().code(1);
     assert!(
         done.stderr().contains("has a user or a password") && !done.stderr().contains("canary"),
         "{}",
@@ -696,4 +696,32 @@ fn each_time_a_project_is_frozen_is_told_and_quiet_is_quiet() {
     }
     assert_eq!(told["outcome"], "frozen");
     gone(&project);
+}
+
+#[test]
+fn doctor_looks_at_sinks_and_connects_only_when_asked() {
+    let project = Project::new("notify-doctor");
+    let user = |text: &str| {
+        let folder = project.beside("home/.config/backstop");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), text).unwrap();
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let sink = format!("[notify.ops]\ntype = \"webhook\"\nurl = \"http://127.0.0.1:{port}/x\"\n");
+    user(&sink);
+    let text = project.run(&["doctor"]).go().code(0).stdout();
+    assert!(text.contains("ops: configured"), "{text}");
+    let text = project.run(&["doctor", "--sinks"]).go().code(0).stdout();
+    assert!(text.contains("ops: can be reached"), "{text}");
+    drop(listener);
+    project.run(&["doctor"]).go().code(0);
+    let text = project.run(&["doctor", "--sinks"]).go().code(1).stdout();
+    assert!(text.contains(&format!("ops: http://127.0.0.1:{port} cannot be reached")), "{text}");
+    user(&format!(
+        "{sink}token_env = \"OPS_TOKEN_UNSET\"\n[notify.mail]\ntype = \"command\"\ncommand = [\"/no/such/mail\"]\n"
+    ));
+    let text = project.run(&["doctor"]).go().code(1).stdout();
+    assert!(text.contains("ops: the variable OPS_TOKEN_UNSET is not set here"), "{text}");
+    assert!(text.contains("mail: the program `/no/such/mail` is not found"), "{text}");
 }

@@ -112,7 +112,10 @@ fn missing(new: &Value, old: &Value, at: &str) -> Option<(String, Value, Value)>
     let lacks = || Some((at.to_owned(), old.clone(), new.clone()));
     match (new, old) {
         (Value::Object(new), Value::Object(old)) => {
-            old.iter().filter(|(key, _)| !OF_THE_MOMENT.contains(&key.as_str())).find_map(|(key, old)| {
+            // The sentence about an event is for people, and may become clearer.
+            let is_sentence = |key: &str| key == "text" && old.contains_key("kind") && old.contains_key("at");
+            let counts = |key: &str| !OF_THE_MOMENT.contains(&key) && !is_sentence(key);
+            old.iter().filter(|(key, _)| counts(key)).find_map(|(key, old)| {
                 missing(new.get(key).unwrap_or(&Value::Null), old, &format!("{at}.{key}"))
             })
         }

@@ -1,4 +1,4 @@
-use crate::harness::{Folder, Run};
+use crate::harness::{Folder, Project, Run};
 
 #[test]
 fn reasons_in_three_forms() {
@@ -31,4 +31,101 @@ fn completions_for_every_shell_and_a_man_page_for_every_command() {
     for page in ["backstop.1", "backstop-classify.1", "backstop-rules-test.1"] {
         assert!(pages.contains(&page.to_owned()), "{page} in {pages:?}");
     }
+}
+
+#[test]
+fn commands_without_an_action_show_and_say_what_to_type_next() {
+    let project = Project::new("reference-bare");
+    for (command, says) in [
+        ("guard", "`backstop exec --provider NAME -- COMMAND`"),
+        ("budget", "`backstop budget set NAME UNITS --per day`"),
+        ("config", "exec.timeout"),
+        ("notify", "`backstop config set notify.here.type terminal --user`"),
+        ("explain", "`backstop exec -- COMMAND`"),
+        ("deferred", "there is no deferred work"),
+        ("rules", "RULE"),
+    ] {
+        let done = project.run(&[command]).go().code(0);
+        assert!(done.stdout().contains(says), "{command}: {}", done.stdout());
+    }
+    project.run(&["budget", "set", "night", "5"]).go().code(0);
+    project.exec(&[], "echo npm error code E404; exit 1").go().code(1);
+    let headers = ["guard", "ingest", "groq", "--headers", "-", "--status", "429"];
+    project.run(&headers).stdin("retry-after: 60").go();
+    for (command, says) in [("guard", "groq"), ("budget", "night"), ("explain", "exit 1")] {
+        let done = project.run(&[command]).go().code(0);
+        assert!(done.stdout().contains(says), "{command}: {}", done.stdout());
+    }
+}
+
+#[test]
+fn commands_without_an_action_show_json_too() {
+    let project = Project::new("reference-bare-json");
+    project.run(&["budget", "set", "night", "5"]).go().code(0);
+    for (command, action) in [
+        ("guard", "status"),
+        ("deferred", "list"),
+        ("budget", "status"),
+        ("notify", "list"),
+        ("config", "show"),
+    ] {
+        let bare = project.run(&[command, "--json"]).go().code(0).json();
+        assert_eq!(bare, project.run(&[command, action, "--json"]).go().code(0).json(), "{command}");
+        assert!(bare["schema"].is_u64(), "{command}: {bare}");
+    }
+}
+
+#[test]
+fn runs_of_every_project_are_listed_with_their_project() {
+    let one = Project::new("reference-all-one");
+    let two = Project::new("reference-all-two");
+    let state = one.state().display().to_string();
+    let exec = ["exec", "--", "sh", "-c", "exit 3"];
+    one.run(&exec).go().code(3);
+    two.run(&exec).env("BACKSTOP_STATE_DIR", &state).go().code(3);
+    assert_eq!(one.run(&["runs", "--json"]).go().code(0).json()["runs"].as_array().unwrap().len(), 1);
+    let json = one.run(&["runs", "--all", "--json"]).go().code(0).json();
+    let projects: Vec<&str> =
+        json["runs"].as_array().unwrap().iter().map(|run| run["project"].as_str().unwrap()).collect();
+    let path = |project: &Project| project.path().canonicalize().unwrap().display().to_string();
+    assert_eq!(projects, [path(&two), path(&one)]);
+    let text = one.run(&["runs", "--all"]).dir(std::path::Path::new("/")).go().code(0).stdout();
+    assert!(text.starts_with("PROJECT"), "{text}");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert_eq!(one.run(&["runs", "--all", "-n", "1"]).go().code(0).stdout().lines().count(), 2);
+}
+
+#[test]
+fn classify_answers_a_condition_by_its_exit_code() {
+    let reset = "npm error code ECONNRESET\n";
+    let is = |what: &[&str], input: &str| {
+        let mut args = vec!["classify", "--exit", "1"];
+        for what in what {
+            args.extend(["--is", what]);
+        }
+        Run::new(&args).stdin(input).go()
+    };
+    for (what, code) in [
+        (&["retryable"][..], 0),
+        (&["transient"], 0),
+        (&["network_transient"], 0),
+        (&["permanent"], 1),
+        (&["test_failure"], 1),
+        (&["test_failure", "transient"], 0),
+    ] {
+        let done = is(what, reset).code(code);
+        assert_eq!((done.stdout(), done.stderr()), (String::new(), String::new()), "{what:?}");
+    }
+    is(&["retryable"], "error[E0308]: mismatched types\n").code(1);
+    let done = is(&["retriable"], reset).code(2);
+    assert!(done.stderr().contains("transient, permanent, user, system"), "{}", done.stderr());
+    // Success is no failure of any kind, and what cannot be read is no answer.
+    Run::new(&["classify", "--exit", "0", "--is", "retryable"]).go().code(1);
+    Run::new(&["classify", "--is", "retryable", "/no/such/file"]).go().code(2);
+    let json = Run::new(&["classify", "--exit", "1", "--is", "permanent", "--json"])
+        .stdin(reset)
+        .go()
+        .code(1)
+        .json();
+    assert_eq!(json["reason"], "network_transient");
 }

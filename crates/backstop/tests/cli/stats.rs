@@ -68,7 +68,7 @@ fn only_the_last_while_counts() {
     let runs = |args: &[&str]| project.run(args).go().code(0).json()["runs"]["all"].clone();
     assert_eq!(runs(&["stats", "--json"]), 2);
     assert_eq!(runs(&["stats", "--json", "--since", "7d"]), 1);
-    project.run(&["stats", "--since", "7"]).go().code(2);
+    project.run(&["stats", "--since", "7x"]).go().code(2);
     project.run(&["stats", "--by", "moon"]).go().code(2);
     project.run(&["stats", "--json", "--by", "day"]).go().code(2);
     project.run(&["stats", "--prometheus", "--since", "7d"]).go().code(2);

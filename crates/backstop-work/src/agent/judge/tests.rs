@@ -18,15 +18,19 @@ fn kept(text: &str) -> HeadTail {
 fn ended(cause: Cause, code: Option<i32>, stdout: &str, stderr: &str) -> Ended {
     let limit = match cause {
         Cause::WallClock | Cause::Silence => Some(Duration::from_secs(40)),
-        Cause::Itself | Cause::Stopped => None,
+        Cause::Itself | Cause::Stopped | Cause::Interrupted => None,
     };
     Ended {
         status: Status { code, signal: code.is_none().then_some(15) },
         cause,
+        reader_left: false,
+        unwritable: None,
         duration: Duration::from_secs(41),
         silent: Duration::ZERO,
         stdout: kept(stdout),
         stderr: kept(stderr),
+        order: backstop_exec::StreamOrder::default(),
+        is_one_stream: false,
         drained: true,
         left_behind: Vec::new(),
         unended: Vec::new(),
@@ -135,7 +139,7 @@ fn what_a_dialect_reports_decides_whatever_the_exit_code_is() {
         (
             ClaudeJson,
             claude("429", "api_error", "Claude usage limit reached. Your limit will reset at 5pm"),
-            QuotaExhausted,
+            RateLimited,
         ),
         (ClaudeJson, claude("null", "api_error", "API Error: Connection error."), NetworkTransient),
         (
@@ -168,7 +172,7 @@ fn what_a_dialect_reports_decides_whatever_the_exit_code_is() {
         (
             CodexJsonl,
             codex_failed("You've hit your usage limit. Upgrade to Pro or try again at 5:04 PM."),
-            QuotaExhausted,
+            RateLimited,
         ),
         (
             OpencodeJsonl,

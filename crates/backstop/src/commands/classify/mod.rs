@@ -2,11 +2,12 @@
 
 mod batch;
 
-use crate::error::{CliError, usage};
+use crate::error::{CliError, DONE, ErrorKind, FAILED, usage};
 use crate::process::now;
-use crate::terminal;
+use crate::{process, terminal};
 use backstop_classify::Classifier;
-use backstop_core::{Signal, Surface, signal_number};
+use backstop_config::LogFormat;
+use backstop_core::{Class, Fault, Reason, Signal, Surface, from_seed_name, signal_number};
 use backstop_runtime::project::classifier_with_packs;
 use clap::Args;
 use std::fs::File;
@@ -15,14 +16,17 @@ use std::path::{Path, PathBuf};
 
 /// Say what a failure is.
 ///
-/// Reads what a failed command wrote, or the body of a failed answer, from files or standard input.
-/// Several files are parts of one failure, in order. Exits 0 whatever the fault is.
+/// Reads the output of a failed command, or the body of a failed response, from files or standard
+/// input.
+/// Several files are parts of one failure, in order. Exits 0 whatever the fault is; with `--is`, the
+/// exit code is the answer.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  npm test > out.log 2>&1; backstop classify --exit $? out.log\n  \
     curl -sS URL | backstop classify --status 429 --header 'retry-after: 30'\n  \
+    make > out.log 2>&1 || { backstop classify --exit $? --is retryable out.log && make; }\n  \
     backstop classify --batch < failures.jsonl")]
 pub(crate) struct Classify {
-    /// Files to read; none, or `-`, is standard input
+    /// Files to read (default: standard input, as is `-`)
     pub(crate) files: Vec<PathBuf>,
     /// The exit code of the command; 0 is success, whatever the output says
     #[arg(long, value_name = "CODE", allow_hyphen_values = true, conflicts_with_all = ["signal", "status", "headers", "errno"])]
@@ -30,22 +34,22 @@ pub(crate) struct Classify {
     /// The signal that ended the command, by number or name
     #[arg(long, value_name = "SIGNAL", hide_short_help = true)]
     pub(crate) signal: Option<String>,
-    /// Our own clock ended the command
+    /// A timeout ended the command
     #[arg(long, hide_short_help = true)]
     pub(crate) timed_out: bool,
-    /// The command line, which tells the program
+    /// The command line; it tells which program failed
     #[arg(long, value_name = "COMMAND")]
     pub(crate) command: Option<String>,
-    /// The HTTP status of the answer; the input is its body
+    /// The HTTP status of the response; the input is its body
     #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..600))]
     pub(crate) status: Option<u16>,
-    /// A header of the answer, as `name: value`; may be given several times
+    /// A header of the response, as `name: value`; may be given several times
     #[arg(long = "header", value_name = "HEADER")]
     pub(crate) headers: Vec<String>,
     /// The errno or error code of the client, such as ECONNRESET
     #[arg(long, value_name = "ERRNO", hide_short_help = true)]
     pub(crate) errno: Option<String>,
-    /// Who answered, such as `openai`
+    /// The provider that answered, such as `openai`
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) provider: Option<String>,
     /// A rule pack of your own; may be given several times
@@ -54,15 +58,71 @@ pub(crate) struct Classify {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read one JSON object a line, answer one a line
+    /// Print nothing, and exit 0 if the failure is `retryable`, of this class (transient, permanent,
+    /// user, system) or of this reason, else 1; may be given several times
+    #[arg(long = "is", value_name = "WHAT", conflicts_with = "batch")]
+    pub(crate) is: Vec<String>,
+    /// Read one JSON object per line, print one per line
     #[arg(long, conflicts_with_all = ["exit", "signal", "timed_out", "command", "status", "headers", "errno", "provider"])]
     pub(crate) batch: bool,
 }
 
-pub(crate) fn run(args: &Classify) -> Result<(), CliError> {
+pub(crate) fn run(args: &Classify, log_format: Option<LogFormat>) -> Result<u8, CliError> {
+    let json = match log_format {
+        Some(LogFormat::Json) => true,
+        Some(LogFormat::Emit) => {
+            return Err(usage("`classify` records no events, so it has no format `emit`")
+                .hint("`backstop classify --json` prints JSON"));
+        }
+        Some(LogFormat::Human) | None => args.json,
+    };
+    let conditions = args.is.iter().map(|word| Condition::read(word)).collect::<Result<Vec<_>, _>>()?;
+    match classify(args, json, &conditions) {
+        Ok(code) => Ok(code),
+        // 1 is an answer: what could not be read must not look like it.
+        Err(mut error) if !conditions.is_empty() => {
+            error.kind = ErrorKind::Usage;
+            Err(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What `--is` asks for.
+enum Condition {
+    Retryable,
+    Class(Class),
+    Reason(Reason),
+}
+
+impl Condition {
+    fn read(word: &str) -> Result<Self, CliError> {
+        const CLASSES: [Class; 4] = [Class::Transient, Class::Permanent, Class::User, Class::System];
+        if word == "retryable" {
+            return Ok(Self::Retryable);
+        }
+        if let Some(class) = CLASSES.into_iter().find(|class| class.name() == word) {
+            return Ok(Self::Class(class));
+        }
+        let reason = from_seed_name(word).map_or_else(|| word.parse::<Reason>(), Ok);
+        reason.map(Self::Reason).map_err(|error| {
+            CliError::from(error).hint("or `retryable`, or a class: transient, permanent, user, system")
+        })
+    }
+
+    fn holds(&self, fault: &Fault) -> bool {
+        match self {
+            Self::Retryable => fault.retryable,
+            Self::Class(class) => fault.class == *class,
+            Self::Reason(reason) => fault.reason == *reason,
+        }
+    }
+}
+
+fn classify(args: &Classify, json: bool, conditions: &[Condition]) -> Result<u8, CliError> {
     let classifier = classifier(&args.packs)?;
     if args.batch {
-        return batch::run(&classifier, open(&args.files)?);
+        return batch::run(&classifier, open(&args.files)?).map(|()| DONE);
     }
     let mut signal = signal(args)?;
     let reader = open(&args.files)?;
@@ -74,17 +134,21 @@ pub(crate) fn run(args: &Classify) -> Result<(), CliError> {
     } else {
         classifier.classify_reader(&signal, reader).map_err(|error| read_error(&args.files, error))?
     };
-    if args.json {
-        return terminal::print(&format!(
-            "{}\n",
-            backstop_report::to_json(&backstop_report::fault_json(fault.as_ref()))
-        ));
+    if json {
+        let json = backstop_report::to_json(&backstop_report::fault_json(fault.as_ref()));
+        terminal::print(&format!("{json}\n"))?;
+    } else if conditions.is_empty() {
+        let style = terminal::stdout_style();
+        terminal::print(&match &fault {
+            Some(fault) => backstop_report::fault(fault, style),
+            None => backstop_report::success(style),
+        })?;
     }
-    let style = terminal::stdout_style();
-    terminal::print(&match &fault {
-        Some(fault) => backstop_report::fault(fault, style),
-        None => backstop_report::success(style),
-    })
+    if conditions.is_empty() {
+        return Ok(DONE);
+    }
+    let holds = fault.is_some_and(|fault| conditions.iter().any(|condition| condition.holds(&fault)));
+    Ok(if holds { DONE } else { FAILED })
 }
 
 /// How much of an answer's body is read.
@@ -97,7 +161,7 @@ fn read_bounded(reader: impl Read, into: &mut Vec<u8>) -> std::io::Result<()> {
 /// The classifier with the packs that were named.
 fn classifier(packs: &[PathBuf]) -> Result<Classifier, CliError> {
     let classifier = if packs.is_empty() { Classifier::builtin() } else { classifier_with_packs(packs)?.0 };
-    Ok(classifier.redacting(terminal::redactor().as_ref().clone()))
+    Ok(classifier.redacting(terminal::redactor().as_ref().clone()).in_zone(process::zone()))
 }
 
 fn signal(args: &Classify) -> Result<Signal, CliError> {

@@ -40,13 +40,20 @@ pub(super) fn run(args: &Demo) -> Result<(), CliError> {
     };
     terminal::print("A command that fails, and recovers.\n\n")?;
     // Both streams in one, in the order in which a terminal would show them.
-    show("backstop exec -- sh install.sh", &output(&scratch, &exec, "&1")?)?;
-    show("backstop explain last", &output(&scratch, &["explain", "last"], "&1")?)?;
-    let explain = scratch.typed(&["explain", "last"]);
+    let shown = output(&scratch, &exec, "&1")?;
+    show("backstop exec -- sh install.sh", &shown)?;
+    let run = run_in(&shown).unwrap_or("last");
+    show(&format!("backstop explain {run}"), &output(&scratch, &["explain", run], "&1")?)?;
     terminal::print(&format!(
-        "It is kept apart from your own runs: `{explain}` tells it again.\n\
+        "The demo's runs are kept apart from your own: `backstop explain {run}` shows this one again.\n\
          Now with one of your own: `backstop exec -- COMMAND`\n"
     ))
+}
+
+/// The run whose story the lines offer.
+fn run_in(lines: &str) -> Option<&str> {
+    let (_, rest) = lines.split_once("backstop explain ")?;
+    rest.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).next().filter(|run| run.starts_with("r-"))
 }
 
 /// What a command of ours prints, with standard error where `stderr` says.

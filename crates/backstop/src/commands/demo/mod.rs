@@ -10,6 +10,8 @@ mod faults;
 mod plan;
 mod scratch;
 
+pub(crate) use scratch::demo_states;
+
 use crate::error::{CliError, DONE, failed};
 use clap::{Args, ValueEnum};
 

@@ -145,9 +145,9 @@ fn new_folder(parent: &Path) -> Result<PathBuf, CliError> {
     }
 }
 
-/// Removes all folders of earlier demos but the newest. What is not ours, or in use, stays.
-fn remove_old(parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
+/// The folders of demos, newest first. What is not ours, or what others may enter, is none.
+fn folders(parent: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let us = rustix::process::geteuid().as_raw();
     let mut folders: Vec<_> = entries
         .flatten()
@@ -157,7 +157,21 @@ fn remove_old(parent: &Path) {
         .filter_map(|(what, path)| Some((what.modified().ok()?, path)))
         .collect();
     folders.sort_by(|a, b| b.cmp(a));
-    for (_, path) in folders.into_iter().skip(FOLDERS_MAX) {
+    folders.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The state folders of the demos that are kept, newest first: a demo prints the ids of its runs,
+/// and people type them.
+pub(crate) fn demo_states() -> Vec<PathBuf> {
+    let is_private =
+        |folder: &PathBuf| fs::symlink_metadata(folder).is_ok_and(|what| what.mode() & 0o077 == 0);
+    let kept = folders(&std::env::temp_dir()).into_iter().filter(is_private).take(FOLDERS_MAX);
+    kept.map(|folder| folder.join("state")).filter(|state| state.is_dir()).collect()
+}
+
+/// Removes all folders of earlier demos but the newest. What is not ours, or in use, stays.
+fn remove_old(parent: &Path) {
+    for path in folders(parent).into_iter().skip(FOLDERS_MAX) {
         let unused = File::open(path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
         if unused {
             let _ = fs::remove_dir_all(&path);

@@ -21,8 +21,10 @@ pub(super) fn tell(ended: &CommandEnding, args: &Exec, project: &Project) {
     if let Some(file) = &args.report {
         let markdown = file.extension().is_some_and(|e| e == "md");
         let story = || {
-            let events = project.existing_journal().ok()??.load(ended.run).ok()?;
-            Some(backstop_report::story_markdown(&RunStory::from_events(&events)?))
+            let journal = project.existing_journal().ok()??;
+            let story = RunStory::from_events(&journal.load(ended.run).ok()?)?;
+            let logs = journal.outputs(ended.run).unwrap_or_default();
+            Some(backstop_report::story_markdown(&story.with_logs(logs), false))
         };
         let text = markdown.then(story).flatten().unwrap_or_else(|| format!("{}\n", to_json(&ended.json())));
         if let Err(error) = backstop_store::write_atomic(file, text.as_bytes()) {

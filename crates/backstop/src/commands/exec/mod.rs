@@ -4,21 +4,26 @@
 //! exit code. Attempts, record and limits are the runtime's.
 
 mod countdown;
+mod dry_run;
 mod ending;
 mod lines;
 mod overrides;
 mod signals;
 mod stdin;
+mod streams;
 
 use super::deferred;
 use crate::error::{CliError, failed, usage};
-use crate::{process, terminal};
-use backstop_config::{Given, LogFormat};
-use backstop_core::{Action, EventKind, Fault, Name, Outcome, Policy, RunId, SafeText, shell};
+use crate::{inherited, process, terminal};
+use backstop_config::{EXEC_WAIT_MAX, EXEC_WAIT_MAX_WATCHED, Given, LogFormat};
+use backstop_core::{
+    Action, Decision, EventKind, Fault, Name, Outcome, Policy, Reason, RunId, SafeText, shell,
+};
 use backstop_engine::{Cancel, Finished};
 use backstop_exec::{Limits, Spec, Stop};
 use backstop_report::{CommandEnding, duration};
-use backstop_runtime::admission::{Admission, BudgetScope, OperationAdmission, OperationLimits};
+use backstop_runtime::admission::{Admission, BudgetScope, OperationAdmission, OperationLimits, client_of};
+use backstop_runtime::aftermath::deferred::stored_until;
 use backstop_runtime::aftermath::{self, leftovers};
 use backstop_runtime::command::{CacheKey, CommandAfter, CommandOperation, CommandSettings, LastAttempt};
 use backstop_runtime::operation::OperationRun;
@@ -27,8 +32,6 @@ use backstop_store::{DeferredWork, LimitStore};
 use clap::{Args, ValueEnum};
 use lines::Lines;
 use std::ffi::OsString;
-use std::fs::File;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +45,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     backstop exec --timeout 10m --idle 2m -- npm ci\n  \
-    backstop exec --once -- ./deploy.sh          never repeated unless somebody says so\n  \
+    backstop exec --once -- ./migrate            never repeated unless somebody says so\n  \
+    backstop exec --dry-run -- ./deploy.sh       what would be repeated, and why not\n  \
     backstop exec --on unknown=retry -- make     retry what no rule knows, too\n  \
     backstop exec --json -- cargo test           how it ended, as JSON on standard output")]
 pub(crate) struct Exec {
@@ -53,83 +57,94 @@ pub(crate) struct Exec {
     /// state
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) profile: Option<String>,
-    /// How many attempts there may be, the first included, wherever the profile allows more than
-    /// one
+    /// How often the command is started at most, the first time included, wherever the profile allows
+    /// more than one attempt
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) attempts: Option<u32>,
-    /// How long an attempt may run, such as 10m
+    /// Time limit for one attempt, such as 10m; a bare number is seconds
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<String>,
-    /// How long an attempt may be silent, such as 2m
+    /// Time limit for an attempt without output, such as 2m
     #[arg(long, value_name = "DURATION")]
     pub(crate) idle: Option<String>,
-    /// How long all attempts together may take, waits included
+    /// Time limit for all attempts together, waits included
     #[arg(long, value_name = "DURATION")]
     pub(crate) deadline: Option<String>,
+    /// How long a rate limit is waited for; where it lasts longer, the command is put aside
+    /// [default: 60s, 1h on a terminal]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    pub(crate) wait_max: Option<String>,
     /// Do not repeat it by itself: where a repetition would help, the ending names the command that
     /// makes it
     #[arg(long)]
     pub(crate) once: bool,
-    /// What to do about a reason: retry, retry:N, surface, defer or confirm; may be given several
-    /// times
+    /// Repeat the command by itself although it changes something outside the project, such as
+    /// `curl -X POST` or `npm publish`
+    #[arg(long, conflicts_with = "once", hide_short_help = true)]
+    pub(crate) repeatable: bool,
+    /// Run nothing: show what would be repeated and what not, and why
+    #[arg(long, conflicts_with_all = ["confirm", "cache"])]
+    pub(crate) dry_run: bool,
+    /// Action for a reason: retry, retry:N, surface, defer or confirm; may be given several times
     #[arg(long = "on", value_name = "REASON=ACTION")]
     pub(crate) on: Vec<String>,
-    /// Say nothing of our own, whatever happens; the exit code stays
+    /// Print nothing of Backstop's own; the exit code stays
     #[arg(long, short = 'q')]
     pub(crate) quiet: bool,
-    /// Classify and record a failure, say nothing of it, and exit 0
+    /// Classify and record a failure, print nothing, and exit 0
     #[arg(long, hide_short_help = true)]
     pub(crate) quiet_failure: bool,
-    /// Run it once, and explain a failure
+    /// Run the command once, and explain a failure
     #[arg(long, conflicts_with_all = ["attempts", "on", "once"], hide_short_help = true)]
     pub(crate) classify: bool,
-    /// Write how it ended into this file: JSON, or Markdown where its name ends in .md
+    /// Write the result into this file: JSON, or Markdown if the name ends in .md
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Who calls, for the record
+    /// Name of the caller; it is recorded
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) caller: Option<String>,
-    /// The session that this belongs to, for the record
+    /// Id of the session; it is recorded
     #[arg(long, value_name = "ID", hide_short_help = true)]
     pub(crate) session: Option<String>,
-    /// Why it is overridden (--on, --confirm), for the record
+    /// Reason for an override (--on, --confirm); it is recorded
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) why: Option<String>,
     /// Repeat the command of a run that waits for somebody to say so
     #[arg(long, value_name = "RUN", hide_short_help = true)]
     pub(crate) confirm: Option<String>,
-    /// Print how it ended as JSON on standard output; the command's own output goes to standard
-    /// error
+    /// Print the result as JSON on standard output; the command's own output goes to standard error
     #[arg(long)]
     pub(crate) json: bool,
-    /// Hold the output back until it is over; what failed attempts wrote is not shown unless the
-    /// last one fails
+    /// Print the output at the end; that of failed attempts only if the last one fails too
     #[arg(long, hide_short_help = true)]
     pub(crate) buffer: bool,
-    /// Give it a terminal of its own, on which its output and errors are one
-    #[arg(long, hide_short_help = true)]
+    /// Give it a terminal of its own for input and output, even where ours is none
+    #[arg(long, conflicts_with = "no_pty", hide_short_help = true)]
     pub(crate) pty: bool,
+    /// Give it pipes even where our output is a terminal: no colours, no pager
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_pty: bool,
     /// Where its standard input comes from
-    #[arg(long, value_name = "MODE", default_value = "replay", hide_short_help = true)]
+    #[arg(long, value_name = "MODE", default_value = "auto", hide_short_help = true)]
     pub(crate) stdin: StdinMode,
-    /// Leave processes running that it started in the background and left behind
+    /// Let background processes that the command started run on
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_background: bool,
     /// The provider behind it, such as `anthropic`: its shared rate limit and breaker are asked
     /// first and told afterwards
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-    /// The budget that it spends: one unit for each attempt, the first included
+    /// Budget to spend: one unit for each attempt, the first included
     #[arg(long, value_name = "NAME")]
     pub(crate) budget: Option<String>,
-    /// The task that it belongs to, for budgets per task; else the session
+    /// Id of the task, for budgets per task (default: the session)
     #[arg(long, value_name = "ID", hide_short_help = true)]
     pub(crate) task: Option<String>,
-    /// Use a result that is not older than this, such as 10m, where nothing that was declared has
+    /// Use a stored result that is not older than this, such as 10m, if no declared input has
     /// changed; for commands that only read
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub(crate) cache: Option<String>,
-    /// Files that the result depends on, such as 'src/**'; may be given several times
+    /// Input files of the command, such as 'src/**'; may be given several times
     #[arg(long = "input", value_name = "GLOB", requires = "cache", hide_short_help = true)]
     pub(crate) inputs: Vec<String>,
     /// Environment variables that the result depends on; may be given several times
@@ -143,7 +158,9 @@ pub(crate) struct Exec {
 /// Where a command's standard input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StdinMode {
-    /// From ours; what comes through a pipe is kept and given to every attempt
+    /// From ours, as it is; not retried where input that it took cannot be given again
+    Auto,
+    /// From ours; a pipe is read ahead, stored and given to every attempt
     Replay,
     /// From ours, as it is: a second attempt reads what the first has left
     Inherit,
@@ -164,6 +181,9 @@ pub(crate) const NOT_STARTED: u8 = 125;
 /// Runs a command. Gives the exit code.
 pub(crate) fn run(args: &Exec, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     let mut args = args.clone();
+    if args.is_quiet() {
+        terminal::be_quiet();
+    }
     let mut project = open(&args, log_format)?;
     let argv = overrides::argv(&mut args, &project)?;
     if args.confirm.is_some() {
@@ -192,6 +212,7 @@ fn flags(args: &Exec) -> Vec<Given> {
         ("--timeout", "exec.timeout", &args.timeout),
         ("--idle", "exec.idle", &args.idle),
         ("--deadline", "exec.deadline", &args.deadline),
+        ("--wait-max", "exec.wait_max", &args.wait_max),
     ];
     given
         .into_iter()
@@ -204,22 +225,34 @@ fn flags(args: &Exec) -> Vec<Given> {
 impl Exec {
     /// Runs this command as the arguments say.
     fn go(&self, project: &Arc<Project>, argv: &[OsString]) -> Result<u8, CliError> {
-        project.refuse_if_frozen()?;
+        if !self.dry_run {
+            project.refuse_if_frozen()?;
+        }
         if self.is_quiet() {
             terminal::be_quiet();
         }
         let shown = shell::line(argv.iter().map(|word| word.to_string_lossy()));
         let policy = project.config.policy(&project.config.exec().profile)?;
-        let policy = if self.classify { policy.with_attempts(1) } else { policy };
+        let mut policy = if self.classify { policy.with_attempts(1) } else { policy };
+        if let Some(attempts) = self.attempts {
+            policy = policy.with_starts_max(attempts);
+        }
+        let settings = project.config.exec();
+        policy.wait_max = settings.wait_max.unwrap_or_else(|| wait_max(&policy));
         let cached_for = self.cache.as_deref().map(backstop_core::duration::parse).transpose()?;
         let classifier = Arc::new(project.classifier(&self.packs)?);
+        let repeatable = project.effects(&self.packs)?.judge(&shown, &project.config.repeatable_commands());
         terminal::warn_inert(&project.config);
         for (what, hint) in process::unknown_variables() {
             terminal::warn(&what, Some(&hint));
         }
         let lines = Arc::new(Lines::new(project.config.log_format(), self.is_quiet()));
+        if self.dry_run {
+            let admission = self.admission(project, RunId::from_random(0, 4), &shown, &policy, &lines)?;
+            return self.show_dry_run(project, &shown, &policy, &repeatable, &admission);
+        }
         let recorder = Arc::new(self.record(project, &shown, &lines)?);
-        let admission = Arc::new(self.admission(project, &recorder, &shown, &policy, &lines)?);
+        let admission = Arc::new(self.admission(project, recorder.run(), &shown, &policy, &lines)?);
         let key = self.cache_key(cached_for, argv, project)?;
         if let Some((key, age)) = &key
             && let Some(code) = self.reuse_cached(project, &recorder, &admission, key, *age, &shown)
@@ -228,7 +261,8 @@ impl Exec {
         }
         let (cancel, stop) = (Cancel::new(), Stop::new());
         let deadline = deadline(project);
-        let settings = self.command(project, argv, &shown, key.is_some(), deadline)?;
+        let mut settings = self.command(project, argv, &shown, key.is_some(), deadline)?;
+        settings.effect = self.effect(&repeatable);
         let operation =
             CommandOperation::new(settings, stop.clone(), Arc::clone(&classifier), project, &recorder);
         let after = operation.after();
@@ -243,7 +277,8 @@ impl Exec {
             repeatable: !self.once,
         };
         let caught = signals::Caught::default();
-        let finished = attempt(&around, &shown, operation, cancel, stop, &caught)?;
+        let shares_group = self.shares_group();
+        let finished = attempt(&around, &shown, operation, cancel, stop, &caught, shares_group)?;
         after.last.release();
         if let (Some((key, _)), Ok(())) = (&key, &finished.result) {
             keep(project, key, &after.last);
@@ -253,12 +288,17 @@ impl Exec {
         let code = self.conclude(project, argv, &shown, &recorder, &after, finished, &caught);
         self.warn_of_loop(project, looping);
         aftermath::run_ended(project, &recorder, is_done);
-        if project.process.parent.is_none()
+        if !is_done
+            && project.process.parent.is_none()
             && !self.is_quiet()
             && !self.json
             && project.config.log_format() == LogFormat::Human
         {
             deferred::offer(project, &recorder.deferred(), Some(recorder.run()));
+        }
+        if let Some(signal) = after.last.signal_number().filter(|signal| shares_group && code == 128 + signal)
+        {
+            signals::end_by(signal);
         }
         self.code(code)
     }
@@ -293,7 +333,7 @@ impl Exec {
             }
         }
         let by = recorder.caller().cloned().unwrap_or_else(|| SafeText::new("command line"));
-        let rationale = SafeText::new(self.why.clone().unwrap_or_else(|| "none given".to_owned()));
+        let rationale = SafeText::new(self.why.clone().unwrap_or_else(|| "no reason given".to_owned()));
         let overridden = overrides::typed(self).into_iter().map(|typed| EventKind::Override {
             by: by.clone(),
             what: SafeText::new(typed),
@@ -306,7 +346,7 @@ impl Exec {
     fn admission(
         &self,
         project: &Arc<Project>,
-        recorder: &Recorder,
+        run: RunId,
         shown: &str,
         policy: &Policy,
         lines: &Arc<Lines>,
@@ -316,14 +356,17 @@ impl Exec {
         let program: Vec<&str> = shown.split(' ').take(2).collect();
         let limits = OperationLimits {
             provider: name(&self.provider)?,
+            client: client_of(shown),
+            command: shown.to_owned(),
             budget: name(&self.budget)?,
             scope: BudgetScope {
-                run: project.process.parent.unwrap_or_else(|| recorder.run()),
+                run: project.process.parent.unwrap_or(run),
                 task: self.task.clone().or_else(|| self.session.clone()).or(session),
             },
             operation: program.join(" "),
             place: format!("{}: {shown}", project.root.display()),
             wait_max: policy.wait_max,
+            words_max: policy.wait_max,
             learns: policy.learn,
         };
         let lines = Arc::clone(lines);
@@ -359,10 +402,8 @@ impl Exec {
         deadline: Option<Duration>,
     ) -> Result<CommandSettings, CliError> {
         let settings = project.config.exec();
-        let ours = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);
-        let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
-        // With --json, standard output is for the JSON.
-        let to_stdout = ours(if self.json { stderr.as_fd() } else { stdout.as_fd() });
+        // A result that is stored for --cache has two streams.
+        let outputs = streams::Outputs::new(self, keeps_output).map_err(CliError::output)?;
         Ok(CommandSettings {
             spec: Spec {
                 argv: argv.to_vec(),
@@ -374,19 +415,32 @@ impl Exec {
                     kept_bytes_max: usize::try_from(settings.output_bytes_max).unwrap_or(usize::MAX),
                 },
                 pty: self.pty,
+                stdout: outputs.stdout,
+                stderr: outputs.stderr,
+                joined: outputs.joined,
+                shares_group: self.shares_group(),
+                ignores_sigpipe: inherited::ignores_sigpipe(),
                 keep_background: self.keep_background,
                 exclusive: true,
                 ..Spec::default()
             },
             input: stdin::input(self.stdin, settings.stdin_bytes_max, self.pty)?,
             shown: shown.to_owned(),
+            provider: self.provider.clone(),
             once: self.once,
+            effect: None,
             buffer: self.buffer,
             keeps_output,
             deadline_at: deadline.map(|left| process::now().after(left)),
-            stdout: to_stdout.map_err(CliError::output)?,
-            stderr: ours(stderr.as_fd()).map_err(CliError::output)?,
+            answers: !self.classify && self.on.is_empty(),
+            stdout: outputs.to_stdout,
+            stderr: outputs.to_stderr,
         })
+    }
+
+    /// Whether the command stays in our process group. Only on Linux are its processes found then.
+    fn shares_group(&self) -> bool {
+        cfg!(target_os = "linux") && !self.pty && backstop_exec::has_controlling_terminal()
     }
 
     /// A result that was kept, shown as the command would have shown it. Nothing, where there is
@@ -431,11 +485,12 @@ impl Exec {
         {
             terminal::warn(
                 &format!(
-                    "the same failure {times} times in a row, with no success between: this may be a loop"
+                    "the same failure {times} times in a row, and no file has changed in between: this may be a loop"
                 ),
-                Some(
-                    "change something before it is tried again; with --budget NAME it would be stopped here",
-                ),
+                Some(match self.budget {
+                    Some(_) => "change something first: unchanged, the next one is not started",
+                    None => "change something first; with --budget NAME the next one would not be started",
+                }),
             );
         }
     }
@@ -459,15 +514,23 @@ impl Exec {
         finished: Finished<()>,
         caught: &signals::Caught,
     ) -> i32 {
+        // Whether the command ran when it was stopped, and had its own say.
+        let ran = finished.result.as_ref().map_or_else(|e| e.fault.reason == Reason::Interrupted, |()| true);
+        let own = after.last.exit().filter(|_| ran && after.last.signal().is_none());
         let exit = match (&finished.result, caught.first()) {
-            // Stopped from outside is never a success, whatever the command made of it.
-            (_, Some(signal)) => 128 + signal,
-            (Ok(()), None) => 0,
-            (Err(_), None) if finished.refused => i32::from(NOT_STARTED),
+            (_, Some(signal)) => own.unwrap_or(128 + signal),
+            // An answer, such as that of `grep` without a match.
+            (Ok(()), None) => after.last.exit().unwrap_or(0),
+            // A limit that lasts too long ends it as it had ended; what never ran has no code.
+            (Err(ending), None)
+                if finished.refused && (finished.attempts == 0 || ending.outcome != Outcome::Deferred) =>
+            {
+                i32::from(NOT_STARTED)
+            }
             (Err(_), None) => after.last.exit().unwrap_or(i32::from(NOT_STARTED)),
         };
         let mut events = finished.unrecorded;
-        let (mut outcome, fault, decision) = match finished.result {
+        let (mut outcome, fault, mut decision) = match finished.result {
             Ok(()) if caught.first().is_none() => (Outcome::Done, None, None),
             Ok(()) => (Outcome::Interrupted, None, None),
             Err(ending) => {
@@ -475,6 +538,10 @@ impl Exec {
                 (outcome, Some(ending.fault), Some(ending.decision))
             }
         };
+        if let (Some(Decision { action: Action::Defer { until }, .. }), Some(fault)) = (&mut decision, &fault)
+        {
+            *until = stored_until(until, fault, process::now());
+        }
         let next = match decision.as_ref().map(|d| &d.action) {
             Some(Action::Defer { until }) if outcome == Outcome::Deferred => {
                 let address = fault.as_ref().and_then(machine_state::service_address);
@@ -523,8 +590,13 @@ impl Exec {
             fault,
             faults: finished.faults,
             decision,
+            ended_at: process::now(),
             next,
             signal: after.last.signal(),
+            // The keys of a terminal send these two to the command itself.
+            stopped_here: caught.first().is_some()
+                || after.last.signal_number().is_none_or(|n| matches!(n, libc::SIGINT | libc::SIGQUIT)),
+            reader_left: after.last.reader_left(),
             left_behind: after.last.left_behind(),
             unended: after.last.unended(),
             cached_seconds: None,
@@ -551,7 +623,7 @@ impl Exec {
             argv: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             whole: argv.iter().all(|word| word.to_str().is_some()),
             folder: project.process.cwd.display().to_string(),
-            reason: fault.map_or(backstop_core::Reason::Unknown, |fault| fault.reason),
+            reason: fault.map_or(Reason::Unknown, |fault| fault.reason),
             until: SafeText::new(until),
             is_task: false,
             address,
@@ -571,6 +643,7 @@ impl Exec {
             ("--timeout", &self.timeout),
             ("--idle", &self.idle),
             ("--deadline", &self.deadline),
+            ("--wait-max", &self.wait_max),
             ("--provider", &self.provider),
             ("--budget", &self.budget),
         ];
@@ -579,10 +652,22 @@ impl Exec {
                 words.extend([flag.into(), value.into()]);
             }
         }
+        if self.repeatable && waits.is_none() {
+            words.push("--repeatable".into());
+        }
         words.push("--".into());
         words.extend(argv.iter().cloned());
         words
     }
+}
+
+/// How long a rate limit is waited for where nothing says how long: longer where a person sees it.
+fn wait_max(policy: &Policy) -> Duration {
+    let built_in = backstop_core::profile(&policy.name).map(|profile| profile.wait_max);
+    if built_in.is_some_and(|built_in| built_in != policy.wait_max) {
+        return policy.wait_max;
+    }
+    if terminal::is_watched() { EXEC_WAIT_MAX_WATCHED } else { EXEC_WAIT_MAX }
 }
 
 /// How long all attempts may take: as is set, and as an outer run wants it.
@@ -599,11 +684,12 @@ fn attempt(
     cancel: Cancel,
     stop: Stop,
     caught: &signals::Caught,
+    shares_group: bool,
 ) -> Result<Finished<()>, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(format!("cannot run `{shown}`: {error}")))?;
     let finished = runtime.block_on(async {
-        let watch = signals::watch(cancel, stop, caught.clone())?;
+        let watch = signals::watch(cancel, stop, caught.clone(), shares_group)?;
         let finished = around.attempt(shown, operation).await;
         watch.abort();
         Ok::<_, CliError>(finished)

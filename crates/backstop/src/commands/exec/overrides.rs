@@ -36,7 +36,8 @@ pub(super) fn flags(args: &Exec, profile: &str) -> Result<Vec<Given>, CliError> 
 /// What a person overrides, as it was typed.
 pub(super) fn typed(args: &Exec) -> Vec<String> {
     let confirmed = args.confirm.iter().map(|run| format!("--confirm {run}"));
-    confirmed.chain(args.on.iter().map(|on| format!("--on {on}"))).collect()
+    let repeatable = args.repeatable.then(|| "--repeatable".to_owned());
+    confirmed.chain(repeatable).chain(args.on.iter().map(|on| format!("--on {on}"))).collect()
 }
 
 /// The command to run: the one that was typed, or the one of the run that is confirmed. A

@@ -1,12 +1,23 @@
 //! Signals that reach us while a command runs.
+//!
+//! A key of the terminal (Ctrl-C, Ctrl-\, Ctrl-Z) sends its signal to our whole process group. Where
+//! the command is in it, the command has it already, and does with it what it does without us: a
+//! REPL prints a new prompt. Every other signal is meant for us alone, and is passed on.
 
 use crate::error::CliError;
+use crate::inherited;
 use backstop_engine::Cancel;
 use backstop_exec::Stop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
+
+/// The signals that a key sends.
+const KEYS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP];
+
+/// Which of [`KEYS`] came from a key when they came last.
+static BY_KEY: [AtomicBool; KEYS.len()] = [const { AtomicBool::new(false) }; KEYS.len()];
 
 /// The first signal that asked us to end.
 #[derive(Debug, Clone, Default)]
@@ -23,9 +34,23 @@ impl Caught {
 }
 
 /// Passes signals on until it is aborted: the first that asks for the end is polite, the second is
-/// not.
-pub(super) fn watch(cancel: Cancel, stop: Stop, caught: Caught) -> Result<JoinHandle<()>, CliError> {
-    let listen = |kind| signal(kind).map_err(CliError::signals);
+/// not. `shares_group` says that the command gets what keys send without us.
+pub(super) fn watch(
+    cancel: Cancel,
+    stop: Stop,
+    caught: Caught,
+    shares_group: bool,
+) -> Result<JoinHandle<()>, CliError> {
+    if shares_group {
+        notice_keys().map_err(CliError::signals)?;
+    }
+    // What we were started to ignore (`nohup`) is ignored by the command as well.
+    let listen = |kind: SignalKind| {
+        if inherited::ignores(kind.as_raw_value()) {
+            return Ok(None);
+        }
+        signal(kind).map(Some).map_err(CliError::signals)
+    };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hangup = listen(SignalKind::hangup())?;
@@ -40,7 +65,9 @@ pub(super) fn watch(cancel: Cancel, stop: Stop, caught: Caught) -> Result<JoinHa
                 () = next(&mut hangup) => SignalKind::hangup(),
                 () = next(&mut quit) => SignalKind::quit(),
                 () = next(&mut suspend) => {
-                    if !stop.pause() {
+                    let key = shares_group && came_from_key(libc::SIGTSTP);
+                    let waits = if key { stop.paused_by_key() } else { stop.pause() };
+                    if !waits {
                         // Nothing runs now: we wait, and stop alone.
                         backstop_exec::stop_here();
                     }
@@ -51,16 +78,44 @@ pub(super) fn watch(cancel: Cancel, stop: Stop, caught: Caught) -> Result<JoinHa
                     continue;
                 }
             };
+            if shares_group && came_from_key(kind.as_raw_value()) && stop.interrupted_by_key() {
+                continue;
+            }
             caught.note(kind);
             cancel.cancel();
-            stop.request();
+            stop.pass_on(kind.as_raw_value());
         }
     }))
+}
+
+/// Notes for each signal of [`KEYS`] whether the kernel sent it. Registered before anybody else
+/// listens, so that it is noted when they hear of it.
+fn notice_keys() -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    for (signal, by_key) in KEYS.into_iter().zip(&BY_KEY) {
+        if inherited::ignores(signal) {
+            continue;
+        }
+        // SAFETY: storing to an atomic is allowed in a signal handler.
+        unsafe {
+            signal_hook_registry::register_sigaction(signal, move |info| {
+                by_key.store(info.si_code == libc::SI_KERNEL, Ordering::SeqCst);
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn came_from_key(signal: libc::c_int) -> bool {
+    KEYS.iter().position(|key| *key == signal).is_some_and(|at| BY_KEY[at].load(Ordering::SeqCst))
 }
 
 /// From now on signals do what they do to everybody: nobody listens any more.
 pub(super) fn let_go() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGTSTP] {
+        if inherited::ignores(signal) {
+            continue;
+        }
         // SAFETY: the default action is set, no code of ours is called.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
@@ -68,8 +123,25 @@ pub(super) fn let_go() {
     }
 }
 
-async fn next(signal: &mut Signal) {
-    if signal.recv().await.is_none() {
-        std::future::pending::<()>().await;
+/// Ends this process by the signal that ended the command, where a key sends it: a shell that runs a
+/// script or a loop stops only then.
+pub(super) fn end_by(signal: i32) {
+    if [libc::SIGINT, libc::SIGQUIT].contains(&signal) {
+        // SAFETY: no core is wanted of us, the default action is set, and the signal is raised.
+        unsafe {
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
     }
+}
+
+async fn next(signal: &mut Option<Signal>) {
+    if let Some(signal) = signal
+        && signal.recv().await.is_some()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
 }

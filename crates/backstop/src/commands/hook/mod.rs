@@ -23,7 +23,7 @@ const EVENT_MAX: Duration = Duration::from_secs(5);
 /// How long a report may take to come in.
 const REPORT_MAX: Duration = Duration::from_secs(30);
 
-/// What others call when something fails: tasks that report an error, and coding agents.
+/// Take failure reports from tasks and coding agents, and answer them.
 #[derive(Debug, Args)]
 pub(crate) struct Hook {
     #[command(subcommand)]
@@ -33,20 +33,20 @@ pub(crate) struct Hook {
 /// Who calls, and what is asked.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookAction {
-    /// A task reports its error, as JSON on standard input: answers what it is, and whether and
-    /// when it is tried again
+    /// Take a task's error as JSON on standard input; answer what it is, and whether and when to
+    /// retry
     #[command(after_help = "Example:\n  echo '{\"task_data\":{\"task_id\":\"task-1\"},\
         \"error\":{\"type\":\"ConnectionError\",\"message\":\"refused\"}}' | backstop hook on-error")]
     OnError,
-    /// An event of a coding agent's hooks, as JSON on standard input; exits 0 always, so that it
+    /// Take a hook event of a coding agent as JSON on standard input; always exits 0, so that it
     /// never blocks the agent
     Agent {
-        /// Whose models the agent uses, such as `anthropic`; else the event says, else it is
-        /// `anthropic`
+        /// Provider of the agent's models, such as `anthropic` (default: from the event, else
+        /// `anthropic`)
         #[arg(long, value_name = "NAME")]
         provider: Option<String>,
     },
-    /// How the tasks of this project stand whose errors were reported
+    /// Show the tasks of this project that reported errors
     Status {
         /// Only this task
         task: Option<String>,
@@ -54,7 +54,7 @@ pub(crate) enum HookAction {
         #[arg(long)]
         json: bool,
     },
-    /// A task has got over its error: its attempts are counted anew
+    /// Mark a task's error as resolved; its attempts are counted from 1 again
     Resolved {
         /// The task
         task: String,

@@ -59,7 +59,10 @@ fn text(project: &Project, notes: &[Note]) -> String {
     let sinks = backstop_notify::sinks(&project.config);
     let mut out = String::new();
     if sinks.is_empty() {
-        out.push_str("no sink is configured here: see `backstop config keys`, below `notify`\n");
+        out.push_str(
+            "no sink is configured; `backstop config set notify.here.type terminal --user` makes one, and \
+             docs/notifications.md shows the others\n",
+        );
     } else {
         let rows: Vec<Vec<String>> = sinks
             .into_iter()

@@ -12,29 +12,35 @@ use std::io::Read;
 /// The longest message that is handed over directly.
 const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
-/// Who is told when something ends badly. Sinks are in the configuration, below `notify`.
+/// Show and test notifications. Sinks, the places that messages go to, are set in the config below
+/// `notify`.
+///
+/// Without a command, the sinks and the last messages are shown.
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  backstop notify test\n  backstop notify test ops --json\n  backstop notify list"
 )]
 pub(crate) struct Notify {
     #[command(subcommand)]
-    pub(crate) action: NotifyAction,
+    pub(crate) action: Option<NotifyAction>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to do about them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NotifyAction {
-    /// Send a message through a sink now, and say what happened: exits 1 where one could not be
-    /// sent
+    /// Send a test message to a sink; exits 1 if it could not be sent
     Test {
-        /// The sink; all, where none is named
+        /// The sink (default: all of them)
         sink: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show the sinks, what waits for them, and what became of the last messages
+    /// Show the sinks, the messages that wait, and the last deliveries
     List {
         /// Print JSON
         #[arg(long)]
@@ -52,15 +58,16 @@ pub(crate) enum NotifyAction {
 impl Notify {
     /// Whether it is the detached sender, which has nobody to tell anything.
     pub(crate) fn is_sender(&self) -> bool {
-        matches!(self.action, NotifyAction::Send { .. })
+        matches!(self.action, Some(NotifyAction::Send { .. }))
     }
 }
 
 pub(crate) fn run(args: &Notify) -> Result<u8, CliError> {
     match &args.action {
-        NotifyAction::Test { sink, json } => return test::run(sink.as_deref(), *json),
-        NotifyAction::List { json } => list::run(*json)?,
-        NotifyAction::Send { direct } => send(*direct)?,
+        None => list::run(args.json)?,
+        Some(NotifyAction::Test { sink, json }) => return test::run(sink.as_deref(), *json),
+        Some(NotifyAction::List { json }) => list::run(*json)?,
+        Some(NotifyAction::Send { direct }) => send(*direct)?,
     }
     Ok(DONE)
 }
@@ -71,7 +78,7 @@ fn send(direct: bool) -> Result<(), CliError> {
     // no error.
     let _ = rustix::process::setsid();
     if !direct {
-        return Ok(sender::run(&process::open(&[], None)?, &process::open_at)?);
+        return Ok(sender::run(&process::open_quietly(&[], None)?, &process::open_at)?);
     }
     let mut text = Vec::new();
     let read = std::io::stdin().take(MESSAGE_BYTES_MAX).read_to_end(&mut text);

@@ -1,7 +1,7 @@
 //! `backstop plan`: runs of plans, looked at and put right.
 
 use super::run::{self, Run};
-use super::runs::no_run;
+use super::runs::unknown_run;
 use crate::cli::{Cli, Command};
 use crate::error::{CliError, DONE, usage};
 use crate::{process, terminal};
@@ -21,7 +21,7 @@ use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Look at the runs of plans, and put them right.
+/// Show plan runs, and correct them.
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
     #[command(subcommand)]
@@ -31,27 +31,27 @@ pub(crate) struct Plan {
 /// What to do with a plan's run.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanAction {
-    /// Show where each phase stands
+    /// Show the state of each phase
     Status(PlanStatus),
-    /// Show the log of a phase's attempt
+    /// Show the log of an attempt of a phase
     Logs(PlanAttempt),
     /// Show what a phase changed
     Diff(PlanAttempt),
-    /// Try phases again, and go on with the run
+    /// Retry phases, and continue the run
     Retry(PlanRetry),
-    /// Set phases back to pending, so that the next run does them again
+    /// Set phases back to pending; the next run does them again
     Reset(PlanChange),
-    /// Pass phases over, so that those which wait for them can begin
+    /// Skip phases, so that those which depend on them can start
     Skip(PlanChange),
 }
 
 /// Which run.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// The plan; not needed where only one was run in this project
+    /// The plan (not needed if only one was run in this project)
     #[arg(long, value_name = "PLAN")]
     pub(crate) plan: Option<PathBuf>,
-    /// The run, such as r-7f3a; without it, the last one
+    /// The run, such as r-7f3a (default: the last one)
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
 }
@@ -73,7 +73,7 @@ pub(crate) struct PlanAttempt {
     pub(crate) phase: String,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// The attempt, counted from 1; without it, the last one
+    /// The attempt, counted from 1 (default: the last one)
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u32>,
     /// Print JSON
@@ -89,7 +89,7 @@ pub(crate) struct PlanChange {
     pub(crate) phases: Vec<String>,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Why; it is recorded
+    /// Reason; it is recorded
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: Option<String>,
     /// Print JSON
@@ -102,7 +102,7 @@ pub(crate) struct PlanChange {
 pub(crate) struct PlanRetry {
     #[command(flatten)]
     pub(crate) change: PlanChange,
-    /// Only set them back; run nothing
+    /// Only set the phases back; run nothing
     #[arg(long)]
     pub(crate) no_run: bool,
 }
@@ -133,7 +133,7 @@ fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
     let record = &found.record;
     let now = process::now();
     let rows = rows(record, None, now);
-    let summary = found.journal.run(found.run)?.ok_or_else(|| no_run(found.run))?;
+    let summary = found.journal.run(found.run)?.ok_or_else(|| unknown_run(project, found.run))?;
     let is_over = record.progress.ended.is_some() || record.progress.halted.is_some();
     let state = match (&record.progress.halted, record.progress.ended) {
         (Some((reason, _)), _) => RunState::Halted { reason: *reason },

@@ -24,78 +24,78 @@ use watch::{Show, Viewer};
 /// Run a plan: its phases in order, each tried again once with what went wrong, finished ones kept
 /// as commits.
 ///
-/// A plan that halted, or was cut off, goes on where it stopped. Exits 0 when every phase is
-/// complete, 3 when it halted and can be gone on with, 130 when it was interrupted, 2 for a plan
-/// that cannot be read.
+/// A plan that halted or was interrupted continues where it stopped. Exits 0 when every phase is
+/// complete, 3 when it halted and can be resumed, 130 when it was interrupted, 2 for a plan that
+/// cannot be read.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  backstop run docs/feature-plan.md --agent claude --commit auto\n  \
     backstop run plan.md --dry-run\n  \
     backstop run plan.md --commit auto --fresh --why 'the plan was rewritten'")]
 pub(crate) struct Run {
-    /// The plan, a Markdown file
+    /// The plan: a Markdown file
     pub(crate) plan: PathBuf,
-    /// Who works on phases that name neither an agent nor a command: claude, codex, opencode, or
-    /// one of the configuration
+    /// Agent for phases that name neither an agent nor a command: claude, codex, opencode, or one
+    /// from the config
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// The model that agents are told to use
+    /// Model that agents are told to use
     #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub(crate) model: Option<String>,
     /// How finished phases are committed
     #[arg(long, value_name = "MODE")]
     pub(crate) commit: Option<CommitMode>,
-    /// How many phases run at once
+    /// Number of phases that may run at once
     #[arg(long, short = 'j', value_name = "N")]
     pub(crate) jobs: Option<String>,
     /// Which phases may run at once
     #[arg(long, value_name = "WHICH", hide_short_help = true)]
     pub(crate) parallel: Option<ParallelMode>,
-    /// When a phase that failed is tried again
+    /// When a failed phase is retried
     #[arg(long, value_name = "WHEN", hide_short_help = true)]
     pub(crate) retry: Option<RetryMode>,
-    /// Where phases run: in worktrees of their own, or in the folder itself, one at a time
+    /// Where phases run: each in a git worktree of its own, or in the folder itself, one at a time
     #[arg(long, value_name = "WHERE", hide_short_help = true)]
     pub(crate) isolation: Option<IsolationMode>,
-    /// Whether the gates that the project's files suggest are run
+    /// Whether to run the gates (lint, format, typecheck, test) detected from the project's files
     #[arg(long, value_name = "WHICH")]
     pub(crate) gates: Option<GatesMode>,
-    /// How long one attempt of a phase may take, such as 30m, or none
+    /// Time limit for one attempt of a phase, such as 30m, or none
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<String>,
-    /// How long an agent may be silent, or none
+    /// Time limit for an agent without output, or none
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub(crate) idle: Option<String>,
-    /// How long running phases have to end once the run halts, or none
+    /// Time that running phases have to finish once the run halts, or none
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     pub(crate) halt_timeout: Option<String>,
-    /// The budget that the run spends: one unit for each attempt of a phase
+    /// Budget to spend: one unit for each attempt of a phase
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) budget: Option<String>,
-    /// Go on with the last run of this plan; the default where there is one
+    /// Continue the last run of this plan (the default if there is one)
     #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) resume: bool,
-    /// Begin anew: the old state is moved aside, commits stay
+    /// Start over: the old state is moved aside, commits stay
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Run finished phases again whose text in the plan has changed
+    /// Run finished phases again if their text in the plan has changed
     #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) rerun_changed: bool,
-    /// Run although tracked files have changes that are not committed
+    /// Run even if tracked files have uncommitted changes
     #[arg(long, hide_short_help = true)]
     pub(crate) allow_dirty: bool,
-    /// Show what would be done, and do nothing
+    /// Show what would be done; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Ask nothing: the answer is yes
+    /// Answer yes to every question
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Why something is overridden; it is recorded
+    /// Reason for an override; it is recorded
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) why: Option<String>,
-    /// Print every event as a line of JSON while it goes on, and the ending last
+    /// Print every event as a line of JSON, and the result last
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing but how it ended
+    /// Print only the result
     #[arg(long, short = 'q')]
     pub(crate) quiet: bool,
 }
@@ -103,29 +103,30 @@ pub(crate) struct Run {
 /// How finished phases are committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CommitMode {
-    /// One commit a phase, on your branch as soon as it is finished
+    /// One commit per phase, on your branch as soon as the phase is finished
     Auto,
-    /// No commits: the work lies in your tree, and commits.sh has one command a phase
+    /// No commits: the changes are in your working tree, and commits.sh has one commit command per
+    /// phase
     MessageOnly,
     /// One commit at the end
     Single,
-    /// No commits: the work lies in your tree
+    /// No commits: the changes are in your working tree
     None,
 }
 
 /// Which phases may run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ParallelMode {
-    /// Those that the plan declares
+    /// Those that the plan declares parallel
     Declared,
-    /// All that wait for nothing
+    /// All whose dependencies are complete
     Auto,
 }
 
 /// When a phase is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RetryMode {
-    /// When those that were running have ended
+    /// After the phases that were running have ended
     AfterSiblings,
     /// At once
     Immediate,
@@ -134,7 +135,7 @@ pub(crate) enum RetryMode {
 /// Where phases run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IsolationMode {
-    /// In worktrees wherever there is git
+    /// In worktrees if the project is a git repository
     Auto,
     /// In the folder itself
     None,
@@ -143,15 +144,15 @@ pub(crate) enum IsolationMode {
 /// Whether detected gates are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GatesMode {
-    /// Those that the project's files suggest
+    /// Run the detected gates
     Auto,
-    /// None but what the plan and the configuration name
+    /// Run only the gates that the plan and the config name
     None,
 }
 
 /// Runs a plan.
 pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError> {
-    let project = Arc::new(process::open(&flags(args), format)?);
+    let project = Arc::new(process::open_strictly(&flags(args), format)?);
     let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
     let found = PlanFile::read(&args.plan, &project.root)?;
     let settings = project.config.plan();

@@ -1,5 +1,8 @@
 //! `backstop doctor`: what on this machine would keep Backstop from doing its work.
 
+mod hooks;
+mod sinks;
+
 use crate::error::{CliError, DONE, FAILED};
 use crate::process;
 use crate::terminal;
@@ -13,9 +16,12 @@ use clap::Args;
 use serde_json::json;
 use std::process::{Command, Stdio};
 
-/// Check this machine.
+/// Check this machine: state folder, store, settings, hooks, notifications, supervision.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
+    /// Connect to the address of every sink too; no message is sent
+    #[arg(long)]
+    pub(crate) sinks: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -52,14 +58,16 @@ impl Check {
 
 pub(crate) fn run(args: &Doctor) -> Result<u8, CliError> {
     let mut checks = vec![Check::good("version", env!("CARGO_PKG_VERSION"))];
-    match process::open(&[], None) {
+    match process::open_quietly(&[], None) {
         Ok(project) => {
             checks.push(configuration(&project));
             store(&project, &mut checks);
             checks.push(room(&project));
+            sinks::check(&project, args.sinks, &mut checks);
         }
         Err(error) => checks.push(Check::bad("configuration", &error)),
     }
+    hooks::check(&mut checks);
     checks.extend(
         process::unknown_variables().into_iter().map(|(what, hint)| Check::note("environment", what, hint)),
     );
@@ -109,6 +117,9 @@ pub(crate) fn run(args: &Doctor) -> Result<u8, CliError> {
 }
 
 fn configuration(project: &Project) -> Check {
+    if let Some((what, hint)) = config::warning(&project.config) {
+        return Check { name: "configuration", state: State::Bad, says: what, hint: Some(hint) };
+    }
     if let Some((what, hint)) = config::untrusted(&project.config) {
         return Check::note("configuration", what, hint);
     }
@@ -117,7 +128,7 @@ fn configuration(project: &Project) -> Check {
     }
     let files = project.config.files();
     if files.is_empty() {
-        return Check::good("configuration", "no files: everything is as built in");
+        return Check::good("configuration", "no files: every setting has its default");
     }
     let names: Vec<String> = files.iter().map(|read| read.file.shown.clone()).collect();
     Check::good("configuration", names.join(", "))
@@ -153,8 +164,8 @@ fn store(project: &Project, checks: &mut Vec<Check>) {
                 let ids: Vec<String> = runs.iter().map(|run| run.run.to_string()).collect();
                 Check::note(
                     "store",
-                    format!("cut off when Backstop was killed: {}", ids.join(", ")),
-                    "the next `backstop exec` here ends what they left running",
+                    format!("runs whose Backstop was killed: {}", ids.join(", ")),
+                    "the next `backstop exec` here ends the processes that they left",
                 )
             });
         }
@@ -176,15 +187,15 @@ fn room(project: &Project) -> Check {
     if let Some(freeze) = project.frozen() {
         let says = format!(
             "this project is frozen since {} ({}): {}",
-            freeze.at,
+            backstop_report::date_time(freeze.at),
             freeze.reason,
             freeze.why.line(200)
         );
-        return Check::note("host", says, format!("put it right, then `{UNFREEZE}`"));
+        return Check::note("host", says, format!("correct the cause, then `{UNFREEZE}`"));
     }
     let state = machine_state::look(project);
     if let Some(short) = state.short_of.first() {
-        let hint = "make room; what fails of it freezes the project";
+        let hint = "free some; a failure for want of it freezes the project";
         return Check::note("host", short.says.line(200), hint);
     }
     let memory = state.memory_available_mb.map(|mb| format!("{mb} MB of memory, "));
@@ -195,7 +206,7 @@ fn room(project: &Project) -> Check {
 fn supervision() -> Check {
     if cfg!(target_os = "linux") {
         if std::path::Path::new("/proc/self/stat").exists() {
-            return Check::good("supervision", "whole process trees are ended, orphans too");
+            return Check::good("supervision", "a command's whole process tree can be ended, orphans too");
         }
         return Check::note(
             "supervision",
@@ -205,8 +216,8 @@ fn supervision() -> Check {
     }
     Check::note(
         "supervision",
-        "on this system only the process group of a command can be ended, not what leaves it",
-        "keep commands from starting daemons",
+        "on this system only a command's process group can be ended, not processes that leave it",
+        "do not let commands start daemons",
     )
 }
 

@@ -1,21 +1,16 @@
-//! What a server says about when to come back: `Retry-After` and its kin, in every dialect.
-//!
-//! Pure: the time is an argument. Values from outside are held within bounds, and a value that
-//! cannot be read is no hint at all. Deciding what to do with a hint is the guard's and the
-//! policy's business.
+//! What an answer says about when to come back: `Retry-After` and its kin, in every dialect, and
+//! rate-limit windows.
 
+use super::clock::Clock;
+use super::{Wait, bounded, longer, span, until};
 use crate::Timestamp;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The longest wait that is believed: a year. What asks for more is no wait but an ending.
-const WAIT_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Header values longer than this are not read.
 const VALUE_BYTES_MAX: usize = 256;
 /// How many windows one answer may name.
 const WINDOWS_MAX: usize = 32;
-/// How deep a body is searched.
-const BODY_DEPTH_MAX: usize = 12;
 
 /// One rate-limit window that an answer speaks of.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +43,10 @@ pub struct Hints {
     pub should_retry: Option<bool>,
     /// The windows it speaks of.
     pub windows: Vec<Window>,
+    /// The wait that its sentences ask for.
+    pub in_words: Option<Duration>,
+    /// The same wait as `retry_after`, spelled in milliseconds, which is more exact.
+    retry_after_ms: Option<Duration>,
 }
 
 impl Hints {
@@ -71,40 +70,61 @@ impl Hints {
         }
     }
 
-    /// Reads the headers and the body of an answer, as seen at `now`.
-    pub fn read(headers: &[(String, String)], body: Option<&Value>, now: Timestamp) -> Self {
+    /// Reads the headers and the body of an answer.
+    pub fn read(headers: &[(String, String)], body: Option<&Value>, clock: &Clock) -> Self {
         let mut hints = Hints::default();
-        let mut retry_after_ms = None;
         for (name, value) in headers {
-            if value.len() > VALUE_BYTES_MAX || name.len() > VALUE_BYTES_MAX {
-                continue;
-            }
-            let name = name.trim().to_ascii_lowercase();
-            let value = value.trim();
-            match name.as_str() {
-                "retry-after" => hints.retry_after = longer(hints.retry_after, retry_after(value, now)),
-                "retry-after-ms" | "x-ms-retry-after-ms" => {
-                    retry_after_ms = longer(retry_after_ms, millis(value));
-                }
-                "x-should-retry" => hints.should_retry = value.parse().ok(),
-                _ => hints.read_window(&name, value, now),
-            }
-        }
-        // Milliseconds are the more exact of the two spellings of one wait.
-        if retry_after_ms.is_some() {
-            hints.retry_after = retry_after_ms;
+            hints.read_field(name, value, clock);
         }
         if let Some(body) = body {
-            hints.read_body(body, now, 0);
+            hints.read_body(body, clock, 0);
         }
         hints
     }
 
-    /// The longest wait that anything in the answer asks for: the explicit one, or the reset of a
-    /// closed window.
-    pub fn wait(&self) -> Option<Duration> {
+    /// The wait that the answer asks for: by its fields, else by its sentences.
+    pub fn wait(&self) -> Option<Wait> {
+        let structured = self.structured().map(|after| Wait { after, is_structured: true });
+        structured.or_else(|| self.in_words.map(|after| Wait { after, is_structured: false }))
+    }
+
+    /// The wait that it asks for outright.
+    pub fn asked(&self) -> Option<Duration> {
+        self.retry_after_ms.or(self.retry_after).or(self.in_words)
+    }
+
+    /// The longest wait that a field asks for: the explicit one, or the reset of a closed window.
+    pub(super) fn structured(&self) -> Option<Duration> {
         let closed = self.windows.iter().filter(|w| w.is_closed()).filter_map(|w| w.resets_in).max();
-        longer(self.retry_after, closed)
+        longer(self.retry_after_ms.or(self.retry_after), closed)
+    }
+
+    /// Reads one header, or one field of a body. Returns whether it
+    /// speaks of waits in a way that can be read.
+    pub(super) fn read_field(&mut self, name: &str, value: &str, clock: &Clock) -> bool {
+        if value.len() > VALUE_BYTES_MAX || name.len() > VALUE_BYTES_MAX {
+            return false;
+        }
+        let name = name.trim().to_ascii_lowercase();
+        let value = value.trim();
+        let asked = match name.replace(['-', '_'], "").as_str() {
+            "retryafter" | "resetsat" | "resetat" => retry_after(value, clock),
+            "retryafterms" | "xmsretryafterms" | "retrydelayms" => {
+                let asked = millis(value);
+                self.retry_after_ms = longer(self.retry_after_ms, asked);
+                return asked.is_some();
+            }
+            // Gemini's RetryInfo has `retryDelay`, Codex's backend `resets_in_seconds`.
+            "retrydelay" | "retryafterseconds" | "retryaftersecs" | "retryinseconds" | "resetsinseconds"
+            | "resetinseconds" => seconds(value).or_else(|| span::whole(value)),
+            "xshouldretry" => {
+                self.should_retry = value.parse().ok();
+                return true;
+            }
+            _ => return self.read_window(&name, value, clock),
+        };
+        self.retry_after = longer(self.retry_after, asked);
+        asked.is_some()
     }
 
     fn window(&mut self, name: &str) -> Option<&mut Window> {
@@ -124,30 +144,30 @@ impl Hints {
         self.windows.last_mut()
     }
 
-    fn read_window(&mut self, header: &str, value: &str, now: Timestamp) {
+    fn read_window(&mut self, header: &str, value: &str, clock: &Clock) -> bool {
         if let Some(rest) = header.strip_prefix("anthropic-ratelimit-") {
-            self.read_named(rest, value, now);
+            self.read_named(rest, value, clock);
         } else if header == "ratelimit" {
             self.read_ietf(value);
         } else if let Some(rest) = header.strip_prefix("x-codex-") {
-            self.read_codex(rest, value, now);
+            self.read_codex(rest, value, clock);
         } else {
             let prefixes =
                 ["x-ratelimitbysize-", "ratelimitbysize-", "x-ratelimit-", "x-rate-limit-", "ratelimit-"];
-            if let Some(rest) = prefixes.iter().find_map(|p| header.strip_prefix(p)) {
-                self.read_generic(rest, value, now);
-            }
+            let Some(rest) = prefixes.iter().find_map(|p| header.strip_prefix(p)) else { return false };
+            self.read_generic(rest, value, clock);
         }
+        true
     }
 
     /// Anthropic: `requests-remaining`, `input-tokens-reset`, `unified-5h-status`, `unified-reset`.
-    fn read_named(&mut self, rest: &str, value: &str, now: Timestamp) {
+    fn read_named(&mut self, rest: &str, value: &str, clock: &Clock) {
         let Some((name, field)) = rest.rsplit_once('-') else { return };
         let Some(window) = self.window(name) else { return };
         match field {
             "remaining" => window.remaining = number(value),
             "limit" => window.limit = number(value),
-            "reset" => window.resets_in = reset(value, now),
+            "reset" => window.resets_in = retry_after(value, clock),
             "status" => window.rejected = value.eq_ignore_ascii_case("rejected"),
             "utilization" => window.rejected |= number(value).is_some_and(|spent| spent >= 1.0),
             _ => {}
@@ -156,7 +176,7 @@ impl Hints {
 
     /// `remaining-requests`, `reset-tokens`, `reset`, `limit-requests`, `remaining-project-tokens`;
     /// also `tokens-remaining`.
-    fn read_generic(&mut self, rest: &str, value: &str, now: Timestamp) {
+    fn read_generic(&mut self, rest: &str, value: &str, clock: &Clock) {
         let (field, name) = match rest.split_once('-') {
             None => (rest, "requests"),
             Some((field @ ("remaining" | "reset" | "limit"), name)) => (field, name),
@@ -168,11 +188,13 @@ impl Hints {
         if !matches!(field, "remaining" | "reset" | "limit") {
             return;
         }
+        // Discord: `x-ratelimit-reset-after`.
+        let name = if name == "after" { "requests" } else { name };
         let Some(window) = self.window(name) else { return };
         match field {
             "remaining" => window.remaining = number(value),
             "limit" => window.limit = number(value),
-            _ => window.resets_in = reset(value, now),
+            _ => window.resets_in = retry_after(value, clock),
         }
     }
 
@@ -193,78 +215,19 @@ impl Hints {
     }
 
     /// `primary-used-percent`, `primary-reset-at`.
-    fn read_codex(&mut self, rest: &str, value: &str, now: Timestamp) {
+    fn read_codex(&mut self, rest: &str, value: &str, clock: &Clock) {
         let Some((name, field)) = rest.split_once('-') else { return };
         let Some(window) = self.window(&format!("codex-{name}")) else { return };
         match field {
             "used-percent" => window.rejected = number(value).is_some_and(|percent| percent >= 100.0),
-            "reset-at" | "reset-after-seconds" => window.resets_in = reset(value, now),
+            "reset-at" | "reset-after-seconds" => window.resets_in = retry_after(value, clock),
             _ => {}
         }
     }
-
-    fn read_body(&mut self, value: &Value, now: Timestamp, depth: usize) {
-        if depth > BODY_DEPTH_MAX {
-            return;
-        }
-        match value {
-            Value::Object(fields) => {
-                for (key, field) in fields {
-                    match (key.as_str(), field) {
-                        // Gemini's RetryInfo.
-                        ("retryDelay" | "retry_delay", Value::String(text)) => {
-                            self.retry_after = longer(self.retry_after, duration(text));
-                        }
-                        ("retry_after" | "retryAfter" | "retry_after_seconds", Value::Number(n)) => {
-                            self.retry_after = longer(self.retry_after, n.as_f64().and_then(bounded));
-                        }
-                        ("resets_at" | "reset_at" | "resetsAt", Value::Number(n)) => {
-                            let wait = n.as_f64().and_then(|n| reset_number(n, now));
-                            self.retry_after = longer(self.retry_after, wait);
-                        }
-                        ("resets_in_seconds", Value::Number(n)) => {
-                            self.retry_after = longer(self.retry_after, n.as_f64().and_then(bounded));
-                        }
-                        // OpenRouter puts the upstream's headers into the body, with epoch
-                        // milliseconds.
-                        ("headers", Value::Object(inner)) => {
-                            let headers: Vec<(String, String)> = inner
-                                .iter()
-                                .take(WINDOWS_MAX)
-                                .map(|(k, v)| {
-                                    (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned))
-                                })
-                                .collect();
-                            let inner = Hints::read(&headers, None, now);
-                            self.retry_after = longer(self.retry_after, inner.retry_after);
-                            let free = WINDOWS_MAX.saturating_sub(self.windows.len());
-                            self.windows.extend(inner.windows.into_iter().take(free));
-                        }
-                        ("message" | "error" | "detail", Value::String(text)) => {
-                            self.retry_after = longer(self.retry_after, in_words(text));
-                        }
-                        (_, field) => self.read_body(field, now, depth + 1),
-                    }
-                }
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.read_body(item, now, depth + 1)),
-            _ => {}
-        }
-    }
-}
-
-fn longer(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
-    a.max(b)
-}
-
-/// A wait in seconds, if it is a number and not negative; longer than a year is a year.
-fn bounded(seconds: f64) -> Option<Duration> {
-    (seconds.is_finite() && seconds >= 0.0)
-        .then(|| Duration::from_secs_f64(seconds.min(WAIT_MAX.as_secs_f64())))
 }
 
 fn number(text: &str) -> Option<f64> {
-    let text = text.trim().trim_matches('"');
+    let text = text.trim().trim_matches(['"', '\'']);
     // `NaN`, `inf` and `1e400` parse as floats, and are no numbers for us.
     text.parse::<f64>().ok().filter(|n| n.is_finite())
 }
@@ -277,88 +240,31 @@ fn millis(text: &str) -> Option<Duration> {
     number(text).and_then(|n| bounded(n / 1000.0))
 }
 
-/// RFC 9110: seconds or an HTTP date; SDKs accept fractions.
-fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
-    number(value).and_then(|n| reset_number(n, now)).or_else(|| duration(value)).or_else(|| {
+/// RFC 9110: seconds or an HTTP date; SDKs accept fractions. Resets are written in the same ways, and
+/// as epoch seconds, epoch milliseconds, spans and dates of other formats.
+fn retry_after(value: &str, clock: &Clock) -> Option<Duration> {
+    number(value).and_then(|n| reset_number(n, clock)).or_else(|| span::whole(value)).or_else(|| {
         let at = Timestamp::parse_http_date(value).or_else(|| Timestamp::parse_rfc3339(value))?;
-        Some(at.since(now).min(WAIT_MAX))
+        until(at, clock)
     })
 }
 
-/// A reset in any dialect: epoch milliseconds, epoch seconds, seconds from now, a duration, a date.
-fn reset(value: &str, now: Timestamp) -> Option<Duration> {
-    retry_after(value, now)
-}
-
 /// A bare number: epoch milliseconds, epoch seconds or seconds from now, told apart by size.
-fn reset_number(n: f64, now: Timestamp) -> Option<Duration> {
+fn reset_number(n: f64, clock: &Clock) -> Option<Duration> {
     if !n.is_finite() || n < 0.0 {
         return None;
     }
     if n > 1e9 {
         let millis = if n > 1e12 { n } else { n * 1000.0 };
         // A float that is too large saturates, and the timestamp holds it within its years.
-        return Some(Timestamp::from_millis(millis as i64).since(now).min(WAIT_MAX));
+        return until(Timestamp::from_millis(millis as i64), clock);
     }
     bounded(n)
 }
 
-/// `12ms`, `1s`, `6m0s`, `1h2m3.5s`, `34.4s`, `2d`.
-fn duration(text: &str) -> Option<Duration> {
-    let mut rest = text.trim();
-    let mut total = 0.0;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').filter(|n| *n > 0)?;
-        let value = number(&rest[..digits])?;
-        rest = &rest[digits..];
-        let unit = rest.find(|c: char| !c.is_ascii_alphabetic() && c != 'µ').unwrap_or(rest.len());
-        total += value
-            * match &rest[..unit] {
-                "ns" => 1e-9,
-                "us" | "µs" => 1e-6,
-                "ms" => 1e-3,
-                "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
-                "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
-                "h" | "hr" | "hour" | "hours" => 3600.0,
-                "d" | "day" | "days" => 86400.0,
-                _ => return None,
-            };
-        rest = rest[unit..].trim_start();
-    }
-    bounded(total)
-}
-
-/// `Please try again in 11.054s`, `retry in 35 seconds`, `retry after 5 minutes`, `reset after 0s`.
-fn in_words(text: &str) -> Option<Duration> {
-    let lower = text.to_ascii_lowercase();
-    let cues = [
-        "try again in ",
-        "retry in ",
-        "retry after ",
-        "reset after ",
-        "resets in ",
-        "wait for ",
-        "available in ",
-    ];
-    cues.iter().filter_map(|cue| lower.find(cue).map(|at| &lower[at + cue.len()..])).find_map(|rest| {
-        let end =
-            rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | ' '))).unwrap_or(rest.len());
-        let words: Vec<&str> = rest[..end].split_whitespace().take(2).collect();
-        match words[..] {
-            [first, unit] if number(first).is_some() => {
-                duration(&format!("{first}{}", unit.trim_end_matches('.')))
-            }
-            [first, ..] => duration(first.trim_end_matches('.')),
-            [] => None,
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::WAIT_MAX;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
@@ -369,7 +275,7 @@ mod tests {
 
     fn wait(headers: &[(&str, &str)]) -> Option<f64> {
         let headers: Vec<_> = headers.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Hints::read(&headers, None, now()).wait().map(|d| d.as_secs_f64())
+        Hints::read(&headers, None, &Clock::utc(now())).wait().map(|w| w.after.as_secs_f64())
     }
 
     #[test]
@@ -457,7 +363,7 @@ mod tests {
             (json!({"detail": "Please retry after 5 minutes"}), 300.0),
         ];
         for (body, want) in cases {
-            let got = Hints::read(&[], Some(&body), now()).wait().map(|d| d.as_secs_f64());
+            let got = Hints::read(&[], Some(&body), &Clock::utc(now())).wait().map(|w| w.after.as_secs_f64());
             assert_eq!(got, Some(want), "{body}");
         }
     }
@@ -472,12 +378,12 @@ mod tests {
         }
         let many: Vec<_> =
             (0..1000).map(|n| (format!("x-ratelimit-remaining-{n}"), "0".to_owned())).collect();
-        assert!(Hints::read(&many, None, now()).windows.len() <= WINDOWS_MAX);
+        assert!(Hints::read(&many, None, &Clock::utc(now())).windows.len() <= WINDOWS_MAX);
     }
 
     #[test]
     fn the_server_may_forbid_a_retry() {
-        let hints = Hints::read(&[("x-should-retry".into(), "false".into())], None, now());
+        let hints = Hints::read(&[("x-should-retry".into(), "false".into())], None, &Clock::utc(now()));
         assert_eq!(hints.should_retry, Some(false));
     }
 
@@ -485,8 +391,8 @@ mod tests {
         #[test]
         fn any_header_gives_a_bounded_wait(name in "[a-zA-Z-]{0,30}", value in any::<String>(), at: i64) {
             for name in [name.as_str(), "retry-after", "x-ratelimit-reset", "ratelimit", "anthropic-ratelimit-tokens-reset"] {
-                let hints = Hints::read(&[(name.to_owned(), value.clone())], Some(&json!({"message": value})), Timestamp::from_millis(at));
-                prop_assert!(hints.wait().unwrap_or_default() <= WAIT_MAX);
+                let hints = Hints::read(&[(name.to_owned(), value.clone())], Some(&json!({"message": value})), &Clock::utc(Timestamp::from_millis(at)));
+                prop_assert!(hints.wait().is_none_or(|w| w.after <= WAIT_MAX));
             }
         }
     }

@@ -1,0 +1,619 @@
+//! Which commands change something outside the project, so that they must not be repeated without
+//! being asked for: a command line and the table of effect rules go in, a [`Repeatable`] comes out.
+//!
+//! What no rule names is repeatable. It must not run anything, and it must not decide about
+//! retries: it only says what a command does, and what its failure says about how far it got.
+
+use crate::builtin;
+use crate::effect_rule::{Changes, EffectRule};
+use crate::examples::ExampleFailure;
+use crate::pack::build_regex;
+use crate::program::{Call, all_calls};
+use backstop_core::{Fault, Reason, SafeText, shell};
+use std::borrow::Cow;
+
+/// Programs that send nothing: beside one of these, the only request of a line is still its only
+/// one.
+const LOCAL_PROGRAMS: &[&str] = &[
+    "[", "awk", "base64", "cat", "cd", "cut", "date", "echo", "exit", "export", "false", "fi", "grep",
+    "head", "jq", "mkdir", "printf", "pwd", "sed", "set", "sleep", "sort", "source", "tail", "tee", "test",
+    "touch", "tr", "true", "umask", "uniq", "unset", "wc", "yq",
+];
+/// Programs that repeat what follows them. Loops of a shell are known by their `done`, which is no
+/// local program.
+const REPEATERS: &[&str] = &["xargs", "watch", "find", "parallel"];
+
+/// Words of a failure before anything was sent, in lower case.
+const UNSENT: &[&str] = &[
+    "connection refused",
+    "econnrefused",
+    "could not resolve",
+    "couldn't resolve",
+    "couldn't connect",
+    "failed to connect",
+    "could not connect",
+    "unable to connect",
+    "no such host",
+    "enotfound",
+    "eai_again",
+    "name or service not known",
+    "name resolution",
+    "network is unreachable",
+    "no route to host",
+    "enetunreach",
+    "ehostunreach",
+    "certificate",
+    "handshake",
+    "wrong version number",
+];
+/// Words of a failure after something may have been sent: they weigh more than those above.
+const MAYBE_SENT: &[&str] = &[
+    "connection reset",
+    "econnreset",
+    "broken pipe",
+    "epipe",
+    "empty reply",
+    "hung up",
+    "unexpected eof",
+    "timed out",
+    "timeout",
+    "prematurely",
+    "socket hang up",
+];
+/// Words that make a statement more than a read, wherever they stand in it.
+const WRITING_WORDS: &[&str] =
+    &["insert", "update", "delete", "merge", "drop", "truncate", "create", "alter", "grant", "revoke"];
+
+/// What a command does, by the rule that knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// The rule, such as `curl.send`.
+    pub rule: String,
+    /// The program.
+    pub program: String,
+    /// What it does, as the end of the sentence "it …".
+    pub does: String,
+    /// How many changes it makes.
+    pub changes: Changes,
+    unsent_exit: Vec<i64>,
+}
+
+/// Whether a command may be repeated by itself, and what says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repeatable {
+    /// No rule names it: it may.
+    Unlisted,
+    /// A rule says that it may.
+    Listed(Effect),
+    /// It changes something, and a pattern of the user allows it.
+    Allowed {
+        /// What it does.
+        effect: Effect,
+        /// The pattern.
+        pattern: String,
+    },
+    /// It changes something: only when somebody says so.
+    No(Effect),
+}
+
+/// What a failure says about a command that changes something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NothingDone {
+    /// Nothing was sent.
+    NeverSent,
+    /// It was sent, and the server refused to carry it out: too many requests, or not now.
+    NotCarriedOut,
+}
+
+/// The table of effect rules.
+#[derive(Debug, Clone)]
+pub struct Effects {
+    rules: Cow<'static, [EffectRule]>,
+}
+
+impl Effects {
+    /// The built-in rules.
+    pub fn builtin() -> Self {
+        Self { rules: Cow::Borrowed(builtin::EFFECTS) }
+    }
+
+    /// The built-in rules after those of users' packs. A user's rule replaces a built-in one with
+    /// the same id.
+    pub fn with_packs(packs: impl IntoIterator<Item = EffectRule>) -> Self {
+        let mut rules: Vec<EffectRule> = packs.into_iter().collect();
+        let known = |rule: &&EffectRule| !rules.iter().any(|own| own.id == rule.id);
+        let builtin: Vec<EffectRule> = builtin::EFFECTS.iter().filter(known).cloned().collect();
+        rules.extend(builtin);
+        Self { rules: Cow::Owned(rules) }
+    }
+
+    /// All rules.
+    pub fn rules(&self) -> &[EffectRule] {
+        &self.rules
+    }
+
+    /// Whether a command line may be repeated by itself. `allowed` are patterns of commands that
+    /// may be, whatever they do: `./deploy.sh *`.
+    pub fn judge(&self, command: &str, allowed: &[String]) -> Repeatable {
+        let calls = all_calls(command);
+        let found: Vec<(&Call, &EffectRule)> =
+            calls.iter().filter_map(|call| Some((call, self.rule_of(call)?))).collect();
+        let Some((call, rule)) = found.iter().find(|(_, rule)| !rule.repeatable) else {
+            let listed = found.first().map(|(call, rule)| effect(call, rule, Changes::Many));
+            return listed.map_or(Repeatable::Unlisted, Repeatable::Listed);
+        };
+        let changes = if is_alone(&calls, call) { rule.changes } else { Changes::Many };
+        let effect = effect(call, rule, changes);
+        let mut harmful = found.iter().filter(|(_, rule)| !rule.repeatable);
+        let pattern = |call: &Call| allowed.iter().find(|pattern| allows(pattern, call));
+        let first = pattern(call).cloned();
+        match first.filter(|_| harmful.all(|(call, _)| pattern(call).is_some())) {
+            Some(pattern) => Repeatable::Allowed { effect, pattern },
+            None => Repeatable::No(effect),
+        }
+    }
+
+    /// The first rule that matches a call.
+    fn rule_of(&self, call: &Call) -> Option<&EffectRule> {
+        // A wrapper is what it runs.
+        self.rules.iter().filter(|_| !call.is_wrapper).find(|rule| matches(rule, call))
+    }
+
+    /// Runs the examples of these rules. Each example of `match` must be decided by its rule, no
+    /// example of `miss` may be.
+    pub fn check_examples(&self, wanted: impl Fn(&EffectRule) -> bool) -> Vec<ExampleFailure> {
+        let mut failures = Vec::new();
+        for rule in self.rules.iter().filter(|rule| wanted(rule)) {
+            let examples =
+                rule.matches.iter().map(|e| (e, true)).chain(rule.misses.iter().map(|e| (e, false)));
+            for (example, should_match) in examples {
+                let calls = all_calls(example);
+                let matched: Vec<&EffectRule> = calls.iter().filter_map(|call| self.rule_of(call)).collect();
+                if matched.iter().any(|found| found.id == rule.id) != should_match {
+                    failures.push(ExampleFailure {
+                        rule: rule.id.to_string(),
+                        pack: rule.source.to_string(),
+                        pack_line: rule.pack_line,
+                        should_match,
+                        text: example.to_string(),
+                        matched: matched.iter().map(|found| found.id.to_string()).collect(),
+                    });
+                }
+            }
+        }
+        failures
+    }
+}
+
+impl Effect {
+    /// What a failure says: that nothing was changed, or nothing. `has_output` says whether the
+    /// command wrote anything to standard output.
+    pub fn nothing_done(&self, fault: &Fault, exit: Option<i64>, has_output: bool) -> Option<NothingDone> {
+        match self.changes {
+            Changes::One => {}
+            Changes::Reported if !has_output => {}
+            Changes::Reported | Changes::Many => return None,
+        }
+        if fault.reason == Reason::RateLimited {
+            // Of a program that prints the status, only the status counts: a body may speak of 429 in
+            // an answer to something that was carried out.
+            let says_so = fault.facts.status == Some(429) || !PRINT_STATUS.contains(&self.program.as_str());
+            return says_so.then_some(NothingDone::NotCarriedOut);
+        }
+        let texts =
+            || fault.evidence.iter().map(|e| e.text.raw()).chain(fault.cause.iter().map(SafeText::raw));
+        let mentions = |words: &[&str], text: &str| {
+            let text = text.to_ascii_lowercase();
+            words.iter().any(|word| text.contains(word))
+        };
+        if fault.facts.retry_after_seconds.is_some() && texts().any(|text| has_number(text, "503")) {
+            return Some(NothingDone::NotCarriedOut);
+        }
+        if exit.is_some_and(|exit| self.unsent_exit.contains(&exit)) {
+            return Some(NothingDone::NeverSent);
+        }
+        let network =
+            matches!(fault.reason, Reason::NetworkTransient | Reason::NetworkPermanent | Reason::ServiceDown);
+        if !network || texts().any(|text| mentions(MAYBE_SENT, text)) {
+            return None;
+        }
+        let strongest = fault.evidence.first().map(|e| e.text.raw()).into_iter();
+        let decisive = strongest.chain(fault.cause.iter().map(SafeText::raw));
+        decisive.into_iter().any(|text| mentions(UNSENT, text)).then_some(NothingDone::NeverSent)
+    }
+}
+
+/// Programs that print the status of a refused request.
+const PRINT_STATUS: &[&str] = &["curl", "wget", "http", "https", "xh"];
+
+/// Whether a call follows redirections: what is refused then may be the second request, after the
+/// first was carried out.
+fn follows(call: &Call) -> bool {
+    let is_flag = |word: &str| {
+        word.starts_with("--location") || word == "--follow" || {
+            word.starts_with('-') && !word.starts_with("--") && word.contains('L')
+        }
+    };
+    PRINT_STATUS.contains(&call.name.as_str()) && call.words.iter().any(|word| is_flag(word))
+}
+
+fn effect(call: &Call, rule: &EffectRule, changes: Changes) -> Effect {
+    let changes = if follows(call) { Changes::Many } else { changes };
+    Effect {
+        rule: rule.id.to_string(),
+        program: call.name.clone(),
+        does: rule.does.to_string(),
+        changes,
+        unsent_exit: rule.unsent_exit.to_vec(),
+    }
+}
+
+/// Whether a call is the only one of its line that can send anything, and sends one thing.
+fn is_alone(calls: &[Call], call: &Call) -> bool {
+    let local = |other: &Call| LOCAL_PROGRAMS.contains(&other.name.as_str());
+    let repeats = calls.iter().any(|other| REPEATERS.contains(&other.name.as_str()));
+    let one_address = call.words.iter().filter(|word| is_url(word)).count() <= 1;
+    let others = calls.iter().filter(|other| !std::ptr::eq(*other, call));
+    !repeats && one_address && others.filter(|other| !other.is_wrapper).all(local)
+}
+
+/// Whether a pattern of the user names this call: as it was typed, or by its base name. A pattern
+/// that ends in ` *` also names the command without arguments.
+fn allows(pattern: &str, call: &Call) -> bool {
+    let pattern = pattern.trim();
+    let line =
+        |program: &str| shell::line(std::iter::once(program).chain(call.words.iter().map(String::as_str)));
+    [line(&call.typed), line(&call.name)]
+        .iter()
+        .any(|line| glob(pattern, line) || pattern.strip_suffix(" *").is_some_and(|bare| glob(bare, line)))
+}
+
+fn matches(rule: &EffectRule, call: &Call) -> bool {
+    let any = |list: &[Cow<'static, str>], test: &dyn Fn(&str) -> bool| list.iter().any(|entry| test(entry));
+    if !any(&rule.program, &|name| glob(name, &call.name)) {
+        return false;
+    }
+    let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
+    let has_option = |spec: &str| has_option(spec, &words, &rule.short_values);
+    let has_argument = |pattern: &str| arguments(&words).any(|word| is_argument(pattern, word));
+    if !rule.subcommand.is_empty() && !any(&rule.subcommand, &|pattern| has_subcommand(pattern, &words)) {
+        return false;
+    }
+    let asks = !rule.option.is_empty() || !rule.argument.is_empty();
+    if asks && !any(&rule.option, &has_option) && !any(&rule.argument, &has_argument) {
+        return false;
+    }
+    if !rule.also.is_empty() && !any(&rule.also, &has_option) {
+        return false;
+    }
+    if !rule.statement.is_empty() && !any(&rule.statement, &|option| writes(rule, option, &words)) {
+        return false;
+    }
+    if !rule.url.is_empty() {
+        let mut addresses = words.iter().filter(|word| is_url(word)).peekable();
+        if addresses.peek().is_none() || !addresses.all(|word| any(&rule.url, &|url| is_at(url, word))) {
+            return false;
+        }
+    }
+    !any(&rule.unless, &|entry| if entry.starts_with('-') { has_option(entry) } else { has_argument(entry) })
+}
+
+/// The words that are no options.
+fn arguments<'w>(words: &'w [&'w str]) -> impl Iterator<Item = &'w str> {
+    words.iter().copied().filter(|word| !word.starts_with('-'))
+}
+
+fn is_argument(pattern: &str, word: &str) -> bool {
+    match pattern.strip_prefix('~') {
+        Some(regex) => build_regex(regex).is_ok_and(|regex| !is_url(word) && regex.is_match(word.as_bytes())),
+        None => glob(pattern, word),
+    }
+}
+
+/// Whether the first words that are no options are these. A word right after an option may be the
+/// option's value, so it may be one of them or not.
+fn has_subcommand(pattern: &str, words: &[&str]) -> bool {
+    fn begins(pattern: &[&str], items: &[(&str, bool)]) -> bool {
+        let Some((first, rest)) = pattern.split_first() else { return true };
+        let Some(((word, maybe_value), items)) = items.split_first() else { return false };
+        let is_it = first.split('|').any(|one| glob(one, word));
+        (is_it && begins(rest, items)) || (*maybe_value && begins(pattern, items))
+    }
+    let mut items = Vec::new();
+    let mut after_option = false;
+    for word in words {
+        if word.starts_with('-') && word.len() > 1 {
+            after_option = !word.contains('=');
+        } else if word.starts_with('+') {
+            // `cargo +nightly publish`.
+        } else {
+            items.push((*word, after_option));
+            after_option = false;
+        }
+    }
+    let pattern: Vec<&str> = pattern.split(' ').collect();
+    begins(&pattern, &items)
+}
+
+/// Whether an option is there, with a value that it asks for: `-X`, `--data*`, `-X=POST|PUT`,
+/// `--request!=GET|HEAD`.
+fn has_option(spec: &str, words: &[&str], short_values: &str) -> bool {
+    let (name, values) = match spec.split_once('=') {
+        Some((name, values)) => {
+            (name.strip_suffix('!').unwrap_or(name), Some((values, !name.ends_with('!'))))
+        }
+        None => (spec, None),
+    };
+    option_values(name, words, short_values).iter().any(|value| match values {
+        None => true,
+        Some((values, wanted)) => values.split('|').any(|one| glob(one, value)) == wanted,
+    })
+}
+
+/// The values of an option, wherever it is given: `-XPOST`, `-X POST`, `-sXPOST`, `--request=POST`.
+/// An option without a value has an empty one.
+fn option_values<'w>(name: &str, words: &[&'w str], short_values: &str) -> Vec<&'w str> {
+    let short = name.strip_prefix('-').filter(|rest| rest.chars().count() == 1 && *rest != "-");
+    let mut values = Vec::new();
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        at += 1;
+        if *word == "--" {
+            break;
+        }
+        let next = || words.get(at).copied().unwrap_or_default();
+        let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else { continue };
+        if let (false, Some(short)) = (word.starts_with("--"), short) {
+            for (index, letter) in letters.char_indices() {
+                let rest = &letters[index + letter.len_utf8()..];
+                let takes_value = short_values.contains(letter);
+                if short.starts_with(letter) {
+                    values.push(if rest.is_empty() { next() } else { rest.trim_start_matches('=') });
+                }
+                if takes_value {
+                    at += usize::from(rest.is_empty());
+                    break;
+                }
+                // Not a group of letters: `-chdir=x`.
+                if !letter.is_ascii_alphanumeric() {
+                    break;
+                }
+            }
+        } else if short.is_none() {
+            let (given, value) = word.split_once('=').map_or((*word, None), |(given, v)| (given, Some(v)));
+            if glob_exact(name, given) {
+                values.push(value.unwrap_or_else(next));
+            }
+        }
+    }
+    values
+}
+
+/// Whether a statement of an option's value, or of an argument, does more than read.
+fn writes(rule: &EffectRule, option: &str, words: &[&str]) -> bool {
+    let values: Vec<&str> = if option == "*" {
+        let dotted = |w: &str| w.starts_with('.') && w[1..].starts_with(|c: char| c.is_ascii_alphabetic());
+        arguments(words).filter(|w| w.contains([' ', ';', '\n']) || dotted(w)).collect()
+    } else {
+        option_values(option, words, &rule.short_values)
+    };
+    let statements =
+        values.iter().flat_map(|value| value.split(';')).map(str::trim).filter(|s| !s.is_empty());
+    statements.into_iter().any(|statement| {
+        let mut words = statement.split(|c: char| c.is_whitespace() || c == '(').filter(|w| !w.is_empty());
+        let first = words.next().unwrap_or_default();
+        !rule.reads.iter().any(|read| glob(read, first))
+            || words.any(|word| WRITING_WORDS.iter().any(|writing| writing.eq_ignore_ascii_case(word)))
+    })
+}
+
+/// Whether a word is an address: `https://host/path`, `host.example/path`, `localhost:8080/path`.
+fn is_url(word: &str) -> bool {
+    if word.starts_with("http://") || word.starts_with("https://") {
+        return true;
+    }
+    let host = word.split(['/', '?']).next().unwrap_or(word);
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-:".contains(c);
+    let variable = word.starts_with('$') && word.contains('/');
+    variable
+        || (!host.is_empty()
+            && host.len() < word.len()
+            && !host.starts_with(['.', '-'])
+            && host.chars().all(plain)
+            && (host.contains('.') || host.contains(':')))
+}
+
+/// Whether an address is this one: `api.openai.com/v1/embeddings`, `*/chat/completions`.
+fn is_at(pattern: &str, word: &str) -> bool {
+    let address = word.strip_prefix("https://").or_else(|| word.strip_prefix("http://")).unwrap_or(word);
+    // What is before an `@` in the host is no part of it, and could pretend to be one.
+    let host_end = address.find(['/', '?', '#']).unwrap_or(address.len());
+    let address = address[..host_end].rfind('@').map_or(address, |at| &address[at + 1..]);
+    let path = address.split(['?', '#']).next().unwrap_or(address);
+    glob(pattern, path.trim_end_matches('/'))
+}
+
+/// Whether a text is a number among others: `503` in `HTTP/1.1 503 x`, not in `15031`.
+fn has_number(text: &str, number: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_digit()).any(|part| part == number)
+}
+
+/// Whether a pattern with `*` is the whole of a text; the case of letters does not matter.
+fn glob(pattern: &str, text: &str) -> bool {
+    glob_bytes(pattern.as_bytes(), text.as_bytes(), &|a, b| a.eq_ignore_ascii_case(&b))
+}
+
+/// The same, where the case of letters matters.
+fn glob_exact(pattern: &str, text: &str) -> bool {
+    glob_bytes(pattern.as_bytes(), text.as_bytes(), &|a, b| a == b)
+}
+
+/// Matches in linear space and at most quadratic time, whatever the pattern.
+fn glob_bytes(pattern: &[u8], text: &[u8], same: &dyn Fn(u8, u8) -> bool) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        if p < pattern.len() && pattern[p] == b'*' {
+            star = Some((p, t));
+            p += 1;
+        } else if p < pattern.len() && same(pattern[p], text[t]) {
+            (p, t) = (p + 1, t + 1);
+        } else if let Some((at, from)) = star {
+            (p, t) = (at + 1, from + 1);
+            star = Some((at, from + 1));
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|b| *b == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::Evidence;
+
+    fn rule_of(command: &str) -> Option<String> {
+        match Effects::builtin().judge(command, &[]) {
+            Repeatable::No(effect) => Some(effect.rule),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn wrappers_and_lines_of_several_commands_are_looked_through() {
+        for command in [
+            "sudo curl -X POST https://x.example/charge",
+            "env A=b timeout 5 curl -d a=b https://x.example/charge",
+            "sh -c 'cd x && curl -sXPOST https://x.example/charge | jq .'",
+            "bash -lc \"set -e; R=$(curl -sd a=b https://x.example)\"",
+            "echo \"$(curl -d a=b https://x.example)\"",
+            "ssh -p 22 me@host 'curl -d a=b https://x.example'",
+            "docker exec -e A=b db curl -d a=b https://x.example",
+            "find . -name '*.json' -exec curl -d @{} https://x.example ';'",
+            "ls | xargs -n1 curl -T",
+            "eval 'curl -d a=b https://x.example'",
+            "if true; then curl -d a=b https://x.example; fi",
+            "backstop exec --timeout 5s -- curl -d a=b https://x.example",
+        ] {
+            assert_eq!(rule_of(command).as_deref(), Some("curl.send"), "{command}");
+        }
+        for command in
+            ["echo curl -X POST", "git commit -m 'curl -X POST /charge'", "grep -r 'curl -d' .", "man curl"]
+        {
+            assert_eq!(rule_of(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_run_all_day_is_repeatable() {
+        let commands = "npm ci; npm test; npm run build; npm run dev; npm install; yarn; yarn install; pnpm i; npx tsc --noEmit; \
+            npx eslint .; bun test; cargo build --release; cargo test deploy; cargo run --bin release; cargo clippy; make; \
+            make -j8 test; make install; go test ./...; go build -o publish .; pytest tests/test_deploy.py; \
+            python -m pytest -k publish; python app.py; pip install -r requirements.txt; docker build -t app .; \
+            docker compose up -d; docker run --rm img test; git status; git fetch; git pull --rebase; git clone u; \
+            git commit -m 'release 1.2'; git tag v1; git stash push; kubectl get pods -w; kubectl logs -f x; kubectl wait x; \
+            terraform init; terraform plan -out p; helm repo update; helm lint x; aws s3 ls; aws s3 cp s3://a/b c; \
+            aws ec2 describe-instances; aws sso login; gcloud auth list; gcloud container clusters get-credentials x; \
+            az account show; az vm list; curl -fsSL https://x.example/install.sh; curl -I https://x.example; wget -q https://x.example/a; \
+            gh pr checks 5 --watch; gh run view 5 --log; gh auth status; gh api user; psql -c 'select 1'; redis-cli ping; \
+            ssh host uptime; ssh host; ssh host 'cat deploy.sh'; rsync -a a b; apt-get update; brew upgrade; cmake --build .; \
+            ctest; mvn -q test; ./gradlew test; bazel test //...; bundle install; rails test; rake spec; mix deps.get; mix release; \
+            flutter test; dotnet test; vercel dev; heroku logs; tsc --watch; claude -p 'deploy it'; codex exec 'publish'; \
+            uv sync; uv run train.py; uv pip install x; poetry install; poetry run pytest; tox -e py313; just test; task build; \
+            systemctl status x; pm2 list; cat deploy.sh; ls release; sleep 1; env; node server.js; php artisan test; \
+            composer install; terraform fmt; ansible-lint; nx build app; turbo run build; expo start; supabase start; \
+            firebase emulators:start; sst dev; serverless offline; sqlite3 a.db 'select 1'; mysql -e 'show tables'; mongosh --eval 'db.a.find()'; \
+            alembic history; prisma generate; knex migrate:list; cdk diff; sam build; pulumi preview; argocd app list; skaffold dev";
+        let wrong: Vec<(&str, String)> = commands
+            .split(';')
+            .map(str::trim)
+            .filter_map(|command| Some((command, rule_of(command)?)))
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+
+    #[test]
+    fn a_refusal_says_that_nothing_was_done_only_where_one_thing_is() {
+        let fault = |reason, text: &str| {
+            let mut fault = Fault::new(reason);
+            fault.cause = Some(text.into());
+            let evidence = Evidence { rule: "x".to_owned(), line: None, text: text.into(), stream: None };
+            fault.evidence.push(evidence);
+            fault.facts.status = text.rsplit(' ').next().and_then(|last| last.parse().ok());
+            fault
+        };
+        let (net, permanent) = (Reason::NetworkTransient, Reason::NetworkPermanent);
+        let refused = "curl: (7) Failed to connect to 127.0.0.1 port 1: Connection refused";
+        let (sent, done) = (Some(NothingDone::NeverSent), Some(NothingDone::NotCarriedOut));
+        let post = "curl -X POST https://x.example/charge";
+        let cases = [
+            (post, net, refused, false, sent),
+            (post, permanent, "curl: (6) Could not resolve host: x.example", false, sent),
+            (post, permanent, "curl: (35) TLS connect error: handshake failure", false, sent),
+            (post, net, "curl: (56) Recv failure: Connection reset by peer", false, None),
+            (post, net, "curl: (28) Failed to connect: Connection timed out", false, None),
+            (post, net, "curl: (22) The requested URL returned error: 500", false, None),
+            (post, net, "curl: (22) The requested URL returned error: 503", false, None),
+            (post, Reason::RateLimited, "curl: (22) The requested URL returned error: 429", false, done),
+            // The body speaks of a limit, the status was another.
+            (post, Reason::RateLimited, "{\"error\":{\"code\":429}}", false, None),
+            ("curl -sSL -d a=b https://x.example", net, refused, false, None),
+            ("curl --location -d a=b https://x.example", net, refused, false, None),
+            ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", false, done),
+            ("cd x && gh pr create -f", net, refused, false, sent),
+            ("gh pr create -f && ./next.sh", net, refused, false, None),
+            ("for i in 1 2; do curl -d a=b https://x.example; done", net, refused, false, None),
+            ("curl -d a=b https://x.example https://y.example", net, refused, false, None),
+            ("terraform apply", net, refused, false, sent),
+            ("terraform apply", net, refused, true, None),
+            ("terraform apply", Reason::RateLimited, "429", true, None),
+            ("./deploy.sh", net, refused, false, None),
+            ("./deploy.sh", Reason::RateLimited, "429", false, None),
+        ];
+        for (command, reason, text, has_output, want) in cases {
+            let Repeatable::No(effect) = Effects::builtin().judge(command, &[]) else { panic!("{command}") };
+            assert_eq!(
+                effect.nothing_done(&fault(reason, text), None, has_output),
+                want,
+                "{command}: {text}"
+            );
+        }
+        let Repeatable::No(effect) = Effects::builtin().judge(post, &[]) else { panic!() };
+        let mut later = fault(net, "HTTP/1.1 503 Service Unavailable");
+        later.facts.retry_after_seconds = Some(2.0);
+        assert_eq!(effect.nothing_done(&later, Some(22), true), done);
+        assert_eq!(effect.nothing_done(&fault(net, "exit 7"), Some(7), false), sent);
+    }
+
+    #[test]
+    fn patterns_allow_what_they_name_and_nothing_else() {
+        let allowed = |command: &str, patterns: &[&str]| {
+            let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+            matches!(Effects::builtin().judge(command, &patterns), Repeatable::Allowed { .. })
+        };
+        assert!(allowed("./deploy.sh", &["./deploy.sh *"]));
+        assert!(allowed("./deploy.sh staging", &["./deploy.sh *"]));
+        assert!(allowed("sh -c './deploy.sh a && make deploy'", &["deploy.sh *", "make deploy"]));
+        assert!(!allowed("sh -c './deploy.sh a && curl -d x https://x.example'", &["./deploy.sh *"]));
+        assert!(!allowed("./deploy.sh production", &["./deploy.sh staging"]));
+        assert!(!allowed("curl -X POST https://x.example/b", &["curl -X POST https://x.example/a"]));
+    }
+
+    #[test]
+    fn hostile_command_lines_are_survived() {
+        for command in [
+            "",
+            "curl -",
+            "curl -X",
+            "curl --",
+            "psql -c ';;'",
+            "http '=@:='",
+            "aws \u{fffd} create-\0",
+            "curl -\u{e9}X",
+        ] {
+            let _ = Effects::builtin().judge(command, &["*".to_owned(), String::new()]);
+        }
+        assert!(glob("a*b*c", "aXXbYYc") && !glob("a*b*c", "aXXbYY") && glob("*", ""));
+    }
+}

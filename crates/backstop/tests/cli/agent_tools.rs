@@ -1,0 +1,165 @@
+//! What `hook agent` advises about failed calls of agents' own tools and of MCP servers' tools.
+
+use crate::docs::fits;
+use crate::harness::{Project, schema};
+use serde_json::{Value, json};
+
+fn told(project: &Project, tool: &str, input: &Value, error: &str) -> String {
+    let event = json!({"session_id": format!("s-{tool}-{error}"), "hook_event_name": "PostToolUseFailure",
+        "tool_name": tool, "tool_input": input, "tool_use_id": "t", "error": error, "is_interrupt": false});
+    let answer = project.run(&["hook", "agent"]).stdin(event.to_string()).go().code(0).json();
+    fits(&schema("hook-agent"), &answer, tool);
+    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn each_error_of_an_agents_own_tool_has_its_advice() {
+    let project = Project::new("agent-tools-own");
+    let again = "the same again will fail again";
+    let cases = [
+        ("Read", "<tool_use_error>File does not exist.</tool_use_error>", "search for its name", again),
+        ("Read", "EISDIR: illegal operation on a directory, read '/x/src'", "List the folder", again),
+        (
+            "Read",
+            "File content (31337 tokens) exceeds maximum allowed tokens (25000).",
+            "`offset` and `limit`",
+            again,
+        ),
+        ("read", "Offset 900 is out of range for this file (12 lines)", "without `offset`", again),
+        ("Edit", "String to replace not found in file.\nString: x", "Read the passage again", again),
+        (
+            "Edit",
+            "Found 3 matches of the string to replace, but replace_all is false.",
+            "`replace_all`",
+            again,
+        ),
+        (
+            "Write",
+            "File has not been read yet. Read it first before writing to it.",
+            "Read the file first",
+            again,
+        ),
+        (
+            "Edit",
+            "File has been modified since read, either by the user or by a linter.",
+            "Read the file again",
+            again,
+        ),
+        (
+            "apply_patch",
+            "Failed to find expected lines in /x/a.rs:\nfn a() {",
+            "Read the passage again",
+            again,
+        ),
+        ("NotebookEdit", "Cell with ID \"abc\" not found in notebook.", "id of a cell", again),
+        ("Grep", "regex parse error:\n    (?:foo()\nerror: unclosed group", "Escape the characters", again),
+        ("Glob", "No files found", "shorter part of the name", again),
+        ("WebFetch", "Request failed with status code 403", "logged in to that site", again),
+        ("WebFetch", "Request failed with status code 404", "under another address", again),
+        ("WebFetch", "Request failed with status code 503", "a little later", "the same again may work."),
+        (
+            "WebFetch",
+            "REDIRECT DETECTED: The URL redirects to a different host.",
+            "address that the redirect names",
+            again,
+        ),
+        (
+            "WebFetch",
+            "Unable to verify if domain x.example is safe to fetch.",
+            "a site that may be fetched",
+            again,
+        ),
+        (
+            "Task",
+            "Agent type 'reviewer' not found. Available agents: Explore",
+            "agent type from the list",
+            again,
+        ),
+        ("WebSearch", "Web search error: max_uses_exceeded", "the searches so far", again),
+    ];
+    for (tool, error, advice, again) in cases {
+        let told = told(&project, tool, &json!({}), error);
+        assert!(told.contains("Advice: ") && told.contains(advice) && told.contains(again), "{tool}: {told}");
+        assert!(!told.contains("Read the command's help"), "{tool}: {told}");
+    }
+}
+
+#[test]
+fn commands_of_an_agent_are_never_advised_to_run_again_unchecked() {
+    let project = Project::new("agent-tools-bash");
+    let command = json!({"command": "curl -X POST https://x.example/charge"});
+    for error in [
+        "Exit code 56\ncurl: (56) Recv failure: Connection reset by peer",
+        "Exit code 1\nError: database is locked",
+        "Exit code 1\nHTTP 503 Service Unavailable",
+    ] {
+        let told = told(&project, "Bash", &command, error);
+        assert!(told.contains("only if a second time does no harm"), "{told}");
+        assert!(!told.contains("Repeat the step") && !told.contains("Try again now"), "{told}");
+        assert!(!told.contains("to see what is left"), "{told}");
+    }
+    let timed_out = told(&project, "Bash", &command, "Exit code 143\nCommand timed out after 2m 0s");
+    assert!(
+        timed_out.contains("`timeout`") && timed_out.contains("Find out what it had done"),
+        "{timed_out}"
+    );
+    let missing =
+        told(&project, "Bash", &command, "Exit code 127\nbash: line 1: helmfile: command not found");
+    assert!(missing.contains("how the program is spelt"), "{missing}");
+    // A check may be run as often as one likes.
+    let tests = json!({"command": "npm test"});
+    let tests = told(&project, "Bash", &tests, "Exit code 1\nTests:       3 failed, 44 passed, 47 total");
+    assert!(tests.contains("Run `npm test` to see what is left"), "{tests}");
+}
+
+#[test]
+fn tools_of_mcp_servers_have_the_seeds_advice_by_their_kind() {
+    let project = Project::new("agent-tools-mcp");
+    let cases = [
+        ("mcp__chrome-devtools__click", "element not found", "`take_snapshot`"),
+        ("mcp__chrome-devtools__click", "element is not clickable at (3, 4)", "Scroll the element into view"),
+        ("mcp__github__get_pull_request", "404 repository not found", "how owner and repo are spelt"),
+        ("mcp__github__search_code", "403 API rate limit exceeded", "Ask less often"),
+        ("mcp__graphql-tools__get_field_details", "field not found", "`filter_queries`"),
+        ("mcp__context7__resolve-library-id", "library not resolved", "full package name"),
+        ("github_get_pull_request", "404 repository not found", "how owner and repo are spelt"),
+    ];
+    for (tool, error, advice) in cases {
+        let told = told(&project, tool, &json!({"uid": "7"}), error);
+        assert!(told.contains("Advice: ") && told.contains(advice), "{tool}: {told}");
+    }
+    let params =
+        told(&project, "mcp__weather__get", &json!({}), "MCP error -32602: Invalid arguments for tool get");
+    assert!(params.contains("`invalid_parameters`") && params.contains("Read the tool's schema"), "{params}");
+    let other = told(&project, "mcp__weather__get", &json!({}), "the flux capacitor is offline");
+    assert!(
+        other.contains("`tool_failed`") && other.contains("only if a second time does no harm"),
+        "{other}"
+    );
+}
+
+#[test]
+fn an_exit_code_that_is_an_answer_gets_no_advice() {
+    let project = Project::new("agent-tools-answers");
+    let said = |command: &str, error: &str| {
+        let event = json!({"session_id": "s", "hook_event_name": "PostToolUseFailure", "tool_name": "Bash",
+            "tool_input": {"command": command}, "tool_use_id": "t", "error": error, "is_interrupt": false});
+        project.run(&["hook", "agent"]).stdin(event.to_string()).go().code(0).stdout()
+    };
+    let patch = "Exit code 1\ndiff --git a/x b/x\n-Error: connection refused\n";
+    for (command, error) in [
+        ("git diff --exit-code", "Exit code 1"),
+        ("git diff --exit-code", patch),
+        ("diff a b", "Exit code 1"),
+    ] {
+        assert_eq!(said(command, error), "{}\n", "{command}");
+    }
+    assert!(!project.run(&["runs", "--json"]).go().stdout().contains("git diff"));
+    // Near misses: git itself failed; something else is in the same command line.
+    for (command, error) in [
+        ("git diff --exit-code", "Exit code 128\nfatal: not a git repository"),
+        ("npm test && git diff --exit-code", "Exit code 1"),
+    ] {
+        assert!(said(command, error).contains("additionalContext"), "{command}");
+    }
+}
