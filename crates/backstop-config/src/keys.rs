@@ -195,6 +195,24 @@ pub const KEYS: &[Key] = &[
         "none",
         "whether to run the gates detected from the project's files",
     ),
+    trusted(
+        "plan.setup",
+        ValueKind::Words,
+        "none",
+        "the command that sets a worktree up before anybody works in it, such as `[\"npm\", \"ci\"]`",
+    ),
+    key(
+        "plan.setup_inputs",
+        ValueKind::Paths,
+        "[]",
+        "what the set-up depends on: it runs again when one of these files has changed (default: lock files)",
+    ),
+    key(
+        "plan.protect",
+        ValueKind::Paths,
+        "[]",
+        "files or patterns that no phase may change, such as `tests/**`: one that does halts the run",
+    ),
     key("plan.gate_timeout", LIMIT, "10m", "time limit for one gate"),
     key(
         "plan.flaky",

@@ -137,6 +137,12 @@ pub struct PlanSettings {
     pub link: Vec<String>,
     /// Ignored paths that worktrees get as copies.
     pub copy: Vec<String>,
+    /// The command that sets a worktree up.
+    pub setup: Option<Vec<String>>,
+    /// What the set-up depends on.
+    pub setup_inputs: Vec<String>,
+    /// What no phase may change.
+    pub protect: Vec<String>,
 }
 
 /// How long and how much the store keeps.
@@ -280,6 +286,18 @@ impl Config {
             flaky: u32::try_from(self.count("plan.flaky")).unwrap_or(0),
             link: self.list("isolation.link"),
             copy: self.list("isolation.copy"),
+            setup: self.words("plan.setup"),
+            setup_inputs: self.list("plan.setup_inputs"),
+            protect: self.list("plan.protect"),
+        }
+    }
+
+    /// The words of a command, if one is set.
+    fn words(&self, key: &str) -> Option<Vec<String>> {
+        match &self.set(key)?.written.value {
+            Value::Texts(words) => Some(words.clone()),
+            Value::Text(line) => Some(vec!["sh".to_owned(), "-c".to_owned(), line.clone()]),
+            _ => None,
         }
     }
 

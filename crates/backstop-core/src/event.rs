@@ -218,6 +218,9 @@ pub enum EventKind {
         attempt: u32,
         /// What is known about it.
         why: SafeText,
+        /// What it left, where that was saved.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        delivery: Option<Box<Delivery>>,
     },
     /// A failure was classified. Recorded before anything is done about it.
     #[serde(rename = "error.classified")]
@@ -341,6 +344,18 @@ pub enum EventKind {
         /// Tests that failed and then passed with nothing changed.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         flaky: Vec<SafeText>,
+        /// Where it passed as no worse than the run's base: how many failures were there already.
+        #[serde(skip_serializing_if = "is_zero", default)]
+        known_failures: u64,
+    },
+    /// The gates were run on the tree that a run starts from, before its first attempt.
+    #[serde(rename = "base.checked")]
+    BaseChecked {
+        /// The tree, by git's hash; none outside git.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        tree: Option<String>,
+        /// What each gate said.
+        gates: Vec<BaseGate>,
     },
     /// An integration began.
     #[serde(rename = "integration.started")]
@@ -523,6 +538,41 @@ pub struct Delivery {
     /// The changed paths, where they are not in a commit.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub paths: Vec<SafeText>,
+    /// Signs that the work weakened what it is judged by, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub weakened: Vec<SafeText>,
+}
+
+/// What a gate said of the tree that a run starts from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaseGate {
+    /// The name of the gate.
+    pub gate: String,
+    /// The command that checks, as one would type it.
+    pub check: SafeText,
+    /// What it said.
+    pub state: BaseState,
+    /// The reason, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<Reason>,
+    /// What failed, one by one: tests, or files with findings. Empty where that cannot be told.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failures: Vec<SafeText>,
+    /// The tool that is missing, if one is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missing: Option<SafeText>,
+}
+
+/// Whether a gate passes on the tree that a run starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BaseState {
+    /// It passes.
+    Passed,
+    /// It fails: later work is judged by what it makes worse.
+    Failed,
+    /// Its tool is missing: it counts from the phase on that brings it.
+    Missing,
 }
 
 /// Zero is left out, as in older events that do not have the field.
@@ -564,6 +614,7 @@ kind_names! {
     BreakerOpened = "breaker.opened",
     BreakerClosed = "breaker.closed",
     GateFinished = "gate.finished",
+    BaseChecked = "base.checked",
     IntegrationStarted = "integration.started",
     IntegrationFinished = "integration.finished",
     IntegrationConflicted = "integration.conflicted",

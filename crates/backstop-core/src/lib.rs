@@ -58,8 +58,8 @@ pub use counts::{Counts, Reported, Share, Stats};
 pub use decision::{Action, Decision};
 pub use digest::{Sha256, hex};
 pub use event::{
-    Delivery, EVENT_SCHEMA, Event, EventKind, ExecutionContext, Outcome, PhaseRecord, PlanRecord, Record,
-    RecordError,
+    BaseGate, BaseState, Delivery, EVENT_SCHEMA, Event, EventKind, ExecutionContext, Outcome, PhaseRecord,
+    PlanRecord, Record, RecordError,
 };
 pub use fault::{Evidence, Exception, Facts, Fault};
 pub use hash::fnv1a;

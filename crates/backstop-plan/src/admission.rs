@@ -47,6 +47,7 @@ impl PhaseAdmission {
                     (agent.provider.as_ref().and_then(|name| name.parse().ok()), None, agent.name.clone())
                 }
                 Worker::Command(command) => (None, client_of(&command.shown()), command.shown()),
+                Worker::Nobody => (None, None, String::new()),
             };
             let limits = OperationLimits {
                 provider,

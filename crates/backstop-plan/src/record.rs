@@ -5,7 +5,9 @@
 //! [`RunProgress`], which any run of nodes has; here is what only a plan has. It must not look at a
 //! file, a clock or the plan as it is now.
 
-use backstop_core::{Delivery, Event, EventKind, Fault, PhaseRecord, PlanRecord, SafeText, Usage};
+use backstop_core::{
+    BaseGate, Delivery, Event, EventKind, Fault, PhaseRecord, PlanRecord, Reason, SafeText, Usage,
+};
 use backstop_runtime::host::{Fold, NodeRecord, NodeStatus, RunProgress, operation};
 use std::collections::BTreeMap;
 
@@ -18,8 +20,24 @@ pub struct GateRecord {
     pub passed: bool,
     /// Tests that failed first and then passed with nothing changed.
     pub flaky: Vec<SafeText>,
+    /// Why it failed, where it did.
+    pub reason: Option<Reason>,
+    /// Where it passed as no worse than the run's base: how many failures were there already.
+    pub known_failures: u64,
     /// How long it took.
     pub duration_ms: u64,
+}
+
+impl GateRecord {
+    /// Whether it did not count for a phase that is complete all the same: its tool is missing.
+    pub fn is_not_counted(&self) -> bool {
+        !self.passed && self.reason == Some(Reason::DependencyMissing)
+    }
+
+    /// Its name, for people.
+    pub fn name(&self) -> SafeText {
+        SafeText::new(self.gate.clone())
+    }
 }
 
 /// A commit: its hash, and the first line of its message.
@@ -38,12 +56,14 @@ impl PhaseFacts {
     fn apply(&mut self, kind: &EventKind, status: NodeStatus) {
         match kind {
             EventKind::AttemptStarted { .. } => self.gates.clear(),
-            EventKind::GateFinished { gate, passed, flaky, duration_ms, .. } => {
+            EventKind::GateFinished { gate, passed, flaky, reason, known_failures, duration_ms, .. } => {
                 self.gates.retain(|known| known.gate != *gate);
                 self.gates.push(GateRecord {
                     gate: gate.clone(),
                     passed: *passed,
                     flaky: flaky.clone(),
+                    reason: *reason,
+                    known_failures: *known_failures,
                     duration_ms: *duration_ms,
                 });
             }
@@ -92,6 +112,8 @@ pub struct RunRecord {
     pub first_base: Option<String>,
     /// What agents say that they used in all: tokens in and out, and the cost where it is known.
     pub used: Option<Usage>,
+    /// What the gates said of the tree that the run started from.
+    pub base_gates: Vec<BaseGate>,
     facts: BTreeMap<String, PhaseFacts>,
 }
 
@@ -100,6 +122,7 @@ impl Fold for RunRecord {
         self.progress.apply(event);
         match &event.kind {
             EventKind::PlanLoaded { plan } => self.load(plan),
+            EventKind::BaseChecked { gates, .. } => self.base_gates.clone_from(gates),
             EventKind::AttemptFinished { operation, delivery, .. } if self.has(operation) => {
                 self.used = added(self.used, delivery.as_deref());
             }
@@ -162,6 +185,11 @@ impl RunRecord {
     /// All phases by id, also those that are no longer in the plan.
     pub fn all_phases(&self) -> impl Iterator<Item = PhaseProgress<'_>> {
         self.facts.keys().filter_map(|id| self.phase_of(id))
+    }
+
+    /// The phases that are not complete, by their places in the plan.
+    pub fn to_come(&self) -> Vec<usize> {
+        (0..self.len()).filter(|at| self.phase(*at).node.status != NodeStatus::Complete).collect()
     }
 
     /// How many phases of the plan have this status.

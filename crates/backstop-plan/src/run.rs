@@ -6,13 +6,13 @@ use crate::observers::PlanFiles;
 use crate::record::RunRecord;
 use crate::start::{Begun, PlanFile, RunError, Workspace, folder_name};
 use crate::view::ViewFolder;
-use crate::workspace::{Equipment, InPlace, PhaseExecutor, PhaseRunner, Worktrees};
+use crate::workspace::{Baseline, Equipment, InPlace, PhaseExecutor, PhaseRunner, Worktrees};
 use backstop_config::PlanSettings;
 use backstop_core::{End, Name, Parallel, Policy, RetryWhen, Rules, SafeText};
 use backstop_runtime::host::{Host, HostError, HostParts, Observer, StopRequest};
 use backstop_runtime::{Project, Recorder, aftermath, machine_state};
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What a run of a plan is made of.
@@ -94,6 +94,9 @@ impl PlanRun<'_> {
             mark: project.process.mark(run),
             now: &project.process.now,
             one_at_a_time: jobs == 1,
+            to_come: record.to_come(),
+            baseline: Mutex::new(Baseline::of(record.base_gates.clone())),
+            results: project.limits().ok().cloned(),
         };
         let mut files = PlanFiles::new(self.views, self.file.file.clone(), self.resume_command.clone());
         let drive = |executor: &PhaseExecutor<'_>| {

@@ -38,6 +38,8 @@ pub enum PhaseChange {
     Retry,
     /// Passes them over.
     Skip,
+    /// Takes the work as it is in the user's tree: its gates are run, nobody works on it.
+    Accept,
 }
 
 impl PhaseChange {
@@ -47,6 +49,7 @@ impl PhaseChange {
             PhaseChange::Reset => "reset",
             PhaseChange::Retry => "retry",
             PhaseChange::Skip => "skip",
+            PhaseChange::Accept => "accept",
         }
     }
 }
@@ -110,6 +113,7 @@ impl FoundRun {
     pub fn base_of(&self, id: &str, attempt: u32) -> Option<Sha> {
         self.journal.load(self.run).ok()?.iter().find_map(|event| match &event.kind {
             EventKind::AttemptFinished { operation, attempt: n, delivery: Some(delivery), .. }
+            | EventKind::AttemptLost { operation, attempt: n, delivery: Some(delivery), .. }
                 if operation.raw() == id && *n == attempt =>
             {
                 delivery.base.as_ref()?.parse().ok()
@@ -157,8 +161,11 @@ impl FoundRun {
             };
             record.phases().filter(waits).count()
         };
-        let dependents_kept =
-            if change == PhaseChange::Skip { 0 } else { phases.iter().map(dependents).sum() };
+        let dependents_kept = if matches!(change, PhaseChange::Skip | PhaseChange::Accept) {
+            0
+        } else {
+            phases.iter().map(dependents).sum()
+        };
         Ok(Changed { phases, record, dependents_kept, file })
     }
 }

@@ -114,6 +114,7 @@ pub fn resume(
                 operation: SafeText::new(phase.plan.id.clone()),
                 attempt: phase.node.total,
                 why: SafeText::new("Backstop was ended while it ran"),
+                delivery: None,
             });
         }
     }

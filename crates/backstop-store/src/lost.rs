@@ -94,6 +94,7 @@ fn ending(conn: &Connection, row: &RunRow) -> Result<Vec<EventKind>, Transaction
             operation,
             attempt,
             why: SafeText::new(format!("the Backstop process {} is gone", row.run.process.pid)),
+            delivery: None,
         })
         .collect();
     let last: Option<i64> =

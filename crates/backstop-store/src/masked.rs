@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Fields that hold words of ours. A secret that equals one of them ("failed") reveals nothing
 /// there, and masking it would make the event unreadable.
 const OUR_WORDS: &[&str] =
-    &["kind", "outcome", "reason", "reclassified", "action", "class", "severity", "retry", "parent"];
+    &["kind", "outcome", "reason", "reclassified", "action", "class", "severity", "retry", "parent", "state"];
 
 /// Fields that hold a checked name.
 const NAMES: &[&str] = &["provider", "budget"];

@@ -49,7 +49,12 @@ fn no_secret_reaches_the_disk() {
                 output: Some(format!("line\n{both}\nDB_PASSWORD={KNOWN}\n").into()),
                 delivery: None,
             },
-            EventKind::AttemptLost { operation: "x".into(), attempt: 1, why: both.clone().into() },
+            EventKind::AttemptLost {
+                operation: "x".into(),
+                attempt: 1,
+                why: both.clone().into(),
+                delivery: None,
+            },
             EventKind::ErrorClassified { operation: "x".into(), attempt: 1, fault: Box::new(fault) },
             EventKind::RunHalted { reason: Reason::AuthError, resume: both.clone() },
         ])

@@ -162,7 +162,8 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         (1..4u32).prop_map(|attempt| EventKind::AttemptLost {
             operation: "x".into(),
             attempt,
-            why: "gone".into()
+            why: "gone".into(),
+            delivery: None,
         }),
         (1..4u32, reason.clone()).prop_map(|(n, reason)| classified("npm test", n, reason)),
         (1..4u32, 0..100_000_000u64, prop::option::of(reason)).prop_map(|(n, us, reason)| decided(

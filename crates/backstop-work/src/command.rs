@@ -57,7 +57,7 @@ impl CommandLine {
     }
 
     /// Every word that it seems to have, to recognise a name by. Nothing is run by this.
-    pub(crate) fn rough_words(&self) -> Vec<String> {
+    pub fn rough_words(&self) -> Vec<String> {
         match self {
             CommandLine::Shell(line) => line.split_whitespace().map(str::to_owned).collect(),
             CommandLine::Argv(words) => words.clone(),

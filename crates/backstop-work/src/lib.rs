@@ -13,6 +13,7 @@ mod command;
 pub mod gate;
 pub mod git;
 mod log;
+pub mod weakened;
 
 pub use claim::Claim;
 pub use command::CommandLine;

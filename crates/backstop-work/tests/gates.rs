@@ -30,7 +30,7 @@ fn here(folder: &Path) -> GateRun<'_> {
 }
 
 fn all(gates: &[Gate], folder: &Path) -> Vec<Checked> {
-    run(gates, &here(folder), &Stop::new(), &mut |_| {}, &mut |_| {}).unwrap()
+    run(gates, &here(folder), &Stop::new(), &mut |_| {}, &mut |_, _| {}).unwrap()
 }
 
 fn one(gate: Gate, folder: &Path) -> Checked {
@@ -67,7 +67,7 @@ fn all_gates_run_in_order_even_when_one_fails() {
         &here(folder.path()),
         &Stop::new(),
         &mut |s| started.push((s.gate.to_owned(), s.again, s.child.process.pid > 0)),
-        &mut |c| done.push(c.gate.clone()),
+        &mut |_, c| done.push(c.gate.clone()),
     )
     .unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("order")).unwrap(), "one\ntwo\nthree\n");
@@ -174,7 +174,8 @@ fn the_clock_ends_a_gate_and_it_is_the_clocks_doing() {
     assert!(checked.fault.unwrap().cause.unwrap().raw().contains("which is the limit"));
     let mut silent = here(folder.path());
     silent.limits.idle = Some(Duration::from_millis(200));
-    let checked = run(&[shell("test", "sleep 60")], &silent, &Stop::new(), &mut |_| {}, &mut |_| {}).unwrap();
+    let checked =
+        run(&[shell("test", "sleep 60")], &silent, &Stop::new(), &mut |_| {}, &mut |_, _| {}).unwrap();
     assert!(checked[0].fault.as_ref().unwrap().cause.as_ref().unwrap().raw().starts_with("silent for"));
 }
 
@@ -184,11 +185,11 @@ fn a_request_to_stop_ends_the_running_gate_and_the_rest_is_not_run() {
     let stop = Stop::new();
     let gates = [shell("lint", "sleep 60"), shell("test", "touch ran")];
     let asked = stop.clone();
-    let checked = run(&gates, &here(folder.path()), &stop, &mut |_| asked.request(), &mut |_| {}).unwrap();
+    let checked = run(&gates, &here(folder.path()), &stop, &mut |_| asked.request(), &mut |_, _| {}).unwrap();
     assert_eq!(checked.len(), 1);
     assert_eq!(reason(&checked[0]), Some(Reason::Interrupted));
     assert!(!folder.path().join("ran").exists());
-    assert_eq!(run(&gates, &here(folder.path()), &stop, &mut |_| {}, &mut |_| {}).unwrap(), []);
+    assert_eq!(run(&gates, &here(folder.path()), &stop, &mut |_| {}, &mut |_, _| {}).unwrap(), []);
 }
 
 #[derive(Clone, Default)]
@@ -211,7 +212,7 @@ fn everything_is_logged_and_the_end_is_kept() {
     let mut logged = here(folder.path());
     logged.log = Log::to(shared.clone());
     let gate = shell("test", "seq 1 20000; echo last >&2; exit 1");
-    let checked = run(&[gate], &logged, &Stop::new(), &mut |_| {}, &mut |_| {}).unwrap().remove(0);
+    let checked = run(&[gate], &logged, &Stop::new(), &mut |_| {}, &mut |_, _| {}).unwrap().remove(0);
     let log = String::from_utf8(shared.0.lock().unwrap().clone()).unwrap();
     assert!(log.starts_with("gate test: seq 1 20000; echo last >&2; exit 1\n1\n2\n"), "{}", &log[..80]);
     assert!(log.contains("\n20000\n") && log.contains("last\n"));
@@ -223,7 +224,7 @@ fn what_cannot_be_run_at_all_is_an_error_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
     let ask = |gates: &[Gate], folder: &Path| {
-        run(gates, &here(folder), &Stop::new(), &mut |_| {}, &mut |_| {}).unwrap_err()
+        run(gates, &here(folder), &Stop::new(), &mut |_| {}, &mut |_, _| {}).unwrap_err()
     };
     let first = shell("lint", "touch ran");
     let errors = [
@@ -260,7 +261,8 @@ fn a_test_that_fails_once_is_flaky_and_the_gate_has_passed() {
     let gate = Gate { flaky: 2, ..argv("test", &[program.to_str().unwrap(), "-q"]) };
     let mut again = Vec::new();
     let checked =
-        run(&[gate], &here(folder.path()), &Stop::new(), &mut |s| again.push(s.again), &mut |_| {}).unwrap();
+        run(&[gate], &here(folder.path()), &Stop::new(), &mut |s| again.push(s.again), &mut |_, _| {})
+            .unwrap();
     let checked = &checked[0];
     assert!(checked.passed && checked.fault.is_none(), "{checked:?}");
     assert_eq!(checked.flaky.iter().map(SafeText::raw).collect::<Vec<_>>(), ["tests/a.py::test_b"]);

@@ -24,6 +24,8 @@ fn checked(gate: &str, reason: Option<Reason>) -> Checked {
         gate: gate.to_owned(),
         passed: fault.is_none(),
         fault,
+        failures: None,
+        known_failures: 0,
         flaky: Vec::new(),
         reruns: 0,
         duration: Duration::ZERO,

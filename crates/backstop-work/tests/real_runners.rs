@@ -21,7 +21,7 @@ fn here<'a>(folder: &'a Path, classifier: &'a Classifier) -> GateRun<'a> {
 
 fn check(gates: &[Gate], folder: &Path) -> Vec<Checked> {
     let classifier = Classifier::builtin();
-    run(gates, &here(folder, &classifier), &Stop::new(), &mut |_| {}, &mut |_| {}).unwrap()
+    run(gates, &here(folder, &classifier), &Stop::new(), &mut |_| {}, &mut |_, _| {}).unwrap()
 }
 
 fn has(program: &str, args: &[&str]) -> bool {

@@ -80,7 +80,7 @@ fn check(session: &Session<'_>, gates: &[Gate]) -> Result<Vec<Checked>, HookErro
             late.request();
         }
     });
-    let checked = gate::run(gates, &run, &stop, &mut |_| {}, &mut |_| {});
+    let checked = gate::run(gates, &run, &stop, &mut |_| {}, &mut |_, _| {});
     drop(over);
     let _ = clock.join();
     if stop.requests() > 0 {
@@ -122,6 +122,7 @@ fn events(project: &Project, checked: &[Checked]) -> Vec<EventKind> {
             duration_ms: u64::try_from(gate.duration.as_millis()).unwrap_or(u64::MAX),
             reason: gate.fault.as_ref().map(|fault| fault.reason),
             flaky: gate.flaky.clone(),
+            known_failures: 0,
         });
     }
     let reason = checked.iter().find_map(|gate| gate.fault.as_ref()).map(|fault| fault.reason);

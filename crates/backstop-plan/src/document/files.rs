@@ -63,6 +63,15 @@ pub(crate) fn overlaps(
     listed(pairs)
 }
 
+/// Whether a path is one that a pattern means, itself or through a folder that contains it.
+pub(crate) fn means(pattern: &str, path: &str) -> bool {
+    let mut steps = 0;
+    let (pattern, path) = (parts(pattern), parts(path));
+    // A folder above what is meant is not meant.
+    pattern.len() <= path.len() + pattern.iter().filter(|part| **part == "**").count()
+        && meet(&pattern, &path, &mut steps)
+}
+
 fn listed(pairs: Pairs) -> Vec<(usize, usize, Vec<String>)> {
     pairs.into_iter().map(|((a, b), files)| (a, b, files.into_iter().collect())).collect()
 }

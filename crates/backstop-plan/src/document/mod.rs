@@ -37,7 +37,7 @@ mod cells;
 mod edit;
 mod error;
 mod estimate;
-mod files;
+pub(crate) mod files;
 mod hash;
 mod heading;
 mod id;

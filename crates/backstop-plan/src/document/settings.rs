@@ -49,6 +49,14 @@ pub struct Settings {
     pub message: Option<String>,
     /// Whether a lost attempt may be repeated.
     pub repeatable: Option<bool>,
+    /// The command that sets a worktree up before anybody works in it.
+    pub setup: Option<CommandLine>,
+    /// Files or patterns that the set-up depends on. An empty list means the usual lock files.
+    #[serde(deserialize_with = "files")]
+    pub setup_inputs: Vec<String>,
+    /// Files or patterns that the phase must not change.
+    #[serde(deserialize_with = "files")]
+    pub protect: Vec<String>,
 }
 
 impl Settings {
@@ -69,6 +77,12 @@ impl Settings {
             flaky: self.flaky.or(base.flaky),
             message: self.message.clone().or_else(|| base.message.clone()),
             repeatable: self.repeatable.or(base.repeatable),
+            setup: self.setup.clone().or_else(|| base.setup.clone()),
+            setup_inputs: match self.setup_inputs.is_empty() {
+                true => base.setup_inputs.clone(),
+                false => self.setup_inputs.clone(),
+            },
+            protect: if self.protect.is_empty() { base.protect.clone() } else { self.protect.clone() },
         }
     }
 }

@@ -75,6 +75,9 @@ const VALUES: &[(&str, &str)] = &[
     ("env", "write a table of texts, such as { RUST_LOG = \"debug\" }"),
     ("flaky", "write how often a failed test may be tried again, such as 2"),
     ("repeatable", "write true or false"),
+    ("setup", "write a line for a shell in quotes, or a list such as [\"npm\", \"ci\"]"),
+    ("setup_inputs", "write a list of files or patterns, such as [\"package-lock.json\"]"),
+    ("protect", "write a list of files or patterns, such as [\"tests/**\"]"),
     ("agent", "write a name in quotes"),
     ("model", "write a name in quotes"),
     ("message", "write a text in quotes"),
@@ -118,7 +121,8 @@ mod tests {
         let settings = of("```backstop\ncommand = \"make all\"\nagent = \"a\"\nmodel = \"m\"\n\
             gates = [\"lint\", { name = \"e2e\", check = [\"npm\", \"test\"], fix = \"npm run fix\", timeout = \"5m\" }]\n\
             timeout = \"none\"\nidle = \"90s\"\nfiles = [\"src/**\"]\nenv = { A = \"\" }\nflaky = 2\nmessage = \"feat: x\\n\\nbody\"\n\
-            repeatable = false\n```\n")
+            repeatable = false\n\
+            setup = [\"npm\", \"ci\"]\nsetup_inputs = [\"package-lock.json\"]\nprotect = [\"tests/**\"]\n```\n")
         .unwrap();
         let gates = vec![
             GateSetting { name: "lint".parse().unwrap(), check: None, fix: None, timeout: None },
@@ -141,6 +145,9 @@ mod tests {
             flaky: Some(2),
             message: Some("feat: x\n\nbody".to_owned()),
             repeatable: Some(false),
+            setup: Some(CommandLine::words_of(&["npm", "ci"])),
+            setup_inputs: vec!["package-lock.json".to_owned()],
+            protect: vec!["tests/**".to_owned()],
         };
         assert_eq!(settings, want);
         assert_eq!(of("```backstop\n```\n").unwrap(), Settings::default());
@@ -174,7 +181,7 @@ mod tests {
         .collect();
         insta::assert_snapshot!(told.join("\n"), @r#"
         5:3: there is no setting `timout` | did you mean `timeout`?
-        5:3: there is no setting `deploy` | there are command, agent, model, gates, timeout, idle, files, env, flaky, message, repeatable
+        5:3: there is no setting `deploy` | there are command, agent, model, gates, timeout, idle, files, env, flaky, message, repeatable, setup, setup_inputs, protect
         5:13: invalid type: boolean `true`, expected a duration | write a duration such as "20m", or "none"
         5:13: `5x` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d | write a duration such as "20m", or "none"
         5:13: a limit of 0 ends everything at once: write "none" for no limit | write a duration such as "20m", or "none"

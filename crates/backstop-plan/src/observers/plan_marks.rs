@@ -120,7 +120,7 @@ fn status(phase: &NodeRecord) -> Mark {
         NodeStatus::Complete if phase.skipped => Mark::Skipped,
         NodeStatus::Complete => Mark::Complete,
         NodeStatus::Running => Mark::InProgress,
-        NodeStatus::Pending if phase.attempt > 0 => Mark::InProgress,
+        NodeStatus::Pending if phase.attempt > 0 && !phase.lost => Mark::InProgress,
         NodeStatus::Pending => Mark::NotStarted,
         NodeStatus::Failed => Mark::Failed,
         NodeStatus::Blocked => Mark::Blocked,

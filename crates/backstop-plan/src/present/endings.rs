@@ -2,7 +2,7 @@
 
 use super::rows::short_hash;
 use crate::Ending;
-use crate::record::{PhaseProgress, RunRecord, fault_message};
+use crate::record::{GateRecord, PhaseProgress, RunRecord, fault_message};
 use crate::view::{ViewFolder, blockers};
 use crate::workspace::Conclusion;
 use backstop_core::{End, Fault, Reason, SafeText, WorkAt};
@@ -128,6 +128,9 @@ fn failed_phase(phase: PhaseProgress<'_>, max_attempts: u32, facts: &Facts<'_>) 
 
 fn reason_line(ending: &Ending, reason: Reason) -> String {
     let record = &ending.record;
+    if let Some(fault) = &ending.unprepared {
+        return format!("Nothing was begun: {}", fault_message(fault).line(300));
+    }
     if let Some(fault) = &ending.unconcluded {
         return format!(
             "Every phase is complete, and the work cannot be put in place: {}",
@@ -157,8 +160,8 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
         return Vec::new();
     }
     let mut steps = Vec::new();
-    if let Some(fault) = &ending.unconcluded {
-        steps.push(fault.suggested_action.clone());
+    if let Some(fault) = ending.unprepared.as_ref().or(ending.unconcluded.as_ref()) {
+        steps.push(SafeText::new(capital(fault.suggested_action.raw())));
         return steps;
     }
     let End::Halted(nodes) = &ending.end else { return steps };
@@ -187,6 +190,16 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
     steps
 }
 
+/// What phases changed that they are judged by: somebody should look at it.
+fn weakened(record: &RunRecord) -> impl Iterator<Item = SafeText> + '_ {
+    record.phases().flat_map(|phase| {
+        let signs =
+            phase.node.delivery.as_ref().map(|delivery| delivery.weakened.clone()).unwrap_or_default();
+        let id = phase.plan.shown.line(40);
+        signs.into_iter().map(move |sign| SafeText::new(format!("Look at this: {id} {}", sign.raw())))
+    })
+}
+
 /// The note about the squashed commit of `--commit single`.
 fn one_commit((sha, subject): &(String, SafeText)) -> SafeText {
     SafeText::new(format!("One commit for all phases: {} {}", short_hash(sha), subject.line(200)))
@@ -202,7 +215,12 @@ pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>
         attempts: phase.node.total,
         retried: !phase.node.errors.is_empty(),
         flaky: phase.gates.iter().flat_map(|gate| gate.flaky.clone()).collect(),
-        gates_skipped: Vec::new(),
+        gates_skipped: phase
+            .gates
+            .iter()
+            .filter(|gate| gate.is_not_counted())
+            .map(GateRecord::name)
+            .collect(),
         commits: commits(phase),
     };
     Some(Completion {
@@ -213,6 +231,12 @@ pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>
         work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
         files_changed: conclusion.files_changed,
         usage: record.used,
-        notes: facts.notes.iter().cloned().chain(conclusion.commit.as_ref().map(one_commit)).collect(),
+        notes: facts
+            .notes
+            .iter()
+            .cloned()
+            .chain(weakened(record))
+            .chain(conclusion.commit.as_ref().map(one_commit))
+            .collect(),
     })
 }

@@ -7,6 +7,7 @@ use super::{PlanFile, Prompts, RunError, RunRequest};
 use crate::record::RunRecord;
 use crate::start_events::{self, Resumed};
 use crate::view::{Edits, ViewFolder};
+use crate::workspace::set_tip;
 use backstop_config::PlanSettings;
 use backstop_core::{Event, EventKind, Name, Outcome, PlanRecord, RunId, SafeText};
 use backstop_report::{FreshStart, fresh_start};
@@ -89,7 +90,9 @@ pub fn begin(
     };
     let run = recorder.run();
     set_slots(project, &mut workspace, run)?;
-    set_tip(&workspace, run, &record)?;
+    if let Workspace::Worktrees(ground) = &workspace {
+        set_tip(&ground.repo, run, &ground.base, &record)?;
+    }
     hold.note(&Holder { pid: project.process.id.pid, run: Some(run), since: project.process.now() })?;
     if let Err(error) = views.make().and_then(|()| {
         // Files of phases that have not begun are written when they have, or at the end.
@@ -192,18 +195,15 @@ fn resume(
     if !edits.broken.is_empty() {
         return Err(RunError::StateFiles { errors: edits.broken });
     }
-    let mut tip = None;
     if let Workspace::Worktrees(ground) = workspace {
         let before: Option<Sha> = record.progress.tip.as_ref().and_then(|tip| tip.parse().ok());
-        if let Some(before) = &before {
+        if let Some(before) = before {
             // What is handed in is integrated onto the tip as it was; the two meet at the next
             // start.
             let waiting = record.all_phases().any(|phase| phase.node.is_delivered());
             let actual = ground.repo.read_ref(&tip_ref(run))?;
-            let settled = actual.as_ref().is_none_or(|actual| actual == before);
-            if !waiting && settled {
-                tip = preflight::meet(ground, before)?;
-            }
+            let settled = actual.as_ref().is_none_or(|actual| *actual == before);
+            ground.meet = (!waiting && settled).then_some(before);
         }
         if let (Some(branch), Some(now)) = (&record.plan.branch, &ground.branch)
             && branch != now
@@ -213,12 +213,6 @@ fn resume(
     }
     let person = request.person(project);
     let (mut kinds, told) = start_events::resume(&record, plan, &edits.edits, request.rerun_changed, &person);
-    if let Some(tip) = &tip {
-        kinds.push(EventKind::IntegrationFinished {
-            operation: SafeText::new("what was committed meanwhile"),
-            tip: tip.to_string(),
-        });
-    }
     kinds.extend(overrides(request, project));
     let recorder = Recorder::resume(project, run, Opening::new("run"))?;
     recorder.append(kinds)?;
@@ -295,24 +289,6 @@ pub fn folder_name(run: RunId, what: &str) -> Name {
 fn set_slots(project: &Project, workspace: &mut Workspace, run: RunId) -> Result<(), RunError> {
     if let Workspace::Worktrees(ground) = workspace {
         ground.folder = project.folder()?.work_folder(&project.root, &folder_name(run, "slots"))?;
-    }
-    Ok(())
-}
-
-/// The tip of a run is a ref of its own: nothing that it reaches is ever collected.
-fn set_tip(workspace: &Workspace, run: RunId, record: &RunRecord) -> Result<(), RunError> {
-    let Workspace::Worktrees(ground) = workspace else { return Ok(()) };
-    let name = tip_ref(run);
-    let tip: Sha =
-        record.progress.tip.as_ref().and_then(|tip| tip.parse().ok()).unwrap_or_else(|| ground.base.clone());
-    let now = ground.repo.read_ref(&name)?;
-    let behind = match &now {
-        None => true,
-        // Recorded and not carried out yet.
-        Some(now) => *now != tip && ground.repo.contains(&tip, now)?,
-    };
-    if behind {
-        ground.repo.set_ref(&name, &tip, now.as_ref())?;
     }
     Ok(())
 }

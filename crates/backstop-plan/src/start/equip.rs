@@ -2,7 +2,7 @@
 
 use super::RunError;
 use crate::document::{GateSetting, Limit, Phase, Plan};
-use crate::workspace::{Equipment, Worker};
+use crate::workspace::{Equipment, Setup, Worker};
 use backstop_config::{Config, PlanSettings};
 use backstop_exec::Limits;
 use backstop_work::CommandLine;
@@ -94,7 +94,8 @@ impl Equipper {
             match self.worker(phase)? {
                 Some(worker) => {
                     let limits = self.limits(phase, &worker);
-                    all.push(Equipment { gates: self.gates(phase)?, limits, worker });
+                    let (setup, protect) = (self.setup(phase), self.protect(phase));
+                    all.push(Equipment { gates: self.gates(phase)?, limits, worker, setup, protect });
                 }
                 None => idle.push(phase.id.shown().to_owned()),
             }
@@ -107,6 +108,18 @@ impl Equipper {
         });
         let untold: Vec<String> = untold.map(|(phase, _)| phase.id.shown().to_owned()).collect();
         if untold.is_empty() { Ok(all) } else { Err(RunError::NoSection { phases: untold }) }
+    }
+
+    /// Lets nobody work on these phases: a person has done it, and their gates decide.
+    pub fn accept(plan: &Plan, equipment: &mut [Equipment], accepted: &[String]) -> Result<(), RunError> {
+        for given in accepted {
+            let known = || plan.phases.iter().map(|phase| phase.id.shown().to_owned()).collect();
+            let unknown = || RunError::NoPhase { given: given.clone(), known: known() };
+            let id: crate::document::PhaseId = given.parse().map_err(|_| unknown())?;
+            let at = plan.phases.iter().position(|phase| phase.id.key() == id.key()).ok_or_else(unknown)?;
+            equipment[at].worker = Worker::Nobody;
+        }
+        Ok(())
     }
 
     fn worker(&self, phase: &Phase) -> Result<Option<Worker>, RunError> {
@@ -124,6 +137,21 @@ impl Equipper {
         };
         let model = phase.settings.model.clone().or_else(|| self.settings.model.clone());
         Ok(Some(Worker::Agent { agent, model }))
+    }
+
+    fn setup(&self, phase: &Phase) -> Option<Setup> {
+        let inputs = |own: &[String]| match own.is_empty() {
+            true => self.settings.setup_inputs.clone(),
+            false => own.to_vec(),
+        };
+        let own = phase.settings.setup.clone();
+        let command = own.or_else(|| self.settings.setup.clone().map(CommandLine::Argv))?;
+        Some(Setup { command, inputs: inputs(&phase.settings.setup_inputs) })
+    }
+
+    /// What the configuration protects and what the plan does: neither takes from the other.
+    fn protect(&self, phase: &Phase) -> Vec<String> {
+        self.settings.protect.iter().chain(&phase.settings.protect).cloned().collect()
     }
 
     fn limits(&self, phase: &Phase, worker: &Worker) -> Limits {

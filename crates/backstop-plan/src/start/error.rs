@@ -63,11 +63,6 @@ pub enum RunError {
     MayHaveHappened { phases: Vec<String> },
     #[error("--commit {given} needs a git repository, and here is none")]
     NoGitForCommit { given: &'static str },
-    #[error(
-        "what you have committed meanwhile and what the run has finished do not go together: {}",
-        some_files(files)
-    )]
-    Diverged { tip: String, files: Vec<PathBuf> },
     #[error("{plan} is being run {}", holder_shown(holder.as_ref()))]
     HeldBy { holder: Option<Holder>, plan: String },
     #[error("there is no run of {plan} to go on with")]
@@ -82,6 +77,10 @@ pub enum RunError {
     WhichPlan { plans: Vec<SafeText> },
     #[error("there is no phase `{given}` in this run")]
     NoPhase { given: String, known: Vec<String> },
+    #[error("no phase of {plan} has a gate: there is nothing to check")]
+    NoGates { plan: String },
+    #[error("this repository does not have commit {commit}, which the last run of {plan} was at")]
+    OtherRepository { plan: String, commit: String },
     #[error("phase {phase} is complete; there is nothing to pass over")]
     PhaseComplete { phase: String },
     #[error("a fresh start was not confirmed")]
@@ -142,7 +141,6 @@ impl RunError {
             | Self::Git(_)
             | Self::HeldBy { .. }
             | Self::StateFiles { .. }
-            | Self::Diverged { .. }
             | Self::AgentMissing { .. }
             | Self::NotConfirmed
             | Self::MayHaveHappened { .. } => false,
@@ -218,9 +216,6 @@ impl RunError {
                 ];
             }
             Self::NoGitForCommit { .. } => "say --commit none, or `git init` first".to_owned(),
-            Self::Diverged { tip, .. } => {
-                format!("bring them together with `git merge {tip}`, commit, then repeat the command")
-            }
             Self::HeldBy { .. } => {
                 "watch it with `backstop plan status`, or wait until it has ended".to_owned()
             }
@@ -231,6 +226,12 @@ impl RunError {
             Self::WhichPlan { .. } => "say which with --plan PLAN.md or --run RUN".to_owned(),
             Self::NoPhase { known, .. } => {
                 format!("phases are {}", known.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
+            }
+            Self::NoGates { .. } => {
+                "name gates in the plan or the config, or let them be detected: --gates auto".to_owned()
+            }
+            Self::OtherRepository { .. } => {
+                "the repository was made anew since: begin anew with --fresh".to_owned()
             }
             Self::PhaseComplete { phase } => format!("`backstop plan reset {phase}` sets it back"),
             Self::NotConfirmed => "say so with --yes; without --fresh the run goes on".to_owned(),

@@ -35,6 +35,8 @@ pub struct RunRequest {
     pub resume: bool,
     /// Begin anew; the old state is moved aside.
     pub fresh: bool,
+    /// Phases whose work a person has done: only their gates are run.
+    pub accept: Vec<String>,
     /// Run finished phases again whose text has changed.
     pub rerun_changed: bool,
     /// Run although tracked files have changes that are not committed.

@@ -95,6 +95,9 @@ pub fn preflight(
             before: Vec::new(),
         })));
     };
+    if let Some(record) = before {
+        is_the_same_repository(&repo, record, found)?;
+    }
     let head = repo.head()?;
     if let Some(underway) = head.underway {
         return Err(RunError::Underway { what: underway.command() });
@@ -145,11 +148,28 @@ pub fn preflight(
         folder: PathBuf::new(),
         commit,
         branch,
-        base,
         exclude,
         link: settings.link.clone(),
         copy: settings.copy.clone(),
+        first_base: before
+            .and_then(|record| record.first_base.as_ref()?.parse().ok())
+            .unwrap_or_else(|| base.clone()),
+        meet: None,
+        base,
     })))
+}
+
+/// A repository that was made anew, or cloned again, lacks what the run recorded.
+fn is_the_same_repository(repo: &Repo, record: &RunRecord, found: &PlanFile) -> Result<(), RunError> {
+    let recorded = [&record.progress.tip, &record.plan.base, &record.first_base];
+    for commit in recorded.into_iter().flatten() {
+        let is_there = commit.parse::<Sha>().is_ok_and(|sha| repo.tree_of(&sha).is_ok());
+        if !is_there {
+            let commit = commit.chars().take(10).collect();
+            return Err(RunError::OtherRepository { plan: found.path.clone(), commit });
+        }
+    }
+    Ok(())
 }
 
 /// Whether a run's tip holds what is checked out: then nobody but the run has committed.
@@ -200,26 +220,4 @@ fn commit(
         return Ok(CommitMode::None);
     }
     prompts.commit_mode().ok_or(RunError::NoCommitMode)
-}
-
-/// Brings the run's tip and what the user has committed since together. Gives the new tip, where it
-/// moves.
-pub(super) fn meet(ground: &WorktreeSetup, tip: &Sha) -> Result<Option<Sha>, RunError> {
-    let (repo, head) = (&ground.repo, &ground.base);
-    if repo.contains(tip, head)? {
-        return Ok(None);
-    }
-    if repo.contains(head, tip)? {
-        return Ok(Some(head.clone()));
-    }
-    match repo.merge(head, tip)? {
-        backstop_work::git::Merged::Clean(tree) => {
-            let message = "Merge what was committed meanwhile";
-            Ok(Some(repo.commit_tree(&tree, &[head, tip], message)?))
-        }
-        backstop_work::git::Merged::Conflicted(conflicts) => {
-            let files = conflicts.iter().map(|conflict| PathBuf::from(&conflict.path)).collect();
-            Err(RunError::Diverged { tip: tip.to_string(), files })
-        }
-    }
 }

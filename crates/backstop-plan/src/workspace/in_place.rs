@@ -7,7 +7,8 @@ use super::faults::{commit_fault, git_fault};
 use super::landing::{Conclusion, single_message, write_script};
 use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::RunRecord;
-use backstop_core::{Fault, Reason, SafeText, Sha256, WorkAt};
+use backstop_core::{EventKind, Fault, Reason, SafeText, Sha256, WorkAt};
+use backstop_exec::Stop;
 use backstop_runtime::host::{
     AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
 };
@@ -62,6 +63,7 @@ impl InPlace<'_> {
             folder: &self.folder,
             slot: 1,
             previous: None,
+            moved_since: false,
             stop: &job.stop,
             reporter,
         };
@@ -227,7 +229,26 @@ impl Executor for InPlace<'_> {
         self.commit_phase(job).unwrap_or_else(IntegrationResult::Failed)
     }
 
-    fn conclude(&self, record: &RunRecord) -> Result<Concluded<Conclusion>, Box<Fault>> {
+    fn prepare(&self, stop: &Stop, reporter: &Reporter) -> Result<Vec<EventKind>, Box<Fault>> {
+        let dir = AttemptDir {
+            node: 0,
+            attempt: 0,
+            folder: &self.folder,
+            slot: 1,
+            previous: None,
+            moved_since: false,
+            stop,
+            reporter,
+        };
+        self.runner.check_base(&dir, None)
+    }
+
+    fn conclude(
+        &self,
+        record: &RunRecord,
+        _: &Stop,
+        _: &Reporter,
+    ) -> Result<Concluded<Conclusion>, Box<Fault>> {
         self.conclude_in_folder(record).map(|conclusion| conclusion.recorded(record))
     }
 }

@@ -4,11 +4,9 @@
 use super::attempt_log::AttemptLog;
 use super::phase_runner::{AttemptDir, IsChanged, PhaseRunner, Worker};
 use backstop_core::{Delivery, Fault, Reason, SafeText};
-use backstop_exec::Limits;
-use backstop_runtime::host::{AttemptResult, GateResult, Note};
-use backstop_work::Log;
+use backstop_runtime::host::AttemptResult;
 use backstop_work::agent::{Attempted, Claim};
-use backstop_work::gate::{self, GateRun, Judgement, judge};
+use backstop_work::gate::{Judgement, judge};
 use std::time::Duration;
 
 /// How much of the end of an attempt's output is recorded, in bytes.
@@ -46,7 +44,10 @@ impl PhaseRunner<'_> {
                 Err(found) => Some(found),
             };
         }
-        if fault.is_none() && is_agent && changed() == Some(false) {
+        // Where somebody has put the tree right meanwhile, an agent that truthfully changes nothing
+        // has done all there is to do, if the gates say so.
+        let is_put_right = dir.moved_since && !self.equipment[dir.node].gates.is_empty();
+        if fault.is_none() && is_agent && !is_put_right && changed() == Some(false) {
             fault = Some(Box::new(did_nothing()));
         }
         if let Some(fault) = fault.as_mut().filter(|fault| fault.cause.is_none()) {
@@ -87,50 +88,26 @@ impl PhaseRunner<'_> {
             events: Vec::new(),
         }
     }
+}
 
-    /// Runs the gates of a phase, under a title in the attempt's log. Gates that cannot be run are
-    /// a fault.
-    pub(super) fn run_gates(
-        &self,
-        dir: &AttemptDir<'_>,
-        log: &AttemptLog,
-        title: &str,
-    ) -> Result<Vec<gate::Checked>, Box<Fault>> {
-        let gates = &self.equipment[dir.node].gates;
-        if gates.is_empty() {
-            return Ok(Vec::new());
-        }
-        log.write_line(&format!("--- {title} ---"));
-        let usual = GateRun::new(dir.folder, self.classifier, (self.now)());
-        let run = GateRun {
-            env: self.env(dir).into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
-            log: Log::to(log.clone()),
-            limits: Limits { wall: self.gate_timeout, ..usual.limits.clone() },
-            exclusive: self.one_at_a_time,
-            ..usual
-        };
-        let mut started = |started: gate::StartedGate<'_>| {
-            dir.reporter.note(Note::Checking(started.gate.to_owned()));
-            self.record_child(dir, started.child);
-        };
-        let mut done = |checked: &gate::Checked| {
-            if let Some(cause) = checked.flaky_fault().and_then(|fault| fault.cause) {
-                log.write_line(&format!("flaky: {}", cause.line(400)));
+impl PhaseRunner<'_> {
+    /// Judges a phase whose work a person has done: by its gates alone.
+    pub(super) fn judge_accepted(&self, dir: &AttemptDir<'_>, log: &AttemptLog) -> AttemptResult {
+        log.write_line("accepted by a person: only the gates are run");
+        let total = u32::try_from(self.phase(dir.node).tasks.len()).unwrap_or(u32::MAX);
+        let judgement = self.run_gates(dir, log, "gates").map(|checks| judge(None, &checks, None, None));
+        match judgement {
+            Ok(Judgement::Complete) => AttemptResult::succeeded(Delivery {
+                tasks_done: (1..=total).collect(),
+                tasks_total: total,
+                ..Delivery::default()
+            }),
+            Ok(Judgement::Failed(mut fault)) | Err(mut fault) => {
+                // Nobody works on it: the same again would fail again.
+                fault.facts.should_retry = Some(false);
+                AttemptResult { dispatch: backstop_core::Dispatch::Answered, ..AttemptResult::failed(*fault) }
             }
-            dir.reporter.gate_finished(GateResult {
-                gate: checked.gate.clone(),
-                passed: checked.passed,
-                reason: checked.fault.as_ref().map(|fault| fault.reason),
-                flaky: checked.flaky.clone(),
-                duration: checked.duration,
-            });
-        };
-        gate::run(gates, &run, dir.stop, &mut started, &mut done).map_err(|error| {
-            let mut fault = Fault::new(Reason::StateInvalid);
-            fault.cause = Some(SafeText::new(error.to_string()));
-            fault.suggested_action = SafeText::new(error.hint());
-            Box::new(fault)
-        })
+        }
     }
 }
 

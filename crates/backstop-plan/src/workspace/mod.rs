@@ -6,7 +6,9 @@
 //! and it records nothing but the processes that it starts.
 
 mod attempt_log;
+mod baseline;
 mod briefing;
+mod checks;
 mod commit_mode;
 mod faults;
 mod in_place;
@@ -15,10 +17,12 @@ mod landing;
 mod phase_runner;
 mod worktree;
 
+pub(crate) use baseline::Baseline;
 pub use commit_mode::CommitMode;
 pub use in_place::InPlace;
 pub use landing::Conclusion;
-pub use phase_runner::{Equipment, PhaseRunner, Worker};
+pub use phase_runner::{Equipment, PhaseRunner, Setup, Worker};
+pub(crate) use worktree::set_tip;
 pub use worktree::{WorktreeSetup, Worktrees};
 
 use crate::record::RunRecord;

@@ -2,6 +2,7 @@
 //! the result.
 
 use super::attempt_log::AttemptLog;
+use super::baseline::Baseline;
 use crate::document::{Phase, Plan};
 use crate::record::fault_message;
 use crate::view::ViewFolder;
@@ -10,12 +11,12 @@ use backstop_core::{Fault, Reason, Redactor, SafeText, Timestamp};
 use backstop_exec::{Limits, Started, Stop};
 use backstop_runtime::Recorder;
 use backstop_runtime::host::{AttemptJob, AttemptResult, Note, Reporter};
-use backstop_store::Child;
+use backstop_store::{Child, LimitStore};
 use backstop_work::Log;
 use backstop_work::agent::{Agent, Attempt, Attempted, Work, attempt, prompt};
 use backstop_work::gate::Gate;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How much of the reason of a refusal is logged.
@@ -33,6 +34,8 @@ pub enum Worker {
     },
     /// A command of the plan.
     Command(backstop_work::CommandLine),
+    /// Nobody: a person says that the work is done, and only its gates are run.
+    Nobody,
 }
 
 /// What a phase is run with.
@@ -44,6 +47,19 @@ pub struct Equipment {
     pub gates: Vec<Gate>,
     /// How long an attempt may take, how long it may be silent, how much output is kept.
     pub limits: Limits,
+    /// What sets a worktree up before anybody works in it.
+    pub setup: Option<Setup>,
+    /// Files or patterns that the work must not change.
+    pub protect: Vec<String>,
+}
+
+/// What sets a worktree up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setup {
+    /// The command.
+    pub command: backstop_work::CommandLine,
+    /// Files or patterns that it depends on. An empty list means the usual lock files.
+    pub inputs: Vec<String>,
 }
 
 /// Makes attempts of a plan's phases.
@@ -73,6 +89,13 @@ pub struct PhaseRunner<'c> {
     pub now: &'c (dyn Fn() -> Timestamp + Sync),
     /// Whether at most one attempt runs at a time.
     pub one_at_a_time: bool,
+    /// The phases that are not complete when the run is started or resumed, by their places in the
+    /// plan.
+    pub to_come: Vec<usize>,
+    /// What the gates said of the tree that the run starts from.
+    pub(crate) baseline: Mutex<Baseline>,
+    /// Where it is remembered that a gate passes on a tree.
+    pub results: Option<Arc<LimitStore>>,
 }
 
 /// The folder of one attempt, and what its processes need to know.
@@ -84,6 +107,8 @@ pub(super) struct AttemptDir<'b> {
     pub(super) slot: usize,
     /// The commit that holds what the failed attempt before this one left.
     pub(super) previous: Option<String>,
+    /// Whether the tree that the attempt begins from has changed since the failed attempt before it.
+    pub(super) moved_since: bool,
     pub(super) stop: &'b Stop,
     pub(super) reporter: &'b Reporter,
 }
@@ -149,7 +174,8 @@ impl PhaseRunner<'_> {
     pub(super) fn record_child(&self, dir: &AttemptDir<'_>, started: Started) {
         // If this cannot be recorded, neither can the next event, and the run ends there.
         self.recorder.child_started(Child {
-            operation: Some(SafeText::new(self.key(dir.node))),
+            // Attempt 0 is a check of a tree that no phase has worked on.
+            operation: (dir.attempt > 0).then(|| SafeText::new(self.key(dir.node))),
             attempt: dir.attempt,
             pid: started.process.pid,
             start: started.process.start,
@@ -197,6 +223,7 @@ impl PhaseRunner<'_> {
                 Work::Agent { agent, model: model.as_deref(), prompt }
             }
             Worker::Command(line) => Work::Command(line.clone()),
+            Worker::Nobody => return self.judge_accepted(dir, log),
         };
         if let Err(error) = std::fs::create_dir_all(&scratch) {
             let mut fault = Fault::new(Reason::StateInvalid);

@@ -60,7 +60,7 @@ fn text_with_times(kind: &EventKind, time: fn(Timestamp) -> String) -> String {
             let end = if *success { "succeeded" } else { "failed" };
             format!("attempt {attempt} of {} {end} after {}{how}", text(operation), ms(*duration_ms))
         }
-        EventKind::AttemptLost { operation, attempt, why } => {
+        EventKind::AttemptLost { operation, attempt, why, .. } => {
             format!("attempt {attempt} of {}: how it ended is not known: {}", text(operation), text(why))
         }
         EventKind::ErrorClassified { operation, attempt, fault } => {
@@ -100,6 +100,17 @@ fn text_with_times(kind: &EventKind, time: fn(Timestamp) -> String) -> String {
         EventKind::GateFinished { gate, passed, operation, .. } => {
             let of = operation.as_ref().map(|op| format!("{}: ", text(op))).unwrap_or_default();
             format!("{of}{} {}", own(gate), if *passed { "passed" } else { "failed" })
+        }
+        EventKind::BaseChecked { gates, .. } => {
+            let said = |gate: &backstop_core::BaseGate| {
+                let state = match gate.state {
+                    backstop_core::BaseState::Passed => "passes",
+                    backstop_core::BaseState::Failed => "fails",
+                    backstop_core::BaseState::Missing => "has no tool",
+                };
+                format!("{} {state}", own(&gate.gate))
+            };
+            gates.iter().map(said).collect::<Vec<_>>().join(", ")
         }
         EventKind::IntegrationStarted { operation, .. } => text(operation),
         EventKind::IntegrationFinished { operation, tip } => {

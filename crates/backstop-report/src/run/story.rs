@@ -228,7 +228,7 @@ impl RunStory {
                     story.output.clone_from(output);
                 });
             }
-            EventKind::AttemptLost { operation, attempt, why } => {
+            EventKind::AttemptLost { operation, attempt, why, .. } => {
                 self.update_attempt(operation, *attempt, |story| story.lost = Some(why.clone()));
             }
             EventKind::ErrorClassified { operation, attempt, fault } => {

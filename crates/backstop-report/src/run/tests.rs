@@ -127,8 +127,12 @@ fn the_story_of_a_recovery() {
 #[test]
 fn the_story_of_a_failure_and_of_a_lost_run() {
     let all = kinds(&"npm ci".into(), &"npm error code ECONNRESET".into(), Outcome::Failed);
-    let lost =
-        EventKind::AttemptLost { operation: "npm ci".into(), attempt: 2, why: "the process is gone".into() };
+    let lost = EventKind::AttemptLost {
+        operation: "npm ci".into(),
+        attempt: 2,
+        why: "the process is gone".into(),
+        delivery: None,
+    };
     let mut cut = all[..7].to_vec();
     cut.push((90_000, lost));
     let shown =
@@ -159,7 +163,12 @@ fn every_event_has_a_line_and_some_are_emitted() {
         [
             EventKind::RunHalted { reason: Reason::AuthError, resume: "backstop run p.md --resume".into() },
             EventKind::RunResumed {},
-            EventKind::AttemptLost { operation: op(), attempt: 1, why: "the worker is gone".into() },
+            EventKind::AttemptLost {
+                operation: op(),
+                attempt: 1,
+                why: "the worker is gone".into(),
+                delivery: None,
+            },
             EventKind::GuardUpdated {
                 provider: name("openai"),
                 until: Some(Timestamp::from_millis(START_MS)),
@@ -176,6 +185,7 @@ fn every_event_has_a_line_and_some_are_emitted() {
                 duration_ms: 1200,
                 reason: Some(Reason::LintError),
                 flaky: Vec::new(),
+                known_failures: 0,
             },
             EventKind::IntegrationStarted { operation: op(), attempt: 1, onto: None },
             EventKind::IntegrationFinished { operation: op(), tip: "3f2a".into() },

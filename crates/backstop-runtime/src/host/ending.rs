@@ -37,6 +37,8 @@ pub struct Ending<R, C> {
     pub record: R,
     /// Where the work is, where the run is complete.
     pub conclusion: Option<C>,
+    /// What kept the run from beginning any node.
+    pub unprepared: Option<Box<Fault>>,
     /// What kept the work from being concluded, where every node is complete and it is not.
     pub unconcluded: Option<Box<Fault>>,
     /// Why the project is frozen, where that stopped the run.

@@ -145,20 +145,23 @@ pub struct GateResult {
     pub reason: Option<Reason>,
     /// Tests that failed first and then passed with nothing changed.
     pub flaky: Vec<SafeText>,
+    /// Where it passed as no worse than the run's base: how many failures were there already.
+    pub known_failures: u64,
     /// How long it took.
     pub duration: Duration,
 }
 
 impl GateResult {
-    pub(super) fn event(self, operation: SafeText, attempt: u32) -> EventKind {
+    pub(super) fn event(self, operation: Option<SafeText>, attempt: u32) -> EventKind {
         EventKind::GateFinished {
             gate: self.gate,
             passed: self.passed,
-            operation: Some(operation),
+            operation,
             attempt,
             duration_ms: millis(self.duration),
             reason: self.reason,
             flaky: self.flaky,
+            known_failures: self.known_failures,
         }
     }
 }
@@ -189,9 +192,20 @@ pub enum Note {
 /// done.
 pub trait Executor: Sync {
     /// The fold of the run's events that the executor needs at the end.
-    type Record: Fold;
+    type Record: Fold + Clone + Send + 'static;
     /// Where the work is once the run is complete.
-    type Conclusion;
+    type Conclusion: Send;
+
+    /// Does what must be done before the first node begins, such as checking the tree that the run
+    /// starts from. Called once, on a thread of its own; it must give up when `stop` is requested.
+    /// What it returns is recorded; then [`Executor::prepared`] is called.
+    fn prepare(&self, _stop: &Stop, _reporter: &Reporter) -> Result<Vec<EventKind>, Box<Fault>> {
+        Ok(Vec::new())
+    }
+    /// What was prepared is recorded, and can be carried out. After a crash it is called again.
+    fn prepared(&self, _record: &Self::Record) -> Result<(), Box<Fault>> {
+        Ok(())
+    }
 
     /// Whether the work of an attempt counts only once it is integrated.
     fn integrates(&self) -> bool;
@@ -201,15 +215,25 @@ pub trait Executor: Sync {
     fn refused(&self, _job: &AttemptJob, _fault: &Fault) {}
     /// Integrates what an attempt has delivered. Called for one node at a time.
     fn integrate(&self, job: &IntegrationJob, reporter: &Reporter) -> IntegrationResult;
-    /// Does what is left to do once every node is complete. After a crash it is called again.
-    fn conclude(&self, record: &Self::Record) -> Result<Concluded<Self::Conclusion>, Box<Fault>>;
+    /// Does what is left to do once every node is complete, on a thread of its own; it must give up
+    /// when `stop` is requested. After a crash it is called again.
+    fn conclude(
+        &self,
+        record: &Self::Record,
+        stop: &Stop,
+        reporter: &Reporter,
+    ) -> Result<Concluded<Self::Conclusion>, Box<Fault>>;
 }
 
 /// What the host's loop waits for.
 pub(super) enum Message {
     StopRequested(StopRequest),
-    GateFinished(usize, GateResult),
-    Noted(usize, Note),
+    /// Without a node it is a gate on the run's base, or on what is about to land.
+    GateFinished(Option<usize>, GateResult),
+    Noted(Option<usize>, Note),
+    Prepared(Result<Vec<EventKind>, Box<Fault>>),
+    /// The end of the run's work has come; what came of it is in the host's other channel.
+    Concluded,
     /// What the admission of an attempt changed.
     Admitted(Vec<EventKind>),
     Attempted {
@@ -223,12 +247,13 @@ pub(super) enum Message {
 
 /// Reports to the host what an executor does meanwhile.
 pub struct Reporter {
-    node: usize,
+    /// The node that is worked on; none before the first one and after the last.
+    node: Option<usize>,
     to: Sender<Message>,
 }
 
 impl Reporter {
-    pub(super) fn new(node: usize, to: Sender<Message>) -> Self {
+    pub(super) fn new(node: Option<usize>, to: Sender<Message>) -> Self {
         Self { node, to }
     }
 
@@ -246,6 +271,7 @@ impl Reporter {
     /// failure: an end that the host never hears of would be waited for for ever.
     pub(super) fn attempted(
         &self,
+        node: usize,
         admit: impl FnOnce(&Self) -> Result<Vec<EventKind>, Refusal>,
         refused: impl FnOnce(&Fault) -> AttemptResult,
         attempt: impl FnOnce(&Self) -> AttemptResult,
@@ -263,7 +289,7 @@ impl Reporter {
             Err(panic) => (Err(panic), false),
         };
         let result = Box::new(result.unwrap_or_else(|_| AttemptResult::failed(panicked())));
-        let _ = self.to.send(Message::Attempted { node: self.node, result, admitted });
+        let _ = self.to.send(Message::Attempted { node, result, admitted });
     }
 
     fn admitted(&self, events: Vec<EventKind>) {
@@ -273,10 +299,29 @@ impl Reporter {
     }
 
     /// Integrates, and reports the end of it, whatever it is.
-    pub(super) fn integrated(&self, work: impl FnOnce(&Self) -> IntegrationResult) {
+    pub(super) fn integrated(&self, node: usize, work: impl FnOnce(&Self) -> IntegrationResult) {
         let done = catch_unwind(AssertUnwindSafe(|| work(self)));
         let done = done.unwrap_or_else(|_| IntegrationResult::Failed(Box::new(panicked())));
-        let _ = self.to.send(Message::Integrated(self.node, Box::new(done)));
+        let _ = self.to.send(Message::Integrated(node, Box::new(done)));
+    }
+}
+
+impl Reporter {
+    /// Prepares the run, and reports the end of it.
+    pub(super) fn prepared(&self, work: impl FnOnce(&Self) -> Result<Vec<EventKind>, Box<Fault>>) {
+        let done = catch_unwind(AssertUnwindSafe(|| work(self)));
+        let _ = self.to.send(Message::Prepared(done.unwrap_or_else(|_| Err(Box::new(panicked())))));
+    }
+
+    /// Concludes the run, hands the result to `result`, and reports the end of it.
+    pub(super) fn concluded<C>(
+        &self,
+        result: &Sender<Result<Concluded<C>, Box<Fault>>>,
+        work: impl FnOnce(&Self) -> Result<Concluded<C>, Box<Fault>>,
+    ) {
+        let done = catch_unwind(AssertUnwindSafe(|| work(self)));
+        let _ = result.send(done.unwrap_or_else(|_| Err(Box::new(panicked()))));
+        let _ = self.to.send(Message::Concluded);
     }
 }
 

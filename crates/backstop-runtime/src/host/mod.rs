@@ -23,6 +23,7 @@ mod observer;
 mod outcomes;
 mod progress;
 mod recording;
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +48,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::Scope;
 use std::time::Duration;
+use steps::Step;
 
 /// The longest time without a look around.
 const TICK_MAX: Duration = Duration::from_secs(60);
@@ -129,13 +131,15 @@ pub struct Host<'h, R, C> {
     halt_reason: Option<Reason>,
     /// Why each node failed last.
     reasons: BTreeMap<usize, Reason>,
+    step: Step<C>,
+    unprepared: Option<Box<Fault>>,
     conclusion: Option<C>,
     unconcluded: Option<Box<Fault>>,
     /// Why the run was stopped, where the project was frozen meanwhile.
     frozen: Option<Reason>,
 }
 
-impl<'h, R: Fold, C> Host<'h, R, C> {
+impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
     /// A host that has not begun. Nodes that are no graph are refused.
     pub fn new(parts: HostParts<'h, R, C>) -> Result<Self, HostError> {
         let progress = parts.record.progress();
@@ -156,6 +160,8 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
             ended: None,
             halt_reason: None,
             reasons: BTreeMap::new(),
+            step: Step::Working,
+            unprepared: None,
             conclusion: None,
             unconcluded: None,
             frozen: None,
@@ -187,6 +193,7 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
             end,
             reason: self.halt_reason,
             record: self.parts.record,
+            unprepared: self.unprepared,
             conclusion: self.conclusion,
             unconcluded: self.unconcluded,
             frozen: self.frozen,
@@ -204,8 +211,7 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
     {
         let opened = std::mem::take(&mut self.parts.opened);
         self.observe(|observer, state| observer.started(&opened, state));
-        self.pick_up();
-        self.command(&Command::Look);
+        self.prepare(scope, sender);
         loop {
             // What came in is recorded before the next is put onto it.
             self.commit()?;
@@ -213,8 +219,14 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
             self.next_integration();
             self.commit()?;
             if let Some(end) = self.ended.clone().filter(|_| self.running.is_empty()) {
-                self.finish(&end)?;
-                return Ok(end);
+                match self.step {
+                    Step::Working if end == End::Complete => self.conclude(scope, sender),
+                    Step::Working | Step::Over => {
+                        self.finish(&end)?;
+                        return Ok(end);
+                    }
+                    Step::Preparing(_) | Step::Concluding(..) => {}
+                }
             }
             self.begin(scope, sender);
             let first = messages.recv_timeout(self.patience()).ok();
@@ -245,7 +257,9 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
 
     fn look_at_the_clock(&mut self) {
         let now = self.now();
-        self.command(&Command::Look);
+        if matches!(self.step, Step::Working) {
+            self.command(&Command::Look);
+        }
         if self.schedule.is_stopping() && self.halting_since.is_none() {
             self.halting_since = Some(now);
         }
@@ -362,10 +376,12 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
         match message {
             Message::StopRequested(request) => self.stop_requested(request),
             Message::GateFinished(node, gate) => {
-                let attempt = self.running.get(&node).map_or(0, |running| running.attempt);
-                let kind = gate.event(self.id(node), attempt);
+                let attempt = node.and_then(|node| self.running.get(&node)).map_or(0, |known| known.attempt);
+                let kind = gate.event(node.map(|node| self.id(node)), attempt);
                 self.pending.push(kind);
             }
+            Message::Prepared(done) => self.prepared(done)?,
+            Message::Concluded => self.concluded(),
             Message::Noted(node, note) => {
                 self.parts.observers.iter_mut().for_each(|observer| observer.noted(node, &note));
             }
@@ -385,6 +401,7 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
                 running.stop.request();
             }
         }
+        self.stop_step(request);
         let running = self.running.len();
         self.parts.observers.iter_mut().for_each(|observer| observer.stop_requested(request, running));
     }
@@ -396,7 +413,7 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
     {
         for node in std::mem::take(&mut self.to_start) {
             let Some(job) = self.attempt_job(node) else { continue };
-            let reporter = Reporter::new(node, sender.clone());
+            let reporter = Reporter::new(Some(node), sender.clone());
             let (executor, admission, clock) = (self.parts.executor, self.parts.admission, self.parts.clock);
             scope.spawn(move || {
                 let began = clock();
@@ -409,6 +426,7 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
                     AttemptResult { duration, ..AttemptResult::failed(fault.clone()) }
                 };
                 reporter.attempted(
+                    node,
                     |_| admission.before(&job, &waiting),
                     refused,
                     |reporter| executor.attempt(&job, reporter),
@@ -419,8 +437,8 @@ impl<'h, R: Fold, C> Host<'h, R, C> {
             && let Some(job) = self.integration_job(node)
         {
             let executor = self.parts.executor;
-            let reporter = Reporter::new(node, sender.clone());
-            scope.spawn(move || reporter.integrated(|reporter| executor.integrate(&job, reporter)));
+            let reporter = Reporter::new(Some(node), sender.clone());
+            scope.spawn(move || reporter.integrated(node, |reporter| executor.integrate(&job, reporter)));
         }
     }
 

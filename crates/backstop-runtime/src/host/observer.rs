@@ -48,8 +48,8 @@ pub trait Observer<R> {
         Ok(())
     }
 
-    /// Something for people, about a node.
-    fn noted(&mut self, _node: usize, _note: &Note) {}
+    /// Something for people, about a node, or about the run as a whole.
+    fn noted(&mut self, _node: Option<usize>, _note: &Note) {}
 
     /// Somebody asked for the end while so many attempts were under way.
     fn stop_requested(&mut self, _request: StopRequest, _running: usize) {}

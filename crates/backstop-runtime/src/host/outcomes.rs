@@ -7,7 +7,7 @@ use super::{AttemptResult, Fold, Host, HostError, IntegrationResult};
 use backstop_core::{Action, Command, Decision, Dispatch, EventKind, Failure, Fault, Happening, SafeText};
 use std::time::Duration;
 
-impl<R: Fold, C> Host<'_, R, C> {
+impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
     pub(super) fn attempted(
         &mut self,
         node: usize,
@@ -19,7 +19,8 @@ impl<R: Fold, C> Host<'_, R, C> {
         let operation = self.id(node);
         if stopped && result.fault.is_some() {
             let why = SafeText::new("it was stopped, since the run ends");
-            self.pending.push(EventKind::AttemptLost { operation, attempt, why });
+            let delivery = result.delivery.saved.is_some().then(|| Box::new(result.delivery));
+            self.pending.push(EventKind::AttemptLost { operation, attempt, why, delivery });
             self.command(&Command::Dropped(node));
             return Ok(());
         }

@@ -3,10 +3,10 @@
 
 use super::executor::millis;
 use super::nodes::grow;
-use super::{Concluded, Fold, Host, HostError, HostState, Observer, ObserverError, RunProgress};
+use super::{Fold, Host, HostError, HostState, Observer, ObserverError, RunProgress};
 use backstop_core::{Command, End, Event, EventKind, Outcome, Reason};
 
-impl<R: Fold, C> Host<'_, R, C> {
+impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
     /// Records what is pending, and what follows from it: all of it, or the run is over.
     pub(super) fn commit(&mut self) -> Result<(), HostError> {
         while !self.pending.is_empty() {
@@ -60,27 +60,7 @@ impl<R: Fold, C> Host<'_, R, C> {
         }
     }
 
-    /// Has the executor do what is left. Where that cannot be done, the run halts and can be
-    /// resumed.
-    fn conclude(&mut self) {
-        match self.parts.executor.conclude(&self.parts.record) {
-            Ok(Concluded { events, conclusion }) => {
-                self.pending.extend(events);
-                self.conclusion = Some(conclusion);
-            }
-            Err(fault) => {
-                let operation = self.progress().operation.clone();
-                self.pending.push(EventKind::ErrorClassified { operation, attempt: 1, fault: fault.clone() });
-                self.halt_reason = Some(fault.reason);
-                self.unconcluded = Some(fault);
-            }
-        }
-    }
-
     pub(super) fn finish(&mut self, end: &End) -> Result<(), HostError> {
-        if *end == End::Complete {
-            self.conclude();
-        }
         self.observe(|observer, state| observer.before_end(state));
         let resume = self.parts.resume.clone();
         let kind = match end {

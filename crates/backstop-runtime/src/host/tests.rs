@@ -129,7 +129,12 @@ impl Executor for Scripted<'_> {
         IntegrationResult::Done { tip: Some(format!("tip-{}", job.id)), commit: None }
     }
 
-    fn conclude(&self, record: &RunProgress) -> Result<Concluded<&'static str>, Box<Fault>> {
+    fn conclude(
+        &self,
+        record: &RunProgress,
+        _: &Stop,
+        _: &Reporter,
+    ) -> Result<Concluded<&'static str>, Box<Fault>> {
         let commit =
             EventKind::CommitMade { operation: record.operation.clone(), sha: "abc".into(), subject: None };
         Ok(Concluded { events: vec![commit], conclusion: "there" })
@@ -385,7 +390,7 @@ fn observers_see_what_was_recorded_and_are_done_before_the_end_is() {
     go(&log, &Scripted::new(&|_| ok()), &(), vec![&mut one, &mut other]).unwrap();
     assert_eq!(one.seen[..2], ["started 0 1", "attempt.started"]);
     let last = one.seen.len() - 4;
-    assert_eq!(one.seen[last..], ["before the end", "commit.made", "run.ended", "closed"]);
+    assert_eq!(one.seen[last..], ["commit.made", "before the end", "run.ended", "closed"]);
     assert_eq!(one.troubles[0], "the disk is full", "what one cannot do, all hear of");
     assert_eq!(one.troubles, other.troubles);
 }

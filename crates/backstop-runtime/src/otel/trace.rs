@@ -152,7 +152,7 @@ impl Trace {
                 span.attributes.extend(exit.map(|exit| number("backstop.exit", exit)));
                 span.attributes.extend(signal.as_ref().map(|signal| text("backstop.signal", signal)));
             }
-            EventKind::AttemptLost { operation, attempt, why } => {
+            EventKind::AttemptLost { operation, attempt, why, .. } => {
                 let span = self.attempt(Some(operation.raw()), *attempt);
                 span.end = event.at;
                 span.failed(&cut(why.raw()));

@@ -12,6 +12,11 @@ pub struct Checked {
     pub passed: bool,
     /// What it is, where it failed.
     pub fault: Option<Fault>,
+    /// What failed, one by one, where that can be told.
+    pub failures: Option<Vec<SafeText>>,
+    /// Where it passes as no worse than what was there before: how many failures are known from
+    /// then.
+    pub known_failures: u64,
     /// Tests that failed and then passed, unchanged. Empty where it failed.
     pub flaky: Vec<SafeText>,
     /// How often something was run again.

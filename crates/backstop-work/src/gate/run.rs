@@ -1,6 +1,7 @@
 //! Running gates, in order.
 
 use super::again;
+use super::failures::failures;
 use super::once::GateContext;
 use super::{Checked, Gate, GateError, Log, StartedGate};
 use backstop_classify::Classifier;
@@ -45,13 +46,13 @@ impl<'a> GateRun<'a> {
 /// Runs gates in order, all of them even when one fails. When somebody asks for the end, the running one is ended and
 /// the rest are not run: the answer is shorter then.
 ///
-/// `started` is called when a command runs, `done` when a gate is over. This blocks; the caller gives it a thread.
+/// `started` is called when a command runs, `done` when a gate is over; it may judge what was found. This blocks; the caller gives it a thread.
 pub fn run(
     gates: &[Gate],
     run: &GateRun<'_>,
     stop: &Stop,
     started: &mut dyn FnMut(StartedGate<'_>),
-    done: &mut dyn FnMut(&Checked),
+    done: &mut dyn FnMut(&Gate, &mut Checked),
 ) -> Result<Vec<Checked>, GateError> {
     for gate in gates {
         if gate.check.is_empty() {
@@ -68,8 +69,8 @@ pub fn run(
         if context.is_stopped() {
             break;
         }
-        let checked = check(gate, &mut context)?;
-        done(&checked);
+        let mut checked = check(gate, &mut context)?;
+        done(gate, &mut checked);
         all.push(checked);
     }
     Ok(all)
@@ -86,6 +87,8 @@ fn check(gate: &Gate, context: &mut GateContext<'_>) -> Result<Checked, GateErro
     Ok(Checked {
         gate: gate.name.clone(),
         passed: once.fault.is_none(),
+        failures: once.fault.as_ref().and_then(|fault| failures(fault, &once.text)),
+        known_failures: 0,
         fault: once.fault,
         flaky,
         reruns,

@@ -69,6 +69,14 @@ impl Slot {
         repo::head_sha(&self.repo.settings, &self.path)
     }
 
+    /// The tracked files that match these patterns (`**` over folders), with the hashes of their
+    /// contents, as git lists them.
+    pub fn tracked(&self, patterns: &[String]) -> Result<Vec<u8>, GitError> {
+        let patterns = patterns.iter().map(|pattern| format!(":(top,glob){pattern}"));
+        let call = self.call().args(["ls-files", "-s", "-z", "--"]).args(patterns).read_only();
+        Ok(call.done()?.stdout)
+    }
+
     /// A git in the slot: nothing of the user's that would make it slow, refuse a line end or reach into submodules.
     pub(crate) fn call(&self) -> Call<'_> {
         slot_call(&self.repo.settings, &self.path)

@@ -32,6 +32,7 @@ mod notify;
 mod old_state;
 mod plan_agents;
 mod plan_bad_input;
+mod plan_base;
 mod plan_every_crash_point;
 mod plan_examples;
 mod plan_gates;

@@ -220,18 +220,52 @@ fn gates_that_fail_only_on_the_merged_tree_are_a_conflict() {
 }
 
 #[test]
-fn a_branch_that_the_user_moved_stays_and_the_work_is_named() {
-    let project = project("git-user-commits");
-    let script = "cd $MAIN && echo mine > mine.txt && git add mine.txt && git commit -q -m mine; cd - && echo one > one.txt";
-    PlanText::new().sh("1", "", script).sh("2", "1", "cat one.txt > two.txt").write(&project);
+fn what_the_user_commits_meanwhile_is_merged_with_the_work_and_checked() {
+    for (mode, ours) in [("auto", "Phase 2: Step 2"), ("single", "Complete plan.md: 2 phases")] {
+        let project = project(&format!("git-user-commits-{mode}"));
+        let script = "cd $MAIN && echo mine > mine.txt && git add mine.txt && git commit -q -m mine; cd - && echo one > one.txt";
+        PlanText::new().sh("1", "", script).sh("2", "1", "cat one.txt > two.txt").write(&project);
+        run(&project, &["--commit", mode]).go().code(0);
+        let log = project.sh("git log --format=%s");
+        has(&log, &["mine", ours]);
+        assert_eq!(
+            (project.read("two.txt").as_str(), project.read("mine.txt").as_str()),
+            ("one\n", "mine\n")
+        );
+        assert_eq!(project.sh("git status --porcelain -- . ':!plan.md' ':!.backstop'"), "", "{mode}");
+    }
+}
+
+/// A phase renames a function while the user commits a test that uses the old name: each passes
+/// alone, and git merges them without a conflict.
+fn broken_together(name: &str) -> Project {
+    let project = project(name);
+    project.file("lib.sh", "add() { echo $(($1 + $2)); }\n");
+    project
+        .file("check.sh", ". ./lib.sh\nfor t in t_*.sh; do . ./$t || { echo \"FAIL: $t\"; exit 1; }; done\n");
+    project.file("t_one.sh", "true\n");
+    project.sh("git add -A . ':!plan.md' && git commit -q -m checked");
+    let commit = "cd $MAIN && printf '[ \"$(add 1 2)\" = 3 ]\\n' > t_two.sh && git add t_two.sh && git commit -q -m mine; cd -";
+    let gates = "gates = [{ name = 'check', check = 'sh check.sh' }]";
+    let script = format!("command = \'\'\'{commit}; sed -i s/add/plus/ lib.sh\'\'\'\n{gates}");
+    PlanText::new().phase("1", "", &script).write(&project);
+    project
+}
+
+#[test]
+fn a_merge_that_breaks_a_gate_never_lands() {
+    let project = broken_together("git-broken-together");
     let done = run(&project, &["--commit", "auto"]).go().code(3);
-    assert_eq!(subjects(&project), ["mine", "more", "base"]);
-    has(&done.stderr(), &["main has moved meanwhile", "git merge refs/backstop/r-"]);
-    let kept = done.stderr();
-    let line = kept.lines().find_map(|line| line.find("git merge refs").map(|at| &line[at..])).unwrap();
-    project.sh(line.split(['`', '║']).next().unwrap().trim());
-    assert_eq!((project.read("two.txt").as_str(), project.read("mine.txt").as_str()), ("one\n", "mine\n"));
+    has(&done.stderr(), &["fails on both together", "gate check"]);
+    assert_eq!(project.sh("git log -1 --format=%s"), "mine\n");
+    // The same command does not land it either.
+    run(&project, &["--commit", "auto"]).go().code(3);
+    assert_eq!(project.sh("git log -1 --format=%s"), "mine\n");
+    // The user puts it right on the branch; then it lands, and the tree is green.
+    project.sh("printf '[ \"$(plus 1 2)\" = 3 ]\\n' > t_two.sh && git commit -q -a -m fixed");
     run(&project, &["--commit", "auto"]).go().code(0);
+    project.sh("sh check.sh");
+    has(&project.sh("git log --format=%s"), &["fixed", "Phase 1: Step 1"]);
 }
 
 #[test]
@@ -413,11 +447,11 @@ fn commits_that_do_not_go_together_with_finished_work_are_told_and_merged_by_the
     project.sh(
         "sed -i s/b/mine/ shared.txt && touch ready.txt && git add -A . ':!plan.md' && git commit -q -m mine",
     );
-    let done = run(&project, &["--commit", "single"]).go().code(1);
-    has(&done.stderr(), &["do not go together: shared.txt", "git merge "]);
+    let done = run(&project, &["--commit", "single"]).go().code(3);
     let said = done.stderr();
-    let (_, rest) = said.split_once("`git merge ").expect(&said);
-    let (tip, _) = rest.split_once('`').expect(rest);
+    has(&said, &["have changed the same lines of", "shared.txt", "git merge "]);
+    let (_, rest) = said.split_once("git merge ").expect(&said);
+    let tip: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
     project.sh(&format!("git merge -q {tip} >/dev/null 2>&1 || true; printf 'a\\nboth\\nc\\n' > shared.txt; git commit -q -a -m both"));
     run(&project, &["--commit", "single"]).go().code(0);
     assert_eq!(project.read("shared.txt"), "a\nboth\nc\n");

@@ -140,6 +140,7 @@ impl Worktrees<'_> {
                 folder: slot_state.slot.path(),
                 slot: slot_state.number,
                 previous: None,
+                moved_since: false,
                 stop: &job.stop,
                 reporter,
             };

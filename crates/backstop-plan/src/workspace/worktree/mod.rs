@@ -6,7 +6,10 @@
 //! can be repeated.
 
 mod integrate;
+mod set_up;
 mod slots;
+mod verify;
+mod weakened;
 
 use super::attempt_log::now;
 use super::commit_mode::CommitMode;
@@ -14,11 +17,12 @@ use super::faults::{commit_fault, git_fault, state_invalid};
 use super::landing::{Conclusion, Landed};
 use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::RunRecord;
-use backstop_core::{Fault, Reason, RunId, SafeText, WorkAt};
+use backstop_core::{EventKind, Fault, Reason, RunId, SafeText, WorkAt};
+use backstop_exec::Stop;
 use backstop_runtime::host::{
     AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
 };
-use backstop_work::git::{GitError, Repo, Sha, attempt_ref};
+use backstop_work::git::{GitError, Repo, Sha, attempt_ref, tip_ref};
 use slots::{SlotState, Slots};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -37,6 +41,10 @@ pub struct Worktrees<'w> {
     exclude: Vec<PathBuf>,
     link: Vec<String>,
     copy: Vec<String>,
+    /// The commit that the run's first start began from.
+    first_base: Sha,
+    /// The run's tip, where it has yet to be brought together with the user's commits.
+    meet: Option<Sha>,
     slots: Mutex<Slots>,
     /// The commit that the user's branch was moved to last, and why it could not be moved further.
     landed: Mutex<(Sha, Option<Landed>)>,
@@ -60,16 +68,37 @@ pub struct WorktreeSetup {
     pub link: Vec<String>,
     /// Paths of the project that each worktree gets as copies.
     pub copy: Vec<String>,
+    /// The commit that the run's first start began from.
+    pub first_base: Sha,
+    /// The run's tip, where it has yet to be brought together with what the user has committed
+    /// since.
+    pub meet: Option<Sha>,
 }
 
 impl<'w> Worktrees<'w> {
     /// No slot is created yet.
     pub fn new(runner: &'w PhaseRunner<'w>, setup: WorktreeSetup) -> Self {
-        let WorktreeSetup { repo, folder, commit, branch, base, exclude, link, copy } = setup;
+        let WorktreeSetup { repo, folder, commit, branch, base, exclude, link, copy, first_base, meet } =
+            setup;
         let landed = Mutex::new((base.clone(), None));
         let run = runner.recorder.run();
         let slots = Mutex::default();
-        Self { runner, repo, run, folder, commit, branch, base, exclude, link, copy, slots, landed }
+        Self {
+            runner,
+            repo,
+            run,
+            folder,
+            commit,
+            branch,
+            base,
+            exclude,
+            link,
+            copy,
+            first_base,
+            meet,
+            slots,
+            landed,
+        }
     }
 
     fn tip_commit(&self, tip: Option<&String>) -> Result<Sha, Box<Fault>> {
@@ -121,11 +150,17 @@ impl<'w> Worktrees<'w> {
                 attempt: job.attempt,
                 folder: slot_state.slot.path(),
                 slot: slot_state.number,
-                previous: previous.map(|sha| sha.to_string()),
+                previous: previous.as_ref().map(Sha::to_string),
+                moved_since: previous
+                    .as_ref()
+                    .is_some_and(|previous| !self.repo.contains(previous, base).unwrap_or(true)),
                 stop: &job.stop,
                 reporter,
             };
-            self.runner.perform(job, &dir, &changed)
+            match self.set_up(slot_state, &dir) {
+                Ok(()) => self.runner.perform(job, &dir, &changed),
+                Err(fault) => AttemptResult::failed(*fault),
+            }
         };
         let name = attempt_ref(self.run, phase, job.attempt);
         let message = self.runner.commit_message(job.node, &result.delivery);
@@ -135,6 +170,9 @@ impl<'w> Worktrees<'w> {
         }
         if result.fault.is_none() && saved.changed.is_empty() && super::briefing::conflict(job).is_some() {
             result.fault = Some(Box::new(rerun_changed_nothing()));
+        }
+        if result.fault.is_none() {
+            self.look_for_weakening(job.node, base, &saved, reporter, &mut result);
         }
         if result.delivery.message.is_none() {
             result.delivery.message = saved.own_commits.first().map(|commit| commit.subject.clone());
@@ -157,10 +195,23 @@ impl<'w> Worktrees<'w> {
         Ok(result)
     }
 
-    /// Brings the work to the user once every phase is complete.
-    pub fn conclude(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
+    /// Brings the work to the user once every phase is complete. What the user has committed since
+    /// the run was started is brought together with it, and checked, first.
+    pub fn conclude(
+        &self,
+        record: &RunRecord,
+        stop: &Stop,
+        reporter: &Reporter,
+    ) -> Result<Conclusion, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let tip = self.tip_commit(record.progress.tip.as_ref())?;
+        let mut tip = self.tip_commit(record.progress.tip.as_ref())?;
+        let mut base = self.base.clone();
+        let mut landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        if let Some(head) = self.moved_head(&tip, &landed).map_err(fault)?
+            && let Some(merged) = self.bring_together(&tip, &head, &record.to_come(), stop, reporter)?
+        {
+            (tip, base, landed) = (merged, head.clone(), head);
+        }
         super::landing::conclude(
             self.runner,
             &super::landing::ConcludeParts {
@@ -168,9 +219,9 @@ impl<'w> Worktrees<'w> {
                 run: self.run,
                 commit: self.commit,
                 branch: self.branch.as_deref(),
-                base: &self.base,
+                base: &base,
                 tip: &tip,
-                landed: &self.landed.lock().unwrap_or_else(PoisonError::into_inner).0,
+                landed: &landed,
                 exclude: &self.exclude,
             },
             record,
@@ -190,6 +241,16 @@ impl<'w> Worktrees<'w> {
             super::landing::ConcludeError::Git(error) => fault(error),
             super::landing::ConcludeError::Commit(error) => commit_fault(&error),
         })
+    }
+
+    /// The commit that is checked out on the run's branch, where somebody else has moved it.
+    fn moved_head(&self, tip: &Sha, landed: &Sha) -> Result<Option<Sha>, GitError> {
+        let head = self.repo.head()?;
+        let Some(sha) = head.sha.filter(|_| head.branch == self.branch && head.underway.is_none()) else {
+            return Ok(None);
+        };
+        let is_ours = sha == *landed || sha == self.base || self.repo.contains(tip, &sha)?;
+        Ok((!is_ours).then_some(sha))
     }
 }
 
@@ -221,8 +282,21 @@ impl Executor for Worktrees<'_> {
         done.unwrap_or_else(IntegrationResult::Failed)
     }
 
-    fn conclude(&self, record: &RunRecord) -> Result<Concluded<Conclusion>, Box<Fault>> {
-        let concluded = Worktrees::conclude(self, record)?;
+    fn prepare(&self, stop: &Stop, reporter: &Reporter) -> Result<Vec<EventKind>, Box<Fault>> {
+        self.check_start(stop, reporter)
+    }
+
+    fn prepared(&self, record: &RunRecord) -> Result<(), Box<Fault>> {
+        set_tip(&self.repo, self.run, &self.base, record).map_err(|error| git_fault(&error))
+    }
+
+    fn conclude(
+        &self,
+        record: &RunRecord,
+        stop: &Stop,
+        reporter: &Reporter,
+    ) -> Result<Concluded<Conclusion>, Box<Fault>> {
+        let concluded = Worktrees::conclude(self, record, stop, reporter)?;
         match &concluded.work {
             // A run is complete when the user has the work. Until then it is halted, and resuming
             // it tries again.
@@ -236,6 +310,23 @@ impl Executor for Worktrees<'_> {
             _ => Ok(concluded.recorded(record)),
         }
     }
+}
+
+/// The tip of a run is a ref of its own: nothing that it reaches is ever collected.
+pub(crate) fn set_tip(repo: &Repo, run: RunId, base: &Sha, record: &RunRecord) -> Result<(), GitError> {
+    let name = tip_ref(run);
+    let tip: Sha =
+        record.progress.tip.as_ref().and_then(|tip| tip.parse().ok()).unwrap_or_else(|| base.clone());
+    let now = repo.read_ref(&name)?;
+    let behind = match &now {
+        None => true,
+        // Recorded and not carried out yet.
+        Some(now) => *now != tip && repo.contains(&tip, now)?,
+    };
+    if behind {
+        repo.set_ref(&name, &tip, now.as_ref())?;
+    }
+    Ok(())
 }
 
 /// A nested repository is saved by git as a link only: its content would be lost silently.

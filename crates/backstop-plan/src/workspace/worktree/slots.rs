@@ -3,7 +3,7 @@
 use super::Worktrees;
 use backstop_work::git::{GitError, Sha, Slot};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{MutexGuard, PoisonError};
 
 /// A slot, and the commit that holds all of its content, where it was saved.
@@ -45,7 +45,7 @@ impl Worktrees<'_> {
 
     pub(super) fn open(&self, number: usize) -> Result<SlotState, GitError> {
         let path = self.slot_path(number);
-        let mut slot = self.repo.add_slot(&path, &self.base, &format!("backstop {}", self.run))?;
+        let mut slot = self.add_slot(&path)?;
         slot.exclude(&self.exclude);
         let mut slot_state = SlotState { slot, number, saved: None };
         if slot_state.slot.was_there() {
@@ -56,6 +56,23 @@ impl Worktrees<'_> {
             slot_state.saved = Some(slot_state.slot.save(&at, &name, "what a killed run left")?.sha);
         }
         Ok(slot_state)
+    }
+
+    /// Makes a slot. What is in its place and belongs to another repository, as after a clone was
+    /// made anew, is moved aside.
+    fn add_slot(&self, path: &Path) -> Result<Slot, GitError> {
+        let reason = format!("backstop {}", self.run);
+        match self.repo.add_slot(path, &self.base, &reason) {
+            Err(GitError::NotOurs { .. }) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let free = (1..1000).map(|n| path.with_file_name(format!("{name}.left-{n}")));
+                let aside = free.into_iter().find(|aside| aside.symlink_metadata().is_err());
+                let aside = aside.ok_or_else(|| GitError::NotOurs { path: path.to_owned() })?;
+                std::fs::rename(path, aside).map_err(|_| GitError::NotOurs { path: path.to_owned() })?;
+                self.repo.add_slot(path, &self.base, &reason)
+            }
+            made => made,
+        }
     }
 
     /// How often the content that a killed process left in this slot was saved.

@@ -1,5 +1,7 @@
 //! `backstop plan`: runs of plans, looked at and put right.
 
+mod verify;
+
 use super::run::{self, Run};
 use super::runs::unknown_run;
 use crate::cli::{Cli, Command};
@@ -39,6 +41,11 @@ pub(crate) enum PlanAction {
     Diff(PlanAttempt),
     /// Retry phases, and continue the run
     Retry(PlanRetry),
+    /// Take phases as you have finished them by hand: run their gates, mark them complete, and
+    /// continue the run
+    Accept(PlanChange),
+    /// Run the gates of phases on your tree as it is; nothing is recorded
+    Verify(verify::PlanVerify),
     /// Set phases back to pending; the next run does them again
     Reset(PlanChange),
     /// Skip phases, so that those which depend on them can start
@@ -117,6 +124,8 @@ pub(crate) fn run(args: &Plan, format: Option<LogFormat>) -> Result<u8, CliError
         PlanAction::Status(args) => status(&project, args),
         PlanAction::Logs(args) => logs(&project, args),
         PlanAction::Diff(args) => diff(&project, args),
+        PlanAction::Accept(args) => accept(&project, args, format),
+        PlanAction::Verify(args) => verify::verify(&project, args),
         PlanAction::Reset(args) => change(&project, args, PhaseChange::Reset).map(|_| DONE),
         PlanAction::Skip(args) => change(&project, args, PhaseChange::Skip).map(|_| DONE),
         PlanAction::Retry(args) => retry(&project, args, format),
@@ -248,7 +257,14 @@ fn change(project: &Project, args: &PlanChange, change: PhaseChange) -> Result<P
         return Ok(changed.file);
     }
     let names: Vec<String> = changed.phases.iter().map(|at| record.phase(*at).plan.shown.line(40)).collect();
-    let what = if change == PhaseChange::Skip { "passed over" } else { "pending again" };
+    let what = match change {
+        PhaseChange::Skip => "passed over",
+        PhaseChange::Accept => {
+            terminal::say(&format!("{}: accepted; its gates are run\n", names.join(", ")));
+            return Ok(changed.file);
+        }
+        PhaseChange::Reset | PhaseChange::Retry => "pending again",
+    };
     terminal::say(&format!("{}: {what}; go on with `{next}`\n", names.join(", ")));
     if changed.dependents_kept > 0 {
         let kept = changed.dependents_kept;
@@ -273,6 +289,16 @@ fn retry(project: &Project, args: &PlanRetry, format: Option<LogFormat>) -> Resu
     let run = run_again(&words, &plan, args.change.why.as_deref(), args.change.json)
         .ok_or_else(|| RunError::NothingToResume { plan: plan.display().to_string() })?;
     run::run(&run, format)
+}
+
+/// Sets phases back, and continues the run: nobody works on them, their gates decide.
+fn accept(project: &Project, args: &PlanChange, format: Option<LogFormat>) -> Result<u8, CliError> {
+    let found = find(project, &args.which)?;
+    let words = shell::words(&resume_command(&found.record)).unwrap_or_default();
+    let plan = change(project, args, PhaseChange::Accept)?;
+    let run = run_again(&words, &plan, args.why.as_deref(), args.json)
+        .ok_or_else(|| RunError::NothingToResume { plan: plan.display().to_string() })?;
+    run::run(&Run { accept: args.phases.clone(), ..run }, format)
 }
 
 /// What would be typed to go on with a run, from the words that were recorded.

@@ -77,6 +77,9 @@ pub(crate) struct Run {
     /// Start over: the old state is moved aside, commits stay
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Phase whose work you have done: only its gates are run (`backstop plan accept` uses it)
+    #[arg(long, value_name = "PHASE", hide = true)]
+    pub(crate) accept: Vec<String>,
     /// Run finished phases again if their text in the plan has changed
     #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) rerun_changed: bool,
@@ -161,7 +164,8 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
         terminal::warn(&what, Some(&hint));
     }
     let equipper = Equipper::new(&project.config, &project.root)?;
-    let equipment = equipper.equip(&found.plan)?;
+    let mut equipment = equipper.equip(&found.plan)?;
+    Equipper::accept(&found.plan, &mut equipment, &args.accept)?;
     let views = ViewFolder::new(&project.root, &view_name(&found.path));
     let again = again(args, &found.path);
     let request = request(args, &again);
@@ -235,6 +239,7 @@ fn request(args: &Run, again: &str) -> RunRequest {
     RunRequest {
         resume: args.resume,
         fresh: args.fresh,
+        accept: args.accept.clone(),
         rerun_changed: args.rerun_changed,
         allow_dirty: args.allow_dirty,
         dry_run: args.dry_run,

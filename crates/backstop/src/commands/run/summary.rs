@@ -85,7 +85,7 @@ fn kept(project: &Project, ending: &Ending) -> Vec<SafeText> {
     let failed: Vec<&str> = ending
         .record
         .phases()
-        .filter(|phase| phase.node.last_error().is_some())
+        .filter(|phase| phase.node.last_error().is_some() || phase.node.lost)
         .map(|phase| phase.plan.id.as_str())
         .collect();
     let tip = tip_ref(run);
@@ -135,6 +135,7 @@ pub(super) fn dry_run(
             Worker::Agent { agent, model: Some(model) } => format!("{} ({model})", agent.name),
             Worker::Agent { agent, model: None } => agent.name.clone(),
             Worker::Command(command) => format!("`{}`", command.shown()),
+            Worker::Nobody => "nobody: its gates alone".to_owned(),
         };
         DryPhase {
             id: SafeText::new(phase.id.shown()),

@@ -170,7 +170,7 @@ impl Observer<RunRecord> for Viewer<'_> {
         Ok(())
     }
 
-    fn noted(&mut self, node: usize, note: &Note) {
+    fn noted(&mut self, node: Option<usize>, note: &Note) {
         if let Note::Message(text) = note {
             if self.show != Show::Quiet && !matches!(self.show, Show::Events(_)) {
                 let line = format!("note: {}", text.line(300));
@@ -178,7 +178,11 @@ impl Observer<RunRecord> for Viewer<'_> {
             }
             return;
         }
-        self.notes.insert(node, note.clone());
+        if let Some(node) = node {
+            self.notes.insert(node, note.clone());
+        } else if let (Note::Checking(gate), Show::Lines | Show::Live) = (note, self.show) {
+            self.say(&format!("checking: {gate}"));
+        }
     }
 
     fn stop_requested(&mut self, request: StopRequest, running: usize) {

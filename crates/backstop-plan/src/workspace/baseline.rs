@@ -1,0 +1,247 @@
+//! What the gates said of the tree that a run starts from, and what that means for the work of a
+//! phase: it is judged by what it makes worse.
+//!
+//! | on the base | gate of the plan itself | gate of the project (detected, or in the config) |
+//! |---|---|---|
+//! | passes | must pass | must pass |
+//! | fails | must pass: it is what the phase is for | must not fail in anything new; where failures cannot be told apart the phase is not blamed |
+//! | its tool is missing | must pass; where the machine lacks the tool, no phase begins | counts once its tool is there |
+//!
+//! Pure: it runs nothing.
+
+use backstop_core::{BaseGate, BaseState, Reason, SafeText};
+use backstop_work::gate::{Checked, Compared, Gate, Origin, compare};
+
+/// How many new failures are named in a cause.
+const NAMED_MAX: usize = 5;
+
+/// What the gates said of the run's base.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Baseline {
+    gates: Vec<BaseGate>,
+}
+
+/// What a gate's result means for a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It counts as it is.
+    Counts,
+    /// It fails, and no more than on the base. The sentence says so.
+    NoWorse(String),
+    /// It does not count: its tool is missing, as it was on the base.
+    NotCounted(String),
+}
+
+impl Baseline {
+    pub(crate) fn of(gates: Vec<BaseGate>) -> Self {
+        Self { gates }
+    }
+
+    pub(super) fn knows(&self, gate: &Gate) -> bool {
+        self.find(gate).is_some()
+    }
+
+    pub(super) fn gates(&self) -> &[BaseGate] {
+        &self.gates
+    }
+
+    fn find(&self, gate: &Gate) -> Option<&BaseGate> {
+        let check = gate.check.shown();
+        self.gates.iter().find(|known| known.gate == gate.name && known.check.raw() == check)
+    }
+
+    /// Replaces what is known of a gate.
+    pub(super) fn set(&mut self, new: BaseGate) {
+        self.gates.retain(|known| known.gate != new.gate || known.check != new.check);
+        self.gates.push(new);
+    }
+
+    /// What a gate's result on a phase's tree means. A failure that is no worse than the base
+    /// becomes a pass with known failures; of one that is worse, only what is new is blamed.
+    pub(super) fn judge(&self, gate: &Gate, checked: &mut Checked) -> Standing {
+        let Some(base) = self.find(gate).filter(|_| !checked.passed) else { return Standing::Counts };
+        let is_plans = gate.origin == Origin::Plan;
+        let missing = checked.fault.as_ref().is_some_and(|fault| fault.reason == Reason::DependencyMissing);
+        match base.state {
+            BaseState::Missing if missing && !is_plans => {
+                let tool = base.missing.as_ref().map_or("its tool".to_owned(), |tool| tool.line(80));
+                Standing::NotCounted(format!("gate {} is not counted: {tool} is missing", gate.name))
+            }
+            BaseState::Failed if !is_plans && !is_interrupted(checked) => self.compared(base, gate, checked),
+            _ => Standing::Counts,
+        }
+    }
+
+    fn compared(&self, base: &BaseGate, gate: &Gate, checked: &mut Checked) -> Standing {
+        match compare(&base.failures, checked.failures.as_deref()) {
+            Compared::NoWorse { known } => {
+                checked.passed = true;
+                checked.known_failures = known as u64;
+                checked.fault = None;
+                let failures = if known == 1 { "failure was" } else { "failures were" };
+                Standing::NoWorse(format!(
+                    "gate {} is no worse than on the base: {known} {failures} there before",
+                    gate.name
+                ))
+            }
+            Compared::Worse(new) => {
+                if let Some(fault) = &mut checked.fault {
+                    let names: Vec<String> = new.iter().take(NAMED_MAX).map(|name| name.line(120)).collect();
+                    let more = if new.len() > NAMED_MAX { " and more" } else { "" };
+                    fault.cause = Some(SafeText::new(format!(
+                        "new since the base, on which it failed too: {}{more}",
+                        names.join(", ")
+                    )));
+                    if fault.reason == Reason::TestFailure {
+                        fault.facts.failed_count = Some(new.len() as u64);
+                        fault.facts.failed_tests = new;
+                    }
+                }
+                Standing::Counts
+            }
+            Compared::Unknown => {
+                checked.passed = true;
+                checked.known_failures = 1;
+                checked.fault = None;
+                Standing::NoWorse(format!(
+                    "gate {} fails as it did on the base, and its failures cannot be told apart: \
+                     the phase is not blamed for them",
+                    gate.name
+                ))
+            }
+        }
+    }
+}
+
+fn is_interrupted(checked: &Checked) -> bool {
+    checked.fault.as_ref().is_some_and(|fault| fault.reason == Reason::Interrupted)
+}
+
+/// What a gate said of the base, as it is recorded.
+pub(super) fn base_gate(gate: &Gate, checked: &Checked) -> BaseGate {
+    let reason = checked.fault.as_ref().map(|fault| fault.reason);
+    let state = match reason {
+        None => BaseState::Passed,
+        Some(Reason::DependencyMissing) => BaseState::Missing,
+        Some(_) => BaseState::Failed,
+    };
+    let missing = checked.fault.as_ref().filter(|_| state == BaseState::Missing);
+    BaseGate {
+        gate: gate.name.clone(),
+        check: SafeText::new(gate.check.shown()),
+        state,
+        reason,
+        failures: checked.failures.clone().unwrap_or_default(),
+        missing: missing.and_then(|fault| fault.facts.missing.clone()),
+    }
+}
+
+/// Whether a missing tool is the machine's: no work in a worktree brings it. Tools that a project's
+/// own package manager runs, and scripts of the project, come with the work.
+pub(super) fn is_the_machines(gate: &Gate, base: &BaseGate) -> bool {
+    let Some(missing) = base.missing.as_ref().filter(|_| base.state == BaseState::Missing) else {
+        return false;
+    };
+    let program = gate.check.rough_words().into_iter().next().unwrap_or_default();
+    !program.contains('/') && program == missing.raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::Fault;
+    use backstop_work::CommandLine;
+    use std::time::Duration;
+
+    fn gate(origin: Origin) -> Gate {
+        Gate::new("test", CommandLine::Shell("npm test".into()), origin)
+    }
+
+    fn checked(reason: Option<Reason>, failures: Option<&[&str]>) -> Checked {
+        let names = failures.map(|all| all.iter().map(|name| SafeText::new(*name)).collect());
+        Checked {
+            gate: "test".into(),
+            passed: reason.is_none(),
+            fault: reason.map(Fault::new),
+            failures: names,
+            known_failures: 0,
+            flaky: Vec::new(),
+            reruns: 0,
+            duration: Duration::ZERO,
+            exit: None,
+            tail: Vec::new(),
+            check: "npm test".into(),
+            fix: None,
+        }
+    }
+
+    fn baseline(reason: Option<Reason>, failures: Option<&[&str]>) -> Baseline {
+        Baseline::of(vec![base_gate(&gate(Origin::Config), &checked(reason, failures))])
+    }
+
+    #[test]
+    fn a_phase_is_judged_by_what_got_worse() {
+        use Reason::{CompileError, DependencyMissing, Interrupted, TestFailure};
+        let red = Some(TestFailure);
+        let cases: [(Baseline, Origin, Checked, bool, bool); 9] = [
+            // base, gate of, found, counts, passed
+            (baseline(None, None), Origin::Config, checked(red, Some(&["a"])), true, false),
+            (baseline(red, Some(&["a"])), Origin::Config, checked(red, Some(&["a"])), false, true),
+            (baseline(red, Some(&["a"])), Origin::Config, checked(red, Some(&["b"])), true, false),
+            (baseline(red, None), Origin::Config, checked(red, Some(&["b"])), false, true),
+            (
+                baseline(red, Some(&["a"])),
+                Origin::Config,
+                checked(Some(CompileError), Some(&["error"])),
+                true,
+                false,
+            ),
+            // What the plan itself asks for must pass.
+            (baseline(red, Some(&["a"])), Origin::Plan, checked(red, Some(&["a"])), true, false),
+            (
+                baseline(Some(DependencyMissing), None),
+                Origin::Config,
+                checked(Some(DependencyMissing), None),
+                false,
+                false,
+            ),
+            (baseline(Some(DependencyMissing), None), Origin::Config, checked(red, None), true, false),
+            (baseline(red, None), Origin::Config, checked(Some(Interrupted), None), true, false),
+        ];
+        for (at, (base, origin, mut found, counts, passed)) in cases.into_iter().enumerate() {
+            let standing = base.judge(&gate(origin), &mut found);
+            assert_eq!(standing == Standing::Counts, counts, "case {at}: {standing:?}");
+            assert_eq!(found.passed, passed, "case {at}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_new_is_blamed() {
+        let mut found = checked(Some(Reason::TestFailure), Some(&["a", "b"]));
+        baseline(Some(Reason::TestFailure), Some(&["a"])).judge(&gate(Origin::Config), &mut found);
+        let fault = found.fault.unwrap();
+        assert_eq!(fault.facts.failed_tests, [SafeText::new("b")]);
+        assert!(fault.cause.unwrap().raw().contains("new since the base"));
+    }
+
+    #[test]
+    fn a_tool_of_the_projects_own_can_come_with_the_work() {
+        let missing = |tool: &str| BaseGate {
+            gate: "lint".into(),
+            check: SafeText::default(),
+            state: BaseState::Missing,
+            reason: None,
+            failures: Vec::new(),
+            missing: Some(SafeText::new(tool)),
+        };
+        let cases = [
+            ("golangci-lint run", "golangci-lint", true),
+            ("npx --no-install eslint .", "eslint", false),
+            ("./scripts/check.sh", "./scripts/check.sh", false),
+        ];
+        for (line, tool, machines) in cases {
+            let gate = Gate::new("lint", CommandLine::Shell(line.into()), Origin::Plan);
+            assert_eq!(is_the_machines(&gate, &missing(tool)), machines, "{line}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What is checked outside of any phase: the tree that the run starts from, and the user's own
+//! commits together with the run's work, before that lands. Nothing lands that was not verified as
+//! it lands.
+
+use super::Worktrees;
+use super::slots::SlotState;
+use crate::workspace::faults::git_fault;
+use crate::workspace::phase_runner::AttemptDir;
+use backstop_core::{EventKind, Fault, Reason, SafeText};
+use backstop_exec::Stop;
+use backstop_runtime::host::{Note, Reporter};
+use backstop_work::gate::{Checked, Compared, Gate, Origin, compare};
+use backstop_work::git::{Conflict, GitError, Merged, Sha};
+
+/// The message of the commit that brings the run's work and the user's own commits together.
+const MERGE_MESSAGE: &str = "Merge what was committed meanwhile";
+/// What such a merge is called in the record.
+pub(super) const MEANWHILE: &str = "what was committed meanwhile";
+
+impl Worktrees<'_> {
+    /// Tries the gates on the tree that the run starts from, and brings the run's work together with
+    /// what the user has committed since.
+    pub(super) fn check_start(&self, stop: &Stop, reporter: &Reporter) -> Result<Vec<EventKind>, Box<Fault>> {
+        let mut events = Vec::new();
+        if !self.runner.to_come.is_empty() && !self.runner.gates_to_come().is_empty() {
+            let base = self.first_base.clone();
+            events.extend(
+                self.in_slot_at(&base, stop, reporter, |dir, tree| self.runner.check_base(dir, Some(tree)))?,
+            );
+        }
+        let Some(tip) = &self.meet else { return Ok(events) };
+        if let Some(new) = self.bring_together(tip, &self.base, &self.runner.to_come, stop, reporter)? {
+            events.push(EventKind::IntegrationFinished {
+                operation: SafeText::new(MEANWHILE),
+                tip: new.to_string(),
+            });
+        }
+        Ok(events)
+    }
+
+    /// Brings the run's tip and what the user has committed since together, and checks the result.
+    /// Gives the new tip, where it moves. `to_come` are the phases that are not complete.
+    pub(super) fn bring_together(
+        &self,
+        tip: &Sha,
+        head: &Sha,
+        to_come: &[usize],
+        stop: &Stop,
+        reporter: &Reporter,
+    ) -> Result<Option<Sha>, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        if self.repo.contains(tip, head).map_err(fault)? {
+            return Ok(None);
+        }
+        if self.repo.contains(head, tip).map_err(fault)? {
+            return Ok(Some(head.clone()));
+        }
+        let tree = match self.repo.merge(head, tip).map_err(fault)? {
+            Merged::Clean(tree) => tree,
+            Merged::Conflicted(conflicts) => return Err(Box::new(diverged(tip, &conflicts))),
+        };
+        let merged = self.repo.commit_tree(&tree, &[head, tip], MERGE_MESSAGE).map_err(fault)?;
+        self.verify_merge(&merged, head, to_come, stop, reporter)?;
+        Ok(Some(merged))
+    }
+
+    /// Runs the gates on a merge of the run's work and the user's commits. What fails there and not
+    /// on the user's commits alone is a conflict; what fails on those too is the user's, and phases
+    /// are not blamed for it.
+    fn verify_merge(
+        &self,
+        merged: &Sha,
+        head: &Sha,
+        to_come: &[usize],
+        stop: &Stop,
+        reporter: &Reporter,
+    ) -> Result<(), Box<Fault>> {
+        let gates = self.gates_of_a_merge(to_come);
+        if gates.is_empty() {
+            return Ok(());
+        }
+        reporter.note(Note::Message(SafeText::new(format!(
+            "checking {MEANWHILE}, together with the run's work"
+        ))));
+        let mut failed: Vec<(Gate, Checked)> = self.in_slot_at(merged, stop, reporter, |dir, tree| {
+            self.runner.check_tree(dir, "gates on the merge with your commits", Some(tree), &gates)
+        })?;
+        let baseline = self.runner.baseline().clone();
+        failed.retain_mut(|(gate, checked)| {
+            !checked.passed
+                && baseline.judge(gate, checked) == crate::workspace::baseline::Standing::Counts
+                && !checked.passed
+        });
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let again: Vec<(usize, Gate)> =
+            gates.into_iter().filter(|(_, gate)| failed.iter().any(|(known, _)| known == gate)).collect();
+        let alone = self.in_slot_at(head, stop, reporter, |dir, tree| {
+            self.runner.check_tree(dir, "gates on your commits alone", Some(tree), &again)
+        })?;
+        for ((gate, together), (_, alone)) in failed.iter().zip(&alone) {
+            let is_users = !alone.passed
+                && match compare(alone.failures.as_deref().unwrap_or_default(), together.failures.as_deref())
+                {
+                    Compared::NoWorse { .. } | Compared::Unknown => true,
+                    Compared::Worse(_) => false,
+                };
+            if !is_users {
+                return Err(Box::new(broken_together(gate, together)));
+            }
+            reporter.note(Note::Message(SafeText::new(format!(
+                "gate {} fails on your own commits: phases are judged by what they add",
+                gate.name
+            ))));
+            self.runner.baseline().set(crate::workspace::baseline::base_gate(gate, alone));
+        }
+        Ok(())
+    }
+
+    /// The gates that a merge must pass: those of the project, and those that the plan asks for
+    /// where the phase that they belong to is done.
+    fn gates_of_a_merge(&self, to_come: &[usize]) -> Vec<(usize, Gate)> {
+        let mut all: Vec<(usize, Gate)> = Vec::new();
+        for (node, equipment) in self.runner.equipment.iter().enumerate() {
+            for gate in &equipment.gates {
+                let counts = gate.origin != Origin::Plan || !to_come.contains(&node);
+                if counts
+                    && !all.iter().any(|(_, known)| known.name == gate.name && known.check == gate.check)
+                {
+                    all.push((node, gate.clone()));
+                }
+            }
+        }
+        all
+    }
+
+    /// Does something in a slot that is put at a commit. What it leaves there is saved.
+    pub(super) fn in_slot_at<T>(
+        &self,
+        commit: &Sha,
+        stop: &Stop,
+        reporter: &Reporter,
+        work: impl FnOnce(&AttemptDir<'_>, &str) -> Result<T, Box<Fault>>,
+    ) -> Result<T, Box<Fault>> {
+        let mut slot_state = self.take_free().map_err(|error| git_fault(&error))?;
+        let done = self.in_slot(&mut slot_state, commit, stop, reporter, work);
+        if done.is_ok() {
+            self.give_back(slot_state);
+        }
+        done
+    }
+
+    fn in_slot<T>(
+        &self,
+        slot_state: &mut SlotState,
+        commit: &Sha,
+        stop: &Stop,
+        reporter: &Reporter,
+        work: impl FnOnce(&AttemptDir<'_>, &str) -> Result<T, Box<Fault>>,
+    ) -> Result<T, Box<Fault>> {
+        let fault = |error: GitError| git_fault(&error);
+        slot_state.slot.reset_to(commit, slot_state.saved.as_ref()).map_err(fault)?;
+        slot_state.saved = None;
+        slot_state.slot.provide(self.repo.root(), &self.link, &self.copy).map_err(fault)?;
+        let tree = self.repo.tree_of(commit).map_err(fault)?;
+        let done = {
+            let dir = AttemptDir {
+                node: 0,
+                attempt: 0,
+                folder: slot_state.slot.path(),
+                slot: slot_state.number,
+                previous: None,
+                moved_since: false,
+                stop,
+                reporter,
+            };
+            self.set_up(slot_state, &dir).and_then(|()| work(&dir, &tree.to_string()))
+        };
+        // Gates may write files; nothing that a slot holds is thrown away unsaved.
+        let name = format!("refs/backstop/{}/%checked-{}", self.run, slot_state.number);
+        let saved = slot_state.slot.save(commit, &name, "a tree, after its gates").map_err(fault)?;
+        slot_state.saved = Some(saved.sha);
+        done
+    }
+}
+
+/// The user's commits and the run's work cannot be merged.
+fn diverged(tip: &Sha, conflicts: &[Conflict]) -> Fault {
+    let files: Vec<SafeText> =
+        conflicts.iter().map(|conflict| SafeText::new(conflict.path.to_string_lossy())).collect();
+    let names: Vec<String> = files.iter().take(3).map(|file| file.line(200)).collect();
+    let mut fault = Fault::new(Reason::FileConflict);
+    fault.cause = Some(SafeText::new(format!(
+        "your branch and the run's work have changed the same lines of {}",
+        names.join(", ")
+    )));
+    fault.facts.files = files;
+    fault.suggested_action = SafeText::new(format!(
+        "merge the run's work into your branch, `git merge {tip}`, commit, and run the same command again"
+    ));
+    fault
+}
+
+/// The user's commits and the run's work pass a gate alone and fail it together.
+fn broken_together(gate: &Gate, together: &Checked) -> Fault {
+    let inner = together.fault.clone().unwrap_or_else(|| Fault::new(Reason::Unknown));
+    let cause = inner.cause.as_ref().map_or_else(|| inner.reason.code().to_owned(), |cause| cause.line(200));
+    let mut fault = Fault::new(Reason::FileConflict);
+    fault.cause = Some(SafeText::new(format!(
+        "gate {} passes on your commits and on the run's work, and fails on both together: {cause}",
+        gate.name
+    )));
+    fault.facts = inner.facts;
+    fault.suggested_action = SafeText::new(format!(
+        "put right on your branch what the two disagree about (`{}` shows it on the merge), commit, and run the \
+         same command again",
+        gate.check.shown()
+    ));
+    fault
+}

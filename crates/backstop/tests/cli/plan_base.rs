@@ -1,0 +1,173 @@
+//! Gates on the tree that a run starts from, and what a person does beside a run.
+
+use crate::harness::Project;
+use crate::plan_text::{PlanText, events, has, reasons, run, state};
+
+/// A project whose gate `check` names each failed test, as the user's configuration has it.
+fn project(name: &str, tests: &[(&str, &str)]) -> Project {
+    let project = Project::git(name);
+    for (test, text) in tests {
+        project.file(&format!("t_{test}.sh"), text);
+    }
+    // The Test Anything Protocol: each failed test has a name.
+    project.file(
+        "check.sh",
+        "echo \"$BACKSTOP_PHASE\" >> \"$PLACE/checked\"\nn=0; bad=0\nfor t in t_*.sh; do n=$((n + 1)); \
+         if sh \"$t\"; then echo \"ok $n - $t\"; else echo \"not ok $n - $t\"; bad=1; fi; done\necho \"1..$n\"\nexit $bad\n",
+    );
+    project.sh("git add -A && git commit -qm tests");
+    let folder = project.beside("home/.config/backstop");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), "[gates.test]\ncheck = [\"sh\", \"check.sh\"]\n").unwrap();
+    project
+}
+
+/// A plan whose phases leave the gates to the configuration.
+fn plan(project: &Project, phases: &[(&str, &str)]) {
+    let mut plan = PlanText::new();
+    let mut after = String::new();
+    for (id, script) in phases {
+        plan = plan.sh(id, &after, script);
+        after = (*id).to_owned();
+    }
+    project.file("plan.md", plan.text().replace("gates = []\n", ""));
+}
+
+#[test]
+fn a_red_base_is_named_and_a_phase_is_judged_by_what_it_adds() {
+    let project = project("base-red", &[("old", "exit 1\n"), ("good", "true\n")]);
+    plan(
+        &project,
+        &[
+            ("1", "echo one > one.txt"),
+            ("2", "test $BACKSTOP_ATTEMPT = 2 || echo 'exit 1' > t_new.sh; echo two > two.txt"),
+        ],
+    );
+    let done = run(&project, &["--commit", "auto"]).go().code(0);
+    has(&done.stderr(), &["gate test fails before the run (1 failure)", "no worse than on the base"]);
+    // Only what the second phase added was blamed.
+    assert_eq!(reasons(&project), ["test_failure"]);
+    let error = events(&project, "error.classified");
+    assert_eq!(error[0]["fault"]["facts"]["failed_tests"][0], "t_new.sh", "{}", error[0]);
+    let base = events(&project, "base.checked");
+    assert_eq!(base[0]["gates"][0]["failures"][0], "t_old.sh", "{}", base[0]);
+}
+
+#[test]
+fn a_green_base_is_not_checked_again_for_the_same_tree() {
+    let project = project("base-cached", &[("good", "true\n")]);
+    plan(&project, &[("1", "exit 1")]);
+    run(&project, &["--commit", "auto"]).go().code(3);
+    let checked =
+        || std::fs::read_to_string(project.beside("place").join("checked")).unwrap().lines().count();
+    let before = checked();
+    run(&project, &["--commit", "auto", "--fresh", "--yes"]).go().code(3);
+    assert_eq!(checked(), before, "the gate ran on the same tree again");
+}
+
+#[test]
+fn a_tool_that_the_plan_asks_for_and_the_machine_lacks_halts_before_anybody_works() {
+    let project = project("base-tool", &[("good", "true\n")]);
+    let gates = "gates = [{ name = 'lint', check = 'no-such-linter-here .' }]";
+    let phase = format!("command = 'echo worked >> $PLACE/worked'\n{gates}");
+    PlanText::new().phase("1", "", &phase).write(&project);
+    let done = run(&project, &["--commit", "auto"]).go().code(3);
+    has(&done.stderr(), &["Nothing was begun", "no-such-linter-here"]);
+    assert!(!project.beside("place").join("worked").exists());
+    assert_eq!(reasons(&project), ["dependency_missing"]);
+}
+
+#[test]
+fn a_phase_that_weakens_its_own_tests_is_flagged_and_one_that_touches_protected_files_halts() {
+    let project = project("base-weakened", &[("good", "true\n")]);
+    project.sh("mkdir tests && echo 'assert 1' > tests/test_a.py && git add -A && git commit -qm more");
+    let work = project.beside("place");
+    std::fs::create_dir_all(&work).unwrap();
+    let script = |n: u32| format!("echo 'assert {n}' > tests/test_a.py; echo 'x = {n}  # noqa' > a.py\n");
+    std::fs::write(work.join("work.sh"), script(2)).unwrap();
+    plan(&project, &[("1", "sh $PLACE/work.sh")]);
+    let done = run(&project, &["--commit", "auto"]).go().code(0);
+    has(
+        &done.stderr(),
+        &["changed the test file tests/test_a.py", "silences a finding in a.py", "Look at this"],
+    );
+    let finished = events(&project, "attempt.finished");
+    assert_eq!(finished[0]["delivery"]["weakened"].as_array().unwrap().len(), 2, "{}", finished[0]);
+
+    std::fs::write(work.join("work.sh"), script(3)).unwrap();
+    let text = PlanText::new().all("protect = ['tests/**']").sh("1", "", "sh $PLACE/work.sh").text();
+    project.file("plan.md", text.replace("gates = []\n", ""));
+    let done = run(&project, &["--commit", "auto", "--fresh", "--yes"]).go().code(3);
+    has(&done.stderr(), &["it changed protected files: tests/test_a.py"]);
+    assert_eq!(project.read("tests/test_a.py"), "assert 2\n");
+    assert_eq!(events(&project, "attempt.started").len(), 2, "once in each run: it is not tried again");
+}
+
+#[test]
+fn what_a_person_finished_by_hand_is_accepted_by_its_gates() {
+    let project = project("base-accept", &[("good", "true\n")]);
+    let gates = "gates = [{ name = 'has', check = 'test -e ready.txt' }]";
+    let phase = format!("command = 'exit 1'\n{gates}");
+    PlanText::new().phase("1", "", &phase).sh("2", "1", "cat ready.txt > two.txt").write(&project);
+    run(&project, &["--commit", "auto"]).go().code(3);
+    // Not done yet: its gate says so, and nobody works on it.
+    let refused =
+        project.run(&["plan", "accept", "1", "--why", "done by hand"]).env("PLACE", "/tmp").go().code(3);
+    has(&refused.stderr(), &["has"]);
+    project.sh("echo ready > ready.txt && git add ready.txt && git commit -qm mine");
+    let done =
+        project.run(&["plan", "accept", "1", "--why", "done by hand"]).env("PLACE", "/tmp").go().code(0);
+    has(&done.stderr(), &["1: accepted", "COMPLETE"]);
+    assert_eq!(project.read("two.txt"), "ready\n");
+    assert_eq!(state(&project, "1")["status"], "complete");
+    let said = events(&project, "override");
+    assert_eq!(said.last().unwrap()["rationale"], "done by hand", "{said:?}");
+}
+
+#[test]
+fn gates_are_run_on_the_tree_as_it_is_by_plan_verify() {
+    let project = project("base-verify", &[("good", "true\n")]);
+    plan(&project, &[("1", "true")]);
+    let place = project.beside("place");
+    std::fs::create_dir_all(&place).unwrap();
+    let verify = |flags: &[&str]| {
+        let mut args = vec!["plan", "verify", "--plan", "plan.md"];
+        args.extend(flags);
+        project.run(&args).env("PLACE", &place.display().to_string()).go()
+    };
+    has(&verify(&[]).code(0).stdout(), &["test: passed"]);
+    project.file("t_bad.sh", "exit 1\n");
+    let json: serde_json::Value = serde_json::from_str(&verify(&["--json"]).code(1).stdout()).unwrap();
+    assert_eq!((&json["passed"], &json["gates"][0]["reason"]), (&false.into(), &"test_failure".into()));
+    has(&verify(&["9"]).code(2).stderr(), &["there is no phase `9`"]);
+}
+
+#[test]
+fn a_repository_that_was_made_anew_is_noticed() {
+    let project = project("base-anew", &[("good", "true\n")]);
+    PlanText::new().sh("1", "", "exit 1").write(&project);
+    run(&project, &["--commit", "auto"]).go().code(3);
+    project.sh("rm -rf .git && git init -q -b main && git add -A . ':!plan.md' && git commit -qm anew");
+    let done = run(&project, &["--commit", "auto"]).go().code(2);
+    has(&done.stderr(), &["this repository does not have commit", "--fresh"]);
+    PlanText::new().sh("1", "", "echo one > one.txt").write(&project);
+    run(&project, &["--commit", "auto", "--fresh", "--yes"]).go().code(0);
+}
+
+#[test]
+fn a_worktree_is_set_up_once_for_the_same_inputs() {
+    let project = project("base-setup", &[("good", "true\n")]);
+    project.sh("echo 1 > deps.lock && git add -A && git commit -qm lock");
+    let setup = "setup = 'echo set-up >> $PLACE/set-up; mkdir -p made; cp deps.lock made/'\nsetup_inputs = ['deps.lock']";
+    PlanText::new()
+        .all(setup)
+        .sh("1", "", "test -e made/deps.lock && echo 1 > one.txt")
+        .sh("2", "1", "echo 2 > deps.lock")
+        .sh("3", "2", "cat made/deps.lock > three.txt")
+        .write(&project);
+    project.sh("echo made > .git/info/exclude");
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert_eq!(project.read("three.txt"), "2\n");
+    let times = std::fs::read_to_string(project.beside("place").join("set-up")).unwrap().lines().count();
+    assert_eq!(times, 2, "once at first, once for the new lock file");
+}
