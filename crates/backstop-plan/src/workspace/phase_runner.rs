@@ -71,8 +71,6 @@ pub struct PhaseRunner<'c> {
     pub mark: String,
     /// The wall clock.
     pub now: &'c (dyn Fn() -> Timestamp + Sync),
-    /// Whether at most one attempt runs at a time.
-    pub one_at_a_time: bool,
 }
 
 /// The folder of one attempt, and what its processes need to know.
@@ -216,7 +214,6 @@ impl PhaseRunner<'_> {
                 retry_context: context.as_ref(),
                 log: Log::to(log.clone()),
                 redactor: &self.redactor,
-                exclusive: self.one_at_a_time,
             },
             self.classifier,
             (self.now)(),

@@ -20,7 +20,7 @@ pub const IDLE_MAX: Duration = Duration::from_secs(300);
 pub struct GateRun<'a> {
     /// The folder to run them in.
     pub folder: &'a Path,
-    /// Variables to add to their environment. Where several commands run at once, these tell their orphans apart.
+    /// Variables to add to their environment.
     pub env: Vec<(OsString, OsString)>,
     /// Says what a failure is.
     pub classifier: &'a Classifier,
@@ -30,7 +30,7 @@ pub struct GateRun<'a> {
     pub log: Log,
     /// When this begins.
     pub at: Timestamp,
-    /// Whether nothing else is run by this process meanwhile: then every orphan is theirs.
+    /// Whether this process runs nothing else meanwhile, as [`Spec::exclusive`](backstop_exec::Spec) says.
     pub exclusive: bool,
 }
 
@@ -61,8 +61,7 @@ pub fn run(
             return Err(GateError::Nul { gate: gate.name.clone() });
         }
     }
-    let env = run.env.iter().map(|(name, value)| variable(name, value)).collect::<Result<_, _>>()?;
-    let mut context = GateContext { run, env, stop, started, spent: Duration::ZERO };
+    let mut context = GateContext { run, stop, started, spent: Duration::ZERO };
     let mut all = Vec::with_capacity(gates.len());
     for gate in gates {
         if context.is_stopped() {
@@ -95,11 +94,4 @@ fn check(gate: &Gate, context: &mut GateContext<'_>) -> Result<Checked, GateErro
         check: gate.check.shown(),
         fix: gate.fix.as_ref().map(super::CommandLine::shown),
     })
-}
-
-fn variable(name: &OsString, value: &OsString) -> Result<(String, String), GateError> {
-    match (name.to_str(), value.to_str()) {
-        (Some(name), Some(value)) => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(GateError::Variable { name: name.to_string_lossy().into_owned() }),
-    }
 }
