@@ -193,7 +193,7 @@ pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running,
 /// gives what the reaper reports.
 #[cfg(target_os = "linux")]
 fn reports(spec: &Spec, command: &mut Command) -> std::io::Result<Option<PipeReader>> {
-    if spec.exclusive && !crate::reaper::has_children() {
+    if spec.exclusive && !spec.dies_with_us && !crate::reaper::has_children() {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         return Ok(None);
     }

@@ -57,7 +57,7 @@ impl GateContext<'_> {
             folder: Some(self.run.folder.to_owned()),
             env: self.run.env.clone(),
             limits: limits(gate, &self.run.limits),
-            exclusive: self.run.exclusive,
+            dies_with_us: self.run.dies_with_us,
             // Both go to one log: in the order in which they were written. Where standard output must be
             // empty, it has to be told from the other.
             joined: gate.passes != Passes::SaysNothing,

@@ -30,15 +30,15 @@ pub struct GateRun<'a> {
     pub log: Log,
     /// When this begins.
     pub at: Timestamp,
-    /// Whether this process runs nothing else meanwhile, as [`Spec::exclusive`](backstop_exec::Spec) says.
-    pub exclusive: bool,
+    /// Whether they are ended when this process is killed, as [`Spec::dies_with_us`](backstop_exec::Spec) says.
+    pub dies_with_us: bool,
 }
 
 impl<'a> GateRun<'a> {
     /// With the usual bounds, no variables and no log.
     pub fn new(folder: &'a Path, classifier: &'a Classifier, at: Timestamp) -> Self {
         let limits = Limits { wall: Some(WALL_MAX), idle: Some(IDLE_MAX), ..Limits::default() };
-        Self { folder, env: Vec::new(), classifier, limits, log: Log::none(), at, exclusive: false }
+        Self { folder, env: Vec::new(), classifier, limits, log: Log::none(), at, dies_with_us: false }
     }
 }
 
