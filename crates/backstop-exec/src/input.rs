@@ -4,6 +4,7 @@ use crate::Watched;
 use crate::pump::write_patiently;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How many bytes are read and written at once.
@@ -34,6 +35,17 @@ pub enum Input {
 }
 
 impl Input {
+    /// These bytes, for one command. It need not read them.
+    pub fn bytes(bytes: Vec<u8>) -> std::io::Result<Self> {
+        let (reader, mut writer) = std::io::pipe()?;
+        // On a thread of its own: a command that does not read its input must not block us.
+        let write = move || {
+            let _ = writer.write_all(&bytes);
+        };
+        std::thread::Builder::new().name("input".to_owned()).stack_size(128 << 10).spawn(write)?;
+        Ok(Input::Replay(Replay::new(File::from(OwnedFd::from(reader)), CHUNK_BYTES)))
+    }
+
     /// Our standard input, where an attempt inherits it and it must be watched.
     pub(crate) fn watched(&self) -> Option<&Watched> {
         match self {
@@ -279,7 +291,7 @@ mod tests {
         std::thread::spawn(move || {
             let _ = writer.write_all(&content);
         });
-        File::from(std::os::fd::OwnedFd::from(reader))
+        File::from(OwnedFd::from(reader))
     }
 
     #[test]
@@ -294,7 +306,7 @@ mod tests {
     #[test]
     fn a_source_that_is_slower_than_its_reader_passes_the_cap_too() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let replay = Replay::new(File::from(std::os::fd::OwnedFd::from(reader)), 1 << 20);
+        let replay = Replay::new(File::from(OwnedFd::from(reader)), 1 << 20);
         let feeder = std::thread::spawn(move || {
             for _ in 0..40 {
                 writer.write_all(&[7; 64 << 10]).unwrap();
@@ -308,7 +320,7 @@ mod tests {
     #[test]
     fn what_is_typed_belongs_to_the_attempt_that_runs() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let replay = Replay::forward(File::from(std::os::fd::OwnedFd::from(reader)));
+        let replay = Replay::forward(File::from(OwnedFd::from(reader)));
         writer.write_all(b"typed").unwrap();
         drop(writer);
         assert_eq!(fed(&replay), b"typed");

@@ -1,7 +1,9 @@
 //! Ends the processes of a command whose supervisor was killed.
 
+use crate::reaper;
 use crate::tree::{self, Process, Stat};
 use rustix::process::Signal;
+use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
 /// The time between SIGTERM and SIGKILL.
@@ -19,28 +21,55 @@ pub struct Leftover<'l> {
 
 impl Leftover<'_> {
     /// The processes that still run: the command itself if its pid was not reused, its group, every
-    /// process with the mark, and all their descendants.
+    /// process with the mark, and everything below them and below a reaper of theirs.
     fn alive(&self) -> Vec<Process> {
         let leader = self.process.filter(Process::is_alive);
-        let mut found: Vec<Process> = leader.into_iter().collect();
+        let (name, value) = (OsStr::new(self.mark.0), OsStr::new(self.mark.1));
+        let mut first: Vec<u32> = leader.iter().map(|leader| leader.pid).collect();
         for pid in tree::all() {
             // The group is the command's for as long as its leader exists.
             let in_group = leader.is_some_and(|l| Stat::read(pid).is_some_and(|stat| stat.group == l.pid));
-            if in_group || tree::has_variable(pid, self.mark.0, self.mark.1) {
-                found.extend(Process::find(pid).filter(Process::is_alive).filter(|p| !found.contains(p)));
+            if in_group || tree::has_variable(pid, name, value) {
+                first.extend(reaper_above(pid).filter(|reaper| !first.contains(reaper)));
+                first.push(pid);
             }
         }
-        let mut at = 0;
-        while at < found.len() {
-            for child in tree::children(found[at].pid).into_iter().filter_map(Process::find) {
-                if child.is_alive() && !found.contains(&child) {
-                    found.push(child);
-                }
+        first.dedup();
+        let mut found: Vec<Process> = Vec::new();
+        for process in tree::with_descendants(first).into_iter().filter_map(Process::find) {
+            if process.is_alive() && !found.contains(&process) {
+                found.push(process);
             }
-            at += 1;
         }
         found
     }
+
+    /// The processes of [`Leftover::alive`] that are to be ended. A reaper ends by itself when nothing
+    /// is left below it; until then it keeps together what belongs together.
+    fn to_end(&self) -> Vec<Process> {
+        let mut alive = self.alive();
+        alive.retain(|process| !is_reaper(process.pid));
+        alive
+    }
+}
+
+fn is_reaper(pid: u32) -> bool {
+    Stat::read(pid).is_some_and(|stat| stat.name == reaper::NAME)
+}
+
+/// The reaper that a process is directly below of, if its Backstop is gone.
+fn reaper_above(pid: u32) -> Option<u32> {
+    let parent = Stat::read(pid)?.parent;
+    let above = Stat::read(parent).filter(|stat| stat.name == reaper::NAME)?;
+    // One whose Backstop is at work is not left over. A reaper's parent is its Backstop or, when that
+    // is gone, a process that adopted it.
+    let adopted = above.parent <= 1 || !is_same_program(above.parent, parent);
+    adopted.then_some(parent)
+}
+
+fn is_same_program(one: u32, other: u32) -> bool {
+    let program = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    program(one).is_some_and(|one| Some(one) == program(other))
 }
 
 /// Ends a command whose supervisor is gone, and returns the names of the processes that were ended.
@@ -48,10 +77,10 @@ impl Leftover<'_> {
 /// work.
 pub fn end_leftover(leftover: &Leftover<'_>) -> Vec<String> {
     let me = std::process::id();
-    let mut alive = leftover.alive();
-    if alive.iter().any(|process| tree::is_below(me, process.pid)) {
+    if leftover.alive().iter().any(|process| tree::is_below(me, process.pid)) {
         return Vec::new();
     }
+    let mut alive = leftover.to_end();
     let names = alive.iter().filter_map(|p| Stat::read(p.pid)).map(|stat| stat.name).collect();
     for process in &alive {
         process.signal(Signal::TERM);
@@ -63,7 +92,7 @@ pub fn end_leftover(leftover: &Leftover<'_>) -> Vec<String> {
         alive.retain(Process::is_alive);
     }
     for _ in 0..100 {
-        let alive = leftover.alive();
+        let alive = leftover.to_end();
         if alive.is_empty() {
             break;
         }

@@ -9,9 +9,10 @@
 //! environment variables. It reads the monotonic clock, because a process runs in real time. It
 //! blocks; the caller provides a thread.
 //!
-//! On Linux every descendant of the command is found, because the supervisor is a subreaper: a
-//! grandchild that left its process group becomes a child of the supervisor. Elsewhere only the
-//! process group can be ended.
+//! On Linux the processes of a command are recognised by descent. A process that lost its parent
+//! becomes a child of the command's reaper, a small process between us and the command; or of this
+//! process, where that has no other children and runs nothing else. Elsewhere only the process
+//! group can be ended.
 #![allow(clippy::disallowed_methods)] // The monotonic clock: timeouts of a process are in real time.
 
 mod ended;
@@ -22,6 +23,7 @@ mod leftover;
 mod mailbox;
 mod output_terminal;
 mod pump;
+mod reaper;
 mod same_file;
 mod spawn;
 mod spec;

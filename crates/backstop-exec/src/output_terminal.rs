@@ -26,6 +26,9 @@ use std::sync::Arc;
 const EXTPROC: LocalModes = LocalModes::from_bits_retain(libc::EXTPROC as _);
 /// The bit in a packet's first byte that reports a change of settings.
 const TIOCPKT_IOCTL: u8 = 64;
+/// Programs that read keys from their standard error. Nothing else tells them from those that only
+/// write there.
+const READS_ERRORS: [&str; 1] = ["more"];
 /// How long the `\n` of a `\r\n` that was cut in two is waited for.
 const CUT_IN_TWO: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
@@ -195,7 +198,13 @@ impl OutputReader {
             at += 1;
         }
         // One of us inside has it open to write to it, and reads the real one.
-        pids.iter().map(ToString::to_string).filter(|pid| exe(pid) != ours).any(|pid| has_open(&pid, &name))
+        pids.iter().any(|pid| {
+            let reads_errors =
+                || tree::Stat::read(*pid).is_some_and(|stat| READS_ERRORS.contains(&&*stat.name));
+            let pid = pid.to_string();
+            exe(&pid) != ours
+                && (has_open(&pid, &name, &["1", "2"]) || has_open(&pid, &name, &["1"]) && reads_errors())
+        })
     }
 
     /// Whether the real terminal is the command's to change: it is in the foreground, or the terminal
@@ -212,11 +221,11 @@ impl OutputReader {
     }
 }
 
-/// Whether a process has a terminal open other than as its output and its errors.
-fn has_open(pid: &str, name: &Path) -> bool {
+/// Whether a process has a terminal open by another descriptor than these.
+fn has_open(pid: &str, name: &Path, but: &[&str]) -> bool {
     let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     open.flatten().any(|entry| {
-        let is_output = matches!(entry.file_name().to_str(), Some("1" | "2"));
+        let is_output = entry.file_name().to_str().is_some_and(|fd| but.contains(&fd));
         !is_output && std::fs::read_link(entry.path()).is_ok_and(|file| file == name)
     })
 }

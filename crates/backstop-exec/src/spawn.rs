@@ -1,9 +1,12 @@
 //! Starts a command.
 
+use crate::mailbox::Mailbox;
 use crate::output_terminal::OutputTerminal;
 use crate::pump::Source;
+use crate::reaper::Reaper;
 use crate::{Input, Output, Spec, terminal, watched};
 use std::fs::File;
+use std::io::PipeReader;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -54,9 +57,48 @@ impl StartError {
     }
 }
 
+/// The command's first process: a child of ours, or of its reaper.
+#[derive(Debug)]
+pub(crate) enum Root {
+    /// Our child: we adopt its orphans.
+    Child(Child),
+    /// The child of a reaper.
+    Below(Reaper),
+}
+
+impl Root {
+    /// The pid of the command.
+    pub(crate) fn pid(&self) -> u32 {
+        match self {
+            Root::Child(child) => child.id(),
+            Root::Below(reaper) => reaper.root(),
+        }
+    }
+
+    /// The pid of the process whose descendants are the command's processes and no others, once we
+    /// are gone.
+    pub(crate) fn top(&self) -> u32 {
+        match self {
+            Root::Child(child) => child.id(),
+            Root::Below(reaper) => reaper.pid(),
+        }
+    }
+
+    /// Starts the command.
+    fn start(command: &mut Command, reports: Option<PipeReader>) -> std::io::Result<Self> {
+        let child = command.spawn()?;
+        #[cfg(target_os = "linux")]
+        if let Some(reports) = reports {
+            return Reaper::greet(child, reports).map(Root::Below);
+        }
+        drop(reports);
+        Ok(Root::Child(child))
+    }
+}
+
 /// A started command, with our ends of its streams.
 pub(crate) struct Running {
-    pub(crate) child: Child,
+    pub(crate) root: Root,
     /// `None` where it is closed.
     pub(crate) stdout: Option<Source>,
     /// `None` where it is closed, or one stream with its output.
@@ -67,27 +109,37 @@ pub(crate) struct Running {
     pub(crate) windows: Vec<OutputTerminal>,
 }
 
-pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
+pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running, StartError> {
     let program = spec.argv.first().cloned().unwrap_or_default();
     let name = program.to_string_lossy().into_owned();
     let system = |error| StartError::System { program: name.clone(), error };
     input.rewind().map_err(system)?;
     let mut command = Command::new(&program);
-    command.args(spec.argv.iter().skip(1)).envs(spec.env.iter().map(|(k, v)| (k, v)));
+    command.args(spec.argv.iter().skip(1));
+    for name in &spec.env_remove {
+        command.env_remove(name);
+    }
+    command.envs(spec.env.iter().map(|(k, v)| (k, v)));
     if let Some(folder) = &spec.folder {
         command.current_dir(folder);
     }
+    let reports = reports(spec, &mut command).map_err(system)?;
     if spec.ignores_sigpipe {
         ignore_sigpipe(&mut command);
     }
     if spec.pty {
-        return start_on_terminal(spec, input, command, &name);
+        return start_on_terminal(spec, input, command, reports, to, &name);
     }
-    if !spec.shares_group {
+    if !spec.shares_group && reports.is_none() {
         command.process_group(0);
     }
     let mut closed = Vec::new();
-    let mut replay = None;
+    let (mut replay, mut ours) = (None, None);
+    let mut piped = || {
+        let (reader, writer) = std::io::pipe()?;
+        ours = Some(writer);
+        Ok(Stdio::from(reader))
+    };
     command.stdin(match input {
         Input::Inherit => Stdio::inherit(),
         Input::Null => Stdio::null(),
@@ -100,12 +152,12 @@ pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
             watched::Source::Own(file) => Stdio::from(file),
             watched::Source::Copy(copy) => {
                 replay = Some(copy);
-                Stdio::piped()
+                piped().map_err(system)?
             }
         },
         Input::Replay(given) => {
             replay = Some(given.clone());
-            Stdio::piped()
+            piped().map_err(system)?
         }
     });
     let mut windows = Vec::new();
@@ -128,13 +180,31 @@ pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
     if !closed.is_empty() {
         close_streams(&mut command, closed);
     }
-    let mut child = command.spawn().map_err(|error| refused(spec, &name, error))?;
+    let root = Root::start(&mut command, reports).map_err(|error| refused(spec, &name, error))?;
     // Our copies of the command's ends go with it.
     drop(command);
-    if let (Some(replay), Some(pipe)) = (replay, child.stdin.take()) {
+    if let (Some(replay), Some(pipe)) = (replay, ours) {
         replay.feed(Box::new(pipe)).map_err(system)?;
     }
-    Ok(Running { child, stdout, stderr, terminal: None, windows })
+    Ok(Running { root, stdout, stderr, terminal: None, windows })
+}
+
+/// Puts a reaper above the command, unless this process can itself adopt the command's orphans, and
+/// gives what the reaper reports.
+#[cfg(target_os = "linux")]
+fn reports(spec: &Spec, command: &mut Command) -> std::io::Result<Option<PipeReader>> {
+    if spec.exclusive && !spec.dies_with_us && !crate::reaper::has_children() {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        return Ok(None);
+    }
+    crate::reaper::put_below(command, !spec.shares_group && !spec.pty, spec.dies_with_us).map(Some)
+}
+
+/// There are no reapers here.
+#[cfg(not(target_os = "linux"))]
+#[allow(clippy::unnecessary_wraps)]
+fn reports(_: &Spec, _: &mut Command) -> std::io::Result<Option<PipeReader>> {
+    Ok(None)
 }
 
 /// Our end and the command's end of one output stream.
@@ -159,19 +229,21 @@ fn start_on_terminal(
     spec: &Spec,
     input: &Input,
     mut command: Command,
+    reports: Option<PipeReader>,
+    to: &Mailbox,
     name: &str,
 ) -> Result<Running, StartError> {
     let system = |error| StartError::System { program: name.to_owned(), error };
     let mut terminal = terminal::Terminal::open().map_err(system)?;
     terminal.attach(&mut command).map_err(system)?;
-    let child = command.spawn().map_err(|error| refused(spec, name, error))?;
+    let root = Root::start(&mut command, reports).map_err(|error| refused(spec, name, error))?;
     drop(command);
     terminal.started();
-    if let (Input::Replay(replay), Ok(keyboard)) = (input, terminal.input()) {
+    if let (Input::Replay(replay), Ok(keyboard)) = (input, terminal.input(to)) {
         replay.feed(Box::new(keyboard)).map_err(system)?;
     }
     let stdout = Some(Source::File(terminal.output().map_err(system)?));
-    Ok(Running { child, stdout, stderr: None, terminal: Some(terminal), windows: Vec::new() })
+    Ok(Running { root, stdout, stderr: None, terminal: Some(terminal), windows: Vec::new() })
 }
 
 /// Leaves SIGPIPE ignored. Rust restores its default action in every command that it starts.

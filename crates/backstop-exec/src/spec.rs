@@ -56,8 +56,11 @@ pub struct Spec {
     pub argv: Vec<OsString>,
     /// The working directory; `None` for our own.
     pub folder: Option<PathBuf>,
-    /// Variables to add to its environment.
-    pub env: Vec<(String, String)>,
+    /// Variables to add to its environment. If Backstop is killed, its processes are recognised by
+    /// them.
+    pub env: Vec<(OsString, OsString)>,
+    /// Variables to remove from its environment.
+    pub env_remove: Vec<OsString>,
     /// The limits.
     pub limits: Limits,
     /// Whether the command gets a session and a pseudo-terminal of its own, for input and output. Its
@@ -76,8 +79,11 @@ pub struct Spec {
     pub ignores_sigpipe: bool,
     /// Whether background processes of a command that exited by itself are left running.
     pub keep_background: bool,
-    /// Whether every orphan that this process adopts belongs to the command. Where several commands
-    /// are supervised at once, orphans are told apart by the variables in `env`.
+    /// Whether its processes are ended when this process is killed. Otherwise they run on, and
+    /// [`end_leftover`](crate::end_leftover) ends them.
+    pub dies_with_us: bool,
+    /// Whether it is the only command that this process runs, so that this process itself can adopt
+    /// its orphans. That saves time, and is done if this process has no other children.
     pub exclusive: bool,
 }
 

@@ -4,8 +4,9 @@ use crate::mailbox::Mailbox;
 use crate::supervise::Message;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A request to end a command, from another thread. The first request sends SIGTERM or the signal
-/// that is passed on, the second SIGKILL.
+/// A request to end commands, from another thread. The first request sends SIGTERM or the signal
+/// that is passed on, the second SIGKILL. It reaches every command that was started with it and
+/// still runs.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Mutex<State>>);
 
@@ -16,7 +17,22 @@ struct State {
     signal: Option<i32>,
     /// Whether keys (Ctrl-C, Ctrl-\) have interrupted the command that runs.
     keys: bool,
-    to: Option<Mailbox>,
+    /// The supervisors of the commands that run, by number.
+    to: Vec<(u64, Mailbox)>,
+    next: u64,
+}
+
+/// A supervisor that hears of requests until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    stop: Stop,
+    number: u64,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.stop.state().to.retain(|(number, _)| *number != self.number);
+    }
 }
 
 impl Stop {
@@ -41,7 +57,7 @@ impl Stop {
             state.signal = signal;
         }
         state.requests = state.requests.saturating_add(1);
-        if let Some(to) = &state.to {
+        for (_, to) in &state.to {
             to.send(Message::Stop);
         }
     }
@@ -51,8 +67,8 @@ impl Stop {
     /// command runs.
     pub fn interrupted_by_key(&self) -> bool {
         let mut state = self.state();
-        state.keys |= state.to.is_some();
-        state.to.is_some()
+        state.keys |= !state.to.is_empty();
+        !state.to.is_empty()
     }
 
     pub(crate) fn was_interrupted_by_key(&self) -> bool {
@@ -72,32 +88,31 @@ impl Stop {
     /// Pauses the command and its time limits until this process continues. Returns false if no
     /// command runs.
     pub fn pause(&self) -> bool {
-        self.send(Message::Pause)
+        self.send(|| Message::Pause)
     }
 
     /// Ctrl-Z was sent to our process group, and so to the command: pauses when the command does.
     /// Returns false if no command runs.
     pub fn paused_by_key(&self) -> bool {
-        self.state().to.is_some()
+        !self.state().to.is_empty()
     }
 
     /// Passes a new terminal size on to the command's pseudo-terminal.
     pub fn resized(&self) -> bool {
-        self.send(Message::Resized)
+        self.send(|| Message::Resized)
     }
 
-    fn send(&self, message: Message) -> bool {
-        self.state().to.as_ref().is_some_and(|to| to.send(message))
+    fn send(&self, message: fn() -> Message) -> bool {
+        self.state().to.iter().filter(|(_, to)| to.send(message())).count() > 0
     }
 
-    pub(crate) fn listen(&self, to: Mailbox) {
+    pub(crate) fn listen(&self, to: Mailbox) -> Listening {
         let mut state = self.state();
         state.keys = false;
-        state.to = Some(to);
-    }
-
-    pub(crate) fn deafen(&self) {
-        self.state().to = None;
+        let number = state.next;
+        state.next += 1;
+        state.to.push((number, to));
+        Listening { stop: self.clone(), number }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {

@@ -5,15 +5,15 @@ use crate::keeper::Keeper;
 use crate::mailbox::{Inbox, Mailbox, mailbox};
 use crate::output_terminal::OutputTerminal;
 use crate::pump::{self, Activity, SharedKeeper, SharedOrder, Stream};
-use crate::spawn::{self, Running, StartError};
+use crate::reaper::Report;
+use crate::spawn::{self, Root, Running, StartError};
 use crate::stream_order::StreamOrder;
 use crate::tree::{self, Process, Stat, Tree};
 use crate::{HeadTail, Input, Spec, Stop, Streams, terminal};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,6 +50,8 @@ pub(crate) enum Message {
     Stop,
     /// A pause was requested (Ctrl-Z).
     Pause,
+    /// Ctrl-C was typed a second time at a terminal of its own, and it ignores the signal.
+    Insisted,
     /// The terminal's size has changed.
     Resized,
 }
@@ -57,9 +59,9 @@ pub(crate) enum Message {
 /// A command that has just been started.
 #[derive(Debug, Clone, Copy)]
 pub struct Started {
-    /// The process.
+    /// The process by which it is found if we are killed: its reaper or, where it has none, its own.
     pub process: Process,
-    /// Its process group.
+    /// The command's process group.
     pub group: i32,
 }
 
@@ -71,33 +73,33 @@ pub fn supervise(
     stop: &Stop,
     started: impl FnOnce(Started),
 ) -> Result<Ended, StartError> {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let program = || spec.argv.first().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
     let system = |error| StartError::System { program: program(), error };
     let (sender, inbox) = mailbox().map_err(system)?;
     let origin = Instant::now();
-    let running = spawn::start(spec, &streams.input)?;
-    stop.listen(sender.clone());
-    let pid = running.child.id();
+    let running = spawn::start(spec, &streams.input, &sender)?;
+    let listening = stop.listen(sender.clone());
+    let (pid, top) = (running.root.pid(), running.root.top());
     let run = Supervision::new(spec, running, streams, stop, origin, sender, inbox).map_err(system);
     let result = run.and_then(|run| {
-        let process = Process::find(pid).unwrap_or(Process { pid, start: 0 });
+        let process = Process::find(top).unwrap_or(Process { pid: top, start: 0 });
         let group = if spec.shares_group { Some(rustix::process::getpgrp()) } else { tree::pid(pid) };
         started(Started { process, group: group.map_or(0, |g| g.as_raw_nonzero().get()) });
         run.watch().map_err(system)
     });
-    stop.deafen();
+    drop(listening);
     result
 }
 
 struct Supervision<'s> {
     spec: &'s Spec,
     stop: &'s Stop,
-    child: Child,
-    /// Becomes readable when the command has ended, where the system has such a thing. Else a thread
-    /// waits for it.
+    root: Root,
+    /// Becomes readable when the command has ended, if it is our child and the system has such a
+    /// thing. Else a thread waits for it, or its reaper reports it.
     exit: Option<OwnedFd>,
+    /// Whether it is certain that no process of the command is left.
+    nothing_left: bool,
     /// The command's process group, unless it is ours.
     group: Option<Pid>,
     tree: Tree,
@@ -144,20 +146,23 @@ impl<'s> Supervision<'s> {
         mailbox: Mailbox,
         inbox: Inbox,
     ) -> std::io::Result<Self> {
-        let Running { mut child, stdout, stderr, terminal, windows } = running;
-        let pid = child.id();
+        let Running { mut root, stdout, stderr, terminal, windows } = running;
+        let pid = root.pid();
         let group = tree::pid(pid).filter(|_| !spec.shares_group);
-        let exit = exit_descriptor(pid, terminal::has_controlling_terminal());
-        if exit.is_none()
-            && let Err(error) = watch_exit(pid, mailbox.clone())
-        {
-            // Without a thread the command cannot be supervised, so it is not left running.
-            if let Some(group) = group {
-                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        let mut exit = None;
+        if let Root::Child(child) = &mut root {
+            exit = exit_descriptor(pid, terminal::has_controlling_terminal());
+            if exit.is_none()
+                && let Err(error) = watch_exit(pid, mailbox.clone())
+            {
+                // Without a thread the command cannot be supervised, so it is not left running.
+                if let Some(group) = group {
+                    let _ = rustix::process::kill_process_group(group, Signal::KILL);
+                }
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error);
             }
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(error);
         }
         let new = || Arc::new(Mutex::new(Keeper::new(spec.limits.kept_bytes_max)));
         let kept = vec![new(), new()];
@@ -169,12 +174,18 @@ impl<'s> Supervision<'s> {
                 Some(Stream { from: from?, to, kept: Arc::clone(kept), order })
             })
             .collect();
-        let tree = Tree { root: pid, group, exclusive: spec.exclusive, marks: spec.env.clone() };
+        let top = match &root {
+            Root::Child(_) => std::process::id(),
+            Root::Below(reaper) => reaper.pid(),
+        };
+        let process = Process::find(pid).unwrap_or(Process { pid, start: 0 });
+        let tree = Tree { root: process, top, group, marks: spec.env.clone() };
         Ok(Self {
             spec,
             stop,
-            child,
+            root,
             exit,
+            nothing_left: false,
             group,
             tree,
             terminal,
@@ -282,8 +293,12 @@ impl<'s> Supervision<'s> {
     fn wait_once(&mut self, at_most: Duration) {
         let input = self.input.watched().filter(|_| self.polls_input).and_then(crate::Watched::polled);
         let mut polled = vec![PollFd::from_borrowed_fd(self.inbox.fd(), PollFlags::IN)];
-        let exit = self.exit.as_ref().filter(|_| self.status.is_none());
-        polled.extend(exit.map(|exit| PollFd::new(exit, PollFlags::IN)));
+        let exit = match &self.root {
+            Root::Child(_) => self.exit.as_ref().map(AsFd::as_fd),
+            Root::Below(reaper) => Some(reaper.fd()),
+        };
+        let exit = exit.filter(|_| self.status.is_none());
+        polled.extend(exit.map(|exit| PollFd::from_borrowed_fd(exit, PollFlags::IN)));
         let first_stream = polled.len();
         polled.extend(self.waiting.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)));
         let first_input = polled.len();
@@ -349,6 +364,12 @@ impl<'s> Supervision<'s> {
                 }
             }
             Message::Pause => self.pause(Signal::TSTP),
+            Message::Insisted => {
+                // As if the key had reached us too: whoever listens for it learns of it.
+                let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::INT);
+                self.ask_to_end(Cause::Stopped);
+                self.kill_at = Some(Instant::now());
+            }
             Message::Resized => {
                 if let Some(terminal) = &self.terminal {
                     terminal.resize();
@@ -406,8 +427,13 @@ impl<'s> Supervision<'s> {
             if !self.tree.signal(Signal::STOP).is_empty() {
                 self.tree.signal(Signal::KILL);
             }
-            self.reap();
-            // The child of a process that has just ended may not have been reparented to us yet.
+            if self.status.is_some() || matches!(self.root, Root::Child(_)) {
+                self.reap();
+            }
+            if self.nothing_left {
+                return;
+            }
+            // The child of a process that has just ended may not have been reparented yet.
             let alive = self.tree.alive();
             empty = if alive.is_empty() && !met { empty + 1 } else { 0 };
             if empty == EMPTY_LOOKS {
@@ -418,11 +444,32 @@ impl<'s> Supervision<'s> {
         self.unended = names(&self.tree.alive());
     }
 
+    /// Takes the command's ending, if it has ended, and learns whether anything of it is left.
     fn reap(&mut self) {
-        if self.status.is_none()
-            && let Ok(Some(status)) = self.child.try_wait()
-        {
-            self.status = Some(Status { code: status.code(), signal: status.signal() });
+        match &mut self.root {
+            Root::Child(child) => {
+                if self.status.is_none()
+                    && let Ok(Some(status)) = child.try_wait()
+                {
+                    self.status = Some(Status { code: status.code(), signal: status.signal() });
+                }
+            }
+            Root::Below(reaper) => {
+                let Some(report) = reaper.next() else { return };
+                match report {
+                    Report::Stopped(signal) => self.halted(signal),
+                    Report::Ended { status, alone } => {
+                        self.status = Some(status);
+                        self.nothing_left = alone;
+                    }
+                    Report::Gone if self.status.is_some() => self.nothing_left = true,
+                    // Somebody killed the reaper: what it held together is ended.
+                    Report::Gone => {
+                        self.kill_all();
+                        self.status = Some(Status { code: None, signal: Some(libc::SIGKILL) });
+                    }
+                }
+            }
         }
     }
 
@@ -451,7 +498,7 @@ impl<'s> Supervision<'s> {
 
     /// Ends the processes that the command left behind.
     fn end_what_is_left(&mut self) {
-        if self.spec.keep_background && self.cause == Cause::Itself {
+        if self.nothing_left || (self.spec.keep_background && self.cause == Cause::Itself) {
             return;
         }
         let mut alive = self.tree.alive();
@@ -484,6 +531,11 @@ impl<'s> Supervision<'s> {
     /// suspends us too.
     fn halted(&mut self, signal: i32) {
         if self.spec.shares_group {
+            // A report of an earlier stop, after which it was continued already, would stop us both
+            // again.
+            if cfg!(target_os = "linux") && !self.tree.is_root_stopped() {
+                return;
+            }
             // The terminal, or a signal to all of our group, has stopped it: we stop as well, so that
             // the shell sees it.
             self.stand_still(signal);

@@ -1,9 +1,12 @@
 //! Pseudo-terminals for commands that want one, and lending our own terminal to a command that
 //! reads it.
 
+use crate::mailbox::Mailbox;
+use crate::supervise::Message;
+use crate::tree;
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
-use rustix::termios::{OptionalActions, Termios, Winsize};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, Winsize};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -62,8 +65,8 @@ impl Terminal {
     }
 
     /// The writer for what is typed.
-    pub(crate) fn input(&self) -> std::io::Result<Keyboard> {
-        Ok(Keyboard(File::from(self.ours.try_clone()?)))
+    pub(crate) fn input(&self, to: &Mailbox) -> std::io::Result<Keyboard> {
+        Ok(Keyboard { to: File::from(self.ours.try_clone()?), interrupts: 0, supervisor: to.clone() })
     }
 
     pub(crate) fn output(&self) -> std::io::Result<File> {
@@ -100,22 +103,52 @@ pub fn has_controlling_terminal() -> bool {
 }
 
 /// The keyboard side of a pseudo-terminal. At the end of the input it sends Ctrl-D.
-pub(crate) struct Keyboard(File);
+pub(crate) struct Keyboard {
+    to: File,
+    /// How many times Ctrl-C was typed, and nothing else since.
+    interrupts: usize,
+    supervisor: Mailbox,
+}
+
+impl Keyboard {
+    /// Notes what is typed. Keys of this terminal do not reach us as signals: a second Ctrl-C in a row
+    /// ends a command that ignores the first. What a command does that handles it is its own affair.
+    fn note(&mut self, bytes: &[u8]) {
+        let Ok(settings) = rustix::termios::tcgetattr(&self.to) else { return };
+        let key = settings.special_codes[SpecialCodeIndex::VINTR];
+        if !settings.local_modes.contains(LocalModes::ISIG) || bytes.iter().any(|byte| *byte != key) {
+            self.interrupts = 0;
+            return;
+        }
+        self.interrupts += bytes.len();
+        if self.interrupts > 1 && !self.is_handled() {
+            self.supervisor.send(Message::Insisted);
+        }
+    }
+
+    /// Whether the program in the foreground has a handler for Ctrl-C.
+    fn is_handled(&self) -> bool {
+        let group = rustix::termios::tcgetpgrp(&self.to).ok();
+        let leader = group.and_then(|group| u32::try_from(group.as_raw_nonzero().get()).ok());
+        leader.is_some_and(|pid| tree::catches(pid, libc::SIGINT))
+    }
+}
 
 impl Write for Keyboard {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(bytes)
+        self.note(bytes);
+        self.to.write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
+        self.to.flush()
     }
 }
 
 impl Drop for Keyboard {
     fn drop(&mut self) {
         // Ctrl-D, the end of input. Without it the command would wait for ever.
-        let _ = self.0.write_all(b"\x04");
+        let _ = self.to.write_all(b"\x04");
     }
 }
 

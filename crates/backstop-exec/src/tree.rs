@@ -3,6 +3,8 @@
 //! A process is identified by its pid and its start time: a pid alone may have been reused.
 
 use rustix::process::{Pid, Signal};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 /// A process, by pid and start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -127,10 +129,18 @@ pub(crate) fn all() -> Vec<u32> {
 }
 
 /// Whether a process was started with this variable in its environment.
-pub(crate) fn has_variable(pid: u32, name: &str, value: &str) -> bool {
+pub(crate) fn has_variable(pid: u32, name: &OsStr, value: &OsStr) -> bool {
     let Ok(environ) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
-    let want = format!("{name}={value}");
-    environ.split(|b| *b == 0).any(|entry| entry == want.as_bytes())
+    let want = [name.as_bytes(), b"=", value.as_bytes()].concat();
+    environ.split(|b| *b == 0).any(|entry| entry == want)
+}
+
+/// Whether a process has a handler for a signal. False where that is not known.
+pub(crate) fn catches(pid: u32, signal: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    signal > 0 && caught >> (signal - 1) & 1 == 1
 }
 
 /// Whether `pid` is `ancestor` or one of its descendants.
@@ -147,59 +157,81 @@ pub(crate) fn is_below(mut pid: u32, ancestor: u32) -> bool {
     false
 }
 
+/// Every process that was started with all of these variables.
+pub(crate) fn marked(marks: &[(OsString, OsString)]) -> Vec<u32> {
+    let has_all = |pid: &u32| marks.iter().all(|(name, value)| has_variable(*pid, name, value));
+    if marks.is_empty() { Vec::new() } else { all().into_iter().filter(has_all).collect() }
+}
+
+/// These processes and everything below them.
+pub(crate) fn with_descendants(mut found: Vec<u32>) -> Vec<u32> {
+    let mut at = 0;
+    while at < found.len() {
+        for child in children(found[at]) {
+            if !found.contains(&child) {
+                found.push(child);
+            }
+        }
+        at += 1;
+    }
+    found
+}
+
 /// A command and all its descendants.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// The pid of the command.
-    pub(crate) root: u32,
+    /// The command.
+    pub(crate) root: Process,
+    /// The process that adopts the command's orphans and nobody else's: ourselves, or its reaper.
+    pub(crate) top: u32,
     /// The command's process group.
     pub(crate) group: Option<Pid>,
-    /// Whether every orphan that we adopt belongs to the command.
-    pub(crate) exclusive: bool,
-    /// The environment variables that its processes were started with.
-    pub(crate) marks: Vec<(String, String)>,
+    /// The environment variables that its processes were started with: all that is known of them if
+    /// the reaper was killed.
+    pub(crate) marks: Vec<(OsString, OsString)>,
 }
 
 impl Tree {
     /// All living processes of the command, itself included unless it was reaped. Reaps orphans
     /// that have ended.
     pub(crate) fn alive(&self) -> Vec<u32> {
-        let own: Vec<u32> = children(std::process::id())
-            .into_iter()
-            .filter(|pid| *pid == self.root || self.is_ours(*pid))
-            .filter(|pid| *pid == self.root || !reap(*pid))
-            .collect();
-        let mut found = own;
-        let mut at = 0;
-        while at < found.len() {
-            for child in children(found[at]) {
-                if !found.contains(&child) {
-                    found.push(child);
-                }
-            }
-            at += 1;
-        }
+        let first = if self.is_top_gone() {
+            let root = Some(self.root.pid).filter(|_| self.root.is_alive());
+            root.into_iter().chain(marked(&self.marks)).collect()
+        } else {
+            let direct = children(self.top).into_iter();
+            direct.filter(|pid| *pid == self.root.pid || !self.reaps() || !reap(*pid)).collect()
+        };
+        let mut found = with_descendants(first);
         found.retain(|pid| Stat::read(*pid).is_some_and(|stat| !stat.is_dead()));
         found
     }
 
-    fn is_ours(&self, pid: u32) -> bool {
-        self.exclusive || (!self.marks.is_empty() && self.marks.iter().all(|(n, v)| has_variable(pid, n, v)))
+    /// Whether the command is stopped now.
+    pub(crate) fn is_root_stopped(&self) -> bool {
+        Stat::read(self.root.pid).is_some_and(|stat| stat.state == b'T')
+    }
+
+    /// Whether we adopt the command's orphans ourselves.
+    fn reaps(&self) -> bool {
+        self.top == std::process::id()
+    }
+
+    /// Whether its reaper was killed: then the system has adopted its orphans.
+    fn is_top_gone(&self) -> bool {
+        cfg!(target_os = "linux") && !self.reaps() && Stat::read(self.top).is_none_or(|stat| stat.is_dead())
     }
 
     /// Kills every process found in one look, for commands that fork faster than repeated looks
     /// find. Returns whether there was any, alive or just ended.
     pub(crate) fn strike(&self) -> bool {
         let mut met = false;
-        for raw in children(std::process::id()) {
-            if raw != self.root && !self.is_ours(raw) {
-                continue;
-            }
+        for raw in children(self.top) {
             if let Some(found) = pid(raw) {
                 let _ = rustix::process::kill_process(found, Signal::KILL);
             }
-            met |= raw != self.root;
-            if raw != self.root {
+            met |= raw != self.root.pid;
+            if raw != self.root.pid && self.reaps() {
                 reap(raw);
             }
         }

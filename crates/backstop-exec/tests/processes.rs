@@ -48,7 +48,7 @@ impl Script {
         };
         let spec = Spec {
             argv: ["sh", "-c", script].map(Into::into).to_vec(),
-            env: vec![("BACKSTOP_TEST_MARK".to_owned(), mark.clone())],
+            env: vec![("BACKSTOP_TEST_MARK".into(), mark.clone().into())],
             limits,
             ..Spec::default()
         };

@@ -2,12 +2,8 @@
 
 use backstop_core::{Dispatch, Fault, Reason, SafeText};
 use backstop_engine::Failed;
-use backstop_exec::{Input, Limits, Replay, Spec, Stop, Streams, supervise};
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::OwnedFd;
+use backstop_exec::{Input, Limits, Spec, Stop, Streams, supervise};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How many bytes of its output are stored.
@@ -35,20 +31,11 @@ pub(super) fn run(
     input: &[u8],
     wall: Duration,
 ) -> Result<Ran, Failed> {
-    // Several may run at once: this number marks the processes of each.
-    static RUNS: AtomicU64 = AtomicU64::new(0);
-    let mark = format!("notify.{}.{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
-    let (reader, mut writer) = std::io::pipe().map_err(Failed::from)?;
-    let input = input.to_vec();
-    // On a thread of its own: a program that does not read its input must not block us.
-    let write = move || {
-        let _ = writer.write_all(&input);
-    };
-    std::thread::Builder::new().name("notify-input".to_owned()).spawn(write).map_err(Failed::from)?;
     let spec = Spec {
         argv: argv.iter().map(Into::into).collect(),
         folder: folder.map(Path::to_owned),
-        env: vec![("BACKSTOP_RUN_MARK".to_owned(), mark)],
+        // Nobody looks for it later.
+        dies_with_us: true,
         limits: Limits {
             wall: Some(wall),
             grace: GRACE,
@@ -60,7 +47,7 @@ pub(super) fn run(
     let streams = Streams {
         stdout: Box::new(std::io::sink()),
         stderr: Box::new(std::io::sink()),
-        input: Input::Replay(Replay::new(File::from(OwnedFd::from(reader)), KEPT_BYTES_MAX)),
+        input: Input::bytes(input.to_vec()).map_err(Failed::from)?,
     };
     let ended = supervise(&spec, streams, &Stop::new(), |_| {}).map_err(|error| {
         let mut fault = Fault::new(Reason::DependencyMissing);

@@ -11,7 +11,8 @@ use backstop_config::PlanSettings;
 use backstop_core::{End, Name, Parallel, Policy, RetryWhen, Rules, SafeText};
 use backstop_runtime::host::{Host, HostError, HostParts, Observer, StopRequest};
 use backstop_runtime::{Project, Recorder, aftermath, machine_state};
-use std::sync::mpsc::Receiver;
+use backstop_work::git::Interrupt;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -93,10 +94,13 @@ impl PlanRun<'_> {
             recorder: &recorder,
             mark: project.process.mark(run),
             now: &project.process.now,
-            one_at_a_time: jobs == 1,
             to_come: record.to_come(),
             baseline: Mutex::new(Baseline::of(record.base_gates.clone())),
             results: project.limits().ok().cloned(),
+        };
+        let requests = match workspace.repo() {
+            Some(repo) => interrupting(requests, repo.interrupt()),
+            None => requests,
         };
         let mut files = PlanFiles::new(self.views, self.file.file.clone(), self.resume_command.clone());
         let drive = |executor: &PhaseExecutor<'_>| {
@@ -150,6 +154,28 @@ impl PlanRun<'_> {
         recorder.clean();
         Ok(Ran { ending, recorder })
     }
+}
+
+/// Passes requests to stop on. Those that end attempts end hooks of git as well, at once: a hook that
+/// hangs may be what the host waits for.
+fn interrupting(requests: Receiver<StopRequest>, git: Interrupt) -> Receiver<StopRequest> {
+    let (sender, passed_on) = channel();
+    // Ends with the process, or when whoever asks is gone.
+    std::thread::spawn(move || {
+        while let Ok(request) = requests.recv() {
+            // The host first: it must know why an integration ends.
+            let is_heard = sender.send(request).is_ok();
+            match request {
+                StopRequest::Finish => {}
+                StopRequest::End => git.hooks(),
+                StopRequest::Kill => git.all(),
+            }
+            if !is_heard {
+                break;
+            }
+        }
+    });
+    passed_on
 }
 
 fn rules(jobs: usize, settings: &PlanSettings) -> Rules {

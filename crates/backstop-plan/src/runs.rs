@@ -131,8 +131,7 @@ impl FoundRun {
         why: Option<&str>,
     ) -> Result<Changed, RunError> {
         let lock = lock_name(self.record.path().raw());
-        let held = project.folder()?.hold(&project.root, &lock, project.process.id)?;
-        let _hold = match held {
+        let _hold = match project.hold(&lock)? {
             Held::Ours(hold) => hold,
             Held::By(holder) => {
                 return Err(RunError::HeldBy { holder, plan: self.record.path().raw().to_owned() });

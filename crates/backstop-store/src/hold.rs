@@ -17,6 +17,9 @@ const NOTE_BYTES_MAX: u64 = 4096;
 pub struct Holder {
     /// The process id.
     pub pid: u32,
+    /// Its start time, as [`ProcessId`] has it; 0 in a note of an older version.
+    #[serde(default)]
+    pub start: u64,
     /// The run, once it has one.
     pub run: Option<RunId>,
     /// The time at which the lock was taken.
@@ -60,7 +63,12 @@ impl StateFolder {
         match file.try_lock() {
             Ok(()) => {
                 let mut hold = Hold { file, path };
-                hold.note(&Holder { pid: process.pid, run: None, since: (self.clock)() })?;
+                hold.note(&Holder {
+                    pid: process.pid,
+                    start: process.start,
+                    run: None,
+                    since: (self.clock)(),
+                })?;
                 Ok(Held::Ours(hold))
             }
             Err(TryLockError::WouldBlock) => {
@@ -99,8 +107,12 @@ mod tests {
         let name: Name = "plan-1".parse().unwrap();
         let ask = |pid| folder.hold(temp.path(), &name, ProcessId { pid, start: 1 }).unwrap();
         let Held::Ours(mut first) = ask(1) else { panic!("nobody had it") };
-        let holder =
-            Holder { pid: 1, run: Some("r-7f3a".parse().unwrap()), since: Timestamp::from_millis(7) };
+        let holder = Holder {
+            pid: 1,
+            start: 1,
+            run: Some("r-7f3a".parse().unwrap()),
+            since: Timestamp::from_millis(7),
+        };
         first.note(&holder).unwrap();
         assert!(matches!(ask(2), Held::By(Some(found)) if found == holder));
         drop(first);

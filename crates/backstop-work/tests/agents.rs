@@ -112,7 +112,6 @@ impl Script {
             retry_context: self.retry.as_ref(),
             log: backstop_work::Log::to(self.log.clone()),
             redactor: &self.redactor,
-            exclusive: false,
         };
         attempt(what, &CLASSIFIER, Timestamp::from_millis(1_790_000_000_000), &self.stop, |_| {})
     }

@@ -28,8 +28,26 @@ fn survive_file_size_limits() {
     }
 }
 
+/// What cannot go on says so in words. What it was doing is unwound, and [`main`] gives the exit code.
+fn say_what_failed() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            return usual(panic);
+        }
+        let message = panic.payload_as_str().unwrap_or("something unexpected");
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        terminal::tell(
+            &error::failed(format!("Backstop cannot go on: {message}"))
+                .hint("it may be short of open files, threads or memory: `ulimit -a`".to_owned())
+                .hint(format!("otherwise it is a defect of Backstop at {place}; please report it")),
+        );
+    }));
+}
+
 fn main() -> ExitCode {
     survive_file_size_limits();
+    say_what_failed();
     backstop_report::set_zone_source(process::zone);
     let cli = match Cli::usual_hook().map_or_else(Cli::read, Ok) {
         Ok(cli) => cli,
@@ -42,7 +60,15 @@ fn main() -> ExitCode {
     };
     let is_exec = matches!(cli.command, Some(Command::Exec(_)));
     let offers = offers(&cli);
-    match carry_out(cli) {
+    let carried_out = std::panic::catch_unwind(|| carry_out(cli));
+    let Ok(carried_out) = carried_out else {
+        return ExitCode::from(match () {
+            () if is_exec => exec::NOT_STARTED,
+            () if hook::is_agents(&arguments()) => DONE,
+            () => error::FAILED,
+        });
+    };
+    match carried_out {
         Ok(code) => {
             if offers {
                 deferred::offer_from_store();

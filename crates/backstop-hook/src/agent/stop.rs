@@ -71,7 +71,8 @@ fn check(session: &Session<'_>, gates: &[Gate]) -> Result<Vec<Checked>, HookErro
     let mut run = GateRun::new(&project.root, &classifier, (session.around.now)());
     let wall = project.config.plan().gate_timeout.unwrap_or(gate::WALL_MAX).min(GATES_MAX);
     run.limits = Limits { wall: Some(wall), grace: project.config.exec().grace, ..run.limits };
-    run.exclusive = true;
+    // The agent ends a hook that takes too long, and nobody looks for what it has started.
+    run.dies_with_us = true;
     let stop = Stop::new();
     let (over, waits) = mpsc::channel::<()>();
     let late = stop.clone();

@@ -14,7 +14,7 @@ use backstop_report::{FreshStart, fresh_start};
 use backstop_runtime::aftermath::leftovers;
 use backstop_runtime::host::NodeStatus;
 use backstop_runtime::{Opening, Project, Recorder};
-use backstop_store::{Held, Hold, Holder, Journal, RunFilter, RunState};
+use backstop_store::{Held, Hold, Holder, Journal, ProcessId, RunFilter, RunState};
 use backstop_work::git::{Sha, tip_ref};
 
 /// A run that has begun: recorded, and nothing of it carried out yet.
@@ -43,8 +43,7 @@ pub fn begin(
     views: &ViewFolder,
     max_attempts: u32,
 ) -> Result<Begun, RunError> {
-    let folder = project.folder()?;
-    let mut hold = match folder.hold(&project.root, &lock_name(&found.path), project.process.id)? {
+    let mut hold = match project.hold(&lock_name(&found.path))? {
         Held::Ours(hold) => hold,
         Held::By(holder) => return Err(RunError::HeldBy { holder, plan: found.path.clone() }),
     };
@@ -93,7 +92,8 @@ pub fn begin(
     if let Workspace::Worktrees(ground) = &workspace {
         set_tip(&ground.repo, run, &ground.base, &record)?;
     }
-    hold.note(&Holder { pid: project.process.id.pid, run: Some(run), since: project.process.now() })?;
+    let ProcessId { pid, start } = project.process.id;
+    hold.note(&Holder { pid, start, run: Some(run), since: project.process.now() })?;
     if let Err(error) = views.make().and_then(|()| {
         // Files of phases that have not begun are written when they have, or at the end.
         let has_begun = |at: &usize| {

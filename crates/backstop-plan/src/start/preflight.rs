@@ -39,6 +39,14 @@ pub struct InPlaceSetup {
 }
 
 impl Workspace {
+    /// The repository that phases run in, if they do.
+    pub(crate) fn repo(&self) -> Option<&Repo> {
+        match self {
+            Workspace::Worktrees(setup) => Some(&setup.repo),
+            Workspace::InPlace(place) => place.repo.as_ref(),
+        }
+    }
+
     /// How the run is run, as it is recorded.
     pub fn mode(&self, resume: &str, max_attempts: u32) -> Mode {
         let resume = resume.to_owned();

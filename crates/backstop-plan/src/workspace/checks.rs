@@ -81,7 +81,6 @@ impl PhaseRunner<'_> {
             env: self.env(dir).into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             log: Log::to(log.clone()),
             limits: Limits { wall: self.gate_timeout, ..usual.limits.clone() },
-            exclusive: self.one_at_a_time,
             ..usual
         };
         let mut started = |started: gate::StartedGate<'_>| {

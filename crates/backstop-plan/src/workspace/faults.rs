@@ -3,16 +3,23 @@
 use backstop_core::{Fault, Reason, SafeText};
 use backstop_work::git::{CommitTrouble, GitError};
 
-/// The fault of a failed git command: `disk_full` or `vcs_error`.
+/// The fault of a failed git command: `interrupted`, `disk_full` or `vcs_error`.
 pub(super) fn git_fault(error: &GitError) -> Box<Fault> {
     let full = error.to_string().contains("No space left on device");
-    let mut fault = Fault::new(if full { Reason::DiskFull } else { Reason::VcsError });
+    let mut fault = Fault::new(match error {
+        GitError::Interrupted { .. } => Reason::Interrupted,
+        _ if full => Reason::DiskFull,
+        _ => Reason::VcsError,
+    });
     fault.cause = Some(SafeText::new(error.to_string()));
     fault.suggested_action = SafeText::new(error.hint());
     Box::new(fault)
 }
 
 pub(super) fn commit_fault(trouble: &CommitTrouble) -> Box<Fault> {
+    if let CommitTrouble::Git(error @ GitError::Interrupted { .. }) = trouble {
+        return git_fault(error);
+    }
     let mut fault = Fault::new(Reason::VcsError);
     fault.cause = Some(SafeText::new(trouble.to_string()));
     fault.suggested_action = SafeText::new(trouble.hint());

@@ -87,8 +87,6 @@ pub struct PhaseRunner<'c> {
     pub mark: String,
     /// The wall clock.
     pub now: &'c (dyn Fn() -> Timestamp + Sync),
-    /// Whether at most one attempt runs at a time.
-    pub one_at_a_time: bool,
     /// The phases that are not complete when the run is started or resumed, by their places in the
     /// plan.
     pub to_come: Vec<usize>,
@@ -243,7 +241,6 @@ impl PhaseRunner<'_> {
                 retry_context: context.as_ref(),
                 log: Log::to(log.clone()),
                 redactor: &self.redactor,
-                exclusive: self.one_at_a_time,
             },
             self.classifier,
             (self.now)(),

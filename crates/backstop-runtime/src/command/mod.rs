@@ -154,7 +154,7 @@ impl Operation for CommandOperation {
         }
         self.nested.attempt_begins();
         let mut spec = self.settings.spec.clone();
-        spec.env = self.variables(attempt.number);
+        spec.env = self.variables(attempt.number).into_iter().map(|(k, v)| (k.into(), v.into())).collect();
         spec.limits.wall = shorter(spec.limits.wall, attempt.left);
         let (streams, held) = match self.streams() {
             Ok(streams) => streams,
@@ -165,8 +165,9 @@ impl Operation for CommandOperation {
             }
         };
         let (stop, recorder, number) = (self.stop.clone(), Arc::clone(&self.recorder), attempt.number);
-        let supervised = tokio::task::spawn_blocking(move || {
-            supervise(&spec, streams, &stop, |started| {
+        let (done, ended) = tokio::sync::oneshot::channel();
+        let run = move || {
+            let _ = done.send(supervise(&spec, streams, &stop, |started| {
                 recorder.child_started(Child {
                     operation: None,
                     attempt: number,
@@ -174,13 +175,21 @@ impl Operation for CommandOperation {
                     start: started.process.start,
                     group: started.group,
                 });
-            })
-        })
-        .await;
+            }));
+        };
+        // A thread of our own: that it cannot be had is an answer, not a panic.
+        let thread = std::thread::Builder::new().name("supervisor".to_owned()).spawn(run);
+        let program = || self.settings.shown.clone();
+        let supervised = match thread {
+            Ok(_) => ended.await.unwrap_or_else(|_| {
+                let error = std::io::Error::other("its supervisor has failed");
+                Err(StartError::System { program: program(), error })
+            }),
+            Err(error) => Err(StartError::System { program: program(), error }),
+        };
         let result = match supervised {
-            Ok(Ok(ended)) => self.ended(attempt.number, &ended),
-            Ok(Err(error)) => Err(self.not_started(&error)),
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            Ok(ended) => self.ended(attempt.number, &ended),
+            Err(error) => Err(self.not_started(&error)),
         };
         self.last.left().held = held;
         result

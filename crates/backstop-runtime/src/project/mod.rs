@@ -5,6 +5,7 @@
 //! are told.
 
 mod error;
+mod hold;
 mod packs;
 mod secrets;
 

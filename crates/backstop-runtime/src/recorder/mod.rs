@@ -341,8 +341,20 @@ impl Recorder {
             return Ok(Vec::new());
         }
         let events = self.append(kinds)?;
+        self.warn_if_removed();
         self.clean();
         Ok(events)
+    }
+
+    /// Warns if the journal's file was removed while this ran: the system lets us write into it, and
+    /// nobody will ever read it.
+    fn warn_if_removed(&self) {
+        let Some(journal) = self.journal() else { return };
+        if !journal.file().exists() {
+            let what =
+                format!("{} was removed meanwhile: the record of this run is lost", journal.file().display());
+            self.process.warn(&what, None);
+        }
     }
 
     /// Removes what is old, where that is due.

@@ -46,8 +46,7 @@ pub struct Attempt<'a> {
     pub work: Work<'a>,
     /// The folder that it works in.
     pub folder: &'a Path,
-    /// A private folder for its files, outside of the tree and of this attempt alone: by the variables that name it, its
-    /// processes are told from others'. An absolute path, in UTF-8.
+    /// A private folder for its files, outside of the tree and of this attempt alone. An absolute path, in UTF-8.
     pub scratch: &'a Path,
     /// The phase's key.
     pub phase_key: &'a str,
@@ -65,8 +64,6 @@ pub struct Attempt<'a> {
     pub log: Log,
     /// Masks what is given back.
     pub redactor: &'a Redactor,
-    /// Whether nothing else is run by this process meanwhile: then every orphan is this one's.
-    pub exclusive: bool,
 }
 
 /// An attempt that is over.
@@ -122,10 +119,9 @@ pub fn attempt(
     let input = input(&attempt.work, &places)?;
     let spec = Spec {
         folder: Some(attempt.folder.to_owned()),
-        env: environment(&attempt, &places)?,
+        env: environment(&attempt, &places)?.into_iter().map(|(k, v)| (k.into(), v.into())).collect(),
         limits: attempt.limits.clone(),
         argv,
-        exclusive: attempt.exclusive,
         ..Spec::default()
     };
     let log = Tee::new(attempt.log.clone());
@@ -217,7 +213,7 @@ fn input(work: &Work<'_>, places: &Places) -> Result<Input, AttemptError> {
     Ok(Input::File { file: Arc::new(file), from: 0 })
 }
 
-/// The variables: the agent's, the caller's, then ours, each name once. By them its processes are told from others'.
+/// The variables: the agent's, the caller's, then ours, each name once.
 fn environment(attempt: &Attempt<'_>, places: &Places) -> Result<Vec<(String, String)>, AttemptError> {
     let path = |path: PathBuf| path.to_string_lossy().into_owned();
     let mut all: Vec<(String, String)> = Vec::new();

@@ -23,12 +23,6 @@ pub enum GateError {
         /// What the system says.
         error: std::io::Error,
     },
-    /// A variable for the gates is not UTF-8.
-    #[error("the variable {name} that gates are to be given is not UTF-8")]
-    Variable {
-        /// Its name, as far as it can be read.
-        name: String,
-    },
 }
 
 impl GateError {
@@ -42,7 +36,6 @@ impl GateError {
             GateError::Folder { folder, .. } => {
                 format!("check that it is there: ls -ld {}", backstop_core::shell::quoted(folder))
             }
-            GateError::Variable { name } => format!("unset it, or give it a value in UTF-8: unset {name}"),
         }
     }
 }

@@ -32,7 +32,6 @@ pub(super) struct CommandResult {
 /// What all commands of one call have in common.
 pub(super) struct GateContext<'b> {
     pub(super) run: &'b GateRun<'b>,
-    pub(super) env: Vec<(String, String)>,
     pub(super) stop: &'b Stop,
     pub(super) started: &'b mut dyn FnMut(StartedGate<'_>),
     /// How long all commands so far ran: the time of day is that of the beginning, and this.
@@ -56,9 +55,9 @@ impl GateContext<'_> {
         let spec = Spec {
             argv: line.argv(),
             folder: Some(self.run.folder.to_owned()),
-            env: self.env.clone(),
+            env: self.run.env.clone(),
             limits: limits(gate, &self.run.limits),
-            exclusive: self.run.exclusive,
+            dies_with_us: self.run.dies_with_us,
             // Both go to one log: in the order in which they were written. Where standard output must be
             // empty, it has to be told from the other.
             joined: gate.passes != Passes::SaysNothing,

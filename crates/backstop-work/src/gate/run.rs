@@ -21,7 +21,7 @@ pub const IDLE_MAX: Duration = Duration::from_secs(300);
 pub struct GateRun<'a> {
     /// The folder to run them in.
     pub folder: &'a Path,
-    /// Variables to add to their environment. Where several commands run at once, these tell their orphans apart.
+    /// Variables to add to their environment.
     pub env: Vec<(OsString, OsString)>,
     /// Says what a failure is.
     pub classifier: &'a Classifier,
@@ -31,15 +31,15 @@ pub struct GateRun<'a> {
     pub log: Log,
     /// When this begins.
     pub at: Timestamp,
-    /// Whether nothing else is run by this process meanwhile: then every orphan is theirs.
-    pub exclusive: bool,
+    /// Whether they are ended when this process is killed, as [`Spec::dies_with_us`](backstop_exec::Spec) says.
+    pub dies_with_us: bool,
 }
 
 impl<'a> GateRun<'a> {
     /// With the usual bounds, no variables and no log.
     pub fn new(folder: &'a Path, classifier: &'a Classifier, at: Timestamp) -> Self {
         let limits = Limits { wall: Some(WALL_MAX), idle: Some(IDLE_MAX), ..Limits::default() };
-        Self { folder, env: Vec::new(), classifier, limits, log: Log::none(), at, exclusive: false }
+        Self { folder, env: Vec::new(), classifier, limits, log: Log::none(), at, dies_with_us: false }
     }
 }
 
@@ -62,8 +62,7 @@ pub fn run(
             return Err(GateError::Nul { gate: gate.name.clone() });
         }
     }
-    let env = run.env.iter().map(|(name, value)| variable(name, value)).collect::<Result<_, _>>()?;
-    let mut context = GateContext { run, env, stop, started, spent: Duration::ZERO };
+    let mut context = GateContext { run, stop, started, spent: Duration::ZERO };
     let mut all = Vec::with_capacity(gates.len());
     for gate in gates {
         if context.is_stopped() {
@@ -98,11 +97,4 @@ fn check(gate: &Gate, context: &mut GateContext<'_>) -> Result<Checked, GateErro
         check: gate.check.shown(),
         fix: gate.fix.as_ref().map(super::CommandLine::shown),
     })
-}
-
-fn variable(name: &OsString, value: &OsString) -> Result<(String, String), GateError> {
-    match (name.to_str(), value.to_str()) {
-        (Some(name), Some(value)) => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(GateError::Variable { name: name.to_string_lossy().into_owned() }),
-    }
 }

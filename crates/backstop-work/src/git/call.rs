@@ -6,10 +6,11 @@
 use super::GitError;
 use super::answer::{GitOutput, has, locked};
 use super::child::{self, Bounds, ChildResult};
+use super::interrupt::Interrupt;
+use backstop_exec::{Spec, StartError};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// How long one git may take. A large checkout on a slow disk is within it.
@@ -65,6 +66,8 @@ pub struct Settings {
     pub lock_tries: u32,
     /// How long apart.
     pub lock_pause: Duration,
+    /// Ends what runs.
+    pub interrupt: Interrupt,
 }
 
 impl Default for Settings {
@@ -76,6 +79,7 @@ impl Default for Settings {
             hooks_time: HOOKS_TIME_MAX,
             lock_tries: LOCK_TRIES,
             lock_pause: LOCK_PAUSE,
+            interrupt: Interrupt::default(),
         }
     }
 }
@@ -165,7 +169,10 @@ impl Call<'_> {
             tries -= 1;
             match locked(&answer) {
                 None => return Ok(answer),
-                Some(file) if tries == 0 => return Err(GitError::Locked { file }),
+                // A lock is not waited for when everything is to end.
+                Some(file) if tries == 0 || self.settings.interrupt.refuses_hooks() => {
+                    return Err(GitError::Locked { file });
+                }
                 Some(_) => std::thread::sleep(self.settings.lock_pause),
             }
         }
@@ -179,31 +186,34 @@ impl Call<'_> {
 
     fn once(&self) -> Result<GitOutput, GitError> {
         let settings = self.settings;
-        let mut command = Command::new(&settings.program);
-        command.current_dir(self.folder).args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
+        let mut argv: Vec<OsString> = vec![settings.program.clone().into()];
+        argv.extend(["-c", "gc.auto=0", "-c", "maintenance.auto=false"].map(Into::into));
         if !self.hooks {
-            command.args(["-c", "core.hooksPath=/dev/null"]);
+            argv.extend(["-c", "core.hooksPath=/dev/null"].map(Into::into));
         }
-        command.args(&self.config).args(&self.args);
-        for name in FOREIGN {
-            command.env_remove(name);
-        }
-        command.envs(settings.env.iter().map(|(k, v)| (k, v)));
+        argv.extend(self.config.iter().chain(&self.args).cloned());
+        let mut env = settings.env.clone();
         // Words that can be read. Hooks may have to do with more than ASCII.
-        command.env("LC_ALL", if self.hooks { "C.UTF-8" } else { "C" }).env_remove("LANGUAGE");
-        command.env("GIT_TERMINAL_PROMPT", "0");
+        env.push(("LC_ALL".into(), if self.hooks { "C.UTF-8" } else { "C" }.into()));
+        env.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
         if self.read {
-            command.env("GIT_OPTIONAL_LOCKS", "0");
+            env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
         }
-        command.envs(self.env.iter().map(|(k, v)| (k, v)));
+        env.extend(self.env.iter().cloned());
+        let env_remove = FOREIGN.iter().chain(&["LANGUAGE"]).map(Into::into).collect();
+        let spec = Spec { argv, folder: Some(self.folder.to_owned()), env, env_remove, ..Spec::default() };
         let time = if self.hooks { settings.hooks_time } else { settings.time };
         let bounds = Bounds { time, stdout_bytes_max: STDOUT_BYTES_MAX, stderr_bytes_max: STDERR_BYTES_MAX };
-        let ended = child::run(command, self.stdin.clone(), bounds).map_err(|error| self.not_run(&error))?;
+        let ended = child::run(spec, self.stdin.clone(), bounds, self.hooks, &settings.interrupt)
+            .map_err(|error| self.not_run(&error))?;
         self.read_end(ended, time)
     }
 
     fn read_end(&self, ended: ChildResult, after: Duration) -> Result<GitOutput, GitError> {
         let (command, folder) = (self.name(), self.folder.to_owned());
+        if ended.interrupted {
+            return Err(GitError::Interrupted { command, folder });
+        }
         if ended.timed_out {
             return Err(GitError::TimedOut { command, folder, after });
         }
@@ -216,7 +226,7 @@ impl Call<'_> {
         Ok(GitOutput { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, command, folder })
     }
 
-    fn not_run(&self, error: &std::io::Error) -> GitError {
+    fn not_run(&self, error: &StartError) -> GitError {
         if let Err(missing) = self.folder.metadata() {
             return GitError::io(self.folder, &missing);
         }

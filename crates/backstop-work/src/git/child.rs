@@ -1,22 +1,20 @@
-//! One run of a program: bounded time, bounded output, and nothing left of it when the time is up.
+//! One run of git: bounded time, bounded output, and nothing left of it afterwards, its hooks included.
 //!
-//! It must not know what is run or what the output means. It reads the monotonic clock: a process runs in real time.
-#![allow(clippy::disallowed_methods)] // The monotonic clock: the limit of a process is in real time.
+//! It must not know what is run or what the output means.
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use super::interrupt::Interrupt;
+use backstop_exec::{Cause, Input, Limits, Spec, StartError, Streams, supervise};
+use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long to wait between two looks at a child, at first and at most.
-const LOOK_FIRST: Duration = Duration::from_micros(500);
-const LOOK_MAX: Duration = Duration::from_millis(20);
+/// The time between SIGTERM, upon which git removes its locks, and SIGKILL.
+const GRACE: Duration = Duration::from_millis(500);
+/// How much of the output is stored a second time, by the supervisor.
+const KEPT_BYTES: usize = 1 << 10;
 
-/// How long output is waited for after the end, where something that was left behind holds the pipe open.
-const DRAIN: Duration = Duration::from_secs(20);
+/// The exit code of what was not started because somebody asked for the end: that of SIGTERM.
+const INTERRUPTED: i32 = 128 + 15;
 
 /// What came of it.
 #[derive(Debug)]
@@ -29,6 +27,8 @@ pub(crate) struct ChildResult {
     pub(crate) cut: bool,
     /// It took too long and was killed.
     pub(crate) timed_out: bool,
+    /// Somebody asked for its end.
+    pub(crate) interrupted: bool,
 }
 
 /// The bounds of one run.
@@ -39,108 +39,80 @@ pub(crate) struct Bounds {
     pub(crate) stderr_bytes_max: usize,
 }
 
-#[derive(Debug, Default)]
+/// The beginning of a stream.
+#[derive(Debug, Clone)]
 struct CappedOutput {
-    bytes: Vec<u8>,
-    cut: bool,
+    kept: Arc<Mutex<(Vec<u8>, bool)>>,
+    bytes_max: usize,
 }
 
-type Shared = Arc<Mutex<CappedOutput>>;
+impl CappedOutput {
+    fn new(bytes_max: usize) -> Self {
+        Self { kept: Arc::default(), bytes_max }
+    }
 
-/// Runs a command to its end, or to the end of its time.
+    /// What was kept, and whether there was more.
+    fn taken(&self) -> (Vec<u8>, bool) {
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for CappedOutput {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = self.bytes_max - kept.0.len();
+        kept.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        kept.1 |= bytes.len() > room;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs a command to its end, to the end of its time, or until it is interrupted.
 pub(crate) fn run(
-    mut command: Command,
+    mut spec: Spec,
     stdin: Option<Vec<u8>>,
     bounds: Bounds,
-) -> Result<ChildResult, std::io::Error> {
-    let end = Instant::now() + bounds.time;
-    command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn()?;
-    let feeder = child.stdin.take().zip(stdin).map(|(mut pipe, bytes)| {
-        // A child that does not read all of it says why in its exit code.
-        std::thread::spawn(move || drop(pipe.write_all(&bytes)))
-    });
-    let readers = [
-        child.stdout.take().map(|pipe| reader(pipe, bounds.stdout_bytes_max)),
-        child.stderr.take().map(|pipe| reader(pipe, bounds.stderr_bytes_max)),
-    ];
-    let status = wait(&mut child, end)?;
-    let timed_out = status.is_none();
-    let status = match status {
-        Some(status) => status,
-        None => kill(&mut child)?,
+    hooks: bool,
+    interrupt: &Interrupt,
+) -> Result<ChildResult, StartError> {
+    let Some(running) = interrupt.begin(hooks) else {
+        let none = Vec::new;
+        return Ok(ChildResult {
+            code: INTERRUPTED,
+            stdout: none(),
+            stderr: none(),
+            cut: false,
+            timed_out: false,
+            interrupted: true,
+        });
     };
-    let drained = Instant::now() + DRAIN;
-    let done = |handle: &JoinHandle<()>| handle.is_finished() || Instant::now() >= drained;
-    for handle in readers.iter().flatten().map(|(_, handle)| handle).chain(&feeder) {
-        let mut pause = LOOK_FIRST;
-        while !done(handle) {
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(LOOK_MAX);
+    spec.limits =
+        Limits { wall: Some(bounds.time), grace: GRACE, kept_bytes_max: KEPT_BYTES, ..Limits::default() };
+    spec.dies_with_us = true;
+    let program = || spec.argv.first().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+    let input = match stdin {
+        Some(bytes) => {
+            Input::bytes(bytes).map_err(|error| StartError::System { program: program(), error })?
         }
-    }
-    let [stdout, stderr] = readers.map(|reader| reader.map(|(shared, _)| taken(&shared)).unwrap_or_default());
+        None => Input::Null,
+    };
+    let (stdout, stderr) =
+        (CappedOutput::new(bounds.stdout_bytes_max), CappedOutput::new(bounds.stderr_bytes_max));
+    let streams = Streams { stdout: Box::new(stdout.clone()), stderr: Box::new(stderr.clone()), input };
+    let ended = supervise(&spec, streams, running.stop(), |_| {})?;
+    let (stdout, cut) = stdout.taken();
     Ok(ChildResult {
-        code: code(status),
-        stdout: stdout.bytes,
-        stderr: stderr.bytes,
-        cut: stdout.cut,
-        timed_out,
+        code: ended.status.exit(),
+        stdout,
+        stderr: stderr.taken().0,
+        cut,
+        timed_out: ended.timed_out(),
+        interrupted: ended.cause == Cause::Stopped,
     })
-}
-
-fn code(status: ExitStatus) -> i32 {
-    status.code().or_else(|| status.signal().map(|n| 128 + n)).unwrap_or(255)
-}
-
-fn wait(child: &mut Child, end: Instant) -> Result<Option<ExitStatus>, std::io::Error> {
-    let mut pause = LOOK_FIRST;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= end {
-            return Ok(None);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(LOOK_MAX);
-    }
-}
-
-/// Kills it with everything in its process group: a hook or a filter that it waits for too.
-fn kill(child: &mut Child) -> Result<ExitStatus, std::io::Error> {
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // It may have ended just now: then there is nobody to kill.
-        let _ = kill_process_group(pid, Signal::KILL);
-    }
-    child.wait()
-}
-
-fn reader(mut pipe: impl Read + Send + 'static, bytes_max: usize) -> (Shared, JoinHandle<()>) {
-    let shared = Shared::default();
-    let kept = Arc::clone(&shared);
-    let handle = std::thread::spawn(move || {
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            match pipe.read(&mut buffer) {
-                Ok(0) => return,
-                Ok(n) => {
-                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                    let room = bytes_max - kept.bytes.len();
-                    kept.bytes.extend_from_slice(&buffer[..n.min(room)]);
-                    kept.cut |= n > room;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
-    });
-    (shared, handle)
-}
-
-fn taken(shared: &Shared) -> CappedOutput {
-    std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[cfg(test)]
@@ -148,9 +120,9 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, stdin: Option<Vec<u8>>, time: Duration) -> ChildResult {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        run(command, stdin, Bounds { time, stdout_bytes_max: 100_000, stderr_bytes_max: 10 }).unwrap()
+        let spec = Spec { argv: ["sh", "-c", script].map(Into::into).to_vec(), ..Spec::default() };
+        let bounds = Bounds { time, stdout_bytes_max: 100_000, stderr_bytes_max: 10 };
+        run(spec, stdin, bounds, false, &Interrupt::default()).unwrap()
     }
 
     #[test]
@@ -167,10 +139,29 @@ mod tests {
 
     #[test]
     fn a_child_that_hangs_is_killed_with_its_own_children() {
-        let whole = Duration::from_secs(3600);
-        let begin = Instant::now();
-        let ended = sh(&format!("sleep {} | cat", whole.as_secs()), None, Duration::from_millis(50));
-        assert!(ended.timed_out);
-        assert!(begin.elapsed() < whole, "it was not waited for");
+        let ended = sh("sleep 3600 | cat", None, Duration::from_millis(50));
+        assert!(ended.timed_out && !ended.interrupted);
+    }
+
+    #[test]
+    fn a_child_with_hooks_is_ended_on_request_and_none_is_started_afterwards() {
+        let interrupt = Interrupt::default();
+        let start = |script: &str, hooks| {
+            let spec = Spec { argv: ["sh", "-c", script].map(Into::into).to_vec(), ..Spec::default() };
+            let bounds =
+                Bounds { time: Duration::from_secs(600), stdout_bytes_max: 100, stderr_bytes_max: 100 };
+            run(spec, None, bounds, hooks, &interrupt).unwrap()
+        };
+        let hangs = std::thread::scope(|scope| {
+            let hangs = scope.spawn(|| start("trap '' TERM; sleep 3600", true));
+            while !interrupt.is_running() {
+                std::thread::yield_now();
+            }
+            interrupt.hooks();
+            hangs.join().unwrap()
+        });
+        assert!(hangs.interrupted);
+        assert!(start("exit 0", true).interrupted, "no hook is started any more");
+        assert_eq!(start("exit 4", false).code, 4, "what only saves work is");
     }
 }

@@ -63,6 +63,14 @@ pub enum GitError {
         /// The limit.
         after: Duration,
     },
+    /// Somebody asked for the end, and git was ended or not started.
+    #[error("`{command}` in {} was interrupted", folder.display())]
+    Interrupted {
+        /// What was run.
+        command: String,
+        /// Where.
+        folder: PathBuf,
+    },
     /// Git said more than is read.
     #[error("`{command}` in {} printed more than {bytes_max} bytes", folder.display())]
     TooMuch {
@@ -166,6 +174,7 @@ impl GitError {
                 "see whether a hook, a filter or a prompt waits for something, then repeat the command"
                     .to_owned()
             }
+            GitError::Interrupted { .. } => "resume the run to do it again".to_owned(),
             GitError::TooMuch { folder, .. }
             | GitError::Failed { folder, .. }
             | GitError::Odd { folder, .. } => {

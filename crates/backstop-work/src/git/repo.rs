@@ -3,7 +3,7 @@
 //! [`Repo::find`] looks from a folder upwards, as git does. Nothing here changes anything.
 
 use super::call::{Call, Settings};
-use super::{GitError, Sha, version};
+use super::{GitError, Interrupt, Sha, version};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -102,6 +102,11 @@ impl Repo {
     /// Git's own folder that all worktrees of the repository share.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
+    }
+
+    /// Ends the git processes of this repository that run.
+    pub fn interrupt(&self) -> Interrupt {
+        self.settings.interrupt.clone()
     }
 
     /// What is checked out.

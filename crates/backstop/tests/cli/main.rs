@@ -42,6 +42,7 @@ mod plan_run;
 mod plan_store_trouble;
 mod plan_terminal;
 mod plan_text;
+mod processes;
 mod reference;
 mod rules;
 mod stats;

@@ -111,6 +111,8 @@ impl Worktrees<'_> {
                 Ok(Some(Ok(committed.sha)))
             }
             Err(CommitTrouble::NoChange) => Ok(None),
+            // The work is saved, and the slot is put right when it is used again.
+            Err(trouble @ CommitTrouble::Git(GitError::Interrupted { .. })) => Err(commit_fault(&trouble)),
             Err(trouble) => {
                 let name = attempt_ref(self.run, self.runner.phase(job.node).id.key(), job.attempt);
                 let name = format!("{name}-refused");
