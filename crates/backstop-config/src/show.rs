@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use super::find::FileName;
-use super::layers::{Layer, Origin};
+use super::layers::{Inert, Layer, Origin};
 use super::{Config, Shown};
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, table};
@@ -113,16 +113,30 @@ pub fn warning(config: &Config) -> Option<(String, String)> {
     Some((format!("{first}; ignored{more}"), hint))
 }
 
-/// The warning about an untrusted project file, and the command that trusts it; `None` if no value
-/// is ignored.
+/// How many ignored keys a warning names.
+const KEYS_MAX: usize = 6;
+
+/// The warning about a project file of which values are ignored, and the command that changes that;
+/// `None` if no value is ignored.
 pub fn untrusted(config: &Config) -> Option<(String, String)> {
+    if let Some(foreign) = config.foreign() {
+        let file = safe(&foreign.file.shown);
+        return Some((format!("{file} is {}", foreign.message()), foreign.hint()));
+    }
     let first = config.inert().first()?;
-    let keys: Vec<String> =
-        config.inert().iter().map(|inert| format!("`{}` (line {})", inert.key, inert.line)).collect();
+    let key = |inert: &Inert| format!("`{}` (line {})", inert.key, inert.line);
+    let mut keys: Vec<String> = config.inert().iter().take(KEYS_MAX).map(key).collect();
+    if config.inert().len() > KEYS_MAX {
+        keys.push(format!("{} more", config.inert().len() - KEYS_MAX));
+    }
     let file = safe(&first.file.shown);
+    let state = match config.changes.as_slice() {
+        [] => "not trusted".to_owned(),
+        changes => format!("trusted no longer ({})", changes.join(", ")),
+    };
     Some((
-        format!("{file} is not trusted: {} ignored", are(&keys)),
-        format!("read {file}, then `backstop trust`"),
+        format!("{file} is {state}: {} ignored", are(&keys)),
+        format!("read {file} and what it names, then `backstop trust`; `backstop trust --show` lists it"),
     ))
 }
 
@@ -251,8 +265,7 @@ mod tests {
         assert_eq!(
             check(&config, &[]),
             "backstop.toml: 4 values, no errors\n\
-             note: backstop.toml is not trusted: `rules.packs` (line 4) is ignored; read backstop.toml, then \
-             `backstop trust`\n"
+             note: backstop.toml is not trusted: `rules.packs` (line 4) is ignored; read backstop.toml and what it names, then `backstop trust`; `backstop trust --show` lists it\n"
         );
         assert_eq!(check_json(&config)["valid"], true);
         scratch.write("backstop.toml", "[exec]\ntimout = \"1s\"\n");

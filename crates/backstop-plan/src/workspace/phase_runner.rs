@@ -123,8 +123,8 @@ impl PhaseRunner<'_> {
 
     /// Opens the log of an attempt.
     pub(super) fn log(&self, node: usize, attempt: u32) -> AttemptLog {
-        let file = self.views.attempt_log(self.key(node), attempt);
-        AttemptLog::open(&file, Arc::clone(&self.redactor))
+        let opened = self.views.open_attempt_log(self.key(node), attempt);
+        AttemptLog::new(opened, Arc::clone(&self.redactor))
     }
 
     /// Notes what a person should know of an attempt, whether it succeeded or not.
@@ -146,6 +146,12 @@ impl PhaseRunner<'_> {
         }
     }
 
+    /// Notes a file of an attempt that cannot be written. The attempt goes on without it.
+    fn note_refusal(&self, dir: &AttemptDir<'_>, what: &str) {
+        let text = format!("{}: {what}", self.phase(dir.node).id.shown());
+        dir.reporter.note(Note::Message(SafeText::new(text)));
+    }
+
     pub(super) fn record_child(&self, dir: &AttemptDir<'_>, started: Started) {
         // If this cannot be recorded, neither can the next event, and the run ends there.
         self.recorder.child_started(Child {
@@ -165,6 +171,9 @@ impl PhaseRunner<'_> {
         changed: IsChanged<'_>,
     ) -> AttemptResult {
         let log = self.log(job.node, job.attempt);
+        if let Some(trouble) = log.trouble() {
+            self.note_refusal(dir, &format!("it has no log: {trouble}"));
+        }
         let result = self.attempt(job, dir, &log, changed);
         log.finish();
         result
@@ -192,8 +201,10 @@ impl PhaseRunner<'_> {
         let work = match &equipment.worker {
             Worker::Agent { agent, model } => {
                 let prompt = prompt(&self.assignment(job, context.clone(), &scratch));
-                let file = self.views.attempt_log(key, job.attempt).with_extension("prompt.md");
-                let _ = backstop_store::write_view(&file, self.redactor.redact(&prompt).as_bytes());
+                let masked = self.redactor.redact(&prompt);
+                if let Err(error) = self.views.write_prompt(key, job.attempt, masked.as_bytes()) {
+                    self.note_refusal(dir, &format!("its prompt is not stored: {error}"));
+                }
                 Work::Agent { agent, model: model.as_deref(), prompt }
             }
             Worker::Command(line) => Work::Command(line.clone()),
