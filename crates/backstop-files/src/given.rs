@@ -26,7 +26,8 @@ impl GivenPath {
     pub fn new(path: &Path, cwd: &Path, project: &Path) -> Self {
         let whole = cwd.join(path);
         let in_project = || {
-            let root = project.canonicalize().ok()?;
+            // Where the whole machine is the project, what somebody names is still their own.
+            let root = project.canonicalize().ok().filter(|root| root.parent().is_some())?;
             let mut folders: Vec<&Path> = whole.ancestors().skip(1).collect();
             folders.reverse();
             let entered = folders.into_iter().find_map(|folder| {
@@ -92,6 +93,8 @@ mod tests {
         assert!(!at("other/d").exists());
         symlink(at("other/c"), at("project/e")).unwrap();
         assert!(write("e", "project").is_err());
+        let device = GivenPath::new(Path::new("/dev/stdout"), Path::new("/"), Path::new("/"));
+        assert_eq!(device, GivenPath::Elsewhere("/dev/stdout".into()));
         // Elsewhere, a link stays and what it leads to is replaced.
         symlink(at("project/b"), at("other/f")).unwrap();
         assert_eq!(write("../other/f", "project"), Ok(()));

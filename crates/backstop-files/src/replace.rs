@@ -2,11 +2,10 @@
 
 use crate::Durability;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, statat, unlinkat};
 use std::ffi::OsStr;
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,7 +21,8 @@ pub(crate) fn replace_in(
 ) -> std::io::Result<()> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
     let name = Path::new(name);
-    let mode = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| found.st_mode & 0o7777);
+    let there = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+    let mode = there.map(|found| Mode::from_raw_mode(found.st_mode));
     let nth = WRITES.fetch_add(1, Ordering::Relaxed);
     let short: String = name.to_string_lossy().chars().take(NAME_BYTES_MAX / 4).collect();
     let beside = format!(".{short}.{}-{nth}.new", std::process::id());
@@ -32,7 +32,7 @@ pub(crate) fn replace_in(
         let mut file = File::from(openat(folder, &beside, flags, Mode::from_raw_mode(0o666))?);
         file.write_all(content)?;
         if let Some(mode) = mode {
-            file.set_permissions(Permissions::from_mode(mode))?;
+            fchmod(&file, mode)?;
         }
         if durability == Durability::OnDisk {
             file.sync_all()?;

@@ -5,7 +5,7 @@ use super::{MARKS_EVERY, phases_of};
 use crate::document::{Change, Edit, PLAN_BYTES_MAX, PhaseId, Status as Mark, updated};
 use crate::record::{PhaseProgress, RunRecord};
 use backstop_core::Event;
-use backstop_files::{Durability, named};
+use backstop_files::{Durability, Folder};
 use backstop_runtime::host::{HostState, NodeRecord, NodeStatus, Observer, ObserverError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -104,12 +104,15 @@ pub fn mark(file: &Path, record: &RunRecord, phases: &[usize]) -> Result<(), Str
 }
 
 fn write(path: &Path, edits: &[Edit]) -> Result<(), String> {
-    let text = named::read(path, PLAN_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+    // The path has no links in it; a phase may have put one in the file's place since.
+    let folder = Folder::new(path.parent().unwrap_or(Path::new("/")));
+    let text = folder.read(path, PLAN_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+    let text = text.ok_or_else(|| format!("{} is gone", path.display()))?;
     let new = updated(&text, edits).map_err(|error| format!("{}: {error}", path.display()))?;
     if new == text {
         return Ok(());
     }
-    named::replace(path, &new, Durability::OnDisk).map_err(|error| error.to_string())
+    folder.replace(path, &new, Durability::OnDisk).map_err(|error| error.to_string())
 }
 
 fn status(phase: &NodeRecord) -> Mark {

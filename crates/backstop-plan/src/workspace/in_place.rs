@@ -8,6 +8,7 @@ use super::landing::{Conclusion, single_message, write_script};
 use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::RunRecord;
 use backstop_core::{Fault, Reason, SafeText, Sha256, WorkAt};
+use backstop_files::{FileError, named};
 use backstop_runtime::host::{
     AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
 };
@@ -200,8 +201,11 @@ fn fingerprint(path: &Path) -> Option<Vec<u8>> {
     if found.is_dir() || found.len() > COMPARED_BYTES_MAX {
         return Some(format!("{} {:?}", found.len(), found.modified().ok()).into_bytes());
     }
-    let content = std::fs::read(path).ok()?;
-    Some(Sha256::of(&content).bytes().to_vec())
+    match named::read(path, COMPARED_BYTES_MAX) {
+        Ok(content) => Some(Sha256::of(&content).bytes().to_vec()),
+        Err(FileError::Refused { .. }) => Some(b"not a regular file".to_vec()),
+        Err(_) => None,
+    }
 }
 
 impl Executor for InPlace<'_> {

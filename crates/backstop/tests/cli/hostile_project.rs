@@ -99,10 +99,9 @@ fn a_state_file_that_is_a_link_or_a_pipe_is_not_read_back() {
         let outside = victim(&project).join("state.json");
         std::fs::copy(&file, &outside).unwrap();
         std::fs::remove_file(&file).unwrap();
-        if kind == "link" {
-            symlink(&outside, &file).unwrap()
-        } else {
-            mkfifo(&file)
+        match kind {
+            "link" => symlink(&outside, &file).unwrap(),
+            _ => mkfifo(&file),
         }
         project.file("ready", "");
         let before = std::fs::read(&outside).unwrap();
@@ -146,7 +145,19 @@ fn a_report_and_a_tail_file_in_the_project_follow_no_link() {
 }
 
 #[test]
-fn a_plan_that_is_a_link_is_the_word_of_who_named_it() {
+fn a_pipe_that_a_phase_leaves_in_the_folder_holds_nothing_up() {
+    let project = Project::plain("hostile-left");
+    PlanText::new().sh("1", "", "mkfifo left.pipe").sh("2", "1", "echo two > two.txt").write(&project);
+    run(&project, &[]).go().code(0);
+    assert_eq!(project.read("two.txt"), "two\n");
+    // In place of the repository's folder, too.
+    let project = Project::plain("hostile-git");
+    mkfifo(&project.path().join(".git"));
+    project.exec(&[], "exit 3").go().code(3);
+}
+
+#[test]
+fn a_plan_that_is_a_link_is_the_word_of_who_named_it_and_a_phase_may_not_make_it_one() {
     let project = one_phase("hostile-plan");
     let plan = project.path().join("plan.md");
     let real = project.path().join("real.md");
@@ -155,6 +166,14 @@ fn a_plan_that_is_a_link_is_the_word_of_who_named_it() {
     run(&project, &[]).go().code(0);
     assert!(plan.is_symlink());
     assert!(std::fs::read_to_string(&real).unwrap().contains('✅'), "its marks are in the plan itself");
+
+    let project = Project::plain("hostile-marks");
+    let outside = victim(&project).join("other.md");
+    let script = "cp plan.md ../outside/other.md; ln -sf ../outside/other.md plan.md";
+    PlanText::new().sh("1", "", script).write(&project);
+    let said = run(&project, &[]).go().stderr();
+    has(&said, &["the plan's marks cannot be written", "plan.md is a symbolic link"]);
+    assert!(!std::fs::read_to_string(&outside).unwrap().contains('✅'));
 }
 
 #[test]
