@@ -111,7 +111,7 @@ pub fn edit(
         before: before.as_ref().map(shown),
         after: shown(&after),
         existed: source.is_some(),
-        needs_trust: scope == EditScope::Project && entries.iter().any(|entry| entry.key.trust),
+        needs_trust: scope == EditScope::Project && entries.iter().any(|entry| entry.key.needs_trust()),
         file,
         text,
     })
@@ -170,7 +170,9 @@ fn source(around: &Surroundings<'_>, scope: EditScope) -> Result<(FileName, Opti
             let source = read.map(|(bytes, _)| text(&file, bytes)).transpose()?;
             Ok((file, source))
         }
-        EditScope::Project => match find::project_file(around).map_err(ConfigError::one)? {
+        EditScope::Project => match find::project_file(around, &super::layers::safe_directories(around))
+            .map_err(|unread| ConfigError::one(Problem::from(unread)))?
+        {
             Some(project) => {
                 let source = text(&project.file, project.bytes)?;
                 Ok((project.file, Some(source)))
@@ -305,7 +307,7 @@ mod tests {
         ] {
             let done = set(&scratch, name, values).unwrap();
             assert_eq!(done.text, line, "{name}");
-            assert_eq!(done.needs_trust, keys::named(name).unwrap().trust, "{name}");
+            assert_eq!(done.needs_trust, keys::named(name).unwrap().needs_trust(), "{name}");
             assert!(!done.existed);
         }
     }

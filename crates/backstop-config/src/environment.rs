@@ -79,6 +79,7 @@ const OTHERS: &[(&str, Direction, &str)] = &[
     ("LC_CTYPE", Read, "the same; beats `LANG`"),
     ("LANG", Read, "the same"),
     ("GITHUB_TOKEN", Read, "the token of a `github` sink that names no variable of its own"),
+    ("SUDO_UID", Read, "the user whose files root reads as its own"),
     ("TMPDIR", Read, "where the demo makes its folder"),
     ("GIT_CEILING_DIRECTORIES", Set, "for the demo's commands, so that git finds no repository around them"),
 ];

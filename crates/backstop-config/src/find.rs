@@ -1,12 +1,16 @@
-//! Finds and reads the configuration files, with size limits, and never from outside the project.
+//! Finds and reads the configuration files, with size limits, never through a link in the project,
+//! and never what belongs to another user.
 //!
-//! It must not parse them, nor read the environment: folders are arguments.
+//! It must not parse them, nor read the environment: folders and users are arguments.
 
 use super::error::{Place, Problem};
 use super::file::FILE_BYTES_MAX;
+use super::owner::{Foreign, foreign};
 use backstop_core::SafeText;
+use backstop_files::{FileError, FileKind, Folder, named};
+use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The name of a project's file.
@@ -28,6 +32,9 @@ pub struct Surroundings<'a> {
     /// Looks up an environment variable. A value that is not UTF-8 must be returned with its bad
     /// bytes replaced; it is refused here.
     pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// The users whose files are read: the one whom the process runs as and, for root by `sudo`,
+    /// the one who typed it.
+    pub users: Vec<u32>,
 }
 
 /// A file: its path, and its name in messages.
@@ -76,46 +83,77 @@ pub(crate) struct ProjectFile {
     pub file: FileName,
     /// Its canonical path.
     pub canonical: PathBuf,
+    /// The canonical path of the repository's root, else of the folder that the file is in.
+    pub root: PathBuf,
     /// Its content.
     pub bytes: Vec<u8>,
     /// Whether every user may write it.
     pub writable_by_all: bool,
 }
 
+/// Why a project's file is not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// Something is wrong with it.
+    Problem(Problem),
+    /// It, or the repository around it, belongs to another user.
+    Foreign(Foreign),
+}
+
+impl From<Unread> for Problem {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Problem(problem) => problem,
+            Unread::Foreign(foreign) => {
+                let (message, hint) = (foreign.message(), foreign.hint());
+                Problem::new(Place::File(foreign.file), &message, Some(&hint))
+            }
+        }
+    }
+}
+
 /// The project's file: the nearest one between the current folder and the root of the repository;
-/// without a repository, only the current folder's.
-pub(crate) fn project_file(around: &Surroundings<'_>) -> Result<Option<ProjectFile>, Problem> {
-    let root = repository_root(&around.cwd, around.home.as_deref()).unwrap_or_else(|| around.cwd.clone());
+/// without a repository, only the current folder's. `safe` are the folders of other users that are
+/// read all the same.
+pub(crate) fn project_file(
+    around: &Surroundings<'_>,
+    safe: &[String],
+) -> Result<Option<ProjectFile>, Unread> {
+    let repository = repository_root(&around.cwd, around.home.as_deref());
+    let root = repository.clone().unwrap_or_else(|| around.cwd.clone());
     let within = around.cwd.ancestors().take_while(|folder| folder.starts_with(&root));
     for folder in within {
         let file = FileName::new(folder.join(PROJECT_FILE), &around.cwd);
         match file.path.symlink_metadata() {
-            Ok(_) => return project_file_at(file, &root),
+            Ok(_) => return project_file_at(file, &root, repository.is_some(), around, safe),
             Err(error) if is_absent(&error) => {}
-            Err(error) => return Err(unreadable(&file, &error)),
+            Err(error) => return Err(Unread::Problem(unreadable(&file, &error))),
         }
     }
     Ok(None)
 }
 
-fn project_file_at(file: FileName, root: &Path) -> Result<Option<ProjectFile>, Problem> {
-    let canonical = match file.path.canonicalize() {
-        Ok(canonical) => canonical,
-        Err(error) if is_absent(&error) => {
-            let hint = "remove it, or make what it leads to";
-            return Err(Problem::new(Place::File(file), "a link that leads nowhere", Some(hint)));
-        }
-        Err(error) => return Err(unreadable(&file, &error)),
+fn project_file_at(
+    file: FileName,
+    root: &Path,
+    in_repository: bool,
+    around: &Surroundings<'_>,
+    safe: &[String],
+) -> Result<Option<ProjectFile>, Unread> {
+    let canonical_root = root.canonicalize().map_err(|error| Unread::Problem(unreadable(&file, &error)))?;
+    let below = file.path.strip_prefix(root).unwrap_or(Path::new(PROJECT_FILE)).to_owned();
+    let opened = match Folder::new(&canonical_root).open(&below) {
+        Ok(opened) => opened,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(Unread::Problem(refused(&file, error))),
     };
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    if !canonical.starts_with(&root) {
-        let message = "a link that leads out of the project; it is not read";
-        let hint = format!("put the file itself there, or what you want everywhere into {USER_FILE}");
-        return Err(Problem::new(Place::File(file), message, Some(&hint)));
+    let found = opened.metadata().map_err(|error| Unread::Problem(unreadable(&file, &error)))?;
+    if let Some(foreign) = foreign(&file, found.uid(), &canonical_root, in_repository, around, safe) {
+        return Err(Unread::Foreign(foreign));
     }
-    // The path that was checked is the one that is opened.
-    let read = bytes(&file, &canonical)?;
-    Ok(read.map(|(bytes, writable_by_all)| ProjectFile { file, canonical, bytes, writable_by_all }))
+    let (bytes, writable_by_all) = content(&file, opened).map_err(Unread::Problem)?;
+    let canonical = canonical_root.join(below);
+    Ok(Some(ProjectFile { file, canonical, root: canonical_root, bytes, writable_by_all }))
 }
 
 fn is_absent(error: &std::io::Error) -> bool {
@@ -127,25 +165,37 @@ fn unreadable(file: &FileName, error: &std::io::Error) -> Problem {
     Problem::new(Place::File(file.clone()), &format!("cannot be read: {error}"), Some(hint))
 }
 
-/// The content of a file, and whether every user may write it. `None` if there is no file.
-pub(super) fn bytes(file: &FileName, path: &Path) -> Result<Option<(Vec<u8>, bool)>, Problem> {
-    let metadata = match path.metadata() {
-        Ok(metadata) => metadata,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(unreadable(file, &error)),
-    };
-    let refused = |message: &str, hint: &str| Problem::new(Place::File(file.clone()), message, Some(hint));
-    // Reading a pipe would block, and a device has no end.
-    if !metadata.is_file() {
-        return Err(refused("not a file", "remove it, or put a file in its place"));
+/// The words for a file that was not opened.
+fn refused(file: &FileName, error: FileError) -> Problem {
+    let problem = |message: &str, hint: &str| Problem::new(Place::File(file.clone()), message, Some(hint));
+    match error {
+        FileError::Refused { kind: FileKind::Link, .. } => {
+            let hint = format!("put the file itself there, or what you want everywhere into {USER_FILE}");
+            problem("a link, or in a folder that is one; it is not read", &hint)
+        }
+        FileError::Io { source, .. } => unreadable(file, &source),
+        _ => problem("not a file", "remove it, or put a file in its place"),
     }
+}
+
+/// The content of the user's own file, and whether every user may write it. `None` if there is no
+/// file.
+pub(super) fn bytes(file: &FileName, path: &Path) -> Result<Option<(Vec<u8>, bool)>, Problem> {
+    match named::open(path) {
+        Ok(opened) => content(file, opened).map(Some),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(refused(file, error)),
+    }
+}
+
+fn content(file: &FileName, opened: File) -> Result<(Vec<u8>, bool), Problem> {
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(path);
-    let read = opened.and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
+    let writable = opened.metadata().is_ok_and(|found| found.permissions().mode() & 0o002 != 0);
+    let read = opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(file, &error))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         let message = format!("larger than {FILE_BYTES_MAX} bytes, which no config is");
-        return Err(refused(&message, "check what wrote it"));
+        return Err(Problem::new(Place::File(file.clone()), &message, Some("check what wrote it")));
     }
-    Ok(Some((bytes, metadata.permissions().mode() & 0o002 != 0)))
+    Ok((bytes, writable))
 }

@@ -91,8 +91,8 @@ pub struct Key {
     pub default: &'static str,
     /// What it is for, in one line.
     pub doc: &'static str,
-    /// Whether a project's file may set it only when trusted.
-    pub trust: bool,
+    /// Why a project's file may set it without trust. `None`: only when trusted.
+    pub harmless: Option<&'static str>,
 }
 
 const LIMIT: ValueKind = ValueKind::Duration { none: true, min: MILLISECOND, max: YEAR };
@@ -100,12 +100,21 @@ const PAUSE: ValueKind = ValueKind::Duration { none: false, min: Duration::ZERO,
 const DELAY: ValueKind = ValueKind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX };
 const OF_THE_PROFILE: &str = "as the profile";
 
+/// A key that a project's file sets only when it is trusted, as nearly all of them.
 const fn key(name: &'static str, kind: ValueKind, default: &'static str, doc: &'static str) -> Key {
-    Key { name, kind, default, doc, trust: false }
+    Key { name, kind, default, doc, harmless: None }
 }
 
-const fn trusted(name: &'static str, kind: ValueKind, default: &'static str, doc: &'static str) -> Key {
-    Key { name, kind, default, doc, trust: true }
+/// A key that a project's file sets without trust: it changes neither what is run, how often, how
+/// long or where, nor what is stored, sent or removed. `why` says so to whoever decides about trust.
+const fn without_trust(
+    name: &'static str,
+    kind: ValueKind,
+    default: &'static str,
+    doc: &'static str,
+    why: &'static str,
+) -> Key {
+    Key { name, kind, default, doc, harmless: Some(why) }
 }
 
 /// The words of a switch. In a file they may be written without quotes.
@@ -137,13 +146,13 @@ pub const KEYS: &[Key] = &[
         "how much of each output stream is stored for classifying",
     ),
     key("exec.drain", PAUSE, "1s", "how long to wait for a pipe that a background process holds open"),
-    trusted(
+    key(
         "exec.repeatable",
         ValueKind::Patterns,
         "[]",
         "commands that may be repeated although they change something, such as `./deploy.sh *`; `*` stands for anything",
     ),
-    trusted(
+    key(
         "plan.agent",
         ValueKind::Line,
         "none",
@@ -189,13 +198,13 @@ pub const KEYS: &[Key] = &[
         "how long a phase waits for a rate limit before the run halts",
     ),
     key("plan.halt_timeout", LIMIT, "10m", "time that running phases have to finish once a run halts"),
-    trusted(
+    key(
         "plan.gates",
         ValueKind::OneOf(&["none", "auto"]),
         "none",
         "whether to run the gates detected from the project's files",
     ),
-    trusted(
+    key(
         "plan.setup",
         ValueKind::Words,
         "none",
@@ -227,57 +236,47 @@ pub const KEYS: &[Key] = &[
         "paths below the repository's root that a worktree gets as links",
     ),
     key("isolation.copy", ValueKind::Paths, "[]", "paths that a worktree gets as copies, such as `.env`"),
-    trusted(
-        "gates.<gate>.check",
-        ValueKind::Words,
-        "as detected",
-        "the command of a gate, as a list of words",
-    ),
-    trusted(
-        "gates.<gate>.fix",
-        ValueKind::Words,
-        "as detected",
-        "the command that fixes what the gate finds",
-    ),
-    trusted(
+    key("gates.<gate>.check", ValueKind::Words, "as detected", "the command of a gate, as a list of words"),
+    key("gates.<gate>.fix", ValueKind::Words, "as detected", "the command that fixes what the gate finds"),
+    key(
         "agent.<agent>.command",
         ValueKind::Words,
         "none",
         "the command of your own agent, as a list of words; `{prompt_file}`, `{result_file}` and `{model}` are filled in",
     ),
-    trusted(
+    key(
         "agent.<agent>.prompt",
         ValueKind::OneOf(&["stdin", "file"]),
         "stdin",
         "how that agent gets its prompt",
     ),
-    trusted("notify.<sink>.type", ValueKind::OneOf(crate::sinks::SINK_KINDS), "none", "the kind of sink"),
-    trusted(
+    key("notify.<sink>.type", ValueKind::OneOf(crate::sinks::SINK_KINDS), "none", "the kind of sink"),
+    key(
         "notify.<sink>.url",
         ValueKind::Address,
         "none",
         "the address of a webhook, of Slack's incoming webhook, or of the issue or pull request to comment on",
     ),
-    trusted(
+    key(
         "notify.<sink>.command",
         ValueKind::Words,
         "none",
         "the command that gets the message on its standard input, as a list of words",
     ),
-    trusted(
+    key(
         "notify.<sink>.token_env",
         ValueKind::Line,
         "none",
         "the environment variable that holds the token; for Slack, the whole address if `url` is not set",
     ),
-    trusted(
+    key(
         "notify.<sink>.severity",
         ValueKind::OneOf(&["low", "medium", "high", "critical"]),
         "high",
         "the lowest severity that is sent",
     ),
-    trusted("notify.<sink>.reason", ValueKind::Reasons, "all", "only these reasons"),
-    trusted("notify.<sink>.project", ValueKind::Paths, "all", "only projects in these folders"),
+    key("notify.<sink>.reason", ValueKind::Reasons, "all", "only these reasons"),
+    key("notify.<sink>.project", ValueKind::Paths, "all", "only projects in these folders"),
     key(
         "host.disk_free_min",
         ValueKind::Size { min: 0, max: PB },
@@ -296,7 +295,13 @@ pub const KEYS: &[Key] = &[
         "[]",
         "reasons that freeze the project when they end a run, besides a host that is short of disk or memory",
     ),
-    key("log.format", ValueKind::OneOf(&["human", "json", "emit"]), "human", "how events are printed"),
+    without_trust(
+        "log.format",
+        ValueKind::OneOf(&["human", "json", "emit"]),
+        "human",
+        "how events are printed",
+        "changes only how events look",
+    ),
     key(
         "store.keep",
         ValueKind::Duration { none: false, min: HOUR, max: YEAR },
@@ -309,30 +314,43 @@ pub const KEYS: &[Key] = &[
         "1GB",
         "size of a project's store above which the oldest ended runs are removed",
     ),
-    trusted(
+    key(
         "rules.packs",
         ValueKind::Paths,
         "[]",
         "rule packs of your own; a path is relative to the file that names it",
     ),
-    trusted(
+    key(
         "events.tail_to",
         ValueKind::Path,
         "none",
         "a file to which every classified error is appended as a line of JSON",
     ),
-    trusted(
+    key(
         "otel.endpoint",
         ValueKind::Endpoint,
         "none",
         "where each run of `exec` and `run` is sent as an OpenTelemetry trace, such as `http://127.0.0.1:4318`",
     ),
-    key("otel.service", ValueKind::Line, "backstop", "the name of the service that traces are sent under"),
-    key(
+    without_trust(
+        "otel.service",
+        ValueKind::Line,
+        "backstop",
+        "the name of the service that traces are sent under",
+        "a name, sent only to where you send traces",
+    ),
+    without_trust(
         "redact.env",
         ValueKind::Names,
         "[]",
         "environment variables whose values are masked wherever text is stored or shown; the lists of all layers are joined",
+        "only masks more",
+    ),
+    key(
+        "trust.safe_directories",
+        ValueKind::Paths,
+        "[]",
+        "projects of other users whose `backstop.toml` is read, as git's `safe.directory`: a folder, a folder and `/*` for all below it, or `*`; counts in your own file only",
     ),
     key(
         "retry_budget.reserve",
@@ -389,7 +407,7 @@ pub const KEYS: &[Key] = &[
         "false",
         "whether to stop retrying a failure that no retry has cured in 5 tries",
     ),
-    trusted(
+    key(
         "profile.<profile>.on.<reason>",
         ValueKind::Action,
         OF_THE_PROFILE,
@@ -398,6 +416,11 @@ pub const KEYS: &[Key] = &[
 ];
 
 impl Key {
+    /// Whether a project's file sets it only when trusted.
+    pub fn needs_trust(&self) -> bool {
+        self.harmless.is_none()
+    }
+
     /// Whether the name is a pattern that stands for many keys.
     pub fn is_pattern(&self) -> bool {
         self.name.contains('<')
@@ -563,6 +586,12 @@ mod tests {
         {
             assert_eq!(find(&nothing.split('.').collect::<Vec<_>>()), KeyMatch::Unknown, "{nothing}");
         }
+    }
+
+    #[test]
+    fn what_a_project_sets_without_trust_is_this_list_and_no_more() {
+        let free: Vec<&str> = KEYS.iter().filter(|key| !key.needs_trust()).map(|key| key.name).collect();
+        assert_eq!(free, ["log.format", "otel.service", "redact.env"]);
     }
 
     #[test]

@@ -7,13 +7,14 @@
 use super::Config;
 use super::error::{ConfigError, Place, Problem};
 use super::file;
-use super::find::{FileName, Surroundings, bytes, project_file, user_file_path};
+use super::find::{FileName, ProjectFile, Surroundings, Unread, bytes, project_file, user_file_path};
 use super::keys::{self, KEYS, Key};
+use super::owner::{Foreign, SAFE_DIRECTORIES};
 use super::profile;
 use super::trust;
 use super::value::{self, Value, Written, list_text};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One value given by a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,8 +128,8 @@ pub struct FileRead {
     pub values: usize,
 }
 
-/// Loads all layers. `is_trusted` is called with the canonical path and the hash of the project's
-/// file, and only if the file sets a key that needs trust.
+/// Loads all layers. `is_trusted` is called with the canonical path of the project's file and the
+/// hashes of it and of what it names, and only if the file sets a key that needs trust.
 ///
 /// A problem in a file or a variable costs the value that it is in, and is kept in
 /// [`Config::problems`]: a typing mistake must not stop every command in a project. A problem in a
@@ -150,6 +151,9 @@ pub fn load(
     let mut config = Config {
         settings: stack.settings,
         inert: stack.inert,
+        not_trusted: stack.not_trusted,
+        changes: Vec::new(),
+        foreign: stack.foreign,
         notes: stack.notes,
         files: stack.files,
         cwd: around.cwd.clone(),
@@ -167,11 +171,29 @@ struct Stack {
     settings: BTreeMap<String, Vec<Setting>>,
     problems: Vec<Problem>,
     inert: Vec<Inert>,
+    /// The path and the hashes of a project's file that is not trusted.
+    not_trusted: Option<(PathBuf, String)>,
+    foreign: Option<Foreign>,
     notes: Vec<String>,
     files: Vec<FileRead>,
 }
 
+/// The folders of other users that the user's own file calls safe.
+pub(crate) fn safe_directories(around: &Surroundings<'_>) -> Vec<String> {
+    let mut stack = Stack::default();
+    stack.user_file(around);
+    stack.safe_directories()
+}
+
 impl Stack {
+    /// What the layers so far call safe. Asked before the project's file is read: it has no say.
+    fn safe_directories(&self) -> Vec<String> {
+        match self.settings.get(SAFE_DIRECTORIES).and_then(|all| all.last()) {
+            Some(Setting { written: Written { value: Value::Texts(list), .. }, .. }) => list.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     fn set(&mut self, name: &str, written: Written, layer: Layer, origin: Origin) {
         let settings = self.settings.entry(name.to_owned()).or_default();
         // Within a layer, lists are joined and other values are replaced.
@@ -190,50 +212,67 @@ impl Stack {
         let Some(path) = user_file_path(around) else { return };
         let file = FileName::new(path, &around.cwd);
         match bytes(&file, &file.path) {
-            Ok(Some((bytes, writable))) => self.file(&file, &bytes, writable, Layer::User, &|| true),
+            Ok(Some((bytes, writable))) => {
+                let entries = self.read(&file, &bytes, writable, Layer::User);
+                self.set_all(&file, entries, Layer::User);
+            }
             Ok(None) => {}
             Err(problem) => self.problems.push(problem),
         }
     }
 
     fn project_file(&mut self, around: &Surroundings<'_>, is_trusted: &dyn Fn(&Path, &str) -> bool) {
-        match project_file(around) {
-            Ok(Some(project)) => {
-                let trusted =
-                    || is_trusted(&project.canonical, &trust::hash(&project.canonical, &project.bytes));
-                self.file(&project.file, &project.bytes, project.writable_by_all, Layer::Project, &trusted);
-            }
+        match project_file(around, &self.safe_directories()) {
+            Ok(Some(project)) => self.project_entries(&project, around.home.as_deref(), is_trusted),
             Ok(None) => {}
-            Err(problem) => self.problems.push(problem),
+            Err(Unread::Problem(problem)) => self.problems.push(problem),
+            Err(Unread::Foreign(foreign)) => self.foreign = Some(foreign),
         }
     }
 
-    fn file(
+    fn project_entries(
         &mut self,
-        file: &FileName,
-        bytes: &[u8],
-        writable: bool,
-        layer: Layer,
-        trusted: &dyn Fn() -> bool,
+        project: &ProjectFile,
+        home: Option<&Path>,
+        is_trusted: &dyn Fn(&Path, &str) -> bool,
     ) {
+        let file = &project.file;
+        let mut entries = self.read(file, &project.bytes, project.writable_by_all, Layer::Project);
+        if entries.iter().any(|entry| entry.key.needs_trust()) {
+            let hashes = trust::hashes(project, &entries, home);
+            if !trust::can_be_trusted(&hashes) || !is_trusted(&project.canonical, &hashes) {
+                let inert = entries.extract_if(.., |entry| entry.key.needs_trust());
+                let inert =
+                    inert.map(|entry| Inert { key: entry.name, file: file.clone(), line: entry.line });
+                self.inert.extend(inert);
+                self.not_trusted = Some((project.canonical.clone(), hashes));
+            }
+        }
+        self.set_all(file, entries, Layer::Project);
+    }
+
+    /// The entries of a file. What is wrong in it is noted.
+    fn read(&mut self, file: &FileName, bytes: &[u8], writable: bool, layer: Layer) -> Vec<file::Entry> {
         if writable {
             self.notes.push(format!("{} can be written by everybody: `chmod o-w` it", file.shown));
         }
         let text = match file::text(file, bytes) {
             Ok(text) => text,
-            Err(problem) => return self.problems.push(problem),
+            Err(problem) => {
+                self.problems.push(problem);
+                return Vec::new();
+            }
         };
         let (entries, problems) = file::read(file, text);
         self.problems.extend(problems);
         self.files.push(FileRead { file: file.clone(), layer, values: entries.len() });
-        let trusted = !entries.iter().any(|entry| entry.key.trust) || trusted();
+        entries
+    }
+
+    fn set_all(&mut self, file: &FileName, entries: Vec<file::Entry>, layer: Layer) {
         for entry in entries {
-            if entry.key.trust && !trusted {
-                self.inert.push(Inert { key: entry.name, file: file.clone(), line: entry.line });
-            } else {
-                let origin = Origin::File { file: file.clone(), line: entry.line, column: entry.column };
-                self.set(&entry.name, entry.written, layer, origin);
-            }
+            let origin = Origin::File { file: file.clone(), line: entry.line, column: entry.column };
+            self.set(&entry.name, entry.written, layer, origin);
         }
     }
 
@@ -340,17 +379,17 @@ mod tests {
         scratch.folder("work/.git");
         let env = |name: &str| (name == "BACKSTOP_EXEC_TIMEOUT").then(|| "4s".to_owned());
         let mut around = scratch.around("work");
-        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "none default");
+        assert_eq!(shown(&load(&around, &[], ALWAYS).unwrap(), "exec.timeout"), "none default");
         scratch.write(".config/backstop/config.toml", "[exec]\ntimeout = \"2s\"\ngrace = \"7s\"\n");
         let user = scratch.home.join(".config/backstop/config.toml");
-        let config = load(&around, &[], NEVER).unwrap();
+        let config = load(&around, &[], ALWAYS).unwrap();
         assert_eq!(shown(&config, "exec.timeout"), format!("2s {}:2", user.display()));
         scratch.write("work/backstop.toml", "\nexec.timeout = \"3s\"\n");
-        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "3s backstop.toml:2");
+        assert_eq!(shown(&load(&around, &[], ALWAYS).unwrap(), "exec.timeout"), "3s backstop.toml:2");
         around.env = &env;
-        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "4s $BACKSTOP_EXEC_TIMEOUT");
+        assert_eq!(shown(&load(&around, &[], ALWAYS).unwrap(), "exec.timeout"), "4s $BACKSTOP_EXEC_TIMEOUT");
         let flags = [flag("--timeout", "exec.timeout", "5s")];
-        let config = load(&around, &flags, NEVER).unwrap();
+        let config = load(&around, &flags, ALWAYS).unwrap();
         assert_eq!(shown(&config, "exec.timeout"), "5s --timeout");
         assert_eq!(shown(&config, "exec.grace"), format!("7s {}:3", user.display()));
         assert_eq!(config.exec().timeout, Some(std::time::Duration::from_secs(5)));
@@ -363,7 +402,7 @@ mod tests {
         let scratch = Scratch::new();
         scratch.write(".config/backstop/config.toml", "exec.timeout = \"2s\"\n");
         scratch.write("work/backstop.toml", "exec.timeout = \"none\"\n");
-        assert_eq!(load(&scratch.around("work"), &[], NEVER).unwrap().exec().timeout, None);
+        assert_eq!(load(&scratch.around("work"), &[], ALWAYS).unwrap().exec().timeout, None);
     }
 
     #[test]
@@ -373,12 +412,12 @@ mod tests {
         scratch.write(".config/backstop/config.toml", "exec.timeout = \"3s\"\n");
         let mut around = scratch.around("");
         around.xdg_config_home = Some(scratch.home.join("elsewhere"));
-        assert!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout").starts_with("2s"));
+        assert!(shown(&load(&around, &[], ALWAYS).unwrap(), "exec.timeout").starts_with("2s"));
         around.xdg_config_home = Some("elsewhere".into());
-        assert!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout").starts_with("3s"));
+        assert!(shown(&load(&around, &[], ALWAYS).unwrap(), "exec.timeout").starts_with("3s"));
         around.xdg_config_home = None;
         around.home = None;
-        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "none default");
+        assert_eq!(shown(&load(&around, &[], ALWAYS).unwrap(), "exec.timeout"), "none default");
     }
 
     #[test]
@@ -387,7 +426,7 @@ mod tests {
         scratch.write("backstop.toml", "exec.timeout = \"1s\"\n");
         scratch.write("work/backstop.toml", "exec.timeout = \"2s\"\n");
         scratch.folder("work/repo/src/deep");
-        let found = |cwd: &str| shown(&load(&scratch.around(cwd), &[], NEVER).unwrap(), "exec.timeout");
+        let found = |cwd: &str| shown(&load(&scratch.around(cwd), &[], ALWAYS).unwrap(), "exec.timeout");
         // Without a repository, only the folder itself.
         assert_eq!(found("work/repo/src"), "none default");
         assert_eq!(found("work"), "2s backstop.toml:1");
@@ -410,9 +449,9 @@ mod tests {
         scratch.folder("home/me/work");
         let mut around = scratch.around("home/me/work");
         around.home = Some(scratch.home.join("home/me"));
-        assert_eq!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout"), "none default");
+        assert_eq!(shown(&load(&around, &[], ALWAYS).unwrap(), "exec.timeout"), "none default");
         around.home = None;
-        assert!(shown(&load(&around, &[], NEVER).unwrap(), "exec.timeout").starts_with("1s"));
+        assert!(shown(&load(&around, &[], ALWAYS).unwrap(), "exec.timeout").starts_with("1s"));
     }
 
     #[test]
@@ -426,19 +465,40 @@ mod tests {
         let config = load(&scratch.around(""), &[], NEVER).unwrap();
         let inert: Vec<_> =
             config.inert().iter().map(|i| (i.key.as_str(), i.file.shown.as_str(), i.line)).collect();
-        assert_eq!(inert, [("rules.packs", "backstop.toml", 3), ("events.tail_to", "backstop.toml", 5)]);
+        assert_eq!(
+            inert,
+            [
+                ("exec.grace", "backstop.toml", 1),
+                ("rules.packs", "backstop.toml", 3),
+                ("events.tail_to", "backstop.toml", 5)
+            ]
+        );
         assert_eq!(config.packs(), [scratch.home.join(".config/backstop/mine.toml")]);
         assert_eq!(config.tail_to(), None);
-        assert_eq!(config.exec().grace.as_secs(), 1);
+        assert_eq!(config.exec().grace.as_secs(), 5);
 
         let canonical = scratch.home.join("backstop.toml");
-        let hash = trust::hash(&canonical, &std::fs::read(&canonical).unwrap());
-        let exactly = |path: &Path, asked: &str| path == canonical && asked == hash;
+        let trusted = trust::candidate(&scratch.around("")).unwrap().unwrap().hashes;
+        let exactly = |path: &Path, asked: &str| path == canonical && asked == trusted;
         let config = load(&scratch.around(""), &[], &exactly).unwrap();
         assert_eq!(config.inert(), []);
         assert_eq!(config.packs(), [scratch.home.join("theirs.toml")]);
         assert_eq!(config.tail_to(), Some(scratch.home.join("log")));
-        // Changed, it is to be trusted anew.
+        assert_eq!(config.exec().grace.as_secs(), 1);
+        // A pack of it is written: it is to be trusted anew.
+        scratch.write("theirs.toml", "");
+        let mut config = load(&scratch.around(""), &[], &exactly).unwrap();
+        assert_eq!(config.inert().len(), 3);
+        config.explain_trust(&|path| (path == canonical).then(|| trusted.clone()));
+        let (what, hint) = crate::untrusted(&config).unwrap();
+        assert!(
+            what.starts_with("backstop.toml is trusted no longer (theirs.toml has changed): `exec.grace`"),
+            "{what}"
+        );
+        assert!(hint.contains("`backstop trust`"), "{hint}");
+        std::fs::remove_file(scratch.home.join("theirs.toml")).unwrap();
+        assert_eq!(load(&scratch.around(""), &[], &exactly).unwrap().inert(), []);
+        // And the file itself.
         scratch.write("backstop.toml", "[rules]\npacks = [\"other.toml\"]\n");
         assert_eq!(load(&scratch.around(""), &[], &exactly).unwrap().inert().len(), 1);
     }
@@ -446,7 +506,7 @@ mod tests {
     #[test]
     fn trust_is_asked_only_where_it_is_needed() {
         let scratch = Scratch::new();
-        scratch.write("backstop.toml", "exec.grace = \"1s\"\n");
+        scratch.write("backstop.toml", "log.format = \"json\"\n");
         let asked = std::cell::Cell::new(0);
         let count = |_: &Path, _: &str| {
             asked.set(asked.get() + 1);
@@ -483,28 +543,58 @@ mod tests {
     }
 
     #[test]
-    fn a_link_out_of_the_project_is_not_read() {
+    fn a_link_in_the_project_is_not_read_wherever_it_leads() {
         let scratch = Scratch::new();
         scratch.write("outside.toml", "exec.timeout = \"1s\"\n");
+        scratch.write("work/inside.toml", "exec.timeout = \"1s\"\n");
         scratch.folder("work/.git");
-        let link = |to: &str| {
+        for to in ["../outside.toml", "nowhere.toml", "inside.toml", "/dev/zero"] {
             let at = scratch.home.join("work/backstop.toml");
             let _ = std::fs::remove_file(&at);
             std::os::unix::fs::symlink(to, &at).unwrap();
+            let error = message(load(&scratch.around("work"), &[], ALWAYS));
+            assert_eq!(error, "backstop.toml: a link, or in a folder that is one; it is not read", "{to}");
+        }
+    }
+
+    #[test]
+    fn what_is_another_users_is_not_read_unless_the_user_calls_it_safe() {
+        let scratch = Scratch::new();
+        scratch.folder("work/.git");
+        scratch.write("work/backstop.toml", "log.format = \"json\"\n");
+        let mut around = scratch.around("work");
+        let us = around.users[0];
+        let format = |around: &Surroundings<'_>| {
+            let config = load(around, &[], ALWAYS).unwrap();
+            assert!(config.problems().is_none());
+            (config.log_format().name(), crate::untrusted(&config))
         };
-        link("../outside.toml");
-        let error = message(load(&scratch.around("work"), &[], ALWAYS));
-        assert_eq!(error, "backstop.toml: a link that leads out of the project; it is not read");
-        link("nowhere.toml");
+        assert_eq!(format(&around), ("json", None));
+        around.users = vec![us + 1];
+        let (name, warning) = format(&around);
+        let (what, hint) = warning.unwrap();
+        assert_eq!(name, "human");
         assert_eq!(
-            message(load(&scratch.around("work"), &[], ALWAYS)),
-            "backstop.toml: a link that leads nowhere"
+            what,
+            format!(
+                "backstop.toml is ignored: {} belongs to another user (uid {us})",
+                scratch.home.join("work/backstop.toml").display()
+            )
         );
-        scratch.write("work/inside.toml", "exec.timeout = \"1s\"\n");
-        link("inside.toml");
-        assert!(
-            shown(&load(&scratch.around("work"), &[], ALWAYS).unwrap(), "exec.timeout").starts_with("1s")
-        );
+        assert!(hint.contains("backstop config set --user trust.safe_directories "), "{hint}");
+        // The project's own file has no say.
+        scratch.write("work/backstop.toml", "log.format = \"json\"\ntrust.safe_directories = [\"*\"]\n");
+        assert_eq!(format(&around).0, "human");
+        assert!(trust::candidate(&around).is_err());
+        for safe in ["*".to_owned(), "~/work".to_owned(), scratch.home.join("*").display().to_string()] {
+            scratch.write(".config/backstop/config.toml", format!("trust.safe_directories = [\"{safe}\"]\n"));
+            assert_eq!(format(&around), ("json", None), "{safe}");
+            assert!(trust::candidate(&around).is_ok());
+        }
+        // The user who typed `sudo` counts as well.
+        scratch.write(".config/backstop/config.toml", "");
+        around.users = vec![us + 1, us];
+        assert_eq!(format(&around).0, "json");
     }
 
     #[test]

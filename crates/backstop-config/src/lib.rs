@@ -13,6 +13,7 @@ mod file;
 mod find;
 mod keys;
 mod layers;
+mod owner;
 mod profile;
 mod reference;
 #[cfg(test)]
@@ -27,10 +28,11 @@ pub use error::ConfigError;
 pub use find::{Surroundings, repository_root};
 pub use keys::{KEYS, Key, ValueKind};
 pub use layers::{FileRead, Given, Inert, Origin, load};
+pub use owner::Foreign;
 pub use reference::markdown;
 pub use show::{check, check_json, get_json, show, show_json, untrusted, warning};
 pub use sinks::{SINK_KINDS, SinkSettings};
-pub use trust::{Candidate, candidate};
+pub use trust::{Candidate, Sets, candidate};
 
 use backstop_core::{MachineLimits, Policy, Reason, RetryBudget};
 use backstop_http::Address;
@@ -47,6 +49,11 @@ pub struct Config {
     /// The values that were set, by key, lowest layer first. Defaults are not in it.
     settings: BTreeMap<String, Vec<Setting>>,
     inert: Vec<Inert>,
+    /// The path and the hashes of a project's file that is not trusted.
+    not_trusted: Option<(PathBuf, String)>,
+    /// What has changed since the project's file was trusted, in words.
+    changes: Vec<String>,
+    foreign: Option<Foreign>,
     notes: Vec<String>,
     files: Vec<FileRead>,
     cwd: PathBuf,
@@ -426,6 +433,21 @@ impl Config {
     /// The values that are ignored because the project's file is not trusted.
     pub fn inert(&self) -> &[Inert] {
         &self.inert
+    }
+
+    /// The project's file that is ignored because it, or its repository, is another user's.
+    pub fn foreign(&self) -> Option<&Foreign> {
+        self.foreign.as_ref()
+    }
+
+    /// Finds out what has changed since the project's file was trusted. `trusted` gives the hashes
+    /// that were, for its path; it is asked only where values are ignored.
+    pub fn explain_trust(&mut self, trusted: &dyn Fn(&Path) -> Option<String>) {
+        if let Some((path, now)) = &self.not_trusted
+            && let Some(before) = trusted(path)
+        {
+            self.changes = trust::changes(&before, now);
+        }
     }
 
     /// What is wrong in files and variables; the values that it is in are ignored.

@@ -28,7 +28,7 @@ delays = ["0", "1s", "5s"]
 env = ["ACME_SESSION"]
 
 [rules]
-packs = ["ci/rules.toml"]    # counts once the file is trusted
+packs = ["ci/rules.toml"]    # relative to this file
 "#;
 
 /// The reference page.
@@ -73,20 +73,27 @@ pub fn markdown() -> String {
     }
     out.push_str(
         "\n## Trust\n\n\
-         A project may come from somebody else. Settings that run a program or write a file are ignored in a\n\
-         project's file until you have read it and typed `backstop trust`. Trust is for the file's path and\n\
-         content: after a change, `config set` included, trust it again. A file that is a link out of the\n\
-         project is not read.\n\n\
-         Needs trust in a project's file: ",
+         A project may come from somebody else. What its file says is ignored until you have read it and\n\
+         typed `backstop trust`. Trust is for the content of the file and of what it names in the project:\n\
+         rule packs, and the scripts of gates, agents and sinks. After a change in one of them, `config set`\n\
+         included, trust it again. What a script starts in turn is not covered. `backstop trust --show` lists\n\
+         the files, what needs trust, and what takes effect without it.\n\n\
+         A `backstop.toml` that is a link is not read. Nor is one of another user, or in a repository whose\n\
+         `.git` or folder is another user's, unless `trust.safe_directories` in your own file names it. With\n\
+         `sudo`, files of the user who typed it are read.\n\n\
+         These keys take effect in a project's file without trust; all others need it:\n\n\
+         | key | why it needs no trust |\n|---|---|\n",
     );
-    let trusted: Vec<String> =
-        KEYS.iter().filter(|key| key.trust).map(|key| format!("`{}`", key.name)).collect();
-    out.push_str(&format!("{}.\n", trusted.join(", ")));
+    for key in KEYS {
+        if let Some(why) = key.harmless {
+            out.push_str(&format!("| `{}` | {why} |\n", key.name));
+        }
+    }
     out
 }
 
 fn meaning(key: &Key) -> String {
-    if key.trust { format!("{}; needs trust", key.doc) } else { key.doc.to_owned() }
+    if key.needs_trust() { key.doc.to_owned() } else { format!("{}; needs no trust", key.doc) }
 }
 
 /// The type of a value, for a cell of the table.
@@ -126,13 +133,11 @@ mod tests {
         for key in KEYS {
             assert!(page.contains(&format!("| `{}` | ", key.name)), "{}", key.name);
         }
-        for key in KEYS.iter().filter(|key| key.trust) {
-            let line =
-                page.lines().find(|line| line.starts_with("Needs trust in a project's file:")).unwrap();
-            assert!(line.contains(&format!("`{}`", key.name)), "{line}");
+        for key in KEYS.iter().filter(|key| !key.needs_trust()) {
+            assert!(page.contains(&format!("| `{}` | {} |", key.name, key.harmless.unwrap())), "{page}");
         }
         for row in page.lines().filter(|line| line.starts_with("| `")) {
-            assert!(matches!(row.matches(" | ").count(), 2 | 4), "{row}");
+            assert!(matches!(row.matches(" | ").count(), 1 | 2 | 4), "{row}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! A folder for one test, removed with it.
 
 use super::find::Surroundings;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -38,6 +39,7 @@ impl Scratch {
             home: Some(self.home.clone()),
             xdg_config_home: None,
             env: &|_| None,
+            users: vec![self.home.metadata().unwrap().uid()],
         }
     }
 }

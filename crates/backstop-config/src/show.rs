@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use super::find::FileName;
-use super::layers::{Layer, Origin};
+use super::layers::{Inert, Layer, Origin};
 use super::{Config, Shown};
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, table};
@@ -113,16 +113,30 @@ pub fn warning(config: &Config) -> Option<(String, String)> {
     Some((format!("{first}; ignored{more}"), hint))
 }
 
-/// The warning about an untrusted project file, and the command that trusts it; `None` if no value
-/// is ignored.
+/// How many ignored keys a warning names.
+const KEYS_MAX: usize = 6;
+
+/// The warning about a project file of which values are ignored, and the command that changes that;
+/// `None` if no value is ignored.
 pub fn untrusted(config: &Config) -> Option<(String, String)> {
+    if let Some(foreign) = config.foreign() {
+        let file = safe(&foreign.file.shown);
+        return Some((format!("{file} is {}", foreign.message()), foreign.hint()));
+    }
     let first = config.inert().first()?;
-    let keys: Vec<String> =
-        config.inert().iter().map(|inert| format!("`{}` (line {})", inert.key, inert.line)).collect();
+    let key = |inert: &Inert| format!("`{}` (line {})", inert.key, inert.line);
+    let mut keys: Vec<String> = config.inert().iter().take(KEYS_MAX).map(key).collect();
+    if config.inert().len() > KEYS_MAX {
+        keys.push(format!("{} more", config.inert().len() - KEYS_MAX));
+    }
     let file = safe(&first.file.shown);
+    let state = match config.changes.as_slice() {
+        [] => "not trusted".to_owned(),
+        changes => format!("trusted no longer ({})", changes.join(", ")),
+    };
     Some((
-        format!("{file} is not trusted: {} ignored", are(&keys)),
-        format!("read {file}, then `backstop trust`"),
+        format!("{file} is {state}: {} ignored", are(&keys)),
+        format!("read {file} and what it names, then `backstop trust`; `backstop trust --show` lists it"),
     ))
 }
 
@@ -165,20 +179,20 @@ mod tests {
     use super::super::scratch::Scratch;
     use super::*;
 
-    fn example() -> (Scratch, Config) {
+    fn example(trusted: bool) -> (Scratch, Config) {
         let scratch = Scratch::new();
         scratch.write(
             "backstop.toml",
             "[exec]\ntimeout = \"10m\"\n[rules]\npacks = [\"a.toml\"]\n[redact]\nenv = [\"API_KEY\"]\n\
              [profile.command]\nattempts = 3\n",
         );
-        let config = load(&scratch.around(""), &[], &|_, _| false).unwrap();
+        let config = load(&scratch.around(""), &[], &|_, _| trusted).unwrap();
         (scratch, config)
     }
 
     #[test]
     fn a_table_for_people() {
-        let (_scratch, config) = example();
+        let (_scratch, config) = example(true);
         insta::assert_snapshot!(show(&config, true), @r#"
         key                         value           origin
         exec.profile                command         default
@@ -213,11 +227,12 @@ mod tests {
         log.format                  human           default
         store.keep                  30d             default
         store.max                   1GB             default
-        rules.packs                 []              default
+        rules.packs                 ["a.toml"]      backstop.toml:4
         events.tail_to              none            default
         otel.endpoint               none            default
         otel.service                backstop        default
         redact.env                  ["API_KEY"]     backstop.toml:6
+        trust.safe_directories      []              default
         retry_budget.reserve        30              default
         retry_budget.share_percent  50              default
         retry_budget.window         60s             default
@@ -228,7 +243,7 @@ mod tests {
 
     #[test]
     fn json_for_programs() {
-        let (scratch, config) = example();
+        let (scratch, config) = example(true);
         let out = show_json(&config);
         let find =
             |key: &str| out["settings"].as_array().unwrap().iter().find(|s| s["key"] == key).unwrap().clone();
@@ -241,18 +256,19 @@ mod tests {
         assert_eq!(find("exec.idle")["value"], Value::Null);
         assert_eq!(find("profile.command.attempts")["value"], 3);
         assert_eq!(find("redact.env")["value"], json!(["API_KEY"]));
-        assert_eq!(out["inert"][0]["key"], "rules.packs");
+        assert_eq!(out["inert"], json!([]));
+        assert_eq!(show_json(&example(false).1)["inert"][1]["key"], "rules.packs");
         assert_eq!(out["files"][0]["layer"], "project");
     }
 
     #[test]
     fn a_check_says_what_was_read_and_what_does_not_count() {
-        let (scratch, config) = example();
+        let (scratch, config) = example(false);
         assert_eq!(
             check(&config, &[]),
             "backstop.toml: 4 values, no errors\n\
-             note: backstop.toml is not trusted: `rules.packs` (line 4) is ignored; read backstop.toml, then \
-             `backstop trust`\n"
+             note: backstop.toml is not trusted: `exec.timeout` (line 2), `rules.packs` (line 4), \
+             `profile.command.attempts` (line 8) are ignored; read backstop.toml and what it names, then `backstop trust`; `backstop trust --show` lists it\n"
         );
         assert_eq!(check_json(&config)["valid"], true);
         scratch.write("backstop.toml", "[exec]\ntimout = \"1s\"\n");

@@ -1,24 +1,205 @@
-//! Trust: whether a person has approved a project's file before it may run something.
+//! Trust: whether a person has approved a project's file before it may change what is done.
 //!
-//! Trust is given to a path and its content together: a changed file, or a copy of it elsewhere,
+//! Trust is given to the file and to what it names in the project: rule packs, and the scripts of
+//! its commands. Each is hashed with its path; when one of them changes, appears or goes, all of it
 //! has to be trusted anew. The store keeps what is trusted; this module only asks.
 
-use super::error::ConfigError;
-use super::file;
-use super::find::{self, FileName, Surroundings};
-use backstop_core::Sha256;
+use super::error::{ConfigError, Problem};
+use super::file::{self, Entry};
+use super::find::{self, FileName, ProjectFile, Surroundings};
+use super::keys::ValueKind;
+use super::layers;
+use super::value::Value;
+use backstop_core::{SafeText, Sha256};
+use backstop_files::GivenPath;
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The hash that trust is given to: of the file's canonical path and its content.
+/// How many files trust covers at most. What names more cannot be trusted.
+const FILES_MAX: usize = 200;
+/// The largest file that trust covers, in bytes.
+const COVERED_BYTES_MAX: u64 = 64 << 20;
+/// How many characters of a path are in a line.
+const PATH_CHARS_MAX: usize = 400;
+/// Stands for the hash of a file that is not there.
+const MISSING: &str = "missing";
+/// Stands for the hash of a file that cannot be trusted: it never matches.
+const UNREADABLE: &str = "unreadable";
+
+/// Programs whose first argument is a script.
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "deno", "bun", "ruby", "perl",
+    "php", "lua", "pwsh", "Rscript", "source", ".",
+];
+/// How the names of scripts end.
+const EXTENSIONS: &[&str] = &[
+    "sh", "bash", "zsh", "ksh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua", "ps1",
+    "awk", "mk", "R", "jl",
+];
+
+/// The hash of a file's canonical path and its content.
 pub(crate) fn hash(canonical: &Path, content: &[u8]) -> String {
+    let mut hasher = begun(canonical);
+    hasher.update(content);
+    hasher.hex()
+}
+
+fn begun(canonical: &Path) -> Sha256 {
     let path = canonical.as_os_str().as_bytes();
     let mut hasher = Sha256::new();
     // The length separates the two: a longer path with a shorter content is another input.
     hasher.update((path.len() as u64).to_le_bytes());
     hasher.update(path);
-    hasher.update(content);
-    hasher.hex()
+    hasher
+}
+
+/// The hashes that trust is given to: a line for the project's file, and one for each file that it
+/// names, with the hash and the path below the project's root.
+pub(crate) fn hashes(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) -> String {
+    let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
+    for path in named_files(project, entries, home) {
+        let hash = hash_of(&path, &project.root);
+        files.insert(path, hash);
+    }
+    let line = |path: &Path, hash: &str| {
+        let shown = path.strip_prefix(&project.root).unwrap_or(path).to_string_lossy().into_owned();
+        format!("{hash} {}\n", SafeText::new(shown).line(PATH_CHARS_MAX))
+    };
+    let mut text = line(&project.canonical, &hash(&project.canonical, &project.bytes));
+    if files.len() > FILES_MAX {
+        text.push_str(&format!("{UNREADABLE} more than {FILES_MAX} files\n"));
+    }
+    text.extend(files.iter().take(FILES_MAX).map(|(path, hash)| line(path, hash)));
+    text
+}
+
+/// Whether these hashes can be trusted at all.
+pub(crate) fn can_be_trusted(hashes: &str) -> bool {
+    !hashes.lines().any(|line| line.starts_with(UNREADABLE))
+}
+
+/// The files that a project's file names: its rule packs, and the scripts of its commands.
+fn named_files(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) -> Vec<PathBuf> {
+    let folder = project.canonical.parent().unwrap_or(&project.root);
+    let mut files = Vec::new();
+    for entry in entries {
+        let Value::Texts(words) = &entry.written.value else { continue };
+        match entry.key.kind {
+            ValueKind::Paths if entry.name == "rules.packs" => {
+                files.extend(words.iter().map(|word| match (word.strip_prefix("~/"), home) {
+                    (Some(rest), Some(home)) => home.join(rest),
+                    _ => folder.join(word),
+                }));
+            }
+            ValueKind::Words => files.extend(scripts(words, &[&project.root, folder])),
+            _ => {}
+        }
+    }
+    files
+}
+
+/// The scripts in the project that a command names: its program, words of it, and words of a line of
+/// shell in it. A file that a command only reads or writes is none.
+fn scripts(command: &[String], folders: &[&Path]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut before = "";
+    for (at, word) in command.iter().enumerate() {
+        // A program without a slash is looked for in PATH.
+        if at > 0 || word.contains('/') {
+            files.extend(script(word, before, at == 0, folders));
+        }
+        let mut part_before = "";
+        for part in word.split(|c: char| c.is_whitespace() || ";&|()<>'\"=`$".contains(c)) {
+            if part != word && !part.is_empty() {
+                files.extend(script(part, part_before, false, folders));
+            }
+            part_before = if part.starts_with('-') { part_before } else { part };
+        }
+        before = if word.starts_with('-') { before } else { word };
+    }
+    files
+}
+
+/// The script in the project that a word names; `before` is the word before it that is no flag.
+fn script(word: &str, before: &str, is_program: bool, folders: &[&Path]) -> Option<PathBuf> {
+    let root = folders.first()?;
+    let is_run = is_program || INTERPRETERS.contains(&before.rsplit('/').next().unwrap_or_default());
+    folders.iter().find_map(|folder| {
+        let path = folder.join(word);
+        let found = path.metadata().ok().filter(Metadata::is_file)?;
+        let real = path.canonicalize().ok().filter(|real| real.starts_with(root))?;
+        let has_extension =
+            real.extension().and_then(|end| end.to_str()).is_some_and(|end| EXTENSIONS.contains(&end));
+        let is_executable = found.permissions().mode() & 0o111 != 0;
+        (is_run || has_extension || is_executable).then_some(real)
+    })
+}
+
+/// The hash of a file, read in pieces.
+fn hash_of(path: &Path, root: &Path) -> String {
+    let mut hasher = begun(path);
+    let opened = match GivenPath::new(path, root, root).open() {
+        Ok(opened) => opened,
+        Err(error) if error.is_not_found() => return MISSING.to_owned(),
+        Err(_) => return UNREADABLE.to_owned(),
+    };
+    let mut limited = opened.take(COVERED_BYTES_MAX + 1);
+    let (mut buffer, mut total) = ([0u8; 64 << 10], 0);
+    loop {
+        match limited.read(&mut buffer) {
+            Ok(0) => return hasher.hex(),
+            Ok(n) => {
+                total += n as u64;
+                hasher.update(&buffer[..n]);
+            }
+            Err(_) => return UNREADABLE.to_owned(),
+        }
+        if total > COVERED_BYTES_MAX {
+            return UNREADABLE.to_owned();
+        }
+    }
+}
+
+/// What is different from the hashes that were trusted, in words; empty where nothing is.
+pub(crate) fn changes(trusted: &str, now: &str) -> Vec<String> {
+    let lines = |text: &str| -> BTreeMap<String, String> {
+        let pairs = text.lines().filter_map(|line| line.split_once(' '));
+        pairs.map(|(hash, path)| (path.to_owned(), hash.to_owned())).collect()
+    };
+    let (before, after) = (lines(trusted), lines(now));
+    // Trusted by a version that covered the file alone.
+    if before.is_empty() {
+        return vec!["what trust covers has changed".to_owned()];
+    }
+    let mut words = Vec::new();
+    for (path, hash) in &after {
+        match before.get(path) {
+            _ if hash == UNREADABLE => words.push(format!("{path} cannot be covered")),
+            Some(known) if known == hash => {}
+            Some(_) if hash == MISSING => words.push(format!("{path} is gone")),
+            Some(_) => words.push(format!("{path} has changed")),
+            None => words.push(format!("{path} is new")),
+        }
+    }
+    words.extend(
+        before.keys().filter(|path| !after.contains_key(*path)).map(|path| format!("{path} is gone")),
+    );
+    words
+}
+
+/// One setting of a project's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sets {
+    /// The key.
+    pub key: String,
+    /// The value. It is text from outside: escape it.
+    pub value: String,
+    /// The line, counted from 1.
+    pub line: usize,
 }
 
 /// What there is to trust in a project.
@@ -28,25 +209,61 @@ pub struct Candidate {
     pub file: FileName,
     /// Its canonical path, under which trust is stored.
     pub canonical: PathBuf,
-    /// Its current hash.
-    pub hash: String,
-    /// The settings that need trust: key, value (text from outside: escape it), line.
-    pub sets: Vec<(String, String, usize)>,
+    /// The hashes that trust is given to, a line for each file: hash and path.
+    pub hashes: String,
+    /// The settings that need trust.
+    pub sets: Vec<Sets>,
+    /// The settings that take effect without it.
+    pub without_trust: Vec<Sets>,
+}
+
+impl Candidate {
+    /// The hash of the project's file itself.
+    pub fn hash(&self) -> &str {
+        self.hashes.split(' ').next().unwrap_or_default()
+    }
+
+    /// The files that trust covers, by their paths below the project's root.
+    pub fn covers(&self) -> impl Iterator<Item = &str> {
+        self.hashes.lines().filter_map(|line| Some(line.split_once(' ')?.1))
+    }
+
+    /// What has changed since these hashes were trusted, in words.
+    pub fn changes_since(&self, trusted: &str) -> Vec<String> {
+        changes(trusted, &self.hashes)
+    }
+
+    /// Why it cannot be trusted: files that are too large, too many, or unreadable.
+    pub fn unreadable(&self) -> Option<&str> {
+        self.hashes.lines().find_map(|line| line.strip_prefix(UNREADABLE)).map(str::trim)
+    }
 }
 
 /// What there is to trust here, for a person to read before approving. `None` if there is no
 /// project file.
 pub fn candidate(around: &Surroundings<'_>) -> Result<Option<Candidate>, ConfigError> {
-    let Some(project) = find::project_file(around).map_err(ConfigError::one)? else { return Ok(None) };
+    let safe = layers::safe_directories(around);
+    let project = find::project_file(around, &safe).map_err(|e| ConfigError::one(Problem::from(e)))?;
+    let Some(project) = project else { return Ok(None) };
     let text = file::text(&project.file, &project.bytes).map_err(ConfigError::one)?;
     let (entries, problems) = file::read(&project.file, text);
     if let Some(error) = ConfigError::of(problems) {
         return Err(error);
     }
-    let sets = entries.into_iter().filter(|entry| entry.key.trust);
+    let hashes = hashes(&project, &entries, around.home.as_deref());
+    let sets = |needs: bool| {
+        let those = entries.iter().filter(move |entry| entry.key.needs_trust() == needs);
+        let set = |entry: &Entry| Sets {
+            key: entry.name.clone(),
+            value: entry.written.text.clone(),
+            line: entry.line,
+        };
+        those.map(set).collect()
+    };
     Ok(Some(Candidate {
-        hash: hash(&project.canonical, &project.bytes),
-        sets: sets.map(|entry| (entry.name, entry.written.text, entry.line)).collect(),
+        sets: sets(true),
+        without_trust: sets(false),
+        hashes,
         file: project.file,
         canonical: project.canonical,
     }))
@@ -78,10 +295,59 @@ mod tests {
         assert_eq!(candidate(&scratch.around("")).unwrap(), None);
         scratch.write("backstop.toml", "[exec]\ngrace = \"1s\"\n[rules]\npacks = [\"a.toml\"]\n");
         let found = candidate(&scratch.around("")).unwrap().unwrap();
-        assert_eq!(found.sets, [("rules.packs".to_owned(), "[\"a.toml\"]".to_owned(), 4)]);
+        let keys = |sets: &[Sets]| sets.iter().map(|set| (set.key.clone(), set.line)).collect::<Vec<_>>();
+        assert_eq!(keys(&found.sets), [("exec.grace".to_owned(), 2), ("rules.packs".to_owned(), 4)]);
+        assert_eq!(found.sets[1].value, "[\"a.toml\"]");
+        assert_eq!(found.covers().collect::<Vec<_>>(), ["backstop.toml", "a.toml"]);
         scratch.write("backstop.toml", "[exec]\ngrace = \"2s\"\n[rules]\npacks = [\"a.toml\"]\n");
-        assert_ne!(candidate(&scratch.around("")).unwrap().unwrap().hash, found.hash);
+        let changed = candidate(&scratch.around("")).unwrap().unwrap();
+        assert_eq!(changed.changes_since(&found.hashes), ["backstop.toml has changed"]);
         scratch.write("backstop.toml", "[exec]\ngarce = \"2s\"\n");
         assert!(candidate(&scratch.around("")).is_err());
+    }
+
+    #[test]
+    fn packs_and_scripts_of_commands_are_covered() {
+        let scratch = Scratch::new();
+        scratch.folder("work/.git");
+        for script in ["check.sh", "ci/lint.sh", "tools/agent.py", "tell.sh", "other.sh"] {
+            scratch.write(&format!("work/{script}"), "true\n");
+        }
+        for data in ["report.xml", "ran", "plain", "test"] {
+            scratch.write(&format!("work/{data}"), "true\n");
+        }
+        scratch.write("outside.sh", "true\n");
+        scratch.write(
+            "work/backstop.toml",
+            "rules.packs = [\"rules.toml\"]\n\
+             [gates]\nlint.check = [\"sh\", \"-c\", \"cd . && ci/lint.sh\"]\ntest.check = [\"./check.sh\"]\n\
+             build.check = [\"cargo\", \"test\", \"../outside.sh\"]\n\
+             report.check = [\"pytest\", \"--junitxml=report.xml\", \"report.xml\"]\n\
+             line.check = [\"sh\", \"-c\", \"echo x >> ran; sh plain\"]\n\
+             [agent.mine]\ncommand = [\"python3\", \"tools/agent.py\"]\n\
+             [notify.ops]\ntype = \"command\"\ncommand = [\"sh\", \"tell.sh\"]\n",
+        );
+        let at = || candidate(&scratch.around("work")).unwrap().unwrap();
+        let trusted = at();
+        let mut covers: Vec<&str> = trusted.covers().collect();
+        covers.sort_unstable();
+        assert_eq!(
+            covers,
+            ["backstop.toml", "check.sh", "ci/lint.sh", "plain", "rules.toml", "tell.sh", "tools/agent.py"]
+        );
+        assert_eq!(at().changes_since(&trusted.hashes), Vec::<String>::new());
+        scratch.write("work/other.sh", "false\n");
+        assert_eq!(at().changes_since(&trusted.hashes), Vec::<String>::new());
+        scratch.write("work/ci/lint.sh", "false\n");
+        scratch.write("work/rules.toml", "");
+        std::fs::remove_file(scratch.home.join("work/tell.sh")).unwrap();
+        assert_eq!(
+            at().changes_since(&trusted.hashes),
+            ["ci/lint.sh has changed", "rules.toml has changed", "tell.sh is gone"]
+        );
+        assert_eq!(trusted.unreadable(), None);
+        scratch.folder("work/rules.toml.d");
+        scratch.write("work/backstop.toml", "rules.packs = [\"rules.toml.d\"]\n");
+        assert_eq!(at().unreadable(), Some("rules.toml.d"));
     }
 }

@@ -1,6 +1,7 @@
 //! The supported agents, and where their settings files are.
 
 use super::error::InstallError;
+use backstop_files::{Durability, Folder, named};
 use std::path::PathBuf;
 
 /// An agent whose settings can hold hooks that call Backstop.
@@ -72,6 +73,8 @@ pub struct Target {
     pub folder: PathBuf,
     /// The settings file.
     pub file: PathBuf,
+    /// The project that the file is in. Links in it are not followed: they are the repository's.
+    pub project: Option<PathBuf>,
 }
 
 impl Target {
@@ -98,6 +101,18 @@ impl Target {
             Agent::Codex => "hooks.json",
             Agent::Opencode => "plugin/backstop.js",
         };
-        Ok(Self { agent, file: folder.join(name), folder })
+        let project = (scope == Scope::Project).then(|| folders.project.clone());
+        Ok(Self { agent, file: folder.join(name), folder, project })
+    }
+}
+
+impl Target {
+    /// Replaces the file, as it is allowed where it is.
+    pub(crate) fn write(&self, content: &[u8]) -> std::io::Result<()> {
+        let done = match &self.project {
+            Some(project) => Folder::new(project).replace(&self.file, content, Durability::OnDisk),
+            None => named::replace(&self.file, content, Durability::OnDisk),
+        };
+        Ok(done?)
     }
 }

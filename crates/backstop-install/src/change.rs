@@ -9,7 +9,8 @@ use super::patch::{apply, inverse};
 use super::plugin;
 use super::record::{Record, Records, Undo, hash};
 use super::strip::strip;
-use std::io::{ErrorKind, Read};
+use backstop_files::{Folder, named};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The size limit of a settings file.
@@ -65,7 +66,7 @@ pub struct Change {
 
 impl Change {
     fn new(target: &Target, is_removal: bool) -> Result<Self, InstallError> {
-        let before = read(&target.file)?;
+        let before = read(target)?;
         let is_link = target.file.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
         let leads_to = is_link.then(|| target.file.canonicalize().ok()).flatten();
         let target = target.clone();
@@ -201,7 +202,7 @@ impl Change {
     /// Writes the change. Returns whether the record could be stored, where one is needed.
     pub fn apply(&self, records: &Records) -> Result<bool, InstallError> {
         let file = &self.target.file;
-        if read(file)? != self.before {
+        if read(&self.target)? != self.before {
             return Err(InstallError::Changed { file: file.clone() });
         }
         // A read-only file could be replaced all the same, but whoever made it read-only did not
@@ -231,7 +232,7 @@ impl Change {
                     _ => {}
                 }
             }
-            backstop_store::write_atomic(file, after.as_bytes()).map_err(|error| (file.clone(), error))
+            self.target.write(after.as_bytes()).map_err(|error| (file.clone(), error))
         };
         write().map_err(|(file, error)| {
             records.save(&self.target.file, known.as_ref());
@@ -245,7 +246,7 @@ impl Change {
         let file = &self.target.file;
         let done = match (&self.after, self.action()) {
             (_, FileAction::Removed) => std::fs::remove_file(file),
-            (Some(after), FileAction::Changed) => backstop_store::write_atomic(file, after.as_bytes()),
+            (Some(after), FileAction::Changed) => self.target.write(after.as_bytes()),
             _ => Ok(()),
         };
         done.map_err(|error| InstallError::Write { file: file.clone(), error })?;
@@ -271,30 +272,23 @@ fn missing_folders(file: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// The content of a file; `None` if it does not exist.
-pub(crate) fn read(file: &Path) -> Result<Option<String>, InstallError> {
-    let failed = |error| InstallError::Read { file: file.to_owned(), error };
-    let there = match file.symlink_metadata() {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-        Ok(there) => there,
+/// The content of a settings file; `None` if it does not exist.
+pub(crate) fn read(target: &Target) -> Result<Option<String>, InstallError> {
+    let file = &target.file;
+    let read = match &target.project {
+        Some(project) => Folder::new(project).read(file, FILE_BYTES_MAX),
+        None => named::read(file, FILE_BYTES_MAX).map(Some),
     };
-    let behind = match file.metadata() {
-        Err(error) if there.is_symlink() && error.kind() == ErrorKind::NotFound => {
-            return Err(InstallError::Dangling { file: file.to_owned() });
+    let bytes = match read {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        Err(error) if error.is_not_found() => {
+            // There is something that leads nowhere.
+            let is_link = file.symlink_metadata().is_ok_and(|found| found.is_symlink());
+            return if is_link { Err(InstallError::Dangling { file: file.clone() }) } else { Ok(None) };
         }
-        behind => behind.map_err(failed)?,
+        Err(error) => return Err(InstallError::refused(file, error)),
     };
-    // Reading a pipe would block, and a device has no end.
-    if !behind.is_file() {
-        return Err(InstallError::NotAFile { file: file.to_owned() });
-    }
-    let mut bytes = Vec::new();
-    let opened = std::fs::File::open(file).map_err(failed)?;
-    opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(InstallError::TooLarge { file: file.to_owned(), max: FILE_BYTES_MAX });
-    }
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let good =
             String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();

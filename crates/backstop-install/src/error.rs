@@ -1,7 +1,8 @@
 //! The errors of changing a settings file, each with a hint.
 
 use super::json::{JsonError, place};
-use backstop_core::SafeText;
+use backstop_core::{SafeText, shell};
+use backstop_files::{FileError, FileKind};
 use std::path::{Path, PathBuf};
 
 /// How many characters of a name from a file are shown.
@@ -70,6 +71,12 @@ pub enum InstallError {
     NotAFile {
         /// The path.
         file: PathBuf,
+    },
+    /// The path, or a folder on the way to it, is a link in the project.
+    #[error("{} is a symbolic link, and links in a project are not followed", path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
     },
     /// The path is a symbolic link whose target does not exist.
     #[error("{} is a broken link", file.display())]
@@ -142,11 +149,26 @@ impl InstallError {
         Self::Place { file: file.to_owned(), line, column, kind: error.kind }
     }
 
+    /// The error for a file that was not opened.
+    pub(crate) fn refused(file: &Path, error: FileError) -> Self {
+        let file = file.to_owned();
+        match error {
+            FileError::Refused { path, kind: FileKind::Link } => Self::Link { path },
+            FileError::TooLarge { bytes_max, .. } => Self::TooLarge { file, max: bytes_max },
+            FileError::Io { source, .. } => Self::Read { file, error: source },
+            _ => Self::NotAFile { file },
+        }
+    }
+
     /// What to do next, for the `hint:` line.
     pub fn hint(&self) -> String {
         match self {
             Self::Read { .. } => "check that you may read it, and the folders above it".to_owned(),
             Self::NotAFile { .. } => "move it away, or replace it with a file".to_owned(),
+            Self::Link { path } => {
+                let path = shell::quoted(&path.to_string_lossy());
+                format!("remove it (`rm {path}`), or change your own settings: `backstop init --user`")
+            }
             Self::Dangling { file } => {
                 format!("`ls -l {}` shows its target; remove the link, or create the target", file.display())
             }

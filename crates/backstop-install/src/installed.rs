@@ -20,7 +20,7 @@ pub struct Installed {
 
 /// The hooks of ours in the file of a target; `None` if there are none.
 pub fn installed(target: &Target) -> Result<Option<Installed>, InstallError> {
-    let Some(text) = read(&target.file)? else { return Ok(None) };
+    let Some(text) = read(target)? else { return Ok(None) };
     if target.agent == Agent::Opencode {
         let default = COMMAND.split(' ').next().unwrap_or_default().to_owned();
         let is_outdated = text != plugin::PLUGIN;

@@ -6,9 +6,9 @@
 
 use super::patch::Patch;
 use backstop_core::Sha256;
+use backstop_files::{Durability, Folder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The version of the format. A record of another version counts as lost.
@@ -85,10 +85,9 @@ impl Records {
 
     /// The record of a file. A record that cannot be read counts as lost.
     pub(crate) fn load(&self, of: &Path) -> Option<Record> {
-        let mut text = String::new();
-        let file = std::fs::File::open(self.file(of)?).ok()?;
-        file.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
-        let record: Record = serde_json::from_str(&text).ok()?;
+        let folder = Folder::new(self.folder.as_ref()?);
+        let text = folder.read(&self.file(of)?, RECORD_BYTES_MAX).ok()??;
+        let record: Record = serde_json::from_slice(&text).ok()?;
         (record.schema == SCHEMA && record.file == key(of)).then_some(record)
     }
 
@@ -103,6 +102,10 @@ impl Records {
         };
         let made = file.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
         let text = serde_json::to_string(record).ok();
-        made && text.is_some_and(|text| backstop_store::write_atomic(&file, text.as_bytes()).is_ok())
+        let write = |text: String| {
+            let folder = Folder::new(file.parent().unwrap_or(Path::new("/")));
+            folder.replace(&file, text.as_bytes(), Durability::OnDisk).is_ok()
+        };
+        made && text.is_some_and(write)
     }
 }

@@ -376,6 +376,7 @@ fn what_cannot_be_written_leaves_neither_folders_nor_a_record() {
         agent: Agent::Claude,
         folder: folder.path().join("a"),
         file: folder.path().join("a/b/settings.json"),
+        project: Some(folder.path().to_owned()),
     };
     let change = Change::install(&target, &records).unwrap();
     std::fs::create_dir(folder.path().join("a")).unwrap();

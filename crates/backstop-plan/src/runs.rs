@@ -5,7 +5,7 @@ use crate::observers::mark;
 use crate::record::{PhaseProgress, RunRecord};
 use crate::start::{RunError, last_run, lock_name, path_in_project, person, view_name};
 use crate::start_events;
-use crate::view::ViewFolder;
+use crate::view::{ViewErrors, ViewFolder};
 use backstop_core::{EventKind, RunId, SafeText};
 use backstop_runtime::host::NodeStatus;
 use backstop_runtime::{Opening, Project, Recorder};
@@ -148,7 +148,10 @@ impl FoundRun {
         let kinds = start_events::set_phases(&self.record, &phases, change.name(), &person);
         Recorder::resume(project, self.run, Opening::new("run"))?.append(kinds)?;
         let record = RunRecord::of(&self.journal.load(self.run)?);
-        let _ = self.views.make().and_then(|()| self.views.write_phases(&record, &phases));
+        let written = self.views.make().map_err(ViewErrors::from);
+        if let Err(error) = written.and_then(|()| self.views.write_phases(&record, &phases)) {
+            project.process.warn(&format!("the state files cannot be written: {error}"), None);
+        }
         let file = project.root.join(record.path().raw());
         if let Err(error) = mark(&file, &record, &phases) {
             project.process.warn(&format!("the plan's marks cannot be written: {error}"), None);

@@ -53,8 +53,13 @@ fn project_with(root: &Path, state: &Path, output: Arc<dyn Output>) -> Arc<Proje
         commit_hook: None,
         output,
     };
-    let surroundings =
-        Surroundings { cwd: root.to_owned(), home: None, xdg_config_home: None, env: &|_| None };
+    let surroundings = Surroundings {
+        cwd: root.to_owned(),
+        home: None,
+        xdg_config_home: None,
+        env: &|_| None,
+        users: Vec::new(),
+    };
     let place = Place { surroundings, state_root: Some(state.to_owned()), variables: Vec::new() };
     Arc::new(Project::open(&place, &[], process).unwrap())
 }

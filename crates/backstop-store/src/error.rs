@@ -4,6 +4,7 @@
 //! and a damaged file are each an error of their own.
 
 use backstop_core::RunId;
+use backstop_files::{FileError, FileKind};
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 use std::path::{Path, PathBuf};
@@ -148,6 +149,20 @@ impl StoreError {
     }
 
     /// Translates a system error about a file.
+    /// A file of the state folder that was refused, or could not be used.
+    pub(crate) fn file(error: FileError) -> Self {
+        match error {
+            FileError::Refused { path, kind: FileKind::Link } => StoreError::Symlink { path },
+            FileError::NotAFolder { path } => StoreError::NotAFolder { path },
+            FileError::Refused { ref path, .. }
+            | FileError::Outside { ref path }
+            | FileError::TooLarge { ref path, .. } => {
+                StoreError::Io { file: path.clone(), why: error.to_string() }
+            }
+            FileError::Io { path, source } => Self::io(&path, &source),
+        }
+    }
+
     pub(crate) fn io(file: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         let (file, why) = (file.to_owned(), error.to_string());

@@ -5,6 +5,7 @@
 
 use crate::{ProjectKey, StoreError, filesystem};
 use backstop_core::{Name, Redactor, Timestamp};
+use backstop_files::Folder;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -50,6 +51,11 @@ impl StateFolder {
     /// The path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Opens the files in it, links not followed.
+    pub(crate) fn files(&self) -> Folder {
+        Folder::new(&self.root)
     }
 
     /// A warning if the folder is on a network file system, where SQLite's locks are not reliable.
@@ -114,7 +120,7 @@ impl StateFolder {
     /// A lock held while a database is created, migrated or moved aside: one process at a time.
     pub(crate) fn lock(&self) -> Result<File, StoreError> {
         let path = self.root.join("lock");
-        let file = open_lock_file(&path)?;
+        let file = self.files().open_private(&path).map_err(StoreError::file)?;
         file.lock().map_err(|error| StoreError::io(&path, &error))?;
         Ok(file)
     }
@@ -170,28 +176,11 @@ pub(crate) fn canonical(project_root: &Path) -> Result<PathBuf, StoreError> {
     .map_err(|error| StoreError::io(project_root, &error))
 }
 
-/// Opens a file to lock, and creates it for this user alone if it is missing. Its content stays.
-pub(crate) fn open_lock_file(path: &Path) -> Result<File, StoreError> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(no_follow())
-        .open(path)
-        .map_err(|error| StoreError::io(path, &error))
-}
-
 /// The path with a suffix added to its file name.
 pub(crate) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
-}
-
-pub(crate) fn no_follow() -> i32 {
-    rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
 
 /// Creates a folder that only this user can read, or makes an existing one so.

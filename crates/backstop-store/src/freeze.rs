@@ -7,9 +7,10 @@
 use crate::folder::canonical;
 use crate::{ProjectKey, StateFolder, StoreError};
 use backstop_core::{Reason, RunId, SafeText, Timestamp};
+use backstop_files::FileError;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -66,21 +67,18 @@ impl StateFolder {
             let why = format!("{} cannot be read: {why}", file.display());
             Freeze::new(Reason::StateInvalid, SafeText::new(why), None, (self.clock)())
         };
-        if !there.is_file() {
-            return Ok(Some(invalid("it is not a file".to_owned())));
-        }
-        let mut text = Vec::new();
-        match File::open(&file).and_then(|opened| opened.take(BYTES_MAX).read_to_end(&mut text)) {
-            Ok(0) => {
+        match self.files().read(&file, BYTES_MAX) {
+            Ok(Some(text)) if text.is_empty() => {
                 let why = SafeText::new("no space was left to write down more");
                 let at = Timestamp::from_millis(there.mtime().saturating_mul(1000));
                 Ok(Some(Freeze::new(Reason::DiskFull, why, None, at)))
             }
-            Ok(_) => {
+            Ok(Some(text)) => {
                 Ok(Some(serde_json::from_slice(&text).unwrap_or_else(|error| invalid(error.to_string()))))
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::io(&file, &error)),
+            Ok(None) => Ok(None),
+            Err(FileError::Io { path, source }) => Err(StoreError::io(&path, &source)),
+            Err(refused) => Ok(Some(invalid(refused.to_string()))),
         }
     }
 

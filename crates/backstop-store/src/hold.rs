@@ -1,7 +1,7 @@
 //! Locks for work that only one process may do at a time: a lock of the operating system, which
 //! ends with its holder, and a note in the file that says who holds it.
 
-use crate::folder::{canonical, open_lock_file, private_folder};
+use crate::folder::{canonical, private_folder};
 use crate::{ProcessId, ProjectKey, StateFolder, StoreError};
 use backstop_core::{Name, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ impl StateFolder {
         let folder = self.root().join("locks");
         private_folder(&folder, false)?;
         let path = folder.join(name);
-        let mut file = open_lock_file(&path)?;
+        let mut file = self.files().open_private(&path).map_err(StoreError::file)?;
         match file.try_lock() {
             Ok(()) => {
                 let mut hold = Hold { file, path };

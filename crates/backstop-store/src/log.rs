@@ -3,12 +3,10 @@
 //! A few lines of text in the state folder, for a person. It must not grow without end: a full log
 //! is moved aside, over the one before.
 
-use crate::folder::{no_follow, suffixed};
+use crate::folder::suffixed;
 use crate::{StateFolder, StoreError};
 use backstop_core::SafeText;
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 
 /// The log's name.
 const LOG: &str = "hook.log";
@@ -27,9 +25,7 @@ impl StateFolder {
         }
         let line = SafeText::new(self.redactor.redact(line).into_owned()).line(LINE_CHARS_MAX);
         let line = format!("{} {line}\n", (self.clock)());
-        let mut options = OpenOptions::new();
-        options.create(true).append(true).mode(0o600).custom_flags(no_follow());
-        let written = options.open(&path).and_then(|mut file| file.write_all(line.as_bytes()));
-        written.map_err(|error| StoreError::io(&path, &error))
+        let mut file = self.files().append_private(&path).map_err(StoreError::file)?;
+        file.write_all(line.as_bytes()).map_err(|error| StoreError::io(&path, &error))
     }
 }

@@ -33,8 +33,8 @@ impl std::fmt::Debug for UserStore {
 pub struct Trusted {
     /// The file.
     pub path: PathBuf,
-    /// The hash of its path and content when it was trusted.
-    pub hash: String,
+    /// The hashes that were trusted: of the file and of what it names, a line each.
+    pub hashes: String,
     /// When it was trusted.
     pub at: Timestamp,
 }
@@ -73,28 +73,31 @@ impl UserStore {
         self.db.check()
     }
 
-    /// Trusts a file with its current hash.
-    pub fn trust(&self, path: &Path, hash: &str) -> Result<(), StoreError> {
+    /// Trusts a file with the current hashes of it and of what it names.
+    pub fn trust(&self, path: &Path, hashes: &str) -> Result<(), StoreError> {
         let at = (self.clock)().as_millis();
         self.db.write_one(None, |conn| {
             conn.execute(
                 "INSERT INTO trust (path, hash, at) VALUES (?1, ?2, ?3) \
                  ON CONFLICT (path) DO UPDATE SET hash = excluded.hash, at = excluded.at",
-                params![path.as_os_str().as_bytes(), hash, at],
+                params![path.as_os_str().as_bytes(), hashes, at],
             )
         })?;
         Ok(())
     }
 
-    /// Whether a file with this hash is trusted.
-    pub fn is_trusted(&self, path: &Path, hash: &str) -> Result<bool, StoreError> {
+    /// The hashes with which a file was last trusted; `None` if it never was.
+    pub fn trusted_hashes(&self, path: &Path) -> Result<Option<String>, StoreError> {
         self.db.read(|conn| {
-            Ok(conn.query_row(
-                "SELECT EXISTS (SELECT 1 FROM trust WHERE path = ?1 AND hash = ?2)",
-                params![path.as_os_str().as_bytes(), hash],
-                |row| row.get(0),
-            )?)
+            let sql = "SELECT hash FROM trust WHERE path = ?1";
+            let found = conn.query_row(sql, params![path.as_os_str().as_bytes()], |row| row.get(0));
+            Ok(found.optional()?)
         })
+    }
+
+    /// Whether a file is trusted with these hashes.
+    pub fn is_trusted(&self, path: &Path, hashes: &str) -> Result<bool, StoreError> {
+        Ok(self.trusted_hashes(path)?.is_some_and(|trusted| trusted == hashes))
     }
 
     /// Revokes the trust in a file; returns whether it was trusted.
@@ -113,7 +116,7 @@ impl UserStore {
                 let path: Vec<u8> = row.get(0)?;
                 Ok(Trusted {
                     path: PathBuf::from(OsStr::from_bytes(&path)),
-                    hash: row.get(1)?,
+                    hashes: row.get(1)?,
                     at: Timestamp::from_millis(row.get(2)?),
                 })
             })?;

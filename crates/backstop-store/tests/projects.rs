@@ -86,7 +86,7 @@ fn trust_is_for_a_file_as_it_was() {
     user.trust(file, "abd").unwrap();
     assert!(!user.is_trusted(file, "abc").unwrap());
     let all = user.trusted().unwrap();
-    assert_eq!((all.len(), &*all[0].hash, all[0].path.as_path()), (1, "abd", file));
+    assert_eq!((all.len(), &*all[0].hashes, all[0].path.as_path()), (1, "abd", file));
     assert!(user.revoke(file).unwrap());
     assert!(!user.revoke(file).unwrap());
     user.check().unwrap();

@@ -92,7 +92,16 @@ fn surroundings_of(cwd: PathBuf) -> Surroundings<'static> {
         // What is no UTF-8 is read as far as it goes, and then warned of: a bad timeout must not
         // pass unseen.
         env: &|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
+        users: users(),
     }
+}
+
+/// The users whose files are read: the one whom we run as. Root by `sudo` works for the one who
+/// typed it, as git has it.
+fn users() -> Vec<u32> {
+    let us = rustix::process::geteuid();
+    let typed = || std::env::var("SUDO_UID").ok()?.parse().ok();
+    std::iter::once(us.as_raw()).chain(us.is_root().then(typed).flatten()).collect()
 }
 
 /// This process, as the runtime knows it.

@@ -61,6 +61,6 @@ fn phases_of(events: &[Event], record: &RunRecord) -> Vec<usize> {
     events.iter().filter_map(number).collect()
 }
 
-fn unwritable(views: &ViewFolder, error: &std::io::Error) -> ObserverError {
+fn unwritable(views: &ViewFolder, error: &dyn std::fmt::Display) -> ObserverError {
     ObserverError(format!("the views in {} cannot be written: {error}", views.path().display()))
 }

@@ -5,10 +5,9 @@ use super::{MARKS_EVERY, phases_of};
 use crate::document::{Change, Edit, PLAN_BYTES_MAX, PhaseId, Status as Mark, updated};
 use crate::record::{PhaseProgress, RunRecord};
 use backstop_core::Event;
+use backstop_files::{Durability, Folder};
 use backstop_runtime::host::{HostState, NodeRecord, NodeStatus, Observer, ObserverError};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -105,14 +104,15 @@ pub fn mark(file: &Path, record: &RunRecord, phases: &[usize]) -> Result<(), Str
 }
 
 fn write(path: &Path, edits: &[Edit]) -> Result<(), String> {
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(PLAN_BYTES_MAX as u64 + 1).read_to_end(&mut text));
-    read.map_err(|error| format!("{}: {error}", path.display()))?;
+    // The path has no links in it; a phase may have put one in the file's place since.
+    let folder = Folder::new(path.parent().unwrap_or(Path::new("/")));
+    let text = folder.read(path, PLAN_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+    let text = text.ok_or_else(|| format!("{} is gone", path.display()))?;
     let new = updated(&text, edits).map_err(|error| format!("{}: {error}", path.display()))?;
     if new == text {
         return Ok(());
     }
-    backstop_store::write_atomic(path, &new).map_err(|error| format!("{}: {error}", path.display()))
+    folder.replace(path, &new, Durability::OnDisk).map_err(|error| error.to_string())
 }
 
 fn status(phase: &NodeRecord) -> Mark {

@@ -6,10 +6,11 @@ use super::read::{lock_name, path_in_project};
 use super::{PlanFile, Prompts, RunError, RunRequest};
 use crate::record::RunRecord;
 use crate::start_events::{self, Resumed};
-use crate::view::{Edits, ViewFolder};
+use crate::view::{Edits, ViewErrors, ViewFolder};
 use crate::workspace::set_tip;
 use backstop_config::PlanSettings;
 use backstop_core::{Event, EventKind, Name, Outcome, PlanRecord, RunId, SafeText};
+use backstop_files::FileError;
 use backstop_report::{FreshStart, fresh_start};
 use backstop_runtime::aftermath::leftovers;
 use backstop_runtime::host::NodeStatus;
@@ -94,7 +95,7 @@ pub fn begin(
     }
     let ProcessId { pid, start } = project.process.id;
     hold.note(&Holder { pid, start, run: Some(run), since: project.process.now() })?;
-    if let Err(error) = views.make().and_then(|()| {
+    if let Err(error) = views.make().map_err(ViewErrors::from).and_then(|()| {
         // Files of phases that have not begun are written when they have, or at the end.
         let has_begun = |at: &usize| {
             let phase = record.phase(*at).node;
@@ -275,7 +276,7 @@ fn start_fresh(
     if !prompts.fresh_start(&notice, request.yes) {
         return Err(RunError::NotConfirmed);
     }
-    let error = |error| RunError::Write { file: views.path().to_owned(), error };
+    let error = |error: FileError| RunError::Write { file: views.path().to_owned(), error: error.into() };
     let aside = views.put_aside().map_err(error)?;
     let place = |path: std::path::PathBuf| path_in_project(&path, &project.root);
     Ok(aside.map(|path| format!("the earlier run's files are in {}", place(path))))

@@ -3,8 +3,7 @@
 use super::RunError;
 use crate::document::{PLAN_BYTES_MAX, Plan, parse};
 use backstop_core::{Name, SafeText, Sha256};
-use std::fs::File;
-use std::io::Read;
+use backstop_files::named;
 use std::path::{Path, PathBuf};
 
 /// A plan that was read.
@@ -32,9 +31,8 @@ impl PlanFile {
         if found.len() > PLAN_BYTES_MAX as u64 {
             return Err(RunError::PlanTooLarge { file: given.to_owned(), bytes: found.len() });
         }
-        let mut text = Vec::new();
-        let mut file = File::open(given).map_err(wrong)?.take(PLAN_BYTES_MAX as u64 + 1);
-        file.read_to_end(&mut text).map_err(wrong)?;
+        // A link that somebody names is their word: the plan is what it leads to.
+        let text = named::read(given, PLAN_BYTES_MAX as u64).map_err(|error| wrong(error.into()))?;
         let file = given.canonicalize().map_err(wrong)?;
         let path = path_in_project(&file, project);
         match parse(&text) {

@@ -8,9 +8,7 @@ use crate::record::RunRecord;
 use backstop_core::{Event, SafeText};
 use backstop_runtime::host::{Fold, NodeStatus};
 use serde_json::Value;
-use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The most that is read of a state file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -62,10 +60,10 @@ impl Edits {
     pub fn find(views: &ViewFolder, events: &[Event], record: &RunRecord, all_written: bool) -> Self {
         let mut edits = Self::default();
         let mut files = Vec::new();
-        let folder_is_there = views.phases().is_dir();
+        let folder_is_there = views.has_phases();
         for (at, id) in record.progress.order.iter().enumerate() {
             let file = views.phase_file(id);
-            match read_state_file(&file, at, id) {
+            match read_state_file(views, &file, at, id) {
                 Ok(Some(state)) => files.push(state),
                 Ok(None) => {
                     let phase = record.phase(at).node;
@@ -114,15 +112,16 @@ impl Edits {
 
 type FieldError = (Option<&'static str>, String);
 
-fn read_state_file(file: &std::path::Path, phase: usize, id: &str) -> Result<Option<StateFile>, FieldError> {
-    let opened = match File::open(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(|error| (None, error.to_string()))?,
-    };
-    let mut text = String::new();
-    opened.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| (None, error.to_string()))?;
+fn read_state_file(
+    views: &ViewFolder,
+    file: &Path,
+    phase: usize,
+    id: &str,
+) -> Result<Option<StateFile>, FieldError> {
+    let read = views.read(file, FILE_BYTES_MAX).map_err(|error| (None, error.to_string()))?;
+    let Some(text) = read else { return Ok(None) };
     let value: Value =
-        serde_json::from_str(&text).map_err(|error| (None, format!("it is no JSON: {error}")))?;
+        serde_json::from_slice(&text).map_err(|error| (None, format!("it is no JSON: {error}")))?;
     let field = |name: &'static str| value.get(name).ok_or((Some(name), format!("`{name}` is missing")));
     let wrong = |name: &'static str, want: &str| (Some(name), format!("`{name}` must be {want}"));
     let named = field("phase_id")?.as_str().ok_or(wrong("phase_id", "text"))?;

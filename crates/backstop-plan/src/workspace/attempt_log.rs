@@ -2,9 +2,9 @@
 //! limit.
 
 use backstop_core::{RedactStream, Redactor};
-use std::fs::{File, OpenOptions};
+use backstop_files::FileError;
+use std::fs::File;
 use std::io::Write;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -18,23 +18,23 @@ const CUT: &str = "\n[the rest was left out: the log is full]\n";
 pub(super) struct AttemptLog(Arc<Mutex<Inner>>);
 
 struct Inner {
-    file: Option<File>,
+    file: Result<File, String>,
     stream: Option<RedactStream<Arc<Redactor>>>,
     written: u64,
 }
 
 impl AttemptLog {
-    /// Opens a log for appending. Where it cannot be opened, writes are dropped: a log must not
-    /// hold work up.
-    pub(super) fn open(path: &Path, redactor: Arc<Redactor>) -> Self {
-        let open = || -> std::io::Result<File> {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            OpenOptions::new().create(true).append(true).open(path)
-        };
+    /// A log that was opened for appending. Where it could not be, each write says why, and what
+    /// is written is dropped: a log must not hold work up.
+    pub(super) fn new(opened: Result<File, FileError>, redactor: Arc<Redactor>) -> Self {
         let stream = Some(RedactStream::new(redactor));
-        Self(Arc::new(Mutex::new(Inner { file: open().ok(), stream, written: 0 })))
+        let file = opened.map_err(|error| error.to_string());
+        Self(Arc::new(Mutex::new(Inner { file, stream, written: 0 })))
+    }
+
+    /// Why it could not be opened, if it could not.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).file.as_ref().err().cloned()
     }
 
     /// Writes a line of Backstop's own.
@@ -55,7 +55,7 @@ impl AttemptLog {
 
 impl Inner {
     fn append(&mut self, text: &str) {
-        let Some(file) = &mut self.file else { return };
+        let Ok(file) = &mut self.file else { return };
         if self.written >= LOG_BYTES_MAX {
             return;
         }

@@ -95,10 +95,15 @@ impl PhaseRunner<'_> {
         })
     }
 
+    /// Opens the log of checks that belong to no phase.
+    fn base_log(&self) -> AttemptLog {
+        AttemptLog::new(self.views.open_base_log(), Arc::clone(&self.redactor))
+    }
+
     /// Runs the set-up command of a worktree.
     pub(super) fn run_setup(&self, dir: &AttemptDir<'_>, gate: &Gate) -> Result<Checked, Box<Fault>> {
         let log = match dir.attempt {
-            0 => AttemptLog::open(&self.views.logs().join("base.log"), Arc::clone(&self.redactor)),
+            0 => self.base_log(),
             attempt => self.log(dir.node, attempt),
         };
         let checks = self.run_each(dir, &log, "set-up", std::slice::from_ref(gate), &mut |_, _| {});
@@ -133,7 +138,7 @@ impl PhaseRunner<'_> {
         tree: Option<&str>,
         gates: &[(usize, Gate)],
     ) -> Result<Vec<(Gate, Checked)>, Box<Fault>> {
-        let log = AttemptLog::open(&self.views.logs().join("base.log"), Arc::clone(&self.redactor));
+        let log = self.base_log();
         let mut all = Vec::new();
         for (node, gate) in gates {
             let key = tree.map(|tree| passed_key(tree, gate));

@@ -9,6 +9,7 @@ use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::RunRecord;
 use backstop_core::{EventKind, Fault, Reason, SafeText, Sha256, WorkAt};
 use backstop_exec::Stop;
+use backstop_files::{FileError, named};
 use backstop_runtime::host::{
     AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
 };
@@ -202,8 +203,11 @@ fn fingerprint(path: &Path) -> Option<Vec<u8>> {
     if found.is_dir() || found.len() > COMPARED_BYTES_MAX {
         return Some(format!("{} {:?}", found.len(), found.modified().ok()).into_bytes());
     }
-    let content = std::fs::read(path).ok()?;
-    Some(Sha256::of(&content).bytes().to_vec())
+    match named::read(path, COMPARED_BYTES_MAX) {
+        Ok(content) => Some(Sha256::of(&content).bytes().to_vec()),
+        Err(FileError::Refused { .. }) => Some(b"not a regular file".to_vec()),
+        Err(_) => None,
+    }
 }
 
 impl Executor for InPlace<'_> {

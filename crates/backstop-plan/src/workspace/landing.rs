@@ -233,7 +233,11 @@ fn commits_of_phases(
 }
 
 pub(super) fn write_script(runner: &PhaseRunner<'_>, entries: &[ScriptEntry]) -> Option<SafeText> {
-    runner.views.write_commits(&commits_script(entries)).ok()?;
+    if let Err(error) = runner.views.write_commits(&commits_script(entries)) {
+        // Nobody is told to run a script that is not ours.
+        let _ = runner.views.log(&format!("commits.sh is not written: {error}\n"));
+        return None;
+    }
     Some(SafeText::new(format!("sh {}", runner.views.commits_script().display())))
 }
 

@@ -146,8 +146,8 @@ impl PhaseRunner<'_> {
 
     /// Opens the log of an attempt.
     pub(super) fn log(&self, node: usize, attempt: u32) -> AttemptLog {
-        let file = self.views.attempt_log(self.key(node), attempt);
-        AttemptLog::open(&file, Arc::clone(&self.redactor))
+        let opened = self.views.open_attempt_log(self.key(node), attempt);
+        AttemptLog::new(opened, Arc::clone(&self.redactor))
     }
 
     /// Notes what a person should know of an attempt, whether it succeeded or not.
@@ -167,6 +167,12 @@ impl PhaseRunner<'_> {
         if let Some(trouble) = &attempted.log_trouble {
             say(format!("{id}: its log is not whole: {trouble}"));
         }
+    }
+
+    /// Notes a file of an attempt that cannot be written. The attempt goes on without it.
+    fn note_refusal(&self, dir: &AttemptDir<'_>, what: &str) {
+        let text = format!("{}: {what}", self.phase(dir.node).id.shown());
+        dir.reporter.note(Note::Message(SafeText::new(text)));
     }
 
     pub(super) fn record_child(&self, dir: &AttemptDir<'_>, started: Started) {
@@ -189,6 +195,9 @@ impl PhaseRunner<'_> {
         changed: IsChanged<'_>,
     ) -> AttemptResult {
         let log = self.log(job.node, job.attempt);
+        if let Some(trouble) = log.trouble() {
+            self.note_refusal(dir, &format!("it has no log: {trouble}"));
+        }
         let result = self.attempt(job, dir, &log, changed);
         log.finish();
         result
@@ -216,8 +225,10 @@ impl PhaseRunner<'_> {
         let work = match &equipment.worker {
             Worker::Agent { agent, model } => {
                 let prompt = prompt(&self.assignment(job, context.clone(), &scratch));
-                let file = self.views.attempt_log(key, job.attempt).with_extension("prompt.md");
-                let _ = backstop_store::write_view(&file, self.redactor.redact(&prompt).as_bytes());
+                let masked = self.redactor.redact(&prompt);
+                if let Err(error) = self.views.write_prompt(key, job.attempt, masked.as_bytes()) {
+                    self.note_refusal(dir, &format!("its prompt is not stored: {error}"));
+                }
                 Work::Agent { agent, model: model.as_deref(), prompt }
             }
             Worker::Command(line) => Work::Command(line.clone()),

@@ -4,6 +4,7 @@
 //! Names, sizes, modes and modification times are looked at, no content; nothing is run. What tools
 //! write by themselves (caches, build output) does not count.
 
+use backstop_files::named;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -93,12 +94,18 @@ fn of_at_most(root: &Path, entries_max: usize) -> Option<String> {
     Some(format!("{sum:016x}"))
 }
 
+/// The most that is read of a `.git` that is a file, in bytes.
+const GIT_FILE_BYTES_MAX: u64 = 8 << 10;
+
 /// Where the repository stands: its log of commits and checkouts.
 fn head(root: &Path) -> u64 {
     let git = root.join(".git");
-    let folder = match std::fs::read_to_string(&git) {
+    let folder = match named::read(&git, GIT_FILE_BYTES_MAX) {
         // A worktree has a file that names its folder.
-        Ok(text) => root.join(text.trim().strip_prefix("gitdir: ").unwrap_or(".git")),
+        Ok(text) => {
+            let text = String::from_utf8_lossy(&text);
+            root.join(text.trim().strip_prefix("gitdir: ").unwrap_or(".git"))
+        }
         Err(_) => git,
     };
     let of = |name: &str| {

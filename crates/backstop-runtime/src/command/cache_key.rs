@@ -87,7 +87,7 @@ impl CacheKey<'_> {
 fn content(file: &Path) -> Result<String, CacheKeyError> {
     let unreadable = |error| CacheKeyError::Read { file: file.to_owned(), error };
     let mut hasher = Sha256::new();
-    let mut reader = std::fs::File::open(file).map_err(unreadable)?;
+    let mut reader = backstop_files::named::open(file).map_err(|error| unreadable(error.into()))?;
     let mut buffer = vec![0; 64 << 10];
     loop {
         match reader.read(&mut buffer).map_err(unreadable)? {

@@ -134,7 +134,13 @@ fn a_run_is_a_trace_with_a_span_for_each_attempt() {
 
 /// A config that sends to this port.
 fn config(port: u16) -> Config {
-    let around = Surroundings { cwd: "/".into(), home: None, xdg_config_home: None, env: &|_| None };
+    let around = Surroundings {
+        cwd: "/".into(),
+        home: None,
+        xdg_config_home: None,
+        env: &|_| None,
+        users: Vec::new(),
+    };
     let given = |key: &str, value: String| Given { flag: "--x".to_owned(), key: key.to_owned(), value };
     let endpoint = format!("http://127.0.0.1:{port}/otlp/");
     let flags = [given("otel.endpoint", endpoint), given("otel.service", "shop".to_owned())];
@@ -212,11 +218,18 @@ fn a_collector_that_is_not_there_or_sleeps_is_given_up() {
 
 #[test]
 fn it_is_off_unless_it_is_switched_on() {
-    let around = Surroundings { cwd: "/".into(), home: None, xdg_config_home: None, env: &|_| None };
+    let around = Surroundings {
+        cwd: "/".into(),
+        home: None,
+        xdg_config_home: None,
+        env: &|_| None,
+        users: Vec::new(),
+    };
     let off = load(&around, &[], &|_: &Path, _: &str| false).unwrap();
     assert!(off.otel().is_none() && export(&off, &events()).is_ok());
     let env = |name: &str| (name == "BACKSTOP_OTEL_ENDPOINT").then(|| "https://collector/otlp".to_owned());
-    let around = Surroundings { cwd: "/".into(), home: None, xdg_config_home: None, env: &env };
+    let around =
+        Surroundings { cwd: "/".into(), home: None, xdg_config_home: None, env: &env, users: Vec::new() };
     let on = load(&around, &[], &|_: &Path, _: &str| false).unwrap();
     assert_eq!(on.otel().unwrap().0.whole(), "https://collector/otlp");
 }

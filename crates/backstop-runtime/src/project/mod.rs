@@ -17,6 +17,7 @@ use crate::process::Process;
 use backstop_classify::{Classifier, Effects};
 use backstop_config::{Config, Given, Surroundings};
 use backstop_core::Redactor;
+use backstop_files::GivenPath;
 use backstop_store::{
     HookStore, Journal, LimitStore, Outbox, ProjectKey, Retention, StateFolder, StoreError, UserStore,
 };
@@ -60,14 +61,13 @@ impl Project {
     pub fn open(place: &Place<'_>, flags: &[Given], process: Process) -> Result<Self, ProjectError> {
         let state_root = place.state_root.clone();
         let now = process.now;
-        let is_trusted = |path: &Path, hash: &str| {
-            let known = || -> Option<bool> {
-                let folder = StateFolder::open(state_root.as_deref()?, Arc::new(now), Arc::default()).ok()?;
-                UserStore::open_existing(&folder).ok()??.is_trusted(path, hash).ok()
-            };
-            known().unwrap_or(false)
+        let trusted = |path: &Path| -> Option<String> {
+            let folder = StateFolder::open(state_root.as_deref()?, Arc::new(now), Arc::default()).ok()?;
+            UserStore::open_existing(&folder).ok()??.trusted_hashes(path).ok()?
         };
-        let config = backstop_config::load(&place.surroundings, flags, &is_trusted)?;
+        let is_trusted = |path: &Path, hashes: &str| trusted(path).is_some_and(|known| known == hashes);
+        let mut config = backstop_config::load(&place.surroundings, flags, &is_trusted)?;
+        config.explain_trust(&trusted);
         let secrets = secrets_in(&place.variables, &config.redact_env());
         Ok(Self {
             root: root_of(place),
@@ -210,6 +210,12 @@ impl Project {
             }
             other => Ok(other?),
         }
+    }
+
+    /// A path that somebody gave for a file to be written: in the project, where no link is
+    /// followed, or elsewhere.
+    pub fn given(&self, path: &Path) -> GivenPath {
+        GivenPath::new(path, &self.process.cwd, &self.root)
     }
 
     /// The key of this project, under which its tasks are known.

@@ -4,8 +4,8 @@ use super::ProjectError;
 use backstop_classify::{
     Classifier, EffectRule, Effects, PackError, Rule, check_examples, effect_pack, pack,
 };
+use backstop_files::named;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -43,8 +43,8 @@ fn read(files: &[PathBuf]) -> Result<Vec<Rule>, ProjectError> {
 /// The text of a pack.
 fn source(file: &Path) -> Result<String, ProjectError> {
     let unreadable = |error| ProjectError::Read { file: file.to_owned(), error };
+    let opened = named::open(file).map_err(|error| unreadable(error.into()))?;
     let mut bytes = Vec::new();
-    let opened = File::open(file).map_err(unreadable)?;
     opened.take(pack::PACK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -2,7 +2,7 @@
 
 use crate::process::Process;
 use backstop_core::Event;
-use std::path::PathBuf;
+use backstop_files::GivenPath;
 use std::sync::Mutex;
 
 /// Somebody who is told what was recorded, after it was.
@@ -15,7 +15,7 @@ pub trait Observer: Send + Sync {
 
 /// Appends classified errors to a file that others tail, as `events --jsonl` prints them.
 pub struct TailFile {
-    file: PathBuf,
+    file: GivenPath,
     process: Process,
     /// The last trouble that was told.
     told: Mutex<Option<String>>,
@@ -23,7 +23,7 @@ pub struct TailFile {
 
 impl TailFile {
     /// Appends to this file.
-    pub fn new(file: PathBuf, process: Process) -> Self {
+    pub fn new(file: GivenPath, process: Process) -> Self {
         Self { file, process, told: Mutex::default() }
     }
 }
@@ -38,8 +38,8 @@ impl Observer for TailFile {
         if lines.is_empty() {
             return;
         }
-        if let Err(error) = backstop_store::append_file(&self.file, lines.as_bytes()) {
-            let what = format!("cannot append to {}: {error}", self.file.display());
+        if let Err(error) = self.file.append_lines(lines.as_bytes()) {
+            let what = format!("cannot append events: {error}");
             let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if told.as_ref() != Some(&what) {
                 self.process.warn(&what, None);

@@ -54,7 +54,8 @@ impl Opening {
 
     /// Everybody who is told: what the project's settings name, then those that were given.
     pub(super) fn observers_in(&self, project: &Project) -> Vec<Arc<dyn Observer>> {
-        let tail = project.config.tail_to().map(|file| TailFile::new(file, project.process.clone()));
+        let tail =
+            project.config.tail_to().map(|file| TailFile::new(project.given(&file), project.process.clone()));
         let exporter = self.exported.then(|| Exporter::of(project)).flatten();
         let mut all: Vec<Arc<dyn Observer>> = Vec::new();
         all.extend(tail.map(|tail| Arc::new(tail) as Arc<dyn Observer>));

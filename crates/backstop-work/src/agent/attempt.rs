@@ -254,7 +254,7 @@ fn envelope(
             None
         }
     };
-    let written = |path: &Path| match read_written(path) {
+    let written = |path: &Path| match read_written(places.scratch(), path) {
         Ok(bytes) => bytes.map(|bytes| find_result(&bytes, key)),
         Err(trouble) => Some(Err(trouble)),
     };
@@ -267,7 +267,12 @@ fn envelope(
         };
         or(&mut || output.structured.as_ref().map(|object| find_result(object.as_bytes(), key)));
         // What is wrong with that file is no fault of the result's: its words are heard too.
-        or(&mut || read_written(&places.last_message()).ok().flatten().map(|bytes| find_result(&bytes, key)));
+        or(&mut || {
+            read_written(places.scratch(), &places.last_message())
+                .ok()
+                .flatten()
+                .map(|bytes| find_result(&bytes, key))
+        });
         or(&mut || Some(find_result(output.words.as_bytes(), key)));
         if agent.output == OutputDialect::Text {
             or(&mut || Some(find_result(&ended.stderr.end(usize::MAX), key)));

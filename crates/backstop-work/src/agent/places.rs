@@ -5,9 +5,10 @@
 
 use super::schema::RESULT_SCHEMA;
 use super::trouble::ResultTrouble;
+use backstop_files::{FileError, Folder};
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,10 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn new(scratch: &Path, folder: &Path) -> Self {
         Self { scratch: scratch.to_owned(), folder: folder.to_owned() }
+    }
+
+    pub(super) fn scratch(&self) -> &Path {
+        &self.scratch
     }
 
     pub(super) fn prompt(&self) -> PathBuf {
@@ -79,7 +84,7 @@ impl Places {
             }
         }
         let out = self.scratch.join("out");
-        std::fs::create_dir_all(&out).map_err(|error| (out, error))
+        Folder::new(&self.scratch).make_folder(&out).map_err(|error| (out, error.into()))
     }
 
     /// Writes a file that only we may read, in place of what is there.
@@ -96,27 +101,15 @@ impl Places {
     }
 }
 
-/// Reads a file that the process was to write. Nothing, where it did not. Its writer is gone by now, so that what is
-/// looked at is what is opened.
-pub(super) fn read_written(path: &Path) -> Result<Option<Vec<u8>>, ResultTrouble> {
-    let field = "BACKSTOP_RESULT";
-    let unreadable =
-        |error: &std::io::Error| ResultTrouble::invalid(field, format!("cannot be read: {error}"));
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(&error)),
-        // A link may lead anywhere, a pipe may never end.
-        Ok(meta) if !meta.is_file() => return Err(ResultTrouble::invalid(field, "is not a regular file")),
-        Ok(meta) if meta.len() > RESULT_BYTES_MAX => {
-            return Err(ResultTrouble::invalid(field, format!("is larger than {RESULT_BYTES_MAX} bytes")));
-        }
-        Ok(_) => {}
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(RESULT_BYTES_MAX).read_to_end(&mut bytes))
-        .map_err(|error| unreadable(&error))?;
-    Ok(Some(bytes))
+/// Reads a file below the scratch folder that the process was to write; `None` where it did not. Its folder is the
+/// process's, too: a link on the way is refused like one in its place.
+pub(super) fn read_written(scratch: &Path, path: &Path) -> Result<Option<Vec<u8>>, ResultTrouble> {
+    let invalid = |what: String| ResultTrouble::invalid("BACKSTOP_RESULT", what);
+    Folder::new(scratch).read(path, RESULT_BYTES_MAX).map_err(|error| match error {
+        FileError::Io { source, .. } => invalid(format!("cannot be read: {source}")),
+        FileError::TooLarge { bytes_max, .. } => invalid(format!("is larger than {bytes_max} bytes")),
+        _ => invalid("is not a regular file".to_owned()),
+    })
 }
 
 #[cfg(test)]
@@ -127,15 +120,15 @@ mod tests {
     fn only_a_regular_file_of_some_size_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        assert_eq!(read_written(&at("none")), Ok(None));
+        assert_eq!(read_written(folder.path(), &at("none")), Ok(None));
         std::fs::write(at("file"), b"{}").unwrap();
-        assert_eq!(read_written(&at("file")), Ok(Some(b"{}".to_vec())));
+        assert_eq!(read_written(folder.path(), &at("file")), Ok(Some(b"{}".to_vec())));
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
         std::fs::create_dir(at("folder")).unwrap();
-        File::create(at("large")).unwrap().set_len(RESULT_BYTES_MAX + 1).unwrap();
+        std::fs::File::create(at("large")).unwrap().set_len(RESULT_BYTES_MAX + 1).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
         for name in ["link", "folder", "large", "pipe"] {
-            assert!(read_written(&at(name)).is_err(), "{name}");
+            assert!(read_written(folder.path(), &at(name)).is_err(), "{name}");
         }
     }
 

@@ -4,6 +4,7 @@ use crate::error::{CliError, DONE, FAILED, failed};
 use crate::{process, terminal};
 use backstop_config::{self as settings, EditScope, environment};
 use backstop_core::SafeText;
+use backstop_files::{Durability, GivenPath, named};
 use backstop_report::{JSON_SCHEMA, to_json};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -121,10 +122,16 @@ fn set(key: &str, values: &[String], scope: EditScope, json: bool) -> Result<(),
             failed(format!("{} is read-only", path.display())).hint("make it writable, or edit it by hand")
         );
     }
-    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    folder
-        .and_then(|()| backstop_store::write_atomic(path, edit.text.as_bytes()))
-        .map_err(|error| CliError::write(path, error))?;
+    let written = match scope {
+        EditScope::Project => GivenPath::new(path, &around.cwd, &process::root()?)
+            .replace(edit.text.as_bytes(), Durability::OnDisk),
+        EditScope::User => {
+            let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            folder.map_err(|error| CliError::write(path, error))?;
+            named::replace(path, edit.text.as_bytes(), Durability::OnDisk)
+        }
+    };
+    written.map_err(|error| CliError::write(path, error.into()))?;
     // The settings as they are now: what does not fit together is told, and what is masked is known.
     let project = process::open(&[], None)?;
     let shown = |text: &str| SafeText::new(project.redactor.redact(text).into_owned()).line(VALUE_CHARS_MAX);
@@ -145,13 +152,14 @@ fn set(key: &str, values: &[String], scope: EditScope, json: bool) -> Result<(),
     }
     let effective = project.config.get(key)?;
     let is_ignored = project.config.inert().iter().any(|inert| inert.key == key);
-    if effective.origin.file() != Some(path) && !is_ignored {
+    let is_above = matches!(effective.origin, settings::Origin::Environment { .. });
+    if effective.origin.file() != Some(path) && (!is_ignored || is_above) {
         let what = format!("{key} is still {}, set by {}", shown(&effective.text), effective.origin);
         terminal::warn(&what, Some("`backstop config show --origin` says where each value comes from"));
     }
     if edit.needs_trust && !project.config.inert().is_empty() {
         let file = &edit.file.shown;
-        let what = format!("{file} has changed and is not trusted: what it runs and writes is ignored");
+        let what = format!("{file} has changed and is not trusted: what needs trust in it is ignored");
         terminal::warn(&what, Some(&format!("read {file}, then `backstop trust`")));
     }
     Ok(())

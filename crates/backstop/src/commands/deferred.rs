@@ -2,15 +2,15 @@
 
 use super::exec::{self, Exec};
 use crate::cli::{Cli, Command};
-use crate::error::{CliError, DONE, failed, usage};
+use crate::error::{CliError, DONE, ErrorKind, failed, usage};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::{RunId, SafeText, shell};
+use backstop_core::{Name, RunId, SafeText, shell};
 use backstop_report::{JSON_SCHEMA, near_time, table, to_json, until_words};
 use backstop_runtime::Project;
 use backstop_runtime::admission::UNFREEZE;
 use backstop_runtime::aftermath::deferred::{readiness, waits_for_confirmation, words};
-use backstop_store::{Deferred as Work, DeferredId};
+use backstop_store::{Deferred as Work, DeferredId, Held, Hold};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -202,6 +202,8 @@ pub(crate) fn parse(flags: &[String], command: &[String]) -> Result<Exec, CliErr
 /// Runs it in the folder in which it was put aside, as `exec` would.
 fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     let project = process::open(&[], log_format)?;
+    // Of many who run it at once, one does. It is looked up after that: it may be done by then.
+    let _hold = hold(&project, given.parse()?)?;
     let work = find(&project, given)?;
     let (flags, command) = words(&work);
     if work.work.is_task {
@@ -227,6 +229,23 @@ fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, C
         project.journal()?.drop_deferred(work.id)?;
     }
     Ok(code)
+}
+
+/// Takes the right to run deferred work, until it is dropped.
+fn hold(project: &Project, id: DeferredId) -> Result<Hold, CliError> {
+    let name: Name = format!("deferred-{id}").parse().map_err(|_| no_deferred(&id.to_string()))?;
+    match project.folder()?.hold(&project.root, &name, process::id())? {
+        Held::Ours(hold) => Ok(hold),
+        Held::By(holder) => {
+            let by = holder.map_or_else(
+                || "another process".to_owned(),
+                |holder| format!("process {} since {}", holder.pid, near_time(holder.since, process::now())),
+            );
+            let mut error = failed(format!("{id} is being run by {by}"));
+            error.kind = ErrorKind::Deferred;
+            Err(error.hint("`backstop deferred list` shows whether it is still there when that has ended"))
+        }
+    }
 }
 
 fn is_task(task: &str) -> CliError {

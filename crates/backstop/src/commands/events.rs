@@ -52,8 +52,10 @@ pub(crate) fn run(args: &Events, log_format: Option<LogFormat>) -> Result<(), Cl
     let show = |event: &Event| -> Result<(), CliError> {
         let Some(line) = line(args, project.config.log_format(), event) else { return Ok(()) };
         match &args.tail_to {
-            Some(file) => backstop_store::append_file(file, format!("{line}\n").as_bytes())
-                .map_err(|error| CliError::write(file, error)),
+            Some(file) => project
+                .given(file)
+                .append_lines(format!("{line}\n").as_bytes())
+                .map_err(|error| CliError::write(file, error.into())),
             None => terminal::print(&format!("{line}\n")),
         }
     };

@@ -1,16 +1,18 @@
 //! `backstop trust`: what a project's configuration runs and reads may take effect.
 
-use crate::error::{CliError, usage};
+use crate::error::{CliError, failed, usage};
 use crate::{process, terminal};
+use backstop_config::Sets;
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, to_json};
 use clap::Args;
 use serde_json::json;
 
-/// Trust this project's `backstop.toml` as it is now. It has to be trusted again when it changes.
+/// Trust this project's `backstop.toml`, and the rule packs and scripts that it names, as they are
+/// now. It has to be trusted again when one of them changes.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Show what needs trust, and whether it is trusted
+    /// Show what takes effect without trust, what needs it, and whether it is trusted
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) show: bool,
     /// Revoke the trust
@@ -36,35 +38,65 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
         .hint("docs/config.md says what it may hold"));
     };
     let file = SafeText::new(candidate.file.shown.clone()).line(200);
-    let trusted = user.is_trusted(&candidate.canonical, &candidate.hash)?;
+    let known = user.trusted_hashes(&candidate.canonical)?;
+    let trusted = known.as_deref() == Some(candidate.hashes.as_str());
     let state = |word: &str| {
-        let sets: Vec<_> = candidate
-            .sets
-            .iter()
-            .map(|(key, value, line)| json!({ "key": key, "value": value, "line": line }))
-            .collect();
-        json!({ "schema": JSON_SCHEMA, "file": candidate.canonical.display().to_string(), "hash": candidate.hash, "state": word, "sets": sets })
+        let json = |sets: &[Sets]| -> Vec<_> {
+            let set = |set: &Sets| json!({ "key": set.key, "value": set.value, "line": set.line });
+            sets.iter().map(set).collect()
+        };
+        json!({
+            "schema": JSON_SCHEMA, "file": candidate.canonical.display().to_string(),
+            "hash": candidate.hash(), "state": word, "sets": json(&candidate.sets),
+            "without_trust": json(&candidate.without_trust),
+            "covers": candidate.covers().collect::<Vec<_>>(),
+        })
     };
-    let words = |head: String| {
-        let mut text = head;
-        for (key, value, line) in &candidate.sets {
+    let lines = |head: &str, sets: &[Sets]| {
+        let mut text = if sets.is_empty() { String::new() } else { format!("{head}\n") };
+        for Sets { key, value, line } in sets {
             let value = SafeText::new(project.redactor.redact(value).into_owned()).line(120);
             text.push_str(&format!("  line {line}: {key} = {value}\n"));
         }
         text
     };
+    let covers = || {
+        let files: Vec<&str> = candidate.covers().collect();
+        format!("trust covers {}: a change in one of them ends it\n", files.join(", "))
+    };
     let (word, text) = if args.show {
         let what = if trusted { "trusted" } else { "not trusted" };
         let none = if candidate.sets.is_empty() { "; nothing in it needs trust" } else { "" };
-        (what, words(format!("{file} is {what}{none}\n")))
+        let changed = match known.as_deref().map(|known| candidate.changes_since(known)) {
+            Some(changes) if !trusted => format!(" any more: {}", changes.join(", ")),
+            _ => String::new(),
+        };
+        let needs =
+            if trusted { "takes effect because it is trusted:" } else { "ignored until it is trusted:" };
+        let text = [
+            format!("{file} is {what}{changed}{none}\n"),
+            lines(needs, &candidate.sets),
+            lines("takes effect without trust:", &candidate.without_trust),
+            covers(),
+        ];
+        (what, text.concat())
     } else if args.revoke {
         let was = user.revoke(&candidate.canonical)?;
         let text =
             if was { format!("{file} is trusted no longer\n") } else { format!("{file} was not trusted\n") };
         ("not trusted", text)
     } else {
-        user.trust(&candidate.canonical, &candidate.hash)?;
-        ("trusted", words(format!("{file} is trusted as it is now\n")))
+        if let Some(what) = candidate.unreadable() {
+            return Err(failed(format!("{file} cannot be trusted: {what} cannot be covered"))
+                .hint("it is no regular file, a link, or larger than 64 MB: put a file in its place"));
+        }
+        user.trust(&candidate.canonical, &candidate.hashes)?;
+        let text = [
+            format!("{file} is trusted as it is now\n"),
+            lines("takes effect from now on:", &candidate.sets),
+            covers(),
+        ];
+        ("trusted", text.concat())
     };
     if args.json {
         return terminal::print(&format!("{}\n", to_json(&state(word))));

@@ -5,7 +5,7 @@ use crate::harness::Project;
 #[test]
 fn every_value_knows_its_origin() {
     let project = Project::new("config-origin");
-    project.file("backstop.toml", "[exec]\ntimeout = \"10m\"\nidle = \"1m\"\n");
+    project.trusted_file("[exec]\ntimeout = \"10m\"\nidle = \"1m\"\n");
     let show = || project.run(&["config", "show", "--origin"]).env("BACKSTOP_EXEC_IDLE", "2m");
     let text = show().go().code(0).stdout();
     let row = |key: &str| text.lines().find(|l| l.starts_with(key)).unwrap().to_owned();
@@ -19,7 +19,7 @@ fn every_value_knows_its_origin() {
 #[test]
 fn flags_beat_the_environment_which_beats_files() {
     let project = Project::new("config-precedence");
-    project.file("backstop.toml", "[exec]\ntimeout = \"1h\"\n");
+    project.trusted_file("[exec]\ntimeout = \"1h\"\n");
     project.exec(&["--attempts", "1"], "sleep 60").env("BACKSTOP_EXEC_TIMEOUT", "200ms").go().code(124);
     let flags = ["--attempts", "1", "--timeout", "1h"];
     project.exec(&flags, "sleep 0.5").env("BACKSTOP_EXEC_TIMEOUT", "200ms").go().code(0);
@@ -55,7 +55,7 @@ fn an_untrusted_project_runs_and_writes_nothing() {
     );
     assert_eq!(before.stderr().matches("is not trusted").count(), 1, "{}", before.stderr());
     assert!(
-        before.stderr().contains("hint: read backstop.toml, then `backstop trust`"),
+        before.stderr().contains("hint: read backstop.toml and what it names, then `backstop trust`"),
         "{}",
         before.stderr()
     );
@@ -63,6 +63,7 @@ fn an_untrusted_project_runs_and_writes_nothing() {
     // Shown, it is still not trusted.
     let shown = project.run(&["trust", "--show"]).go().code(0).stdout();
     assert!(shown.contains("not trusted") && shown.contains("rules.packs"), "{shown}");
+    assert!(shown.contains("trust covers backstop.toml, own.toml"), "{shown}");
     assert!(!run().stdout().contains("own.hiccup"));
     project.run(&["trust"]).go().code(0);
     let trusted = run();
@@ -135,8 +136,7 @@ fn a_bare_number_is_seconds_in_flags_files_and_variables() {
     project.exec(&["--attempts", "1", "--timeout", "0.2"], "sleep 60").go().code(124);
     project.exec(&["--timeout", "10"], "exit 0").go().code(0);
     project.exec(&["--attempts", "1"], "sleep 60").env("BACKSTOP_EXEC_TIMEOUT", "0.2").go().code(124);
-    project
-        .file("backstop.toml", "[exec]\ntimeout = 0.2\ngrace = 1\n[profile.tool]\ndelays = [0, 1, \"2s\"]\n");
+    project.trusted_file("[exec]\ntimeout = 0.2\ngrace = 1\n[profile.tool]\ndelays = [0, 1, \"2s\"]\n");
     project.exec(&["--attempts", "1"], "sleep 60").go().code(124);
     project.run(&["config", "check"]).go().code(0);
     project.run(&["runs", "--since", "3600"]).go().code(0);
@@ -145,7 +145,7 @@ fn a_bare_number_is_seconds_in_flags_files_and_variables() {
 #[test]
 fn a_typo_in_the_config_is_one_warning_and_the_command_runs() {
     let project = Project::new("config-typo");
-    let broken = "[exec]\ntimout = \"10m\"\ngrace = \"500ms\"\nidle = 5x\n[profile.command]\nattempts = \"many\"\nbase = \"20ms\"\n";
+    let broken = "[exec]\ntimout = \"10m\"\nidle = 5x\n[profile.command]\nattempts = \"many\"\n[log]\nformat = \"human\"\n";
     project.file("backstop.toml", broken);
     let done = project.exec(&["--attempts", "2"], "echo out; exit 7").go().code(7);
     assert_eq!(done.stdout(), "out\n");
@@ -159,7 +159,7 @@ fn a_typo_in_the_config_is_one_warning_and_the_command_runs() {
         words.contains("did you mean `exec.timeout`?") && words.contains("`backstop config check`"),
         "{words}"
     );
-    // Only what cannot be read is at its default.
+    // Only what cannot be read is at its default, or as a lower layer has it.
     let get = |key: &str| project.run(&["config", "get", key]).go().code(0).stdout();
     assert_eq!((get("exec.grace").as_str(), get("exec.idle").as_str()), ("500ms\n", "none\n"));
     assert_eq!(get("profile.command.base"), "20ms\n");
@@ -226,7 +226,8 @@ fn a_value_is_set_and_everything_else_in_the_file_stays() {
     project.file("backstop.toml", file);
     let done = project.run(&["config", "set", "exec.timeout", "90"]).go().code(0);
     assert_eq!(done.stdout(), "backstop.toml: exec.timeout = 90 (was 10m)\n");
-    assert_eq!(done.stderr(), "");
+    assert!(done.stderr().contains("then `backstop trust`"), "{}", done.stderr());
+    project.run(&["trust"]).go().code(0);
     assert_eq!(project.read("backstop.toml"), file.replace("\"10m\"", "90"));
     assert_eq!(project.run(&["config", "get", "exec.timeout"]).go().code(0).stdout(), "90\n");
     let json = project.run(&["config", "get", "exec.timeout", "--json"]).go().code(0).json();
@@ -264,6 +265,7 @@ fn a_value_is_set_and_everything_else_in_the_file_stays() {
 fn setting_a_value_of_the_user_or_in_a_trusted_file() {
     let project = Project::new("config-set-trust");
     std::fs::remove_file(project.path().join("backstop.toml")).unwrap();
+    std::fs::remove_file(project.beside("home/.config/backstop/config.toml")).unwrap();
     let user = project.run(&["config", "set", "notify.here.type", "terminal", "--user"]).go().code(0);
     assert!(
         user.stdout().contains("config.toml (new): notify.here.type = terminal (was not set)"),
@@ -278,4 +280,114 @@ fn setting_a_value_of_the_user_or_in_a_trusted_file() {
     let again = project.run(&["config", "set", "exec.timeout", "5m"]).go().code(0);
     assert!(again.stderr().contains("has changed and is not trusted"), "{}", again.stderr());
     assert!(again.stderr().contains("then `backstop trust`"), "{}", again.stderr());
+}
+
+#[test]
+fn a_project_changes_neither_how_often_nor_how_long_without_trust() {
+    let project = Project::new("config-allowed");
+    let run = || {
+        let script = "echo x >> tries; echo npm error code ECONNRESET; exit 1";
+        let done = project.exec(&["--json"], script).go().code(1);
+        (done.json()["attempts"].as_u64().unwrap(), done.stderr())
+    };
+    let usual = run().0;
+    for text in [
+        "[exec]\nprofile = \"tool\"\n",
+        "[profile.command]\nattempts = 9\n",
+        "[profile.command]\ndelays = [\"1ms\"]\nattempts = 2\n",
+        "[exec]\ndeadline = \"1ms\"\n",
+        "[exec]\ntimeout = \"1ms\"\n",
+        "[retry_budget]\nreserve = 0\nshare_percent = 0\n",
+    ] {
+        project.file("backstop.toml", text);
+        let (attempts, said) = run();
+        assert_eq!(attempts, usual, "{text}");
+        assert_eq!(said.matches("backstop.toml is not trusted").count(), 1, "{said}");
+        let shown = project.run(&["trust", "--show"]).go().code(0).stdout();
+        assert!(shown.contains("ignored until it is trusted:"), "{shown}");
+    }
+    project.file("backstop.toml", "[log]\nformat = \"json\"\n[plan]\njobs = 9\n");
+    let shown = project.run(&["trust", "--show"]).go().code(0).stdout();
+    assert!(shown.contains("takes effect without trust:\n  line 2: log.format = json"), "{shown}");
+    assert!(shown.contains("ignored until it is trusted:\n  line 4: plan.jobs = 9"), "{shown}");
+    let shown = project.run(&["trust", "--show", "--json"]).go().code(0).json();
+    assert_eq!(shown["without_trust"][0]["key"], "log.format");
+    assert_eq!(shown["sets"][0]["key"], "plan.jobs");
+}
+
+#[test]
+fn a_rule_pack_or_a_script_that_changes_ends_the_trust() {
+    let project = Project::new("config-covered");
+    let rule = |reason: &str| {
+        format!(
+            "[[rule]]\nid = \"own.hiccup\"\nreason = \"{reason}\"\nliterals = [\"the hub hiccupped\"]\n\
+             match = [\"oh, the hub hiccupped again\"]\nmiss = [\"the hub is fine\"]\n"
+        )
+    };
+    std::fs::create_dir(project.path().join("ci")).unwrap();
+    project.file("ci/own.toml", rule("network_transient"));
+    project.file("ci/check.sh", "true\n");
+    project.trusted_file(
+        "[rules]\npacks = [\"ci/own.toml\"]\n[gates.test]\ncheck = [\"sh\", \"ci/check.sh\"]\n",
+    );
+    let run = || {
+        let done = project.exec(&["--json", "--once"], "echo the hub hiccupped; exit 1").go().code(1);
+        (done.json()["reason"].as_str().unwrap().to_owned(), done.stderr())
+    };
+    assert_eq!(run().0, "network_transient");
+    for (file, text) in [("ci/own.toml", rule("auth_error")), ("ci/check.sh", "curl evil\n".to_owned())] {
+        let before = project.read(file);
+        project.file(file, text);
+        let (reason, said) = run();
+        assert_eq!(reason, "unknown", "{file}");
+        assert!(said.contains(&format!("backstop.toml is trusted no longer ({file} has changed)")), "{said}");
+        let shown = project.run(&["trust", "--show"]).go().code(0).stdout();
+        assert!(shown.contains(&format!("not trusted any more: {file} has changed")), "{shown}");
+        project.file(file, before);
+        assert_eq!(run().0, "network_transient", "{file}");
+    }
+    // A pack that is a link cannot be trusted: what it leads to is somebody else's.
+    std::fs::rename(project.path().join("ci/own.toml"), project.beside("own.toml")).unwrap();
+    std::os::unix::fs::symlink(project.beside("own.toml"), project.path().join("ci/own.toml")).unwrap();
+    let refused = project.run(&["trust"]).go().code(1).stderr();
+    assert!(refused.contains("ci/own.toml cannot be covered"), "{refused}");
+}
+
+#[test]
+fn what_belongs_to_another_user_is_not_read_as_a_projects_settings() {
+    // Only root can give a file away.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let project = Project::new("config-owner");
+    let inner = project.path().join("mine");
+    std::fs::create_dir(&inner).unwrap();
+    project.file("backstop.toml", "[log]\nformat = \"json\"\n");
+    let give = |path: &str, uid: u32| {
+        std::os::unix::fs::chown(project.path().join(path), Some(uid), None).unwrap();
+    };
+    let run = || project.run(&["exec", "--", "sh", "-c", "exit 3"]).dir(&inner);
+    assert!(run().go().code(3).stderr().starts_with('{'), "our own is read");
+    for path in ["backstop.toml", ".git", "."] {
+        give(path, 65534);
+        let said = run().go().code(3).stderr();
+        assert_eq!(said.matches("belongs to another user (uid 65534)").count(), 1, "{path}: {said}");
+        assert!(
+            said.contains("hint: if you trust its owner: `backstop config set --user trust.safe_directories")
+        );
+        assert!(!said.contains("\"kind\""), "{path}: {said}");
+        let trust = project.run(&["trust"]).dir(&inner).go().code(2).stderr();
+        assert!(trust.contains("belongs to another user"), "{trust}");
+        // The one who typed `sudo`, and only that one.
+        assert!(run().env("SUDO_UID", "65534").go().code(3).stderr().starts_with('{'), "{path}");
+        assert!(!run().env("SUDO_UID", "1000").go().code(3).stderr().starts_with('{'), "{path}");
+        give(path, 0);
+    }
+    give(".git", 65534);
+    for safe in ["*", &project.path().display().to_string()] {
+        project.run(&["config", "set", "--user", "trust.safe_directories", safe]).go().code(0);
+        assert!(run().go().code(3).stderr().starts_with('{'), "{safe}");
+    }
+    project.run(&["config", "set", "--user", "trust.safe_directories", "/elsewhere"]).go().code(0);
+    assert!(!run().go().code(3).stderr().starts_with('{'));
 }

@@ -1,6 +1,6 @@
 //! `backstop exec`: what is retried, what is not, how it ends.
 
-use crate::harness::Project;
+use crate::harness::{Project, until};
 use serde_json::Value;
 
 /// Fails with this text until it was started `times` times, then succeeds.
@@ -137,7 +137,7 @@ fn a_command_learns_where_it_stands() {
 #[test]
 fn the_deadline_is_a_ceiling_for_waits_and_for_the_attempt_itself() {
     let project = Project::new("exec-deadline");
-    project.file("backstop.toml", "[profile.command]\nbase = \"50s\"\n");
+    project.settings("[profile.command]\nbase = \"50s\"\n");
     let json = project.exec(&["--json", "--deadline", "10s"], &failing(9, RESET)).go().code(1).json();
     assert!(json["decision"]["why"].as_str().unwrap().contains("would pass the deadline"), "{json}");
     let json = project.exec(&["--json", "--deadline", "300ms"], "sleep 60").go().code(124).json();
@@ -301,6 +301,34 @@ fn reports_are_written_whole() {
 }
 
 #[test]
+fn deferred_work_that_many_run_at_once_runs_once() {
+    let project = Project::new("exec-deferred-race");
+    let script = "test -f up || { echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?' >&2; exit 2; }; \
+                  echo ran >> ran; until test -f go; do sleep 0.02; done";
+    project.exec(&[], script).go().code(2);
+    project.file("up", "");
+    let run = || project.run(&["deferred", "run", "d-1"]);
+    let children: Vec<_> = (0..6).map(|_| run().command().spawn().unwrap()).collect();
+    // Five are refused while one runs it, whoever that is.
+    until("one runs it", || project.read("ran") == "ran\n");
+    let refused = run().go().code(75).stderr();
+    assert!(refused.contains("d-1 is being run by process "), "{refused}");
+    project.file("go", "");
+    let mut codes: Vec<Option<i32>> = Vec::new();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        codes.push(output.status.code());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Who comes when it is done finds nothing to run.
+        let named =
+            said.contains("is being run by process") || said.contains("there is no deferred work d-1");
+        assert_eq!(named, output.status.code() != Some(0), "{said}");
+    }
+    assert_eq!(codes.iter().filter(|code| **code == Some(0)).count(), 1, "{codes:?}");
+    assert_eq!(project.read("ran"), "ran\n");
+}
+
+#[test]
 fn a_service_that_is_down_is_put_aside_and_can_be_run_later() {
     let project = Project::new("exec-deferred");
     let script = "test -f up || { echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?' >&2; exit 2; }; echo rows";
@@ -348,10 +376,7 @@ fn disable_turns_every_recovery_off() {
 #[test]
 fn an_outage_is_not_multiplied_without_end() {
     let project = Project::new("exec-budget");
-    project.file(
-        "backstop.toml",
-        "[profile.command]\nbase = \"1ms\"\n[retry_budget]\nreserve = 4\nshare_percent = 0\n",
-    );
+    project.settings("[profile.command]\nbase = \"1ms\"\n[retry_budget]\nreserve = 4\nshare_percent = 0\n");
     let attempts: Vec<u64> = (0..3)
         .map(|_| {
             let done = project.exec(&["--json"], &format!("echo {RESET}; exit 1")).go().code(1);

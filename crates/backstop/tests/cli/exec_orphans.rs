@@ -52,7 +52,7 @@ fn a_signal_ends_the_whole_tree_and_is_passed_on() {
 #[test]
 fn the_second_signal_does_not_wait() {
     let project = Project::new("orphans-twice");
-    project.file("backstop.toml", "[exec]\ngrace = \"1h\"\n");
+    project.settings("[exec]\ngrace = \"1h\"\n");
     let script = "trap 'touch asked' INT; echo $$ >> pids; while :; do sleep 0.1; done";
     let child = project.exec(&[], script).command().spawn().unwrap();
     until("it runs", || pids(&project).len() == 1);
@@ -68,7 +68,7 @@ fn the_second_signal_does_not_wait() {
 #[test]
 fn a_signal_during_a_wait_ends_at_once() {
     let project = Project::new("orphans-wait");
-    project.file("backstop.toml", "[profile.command]\nbase = \"10m\"\ncap = \"10m\"\n");
+    project.settings("[profile.command]\nbase = \"10m\"\ncap = \"10m\"\n");
     let script = "echo x >> tries; echo npm error code ECONNRESET; exit 1";
     let child = project.exec(&[], script).command().spawn().unwrap();
     until("it waits", || project.kinds().last().is_some_and(|k| k == "decision.made"));

@@ -39,7 +39,7 @@ fn a_file_as_input_is_read_again_from_where_it_stood() {
 #[test]
 fn too_much_input_is_passed_on_and_then_there_is_no_retry() {
     let project = Project::new("output-stdin-max");
-    project.file("backstop.toml", "[exec]\nstdin_max = \"64KB\"\n");
+    project.settings("[exec]\nstdin_max = \"64KB\"\n");
     let input = "0123456789abcdef\n".repeat(60_000);
     let script = "wc -c; echo 'npm error code ECONNRESET' >&2; exit 1";
     let done = project.exec(&["--json"], script).stdin(&input).go().code(1);

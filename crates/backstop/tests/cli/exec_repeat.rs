@@ -58,7 +58,7 @@ fn a_charge_that_answers_500_is_sent_once() {
         return;
     }
     let project = Project::new("repeat-charge");
-    project.file("backstop.toml", SETTINGS);
+    project.settings(SETTINGS);
     let (port, count) = server("HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n");
     let sent = || count.swap(0, Ordering::SeqCst);
     let address = format!("http://127.0.0.1:{port}/charge");
@@ -88,7 +88,7 @@ fn a_charge_that_answers_500_is_sent_once() {
 #[test]
 fn what_was_sent_waits_for_a_confirmation_and_what_was_not_is_repeated() {
     let project = Project::new("repeat-table");
-    project.file("backstop.toml", SETTINGS);
+    project.settings(SETTINGS);
     let (reset, refused) = (
         "curl: (56) Recv failure: Connection reset by peer",
         "curl: (7) Failed to connect to 127.0.0.1 port 1: Connection refused",
@@ -161,7 +161,7 @@ fn a_pack_adds_commands_that_change_something() {
              match = [\"ledger post 5\"]\nmiss = [\"{misses}\"]\n"
         )
     };
-    project.file("backstop.toml", SETTINGS);
+    project.settings(SETTINGS);
     project.file("pack.toml", pack("ledger show post"));
     project.run(&["rules", "test", "pack.toml"]).go().code(0);
     project.run(&["exec", "--rules", "pack.toml", "--", &program, "post", "5"]).go().code(1);

@@ -89,7 +89,7 @@ fn modes_are_private() {
 fn sixteen_at_once_lose_nothing() {
     let project = Project::new("store-sixteen");
     // Half of all attempts here are retries, which is where a budget is empty: in which order they come is not the point.
-    project.file("backstop.toml", "[profile.command]\nbase = \"20ms\"\n[retry_budget]\nreserve = 1000\n");
+    project.settings("[profile.command]\nbase = \"20ms\"\n[retry_budget]\nreserve = 1000\n");
     let script = "[ $BACKSTOP_ATTEMPT -gt 1 ] || { echo npm error code ECONNRESET; exit 1; }";
     std::thread::scope(|scope| {
         for _ in 0..16 {
@@ -124,10 +124,11 @@ fn a_full_disk_is_one_warning_and_the_command_is_not_left_alone() {
         state = state.display(),
         bin = env!("CARGO_BIN_EXE_backstop"),
     );
-    std::fs::write(folder.path().join("backstop.toml"), "[profile.command]\nbase = \"10ms\"\n").unwrap();
+    std::fs::create_dir_all(folder.path().join("config/backstop")).unwrap();
+    folder.file("config/backstop/config.toml", "[profile.command]\nbase = \"10ms\"\n");
     in_a_room(&script, || {
         let mut command = Command::new("unshare");
-        command.current_dir(folder.path());
+        command.current_dir(folder.path()).env("XDG_CONFIG_HOME", folder.path().join("config"));
         command
     });
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();

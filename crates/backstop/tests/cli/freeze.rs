@@ -29,7 +29,7 @@ fn a_host_that_is_short_freezes_the_project_until_somebody_says_so() {
     project.exec(&[], FULL).go().code(1);
     project.exec(&[], "true").go().code(0);
 
-    project.file("backstop.toml", SHORT);
+    project.settings(SHORT);
     let failed = project.exec(&["--json"], FULL).go().code(1);
     assert_eq!(failed.json()["fault"]["severity"], "critical", "{}", failed.json());
     has(&failed.stderr(), &["this project is frozen (disk_full)", "backstop unfreeze --why"]);
@@ -169,7 +169,7 @@ fn a_configuration_may_freeze_for_other_reasons_and_nothing_else_does() {
     assert_eq!((&answer["reason"], &answer["severity"]), (&json!("security_breach"), &json!("critical")));
     project.exec(&[], "true").go().code(0);
 
-    project.file("backstop.toml", "[freeze]\nreasons = ['security_breach', 'timeout']\n");
+    project.settings("[freeze]\nreasons = ['security_breach', 'timeout']\n");
     // What is tried again has not ended anything.
     assert_eq!(report(&project, "slow", "TimeoutError", "too slow")["retry"], true);
     project.exec(&[], "true").go().code(0);
@@ -204,8 +204,7 @@ fn a_configuration_may_freeze_for_other_reasons_and_nothing_else_does() {
 #[test]
 fn a_plan_halts_at_once_when_the_host_is_short_and_goes_on_afterwards() {
     let project = Project::git("freeze-plan");
-    project.file("backstop.toml", SHORT);
-    project.sh("git add -A && git commit -qm config");
+    project.settings(SHORT);
     PlanText::new()
         .sh("1", "", &format!("test -e $PLACE/room || {{ {FULL}; }}; echo one > one.txt"))
         .sh("2", "1", "echo two > two.txt")
@@ -223,8 +222,7 @@ fn a_plan_halts_at_once_when_the_host_is_short_and_goes_on_afterwards() {
 #[test]
 fn one_critical_fault_of_many_freezes() {
     let project = Project::git("freeze-siblings");
-    project.file("backstop.toml", SHORT);
-    project.sh("git add -A && git commit -qm config");
+    project.settings(SHORT);
     PlanText::new()
         .sh("1", "", FULL)
         .sh("2", "", "sleep 1; echo 'Tests:       2 failed, 44 passed, 46 total'; exit 1")
@@ -238,8 +236,7 @@ fn one_critical_fault_of_many_freezes() {
 #[test]
 fn what_a_phase_reports_from_its_worktree_concerns_its_project() {
     let project = Project::git("freeze-slot");
-    project.file("backstop.toml", "[freeze]\nreasons = ['data_loss']\n");
-    project.sh("git add -A && git commit -qm config");
+    project.settings("[freeze]\nreasons = ['data_loss']\n");
     let report = r#"{"task_data": {"task_id": "t"}, "error": {"type": "DataLoss", "message": "gone"}}"#;
     std::fs::write(project.beside("report.json"), report).unwrap();
     let reports = format!(
@@ -266,7 +263,7 @@ fn a_plan_that_runs_begins_nothing_more_once_the_project_is_frozen() {
         "report.json",
         json!({"task_data": {"task_id": "t"}, "error": {"type": "DataLoss", "message": "gone"}}).to_string(),
     );
-    project.file("backstop.toml", "[freeze]\nreasons = ['data_loss']\n");
+    project.settings("[freeze]\nreasons = ['data_loss']\n");
     project.sh("git add -A && git commit -qm config");
     let freezes = format!(
         "(cd {} && {} hook on-error < report.json > /dev/null); echo one > one.txt",
@@ -383,7 +380,7 @@ fn a_diagnosis_shows_the_machine_how_far_it_came_and_the_error() {
     assert!(!text.contains('\u{1b}') && !text.contains("ghp_0"), "{text:?}");
 
     // Of every surface, and by every name.
-    project.file("backstop.toml", "[profile.command]\nbase = \"1ms\"\n");
+    project.settings("[profile.command]\nbase = \"1ms\"\n");
     project.exec(&[], "echo npm error code ECONNRESET; exit 1").go().code(1);
     let told = project.run(&["diagnose", "--json"]).go().code(0).json();
     assert_eq!((&told["surface"], told["errors"].as_array().unwrap().len()), (&json!("exec"), 4));

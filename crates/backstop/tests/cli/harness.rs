@@ -215,6 +215,11 @@ impl Drop for Folder {
     }
 }
 
+/// A project's file that sets nothing that needs trust.
+const HARMLESS: &str = "[log]\nformat = \"human\"\n";
+/// What tests do not wait for.
+const SHORT_WAITS: &str = "[profile.command]\nbase = \"20ms\"\n[exec]\ngrace = \"500ms\"\n";
+
 /// A project with a state folder of its own, in which waits are short.
 pub(crate) struct Project {
     folder: Folder,
@@ -224,7 +229,8 @@ impl Project {
     pub(crate) fn new(name: &str) -> Self {
         let this = Self::below(Folder::outside(name));
         std::fs::create_dir_all(this.path().join(".git")).unwrap();
-        this.file("backstop.toml", "[profile.command]\nbase = \"20ms\"\n[exec]\ngrace = \"500ms\"\n");
+        this.file("backstop.toml", HARMLESS);
+        this.settings(SHORT_WAITS);
         this
     }
 
@@ -237,7 +243,8 @@ impl Project {
     /// A project outside git.
     pub(crate) fn plain(name: &str) -> Self {
         let this = Self::below(Folder::outside(name));
-        this.file("backstop.toml", "[exec]\ngrace = \"500ms\"\n");
+        this.file("backstop.toml", HARMLESS);
+        this.settings("[exec]\ngrace = \"500ms\"\n");
         this
     }
 
@@ -277,6 +284,23 @@ impl Project {
         path
     }
 
+    /// Settings in the user's own file, which need no trust. Waits stay short where they say nothing of them.
+    pub(crate) fn settings(&self, text: impl AsRef<[u8]>) {
+        let folder = self.beside("home/.config/backstop");
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut text = String::from_utf8(text.as_ref().to_vec()).unwrap();
+        if !text.contains("[exec]") && !text.contains("[profile.command") {
+            text.push_str(SHORT_WAITS);
+        }
+        std::fs::write(folder.join("config.toml"), text).unwrap();
+    }
+
+    /// A `backstop.toml` that is trusted as it is.
+    pub(crate) fn trusted_file(&self, text: impl AsRef<[u8]>) {
+        self.file("backstop.toml", text);
+        self.run(&["trust"]).go().code(0);
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
@@ -307,6 +331,7 @@ impl Project {
     pub(crate) fn program(&self, name: &str, args: &[&str]) -> Command {
         let mut command = Command::new(name);
         command.args(args).current_dir(self.path()).env("BACKSTOP_STATE_DIR", self.state());
+        command.env("XDG_CONFIG_HOME", self.beside("home/.config"));
         for who in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{who}_NAME"), "A").env(format!("GIT_{who}_EMAIL"), "a@example.invalid");
         }

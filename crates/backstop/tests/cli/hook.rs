@@ -622,7 +622,7 @@ fn a_fault_inside_a_run_is_told_by_that_run() {
     project.file("event.json", event.to_string());
     std::fs::create_dir_all(project.beside("home/.config/backstop")).unwrap();
     let told = "[notify.mail]\ntype = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >> told.txt\"]\n";
-    std::fs::write(project.beside("home/.config/backstop/config.toml"), told).unwrap();
+    project.settings(told);
     let inner = format!("{} hook agent < event.json", env!("CARGO_BIN_EXE_backstop"));
     project.exec(&[], &inner).go().code(0);
     assert!(!project.state().join("outbox.db").exists(), "the run went well, and nobody has to know");

@@ -282,7 +282,7 @@ fn what_is_no_settings_file_is_refused() {
     std::fs::create_dir(&file).unwrap();
     refused("is not a file");
     symlink("nowhere.json", &file).unwrap();
-    refused("broken link");
+    refused("is a symbolic link, and links in a project are not followed");
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
     refused("is not a file");
 }
@@ -302,23 +302,38 @@ fn a_file_that_is_read_only_stays_as_it_is() {
 }
 
 #[test]
-fn a_link_is_followed_and_stays() {
+fn a_link_of_the_users_own_is_followed_and_stays() {
     let project = Project::new("init-link");
     let real = project.beside("dotfiles.json");
     std::fs::write(&real, "{}").unwrap();
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
-    std::fs::create_dir(project.path().join(".claude")).unwrap();
-    let link = project.path().join(CLAUDE);
+    std::fs::create_dir(project.beside("home/.claude")).unwrap();
+    let link = project.beside("home").join(CLAUDE);
     symlink(&real, &link).unwrap();
-    let done = init(&project, &["--claude"]).go().code(0);
+    let done = init(&project, &["--claude", "--user"]).go().code(0);
     assert!(done.stderr().contains("(a link to ") && done.stderr().contains("dotfiles.json"));
     assert!(std::fs::read_to_string(&real).unwrap().contains("backstop hook agent"));
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     // Also where it is not known any more who made what.
     std::fs::remove_dir_all(project.state()).unwrap();
-    init(&project, &["--remove"]).go().code(0);
+    init(&project, &["--remove", "--user"]).go().code(0);
     assert!(link.is_symlink());
     assert_eq!(std::fs::read_to_string(&real).unwrap(), "{}");
+}
+
+#[test]
+fn a_link_in_a_project_is_not_followed() {
+    for (name, at, to) in [("file", CLAUDE, "settings.json"), ("folder", ".claude", "")] {
+        let project = Project::new(&format!("init-link-{name}"));
+        let outside = project.beside("home/other");
+        std::fs::create_dir_all(&outside).unwrap();
+        std::fs::write(outside.join("settings.json"), "{}").unwrap();
+        std::fs::create_dir_all(project.path().join(at).parent().unwrap()).unwrap();
+        symlink(outside.join(to), project.path().join(at)).unwrap();
+        let words = init(&project, &["--claude"]).go().code(1).stderr();
+        assert!(words.contains("is a symbolic link") && words.contains("hint: remove it (`rm "), "{words}");
+        assert_eq!(std::fs::read_to_string(outside.join("settings.json")).unwrap(), "{}");
+    }
 }
 
 #[test]
@@ -342,6 +357,7 @@ fn a_plugin_of_somebody_else_is_not_touched() {
 fn user_settings_are_where_the_agents_look() {
     let project = Project::new("init-user");
     let home = project.beside("home");
+    std::fs::remove_dir_all(home.join(".config")).unwrap();
     let done = init(&project, &["--all", "--user", "--json"]).go().code(0).json();
     assert_eq!(done["scope"], "user");
     for file in [CLAUDE, ".codex/hooks.json", ".config/opencode/plugin/backstop.js"] {

@@ -295,7 +295,7 @@ fn sixty_four_processes_on_one_guard_lose_nothing() {
 fn what_a_retry_has_never_cured_is_learned() {
     let project = Project::new("learn");
     let config = |learn: bool| format!("[profile.command]\nbase = \"1ms\"\nlearn = {learn}\n");
-    project.file("backstop.toml", config(true));
+    project.settings(config(true));
     let run = || {
         let json = project.exec(&["--json"], &format!("echo {RESET}; exit 1")).go().code(1).json();
         (json["attempts"].as_u64().unwrap(), json["decision"]["why"].as_str().unwrap().to_owned())
@@ -305,7 +305,7 @@ fn what_a_retry_has_never_cured_is_learned() {
     let (attempts, why) = run();
     assert_eq!(attempts, 1);
     assert_eq!(why, "experience: a retry has never cured this in 6 tries");
-    project.file("backstop.toml", config(false));
+    project.settings(config(false));
     assert_eq!(run().0, 4);
 }
 

@@ -80,7 +80,7 @@ fn a_limit_with_a_stated_end_uses_up_no_attempt() {
     let project = Project::new("wait-attempts");
     // Four refusals, then an answer: more than the three retries that a command has.
     let port = refusing(4, answer("retry-after-ms: 20\r\n", ""));
-    project.file("backstop.toml", "[profile.command]\nbase = \"1ms\"\n");
+    project.settings("[profile.command]\nbase = \"1ms\"\n");
     let json = run_bash(&project, &["--json"], &client(port)).go().code(0).json();
     assert_eq!((json["outcome"].as_str(), json["attempts"].as_u64()), (Some("done"), Some(5)), "{json}");
 }
@@ -90,7 +90,7 @@ fn attempts_bound_how_often_a_command_is_started() {
     let script = "echo x >> starts; echo 'HTTP 429 Too Many Requests'; echo 'retry-after-ms: 20'; exit 7";
     for (profile, attempts) in [("command", 2), ("tool", 2), ("state", 3), ("request", 2), ("command", 1)] {
         let project = Project::new(&format!("wait-bound-{profile}-{attempts}"));
-        project.file("backstop.toml", format!("[profile.{profile}]\nbase = \"1ms\"\n"));
+        project.settings(format!("[profile.{profile}]\nbase = \"1ms\"\n"));
         let bound = attempts.to_string();
         let flags = ["--profile", profile, "--attempts", &bound, "--json"];
         let json = project.exec(&flags, script).go().code(7).json();
@@ -125,7 +125,7 @@ fn limited_for(window: Duration, refusal: String) -> u16 {
 #[test]
 fn eight_at_once_are_told_to_wait_two_seconds_and_wait_no_thirty() {
     let project = Project::new("wait-eight");
-    project.file("backstop.toml", "[profile.command]\nbase = \"10ms\"\n");
+    project.settings("[profile.command]\nbase = \"10ms\"\n");
     let port = limited_for(Duration::from_millis(1900), answer("retry-after: 2\r\n", ""));
     let children: Vec<_> = (0..8)
         .map(|_| run_bash(&project, &["--provider", "loopback"], &client(port)).command().spawn().unwrap())

@@ -22,6 +22,7 @@ mod freeze;
 mod harness;
 mod hook;
 mod hook_reports;
+mod hostile_project;
 mod init;
 mod journal;
 mod limits;

@@ -98,7 +98,7 @@ fn read(stream: &mut TcpStream) -> String {
 fn project(name: &str, sinks: &str) -> Project {
     let project = Project::new(name);
     std::fs::create_dir_all(project.beside("home/.config/backstop")).unwrap();
-    std::fs::write(project.beside("home/.config/backstop/config.toml"), sinks).unwrap();
+    project.settings(sinks);
     project
 }
 
@@ -571,7 +571,7 @@ fn hooks_tell_what_is_over_and_never_one_attempt() {
 fn what_is_critical_is_told_at_once_with_the_way_out() {
     let alerts = Server::new(Answers::Say(&[OK]));
     let project = project("notify-critical", &sink("alerts", "webhook", &alerts.url("/")));
-    project.file("backstop.toml", "[host]\ndisk_free_min = \"900TB\"\n");
+    project.trusted_file("[host]\ndisk_free_min = \"900TB\"\n");
     let event = serde_json::json!({"hook_event_name": "PostToolUseFailure", "session_id": "s", "tool_name": "Bash",
         "tool_input": {"command": "make"}, "error": "Exit code 1\ncc: error: No space left on device"});
     project.run(&["hook", "agent"]).stdin(event.to_string()).go().code(0);
@@ -681,7 +681,7 @@ fn each_time_a_project_is_frozen_is_told_and_quiet_is_quiet() {
     let alerts = Server::new(Answers::Say(&[OK]));
     let sinks = sink("alerts", "webhook", &alerts.url("/")) + "[notify.here]\ntype = \"terminal\"\n";
     let project = project("notify-frozen", &sinks);
-    project.file("backstop.toml", "[host]\ndisk_free_min = \"900TB\"\n");
+    project.trusted_file("[host]\ndisk_free_min = \"900TB\"\n");
     let full = "echo 'No space left on device' >&2; exit 1";
     for times in [1, 2] {
         let done = project.exec(&["--quiet"], full).go().code(1);

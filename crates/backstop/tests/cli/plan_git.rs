@@ -376,7 +376,7 @@ fn a_worktree_gets_its_links_and_copies_and_they_are_not_committed() {
     // What git ignores is given all the same.
     for (name, ignored) in [("git-provided", ""), ("git-provided-ignored", "node_modules\n.env\n")] {
         let project = project(name);
-        project.file("backstop.toml", "[isolation]\nlink = ['node_modules']\ncopy = ['.env']\n");
+        project.settings("[isolation]\nlink = ['node_modules']\ncopy = ['.env']\n");
         project.file(".gitignore", ignored);
         project.sh(
             "git add -A && git commit -q -m config && mkdir node_modules && echo lib > node_modules/lib.js",

@@ -141,7 +141,7 @@ fn one_ending_has_one_advice_on_every_surface() {
         let project = Project::new(&format!("stories-advice-{}", failing.name));
         std::fs::create_dir_all(project.beside("home/.config/backstop")).unwrap();
         let sinks = "[notify.here]\ntype = \"terminal\"\nseverity = \"low\"\n";
-        std::fs::write(project.beside("home/.config/backstop/config.toml"), sinks).unwrap();
+        project.settings(sinks);
         project.file("says", failing.output);
         let done = project
             .exec(&["--attempts", "2", "--json", "--report", "report.json"], "cat says >&2; exit 22")

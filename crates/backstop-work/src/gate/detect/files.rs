@@ -1,7 +1,7 @@
 //! The files of a folder: small ones, and few of them.
 
 use backstop_core::SafeText;
-use std::io::Read;
+use backstop_files::{FileError, named};
 use std::path::Path;
 
 /// A file larger than this is not read.
@@ -54,12 +54,13 @@ impl<'f> Files<'f> {
     }
 
     fn read(&self, name: &str) -> Result<String, String> {
-        let file = std::fs::File::open(self.folder.join(name)).map_err(|error| error.to_string())?;
-        let mut bytes = Vec::new();
-        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-        if bytes.len() as u64 > FILE_BYTES_MAX {
-            return Err(format!("it has more than {FILE_BYTES_MAX} bytes"));
-        }
+        let bytes = match named::read(&self.folder.join(name), FILE_BYTES_MAX) {
+            Err(FileError::Io { source, .. }) => return Err(source.to_string()),
+            Err(FileError::TooLarge { .. }) => {
+                return Err(format!("it has more than {FILE_BYTES_MAX} bytes"));
+            }
+            read => read.map_err(|error| error.to_string())?,
+        };
         let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
         Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
     }

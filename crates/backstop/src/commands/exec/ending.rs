@@ -3,6 +3,7 @@
 use super::Exec;
 use crate::terminal;
 use backstop_config::LogFormat;
+use backstop_files::Durability;
 use backstop_report::{CommandEnding, RunStory, to_json};
 use backstop_runtime::Project;
 
@@ -27,8 +28,8 @@ pub(super) fn tell(ended: &CommandEnding, args: &Exec, project: &Project) {
             Some(backstop_report::story_markdown(&story.with_logs(logs), false))
         };
         let text = markdown.then(story).flatten().unwrap_or_else(|| format!("{}\n", to_json(&ended.json())));
-        if let Err(error) = backstop_store::write_atomic(file, text.as_bytes()) {
-            terminal::warn(&format!("cannot write the report {}: {error}", file.display()), None);
+        if let Err(error) = project.given(file).replace(text.as_bytes(), Durability::OnDisk) {
+            terminal::warn(&format!("cannot write the report: {error}"), None);
         }
     }
 }

@@ -195,9 +195,9 @@ fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
             .hint("leave --attempt out for the last one"));
     }
     let mut text = Vec::new();
-    let read = std::fs::File::open(&file).and_then(|file| {
-        std::io::Read::read_to_end(&mut std::io::Read::take(file, LOG_BYTES_MAX), &mut text)
-    });
+    let opened = found.views.read_attempt_log(&phase.plan.id, attempt);
+    let opened = opened.map_err(|error| CliError::read(&file, error.into()))?;
+    let read = std::io::Read::read_to_end(&mut std::io::Read::take(opened, LOG_BYTES_MAX), &mut text);
     read.map_err(|error| CliError::read(&file, error))?;
     let text = SafeText::from_bytes(&text);
     if args.json {
