@@ -80,7 +80,7 @@ pub use drift::{Drift, SPIKE_PAST_MIN, SPIKE_UNKNOWN_MIN, UnknownGroup};
 pub use error::StoreError;
 pub use files::{append_file, write_atomic, write_view};
 pub use fold::RunState;
-pub use folder::{Clock, StateFolder};
+pub use folder::{BootClock, Clock, StateFolder};
 pub use freeze::Freeze;
 pub use hold::{Held, Hold, Holder};
 pub use hooks::{HookStore, TaskRecord, TaskState, TaskStatus};
