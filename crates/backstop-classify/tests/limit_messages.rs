@@ -111,5 +111,5 @@ fn limits_that_no_rule_was_written_for_are_read() {
     let (messages, misses) = score("labelled first", include_str!("limit_messages.jsonl"));
     assert!(messages >= 0.95 && misses >= 0.95, "{messages:.3} {misses:.3}");
     let (messages, misses) = score("unseen", include_str!("limit_messages_unseen.jsonl"));
-    assert!(messages >= 0.5 && misses >= 0.5, "{messages:.3} {misses:.3}");
+    assert!(messages >= 0.8 && misses >= 0.9, "{messages:.3} {misses:.3}");
 }

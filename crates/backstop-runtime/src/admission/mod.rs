@@ -46,6 +46,9 @@ pub struct Admission {
     guards: GuardCache,
     /// Whether people were told that the shared limits cannot be used.
     has_warned: AtomicBool,
+    /// Why the shared limits cannot be read, once that was found out. Nobody asks again: each question
+    /// would wait for whoever holds them.
+    unreadable: OnceLock<String>,
 }
 
 /// What one operation asks for.
@@ -94,7 +97,8 @@ pub struct OperationAdmission {
 impl Admission {
     /// Of this project's user.
     pub fn new(project: Arc<Project>) -> Arc<Self> {
-        Arc::new(Self { project, guards: GuardCache::default(), has_warned: AtomicBool::new(false) })
+        let (guards, has_warned) = (GuardCache::default(), AtomicBool::new(false));
+        Arc::new(Self { project, guards, has_warned, unreadable: OnceLock::new() })
     }
 
     /// Tells people, once, that the shared limits cannot be used: what they would have stopped goes on.
@@ -141,13 +145,44 @@ impl OperationAdmission {
     /// The shared limits, where this operation is bound by one that somebody named.
     fn bound(&self) -> Option<&Arc<LimitStore>> {
         let is_bound = self.limits.provider.is_some() || self.budget.is_some();
-        is_bound.then(|| self.readable(self.project().limits())).flatten()
+        is_bound.then(|| self.store()).flatten()
     }
 
-    /// What was read, unless it cannot be: then people are told.
+    /// The shared limits, made where there are none.
+    fn store(&self) -> Option<&Arc<LimitStore>> {
+        if self.shared.unreadable.get().is_some() {
+            self.warn_unreadable();
+            return None;
+        }
+        self.readable(self.project().limits())
+    }
+
+    /// The shared limits, if there are any and nothing is known to be wrong with them.
+    fn existing_store(&self) -> Option<&Arc<LimitStore>> {
+        if self.shared.unreadable.get().is_some() {
+            return None;
+        }
+        self.read(self.project().existing_limits()).flatten()
+    }
+
+    /// What was read of the shared limits, unless they cannot be read.
+    fn read<T, E: std::fmt::Display>(&self, read: Result<T, E>) -> Option<T> {
+        read.map_err(|error| self.shared.unreadable.set(error.to_string())).ok()
+    }
+
+    /// The same of a limit that holds for this operation: people are told.
     fn readable<T, E: std::fmt::Display>(&self, read: Result<T, E>) -> Option<T> {
-        read.map_err(|error| self.shared.warn("the shared limits cannot be read and are not asked", &error))
-            .ok()
+        let read = self.read(read);
+        if read.is_none() {
+            self.warn_unreadable();
+        }
+        read
+    }
+
+    fn warn_unreadable(&self) {
+        if let Some(error) = self.shared.unreadable.get() {
+            self.shared.warn("the shared limits cannot be read and are not asked", error);
+        }
     }
 
     /// Whose guard it has to wait for, and the limits that know it. A client that was only recognised
@@ -162,10 +197,12 @@ impl OperationAdmission {
     fn guarded_by(&self) -> Option<(&Arc<LimitStore>, Name)> {
         let refused_by = self.refused_by.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(provider) = self.limits.provider.clone().or(refused_by) {
-            return Some((self.readable(self.project().limits())?, provider));
+            return Some((self.store()?, provider));
         }
         let client = self.limits.client.clone()?;
-        Some((self.readable(self.project().existing_limits())??, client))
+        let store = self.existing_store();
+        self.warn_unreadable();
+        Some((store?, client))
     }
 
     /// The wait for a guard that this operation makes before an attempt.
@@ -182,7 +219,7 @@ impl OperationAdmission {
     /// recorded of that.
     pub fn probe_succeeded(&self) -> Option<EventKind> {
         let key = self.probing.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let store = self.readable(self.project().limits())?;
+        let store = self.store()?;
         store.open_guard(&key).ok()?;
         self.shared.guards.forget(&key.provider);
         Some(EventKind::GuardUpdated { provider: key.provider, until: None })
@@ -321,7 +358,7 @@ impl OperationAdmission {
         let Some(provider) = provider.filter(|_| limited || Breaker::counts(fault.reason)) else {
             return Vec::new();
         };
-        let Some(store) = self.readable(self.project().limits()) else { return Vec::new() };
+        let Some(store) = self.store() else { return Vec::new() };
         if limited {
             let is_named = self.limits.provider.is_some();
             let process = &self.project().process;

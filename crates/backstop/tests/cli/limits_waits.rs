@@ -45,7 +45,7 @@ fn decisions(project: &Project) -> Vec<Value> {
 }
 
 /// A program of this name that prints a text and fails, in a folder for the PATH.
-fn stub(project: &Project, name: &str, text: &str) -> String {
+pub(crate) fn stub(project: &Project, name: &str, text: &str) -> String {
     let folder = project.path().join("bin");
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join(name);
@@ -145,7 +145,7 @@ fn eight_at_once_are_told_to_wait_two_seconds_and_wait_no_thirty() {
 }
 
 /// A time as `date` writes it in a zone.
-fn date_in(zone: &str, epoch: u64, format: &str) -> String {
+pub(crate) fn date_in(zone: &str, epoch: u64, format: &str) -> String {
     let mut date = std::process::Command::new("date");
     let done = date.env("TZ", zone).args(["-d", &format!("@{epoch}"), format]).output().unwrap();
     String::from_utf8(done.stdout).unwrap().trim().to_owned()
@@ -244,152 +244,6 @@ fn agents_own_limits_are_rate_limits_and_teach_their_guards() {
             assert!(wait > 1000.0 && wait <= 1200.0, "{closed}");
         }
     }
-}
-
-#[test]
-fn the_guard_knows_the_stated_end_and_a_caller_that_waits_less_ends_at_once_with_it() {
-    let project = Project::new("wait-two-ends");
-    let path = stub(&project, "claude", "You've hit your session limit. Resets in 16 hours.");
-    let run =
-        |words: &[&str]| project.run(&[&["exec"], words].concat()).env("PATH", &path).env("TZ", "UTC").go();
-    run(&["--wait-max", "5s", "--", "claude", "-p", "one"]).code(1);
-    let at = |text: &Value| backstop_core::Timestamp::parse_rfc3339(text.as_str().unwrap()).unwrap();
-    let learned = project.events().into_iter().find(|event| event["kind"] == "guard.updated").unwrap();
-    let hours = |event: &Value| at(&event["until"]).since(at(&event["at"])).as_secs_f64() / 3600.0;
-    assert!((15.9..16.1).contains(&hours(&learned)), "{learned}");
-    // The next one is not started: what it would have to wait for is known.
-    let refused = run(&["--json", "--", "claude", "-p", "two"]).code(125);
-    let json = refused.json();
-    assert_eq!((json["outcome"].as_str(), json["attempts"].as_u64()), (Some("deferred"), Some(0)), "{json}");
-    let until = at(&json["decision"]["until"]);
-    assert!(
-        until.since(at(&learned["until"])).max(at(&learned["until"]).since(until)) < Duration::from_secs(2)
-    );
-    let last = refused.stderr().lines().rfind(|line| line.starts_with("  next: ")).unwrap().to_owned();
-    let end = date_in("UTC", u64::try_from(until.as_millis() / 1000).unwrap(), "+%H:%M UTC");
-    assert!(last.contains(&end), "{end}: {last}");
-    for row in
-        project.run(&["deferred", "list", "--json"]).go().code(0).json()["deferred"].as_array().unwrap()
-    {
-        let off = at(&row["until"])
-            .since(at(&learned["until"]))
-            .max(at(&learned["until"]).since(at(&row["until"])));
-        assert!(off < Duration::from_secs(2), "{row}");
-    }
-    let listed = project.run(&["guard"]).go().code(0).stdout();
-    assert!(listed.contains("limited for 15h 59m") && listed.contains(" until "), "{listed}");
-    // What sends no request is not held, and a dry run sees the guard of the recognised client.
-    std::fs::write(project.path().join("bin/claude"), "#!/bin/sh\necho fine\n").unwrap();
-    run(&["--", "claude", "--version"]).code(0);
-    run(&["--", "claude", "mcp", "list"]).code(0);
-    let forecast = run(&["--dry-run", "--", "claude", "-p", "three"]).code(0).stdout();
-    assert!(forecast.contains("its guard opens too late"), "{forecast}");
-}
-
-#[test]
-fn what_a_sentence_closed_is_tried_by_one_after_an_hour_and_a_success_opens_it_for_all() {
-    let project = Project::new("wait-probe");
-    let path = stub(&project, "claude", "You've hit your session limit. Resets in 16 hours.");
-    let run = |jump_minutes: i64, code: i32| {
-        let jump = format!("0:{}", jump_minutes * 60_000);
-        let run = project.run(&["exec", "--attempts", "1", "--", "claude", "-p", "x"]);
-        run.env("PATH", &path).env("BACKSTOP_CLOCK_JUMP", &jump).go().code(code);
-    };
-    run(0, 1);
-    run(30, 125);
-    run(61, 1);
-    run(62, 125);
-    std::fs::write(project.path().join("bin/claude"), "#!/bin/sh\necho fine\n").unwrap();
-    run(63, 125);
-    run(122, 0);
-    run(122, 0);
-    project.run(&["guard", "check", "claude"]).go().code(0);
-}
-
-#[test]
-fn a_guard_is_asked_for_by_a_name_that_is_known() {
-    let project = Project::new("wait-names");
-    project.run(&["guard", "check", "claude"]).go().code(0);
-    let typo = project.run(&["guard", "check", "antropic"]).go().code(2).stderr();
-    assert!(typo.contains("did you mean `anthropic`?"), "{typo}");
-    project.run(&["guard", "wait", "nobody-at-all"]).go().code(2);
-    project.run(&["guard", "clear", "nobody-at-all"]).go().code(2);
-    let ingest = ["guard", "ingest", "my-proxy", "--headers", "-"];
-    project.run(&ingest).stdin("retry-after: 60").go().code(0);
-    project.run(&["guard", "check", "my-proxy"]).go().code(75);
-}
-
-#[test]
-fn what_a_log_says_happened_to_somebody_else() {
-    let project = Project::new("wait-reader");
-    let text = "openai.RateLimitError: Error code: 429 - {'error': {'message': 'Please try again in 20s.'}}";
-    project.file("run.log", text);
-    let json = project.run(&["exec", "--json", "--", "cat", "run.log", "nowhere.log"]).go().code(1).json();
-    assert_ne!(json["reason"], "rate_limited", "{json}");
-    assert_eq!(json["attempts"], 1, "{json}");
-    project.run(&["guard", "check", "openai"]).go().code(0);
-}
-
-#[test]
-fn a_refusal_of_what_runs_once_names_the_command_that_repeats_it() {
-    let project = Project::new("wait-once");
-    let json =
-        project.exec(&["--once", "--json"], "echo 'HTTP 429 Too Many Requests'; exit 1").go().code(1).json();
-    assert_eq!(json["decision"]["action"], "confirm", "{json}");
-    let command = format!("backstop exec --confirm {}", json["run"].as_str().unwrap());
-    assert_eq!((&json["decision"]["command"], &json["next"]), (&json!(command), &json!(command)), "{json}");
-}
-
-#[test]
-fn a_waiter_that_was_killed_is_not_counted() {
-    let project = Project::new("wait-killed");
-    project.run(&["guard", "ingest", "groq", "--headers", "-"]).stdin("retry-after: 600").go().code(0);
-    let mut waiter = project.run(&["guard", "wait", "groq"]).command().spawn().unwrap();
-    let waiting =
-        || project.run(&["guard", "status", "--json"]).go().code(0).json()["guards"][0]["waiting"].clone();
-    crate::harness::until("it waits", || waiting() == 1);
-    waiter.kill().unwrap();
-    waiter.wait().unwrap();
-    assert_eq!(waiting(), 0);
-}
-
-/// Holds the limits open for writing in another process, until its input ends.
-fn locked(project: &Project) -> std::process::Child {
-    let script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); \
-                  c.execute('begin immediate'); print('locked', flush=True); sys.stdin.read()";
-    let mut holder = std::process::Command::new("python3")
-        .args(["-c", script])
-        .arg(project.state().join("limits.db"))
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    holder.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
-    holder
-}
-
-#[test]
-fn limits_that_cannot_be_written_are_obeyed_all_the_same() {
-    let project = Project::new("wait-locked");
-    project.run(&["guard", "ingest", "groq", "--headers", "-"]).stdin("retry-after: 600").go().code(0);
-    project.run(&["budget", "set", "spent", "1"]).go().code(0);
-    project.exec(&["--budget", "spent"], "exit 0").go().code(0);
-    project.run(&["budget", "set", "left", "2"]).go().code(0);
-    let mut holder = locked(&project);
-    let closed = project.exec(&["--provider", "groq"], "echo ran").go().code(125);
-    assert!(closed.stderr().contains("the limit lasts another"), "{}", closed.stderr());
-    let spent = project.exec(&["--budget", "spent"], "echo ran").go().code(125);
-    assert!(spent.stderr().contains("nothing is left of budget spent"), "{}", spent.stderr());
-    // What is left goes on, and says that it is not counted.
-    let left = project.exec(&["--budget", "left"], "echo ran").go().code(0);
-    assert_eq!(
-        left.stderr().matches("what is spent of budget left is not stored").count(),
-        1,
-        "{}",
-        left.stderr()
-    );
-    drop(holder.stdin.take());
-    holder.wait().unwrap();
 }
 
 #[test]
@@ -508,7 +362,7 @@ fn wordings_that_only_one_agent_has_teach_its_guard() {
     let body = r#"API Error: 429 {"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
     for (n, text) in [epoch.as_str(), body].into_iter().enumerate() {
         let project = Project::new(&format!("wait-wording-{n}"));
-        project.file("says", text);
+        project.file("says", format!("{text}\n"));
         let json = project
             .exec(
                 &["--attempts", "1", "--json"],

@@ -25,6 +25,7 @@ mod hook_reports;
 mod init;
 mod journal;
 mod limits;
+mod limits_guards;
 mod limits_shared;
 mod limits_waits;
 mod misread;
