@@ -107,7 +107,7 @@ fn limits_are_read_with_their_window_and_their_end() {
 }
 
 #[test]
-fn limits_that_no_rule_was_written_for_are_read() {
+fn limits_that_were_labelled_first_are_read() {
     let (messages, misses) = score("labelled first", include_str!("limit_messages.jsonl"));
     assert!(messages >= 0.95 && misses >= 0.95, "{messages:.3} {misses:.3}");
     let (messages, misses) = score("unseen", include_str!("limit_messages_unseen.jsonl"));

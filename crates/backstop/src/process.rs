@@ -208,8 +208,7 @@ pub(crate) fn boot_time() -> Option<BootTime> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the result.
     let read = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let millis =
-        i64::from(time.tv_sec).checked_mul(1000)?.checked_add(i64::from(time.tv_nsec) / 1_000_000)?;
+    let millis = time.tv_sec.checked_mul(1000)?.checked_add(time.tv_nsec / 1_000_000)?;
     (read == 0).then_some(BootTime { boot, millis })
 }
 

@@ -207,7 +207,7 @@ impl OperationAdmission {
 
     /// The wait for a guard that this operation makes before an attempt.
     fn guard_wait(&self, key: &GuardKey, limit: Duration) -> GuardWait {
-        GuardWait::new(key.clone(), Some(limit), self.project().process.id.clone()).probing()
+        GuardWait::new(key.clone(), Some(limit), self.project().process.id).probing()
     }
 
     /// Notes that an attempt was let through as a probe, if it was.

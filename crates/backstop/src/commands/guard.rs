@@ -268,7 +268,7 @@ fn wait_for(provider: &str, deadline: Option<Duration>, json: bool) -> Result<u8
     let project = process::open(&[], None)?;
     let store = project.limits()?;
     let provider = known_provider(provider, store)?;
-    let mut wait = GuardWait::new(GuardKey::from(&provider), deadline, project.process.id.clone());
+    let mut wait = GuardWait::new(GuardKey::from(&provider), deadline, project.process.id);
     let mut announced = json;
     loop {
         match wait.next(store, process::now())? {

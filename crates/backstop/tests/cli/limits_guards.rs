@@ -197,7 +197,7 @@ fn a_plan_whose_budget_is_used_up_halts_in_words_although_the_limits_are_locked(
     project.exec(&["--budget", "spent"], "exit 0").go().code(0);
     PlanText::new().sh("1", "", "echo one > one.txt").write(&project);
     let mut holder = locked(&project);
-    let halted = project.run(&["run", "plan.md", "--budget", "spent"]).go().code(3);
+    let halted = project.run(&["run", "plan.md", "--budget", "spent", "--commit", "none"]).go().code(3);
     let said = halted.stdout() + &halted.stderr();
     assert!(said.contains("nothing is left of budget spent"), "{said}");
     assert!(!project.path().join("one.txt").exists());
