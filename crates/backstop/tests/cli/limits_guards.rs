@@ -117,10 +117,24 @@ fn a_waiter_that_was_killed_is_not_counted() {
 
 /// Holds the limits open for writing in another process, until its input ends.
 fn locked(project: &Project) -> std::process::Child {
-    let script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); \
-                  c.execute('begin immediate'); print('locked', flush=True); sys.stdin.read()";
+    held(project, "c.execute('begin immediate')")
+}
+
+/// The same, so that nobody can read them either.
+fn locked_for_readers(project: &Project) -> std::process::Child {
+    held(
+        project,
+        "c.execute('pragma locking_mode=exclusive'); c.execute('begin exclusive'); c.execute('update budgets set unit = unit')",
+    )
+}
+
+fn held(project: &Project, lock: &str) -> std::process::Child {
+    let script = format!(
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); {lock}; \
+         print('locked', flush=True); sys.stdin.read()"
+    );
     let mut holder = std::process::Command::new("python3")
-        .args(["-c", script])
+        .args(["-c", &script])
         .arg(project.state().join("limits.db"))
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
@@ -201,6 +215,27 @@ fn a_plan_whose_budget_is_used_up_halts_in_words_although_the_limits_are_locked(
     let said = halted.stdout() + &halted.stderr();
     assert!(said.contains("nothing is left of budget spent"), "{said}");
     assert!(!project.path().join("one.txt").exists());
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+}
+
+#[test]
+fn a_budget_that_is_never_given_anew_is_in_all() {
+    let project = Project::new("guards-budget-words");
+    project.run(&["budget", "set", "night", "5"]).go().code(0);
+    let shown = project.run(&["budget", "status"]).go().code(0).stdout();
+    assert!(shown.contains(" in all ") && !shown.contains("per total"), "{shown}");
+}
+
+#[test]
+fn limits_that_cannot_be_read_are_said_once_and_a_named_budget_is_an_error() {
+    let project = Project::new("guards-unreadable");
+    project.run(&["budget", "set", "night", "5"]).go().code(0);
+    let mut holder = locked_for_readers(&project);
+    let done = project.exec(&["--provider", "groq"], "echo ran").go().code(0);
+    assert_eq!(done.stderr().matches("the shared limits cannot be read").count(), 1, "{}", done.stderr());
+    let refused = project.exec(&["--budget", "night"], "echo ran").go().code(125);
+    assert!(refused.stderr().contains("is locked by another process"), "{}", refused.stderr());
     drop(holder.stdin.take());
     holder.wait().unwrap();
 }
