@@ -39,6 +39,7 @@ pub mod pack;
 mod pattern;
 mod program;
 mod provider;
+mod reader;
 mod response;
 #[allow(unreachable_pub)]
 mod row;
@@ -58,7 +59,10 @@ pub use effect_rule::{Changes, EffectRule};
 pub use examples::{ExampleFailure, check_examples};
 pub use pack::PackError;
 pub use program::calls;
-pub use provider::{credential_variables, limited_model, model_of_command, provider_of_command};
+pub use provider::{
+    agent_names, credential_variables, limited_model, model_of_command, provider_names, provider_of_command,
+    provider_of_name,
+};
 pub use row::read_row;
 pub use rule::{Example, List, Rule, RuleOutcome, Text, Trace, Weight};
 pub use session::Session;

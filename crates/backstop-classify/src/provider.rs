@@ -116,6 +116,55 @@ const CLIENTS: &[(&str, &str, &[&str])] = &[
     ("glab", "gitlab", &[]),
 ];
 
+/// First arguments with which a provider's program only does something on this machine, or only
+/// looks after its own login: no model is asked, so that no rate limit of models is waited for.
+const LOCAL_COMMANDS: &[(&str, &[&str])] = &[
+    (
+        "claude",
+        &[
+            "mcp",
+            "config",
+            "doctor",
+            "update",
+            "upgrade",
+            "install",
+            "plugin",
+            "plugins",
+            "setup-token",
+            "auth",
+        ],
+    ),
+    (
+        "codex",
+        &["login", "logout", "mcp", "completion", "features", "sandbox", "debug", "app", "update", "plugin"],
+    ),
+    ("gemini", &["mcp", "extensions", "skills", "hooks"]),
+    ("qwen", &["mcp", "extensions", "auth"]),
+    ("gh", &["auth", "config", "completion", "alias", "extension", "extensions", "ext"]),
+    ("copilot", &["login", "logout", "mcp", "plugin", "update"]),
+    ("cursor-agent", &["login", "logout", "status", "whoami", "mcp", "update", "about", "models"]),
+    ("kimi", &["login", "logout", "mcp", "info"]),
+    ("amp", &["login", "logout", "mcp", "update", "skill", "permissions", "doctor"]),
+    ("droid", &["mcp", "plugin", "update"]),
+    ("opencode", &["auth", "mcp", "upgrade", "uninstall", "models", "stats", "session", "export", "import"]),
+    ("hf", &["auth", "cache", "env", "version"]),
+    ("aws", &["configure", "help"]),
+    ("gcloud", &["config", "info", "components", "help"]),
+    ("vercel", &["login", "logout", "help"]),
+    ("heroku", &["login", "logout", "autocomplete", "plugins"]),
+    ("glab", &["auth", "config", "completion", "alias"]),
+];
+/// First arguments that only tell about the program itself, whichever it is.
+const TELLING: &[&str] = &["-h", "-v", "-V", "help", "version", "--version", "--help"];
+
+/// Whether a provider's program is asked about itself, or does something on this machine only.
+fn is_local(program: &str, words: &[String]) -> bool {
+    let is_first = |known: &[&str]| words.first().is_some_and(|word| known.contains(&word.as_str()));
+    let is_help = words.iter().take_while(|word| *word != "--").any(|word| word == "--help");
+    let own = LOCAL_COMMANDS.iter().find(|(name, _)| *name == program);
+    is_help || is_first(TELLING) || own.is_some_and(|(_, known)| is_first(known))
+}
+
 /// Hosts of providers' services.
 const HOSTS: &[(&str, &str)] = &[
     ("api.anthropic.com", "anthropic"),
@@ -184,6 +233,25 @@ pub(crate) fn provider_of_library(text: &str) -> Option<&'static str> {
     LIBRARIES.iter().chain(WORDINGS).find(|(name, _)| text.contains(name)).map(|(_, provider)| *provider)
 }
 
+/// The provider behind the name of a program or an agent: `anthropic` for `claude`.
+pub fn provider_of_name(name: &str) -> Option<&'static str> {
+    let is_agent = |program: &&(&str, &str, &[&str])| program.0 == name && program.2.is_empty();
+    let by_program = CLIENTS.iter().find(is_agent).map(|(_, provider, _)| *provider);
+    by_program.or_else(|| (name == "claude-code").then_some("anthropic"))
+}
+
+/// The names of all known agents.
+pub fn agent_names() -> impl Iterator<Item = &'static str> {
+    CLIENTS.iter().filter(|(_, _, first)| first.is_empty()).map(|(name, ..)| *name)
+}
+
+/// The names of all known providers.
+pub fn provider_names() -> impl Iterator<Item = &'static str> {
+    let keyed = PROVIDERS.iter().map(|known| known.name);
+    let by_client = CLIENTS.iter().map(|(_, provider, _)| *provider);
+    keyed.chain(by_client).chain(HOSTS.iter().map(|(_, provider)| *provider))
+}
+
 /// The provider whose client a command line runs, or whose service it calls: `claude -p …`,
 /// `curl https://api.anthropic.com/…`.
 pub fn provider_of_command(command: &str) -> Option<&'static str> {
@@ -191,7 +259,7 @@ pub fn provider_of_command(command: &str) -> Option<&'static str> {
     let by_program = calls.iter().find_map(|(program, words)| {
         let (_, provider, first) = CLIENTS.iter().find(|(name, ..)| name == program)?;
         let fits = first.is_empty() || words.iter().any(|word| first.contains(&word.as_str()));
-        fits.then_some(*provider)
+        (fits && !is_local(program, words)).then_some(*provider)
     });
     // An address counts where it is called, and not where a text mentions it.
     let is_address = |word: &&String| word.starts_with("https://") || word.starts_with("http://");
@@ -287,12 +355,32 @@ mod tests {
             ("cat claude.log", None),
             ("echo 'see https://api.anthropic.com/v1'", None),
             ("make", None),
+            ("claude --version", None),
+            ("claude mcp list", None),
+            ("claude -p 'mcp list'", Some("anthropic")),
+            ("claude -p login", Some("anthropic")),
+            ("codex login", None),
+            ("codex exec --help", None),
+            ("gh auth status", None),
+            ("gh pr list", Some("github")),
         ] {
             assert_eq!(provider_of_command(command), want, "{command}");
         }
         assert_eq!(model_of_command("claude --model opus -p x").as_deref(), Some("opus"));
         assert_eq!(model_of_command("codex exec --model=gpt-5 x").as_deref(), Some("gpt-5"));
         assert_eq!(model_of_command("claude -p x"), None);
+    }
+
+    #[test]
+    fn an_agent_stands_for_its_provider() {
+        assert_eq!(provider_of_name("claude"), Some("anthropic"));
+        assert_eq!(provider_of_name("codex"), Some("openai"));
+        assert_eq!(provider_of_name("docker"), None);
+        assert!(
+            ["anthropic", "github", "copilot", "vertex"]
+                .iter()
+                .all(|name| provider_names().any(|n| n == *name))
+        );
     }
 
     #[test]

@@ -40,7 +40,13 @@ pub(crate) fn read(
     if signal.surface == Surface::Response {
         let hints = Hints::read(&signal.headers, response::body_json(signal).as_ref(), &clock);
         let said = || in_lines_of(&String::from_utf8_lossy(&signal.stderr), &clock);
-        return Asked { wait: hints.wait().or_else(said), should_retry: hints.should_retry };
+        // A refusal that names the end of a window, and not what is left in it, means that window.
+        let unexplained = || {
+            let after = hints.unexplained_reset().filter(|_| reason == Reason::RateLimited)?;
+            Some(Wait { after, is_structured: true })
+        };
+        let wait = hints.wait().or_else(said).or_else(unexplained);
+        return Asked { wait, should_retry: hints.should_retry };
     }
     let wait = waits(reason).then(|| in_output(classifier, matcher, reason, decided, &clock)).flatten();
     Asked { wait, should_retry: None }
@@ -75,7 +81,7 @@ fn in_output(
         text,
         near_limit: is_limit && distance(*stream, *line) <= BESIDE_LINES,
     });
-    in_lines(near, clock).or_else(|| {
+    in_lines(near, is_limit, clock).or_else(|| {
         // A field on the line below the one that names it: `retry_delay { seconds: 23 }`.
         let seconds = matcher.facts.get(None, "retry_after").last()?.parse().ok()?;
         Some(Wait { after: Duration::from_secs(seconds), is_structured: true })

@@ -10,10 +10,12 @@ use crate::matcher::{Match, Matcher};
 use crate::mentioned;
 use crate::program::Programs;
 use crate::provider::{provider_of_command, provider_of_library, provider_of_text};
+use crate::reader::only_reads;
 use crate::rule::{Rule, RuleOutcome};
 use crate::test_name;
 use crate::trailing_advice::is_trailing_advice;
 use crate::waits;
+use backstop_core::wait::LimitWindow;
 use backstop_core::{Class, Evidence, Facts, Fault, Reason, SafeText, Signal, Surface, duration};
 use std::time::Duration;
 
@@ -104,6 +106,7 @@ impl Weigher<'_> {
 
     fn candidates(&self) -> Vec<Candidate<'_>> {
         let mut candidates = Vec::new();
+        let only_reads = self.only_reads();
         for (index, rule) in self.classifier.rules.iter().enumerate() {
             let state = &self.matcher.rules[index];
             let applies = if rule.reads_text() { state.count > 0 } else { self.applies(rule) };
@@ -121,10 +124,19 @@ impl Weigher<'_> {
                     .and_then(|s| self.classifier.status_reason(s, self.signal.surface)),
             };
             let Some(reason) = reason else { continue };
+            if only_reads && found.is_some() && PROVIDERS_TROUBLE.contains(&reason) {
+                continue;
+            }
             let score = f64::from(rule.weight.0) + found.map_or(0.0, |f| self.recency(rule, f));
             candidates.push(Candidate { rule: index, reason, score, found, count: state.count });
         }
         candidates
+    }
+
+    /// Whether the command does nothing but read text: what that speaks of has happened to somebody
+    /// else.
+    fn only_reads(&self) -> bool {
+        self.signal.command.as_deref().is_some_and(only_reads)
     }
 
     /// Whether a rule without text applies: exit code, signal, status and the like fit.
@@ -305,7 +317,14 @@ impl Weigher<'_> {
         if facts.files.is_empty() {
             facts.files = self.mentioned_files(reason, winner, candidates);
         }
-        self.wait_facts(&mut facts, reason, winner);
+        if !self.only_reads() {
+            self.wait_facts(&mut facts, reason, winner);
+        }
+        if reason == Reason::RateLimited {
+            let agreeing = candidates.iter().filter(|c| c.reason == reason);
+            let mut lines = winner.into_iter().chain(agreeing).filter_map(|c| c.found);
+            facts.window = lines.find_map(|found| LimitWindow::in_text(&found.text));
+        }
         self.provider_facts(&mut facts, reason, winner);
         self.credential_facts(reason, winner, candidates, &mut facts);
         facts

@@ -91,6 +91,9 @@ pub struct Facts {
     /// The time at which the wait ends that somebody asks for: a server, a program, an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Timestamp>,
+    /// The window of time that the limit counts in, where the text names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<crate::wait::LimitWindow>,
     /// Whether the wait was a sentence and not a header or a field.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wait_in_words: bool,

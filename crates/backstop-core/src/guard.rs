@@ -1,9 +1,11 @@
 //! The guard: the shared rate-limit state of one provider, until when nothing may be sent, and why.
 //! Pure: the time is an argument.
 //!
-//! A guard is only ever extended; time opens it, or a person. It must not wait: its callers do.
+//! A guard is only ever extended; time opens it, a person, or a probe that is served. It knows the
+//! end that the provider stated, however far; how long a caller waits is the caller's business. It
+//! must not wait itself.
 
-use crate::{Hints, Name, Sha256, Timestamp};
+use crate::{BootTime, ClockReading, Hints, Name, Sha256, Timestamp};
 use std::time::Duration;
 
 /// How many hexadecimal digits an account is known by.
@@ -109,8 +111,11 @@ impl std::fmt::Display for GuardKey {
 /// How long a limit holds for which no end is stated.
 pub const UNNAMED_WAIT: Duration = Duration::from_secs(30);
 /// The longest time for which a guard is closed, whatever an answer says: a week, because some
-/// subscriptions have windows of that length.
-pub const CLOSED_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+/// subscriptions have windows of that length, and a day to spare.
+pub const CLOSED_MAX: Duration = Duration::from_secs(8 * 24 * 3600);
+/// How often one caller may try all the same where only a sentence closed the guard: anybody can
+/// print one.
+pub const PROBE_EVERY: Duration = Duration::from_secs(3600);
 /// Waiters are spread over this share of their wait, in percent, after the guard has opened,
 const SPREAD_PERCENT: u32 = 20;
 /// but over at most this long.
@@ -125,6 +130,8 @@ pub struct Closed {
     pub until: Timestamp,
     /// What closed it, in words.
     pub why: String,
+    /// Whether a sentence closed it, and no header or field: it is probed before its end.
+    pub in_words: bool,
 }
 
 impl Closed {
@@ -132,6 +139,26 @@ impl Closed {
     /// first.
     pub fn left(&self, now: Timestamp) -> Duration {
         self.until.since(now).min(self.until.since(self.learned_at))
+    }
+
+    /// The same closing on the wall clock as it is set now; `stamp` is the boot time at which it was
+    /// learned.
+    pub fn settled(mut self, stamp: Option<BootTime>, now: &ClockReading) -> Self {
+        let learned_at = now.settle(self.learned_at, stamp);
+        let moved = self.learned_at.since(learned_at);
+        if !moved.is_zero() {
+            self.until = learned_at.after(self.until.since(self.learned_at));
+            self.learned_at = learned_at;
+        }
+        self
+    }
+
+    /// Whether one caller may try although it is closed: a sentence closed it, and nobody has tried
+    /// for a while.
+    pub fn probe_is_due(&self, last_probe: Option<Timestamp>, now: Timestamp) -> bool {
+        // A probe in the future was noted under another clock.
+        let last = last_probe.filter(|at| *at <= now && *at > self.learned_at).unwrap_or(self.learned_at);
+        self.in_words && self.holds(now) && now.since(last) >= PROBE_EVERY
     }
 
     /// Whether it is still closed.
@@ -154,11 +181,16 @@ pub fn closed_by(hints: &Hints, status: Option<u16>, now: Timestamp) -> Option<C
         window.and_then(|w| Some((w.resets_in.or(unnamed)?, format!("window {} is used up", w.name))));
     let asked =
         hints.asked().filter(|wait| !wait.is_zero()).map(|wait| (wait, "the server asks to wait".to_owned()));
-    let refused = matches!(status, Some(429)).then(|| (UNNAMED_WAIT, "status 429 without a time".to_owned()));
+    // A refusal that names the end of a window, and not what is left in it, means that window.
+    let refused = matches!(status, Some(429)).then(|| match hints.unexplained_reset() {
+        Some(reset) => (reset, "the window that refused ends then".to_owned()),
+        None => (UNNAMED_WAIT, "status 429 without a time".to_owned()),
+    });
     // The longest wait counts. A refusal without a time counts only where nothing else names one.
     let (wait, why) = from_window.into_iter().chain(asked).max_by_key(|(wait, _)| *wait).or(refused)?;
     let wait = wait.min(CLOSED_MAX);
-    Some(Closed { learned_at: now, until: now.after(wait), why })
+    let in_words = hints.is_in_words();
+    Some(Closed { learned_at: now, until: now.after(wait), why, in_words })
 }
 
 /// The stricter of two closings: the one that ends later. An outdated, weaker answer never loosens
@@ -274,6 +306,35 @@ mod tests {
         let closed = closed_by(&headers(&[("retry-after", "60")]), Some(429), at(0)).unwrap();
         assert_eq!(closed.left(at(-864_000)).as_secs(), 60);
         assert!(!closed.holds(at(864_000)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_leaves_what_is_left() {
+        let closed = closed_by(&headers(&[("retry-after", "3600")]), Some(429), at(0)).unwrap();
+        let boot = |seconds: i64| Some(BootTime { boot: 1, millis: seconds * 1000 });
+        let then = ClockReading { wall: at(0), boot: boot(100) };
+        let stamp = then.stamp(closed.learned_at);
+        // Half an hour later, on a clock that is ten days back.
+        let now = ClockReading { wall: at(-864_000), boot: boot(1_900) };
+        assert_eq!(closed.clone().settled(stamp, &now).left(now.wall).as_secs(), 1_800);
+        let over = ClockReading { wall: at(-864_000), boot: boot(4_000) };
+        assert!(!closed.settled(stamp, &over).holds(over.wall));
+    }
+
+    #[test]
+    fn only_what_a_sentence_closed_is_probed_and_not_often() {
+        let closed = Closed {
+            learned_at: at(0),
+            until: at(16 * 3600),
+            why: "session limit".to_owned(),
+            in_words: true,
+        };
+        assert!(!closed.probe_is_due(None, at(3_599)));
+        assert!(closed.probe_is_due(None, at(3_600)));
+        assert!(!closed.probe_is_due(Some(at(3_600)), at(7_000)));
+        assert!(closed.probe_is_due(Some(at(3_600)), at(7_200)));
+        assert!(!closed.probe_is_due(None, at(16 * 3600)), "it is open by then");
+        assert!(!Closed { in_words: false, ..closed }.probe_is_due(None, at(7_200)));
     }
 
     #[test]

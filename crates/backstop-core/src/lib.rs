@@ -20,6 +20,7 @@
 
 mod advice;
 mod backoff;
+mod boot;
 pub mod breaker;
 mod class;
 mod counts;
@@ -53,6 +54,7 @@ pub mod wait;
 mod work_at;
 
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
+pub use boot::{BootTime, ClockReading};
 pub use class::{Class, Retry, Severity};
 pub use counts::{Counts, Reported, Share, Stats};
 pub use decision::{Action, Decision};

@@ -6,9 +6,6 @@ use backstop_runtime::{Opening, Project, ProjectError, Recorder};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The profile of what is reported.
-const PROFILE: &str = "task";
-
 /// Begins the record of a hook's run. It must be recorded, or the caller is told why not. The trace
 /// is not exported: somebody waits for the answer.
 pub(crate) fn begin(
@@ -68,7 +65,6 @@ pub(crate) fn guard_events(project: &Arc<Project>, provider: Option<&str>, fault
         operation: String::new(),
         place: String::new(),
         wait_max: Duration::ZERO,
-        words_max: project.config.policy(PROFILE).map_or(Duration::ZERO, |policy| policy.wait_max),
         learns: false,
     };
     match Admission::new(Arc::clone(project)).operation(limits, None) {

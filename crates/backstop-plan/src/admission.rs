@@ -9,8 +9,7 @@ use crate::workspace::{Equipment, Worker};
 use backstop_core::{EventKind, Fault, Name, Reason, Record, RecordError};
 use backstop_runtime::admission::client_of;
 use backstop_runtime::admission::{
-    Admission, BudgetScope, OperationAdmission, OperationLimits, Teaching, key_of, learn_refusal,
-    model_refused, named,
+    Admission, BudgetScope, OperationAdmission, OperationLimits, key_of, learn_refusal, model_refused, named,
 };
 use backstop_runtime::host::{self, AttemptJob, NodeStatus, Refusal, Waiting};
 use backstop_runtime::{Project, ProjectError, Recorder};
@@ -25,8 +24,6 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct PhaseAdmission {
     project: Arc<Project>,
     phases: Vec<OperationAdmission>,
-    /// How long a sentence of an agent closes a guard at most: as long as a phase waits.
-    words_max: Duration,
 }
 
 impl PhaseAdmission {
@@ -40,7 +37,6 @@ impl PhaseAdmission {
     ) -> Result<Self, ProjectError> {
         let shared = Admission::new(Arc::clone(project));
         let root = project.root.display();
-        let words_max = project.config.policy("phase").map_or(Duration::ZERO, |policy| policy.wait_max);
         let phase = |(at, equipment): (usize, &Equipment)| {
             let (provider, client, worker) = match &equipment.worker {
                 Worker::Agent { agent, .. } => {
@@ -61,13 +57,12 @@ impl PhaseAdmission {
                 operation: worker,
                 place: format!("{root}: {} phase {}", record.path().raw(), record.phase(at).plan.id),
                 wait_max: WAIT_MAX,
-                words_max,
                 learns: false,
             };
             shared.operation(limits, None)
         };
         let phases = equipment.iter().enumerate().map(phase).collect::<Result<_, _>>()?;
-        Ok(Self { project: Arc::clone(project), phases, words_max })
+        Ok(Self { project: Arc::clone(project), phases })
     }
 
     /// What was learned from the failures of this run, when it has ended.
@@ -116,13 +111,16 @@ impl host::Admission for PhaseAdmission {
         }
         // Whoever the failure names has refused, whatever the agent's usual provider is.
         if let (Some(name), Ok(store)) = (named(fault), self.project.limits()) {
-            let teaching = Teaching { is_named: false, words_max: self.words_max };
             let process = &self.project.process;
             let key = key_of(store, &name, model_refused(fault, None), process, true);
-            let learned = learn_refusal(store, &key, fault, teaching, process.now());
+            let learned = learn_refusal(store, &key, fault, false, process.now());
             return learned.ok().flatten().into_iter().collect();
         }
         self.phases.get(node).map(|phase| phase.failed(fault)).unwrap_or_default()
+    }
+
+    fn succeeded(&self, node: usize) -> Vec<EventKind> {
+        self.phases.get(node).and_then(OperationAdmission::probe_succeeded).into_iter().collect()
     }
 
     fn frozen(&self) -> Option<Reason> {

@@ -30,6 +30,8 @@ pub struct OperationRun {
     pub deadline: Option<Duration>,
     /// Whether it may be repeated where nobody knows how far it got.
     pub repeatable: bool,
+    /// The command that repeats it where a person or agent has to say so.
+    pub confirm_with: String,
 }
 
 impl OperationRun {
@@ -51,7 +53,7 @@ impl OperationRun {
             .deadline(self.deadline)
             .disabled(self.project.process.disabled)
             .budget(budget, Some(Arc::new(move || recent.recent(budget.window))))
-            .repeatable(self.repeatable, "");
+            .repeatable(self.repeatable, self.confirm_with.clone());
         engine.run(name, operation).await
     }
 

@@ -4,7 +4,7 @@
 //! Libraries read no clock, no environment and no terminal. Whoever starts a run fills in a
 //! [`Process`] once; everything below asks it.
 
-use backstop_core::{RunId, SafeText, Timestamp, Zone};
+use backstop_core::{BootTime, RunId, SafeText, Timestamp, Zone};
 use backstop_exec::tree;
 use backstop_store::{CommitHook, ProcessId};
 use std::path::PathBuf;
@@ -39,6 +39,8 @@ impl Output for () {
 pub struct Process {
     /// The time.
     pub now: fn() -> Timestamp,
+    /// The time since the machine was started, sleep included; `None` where that is not known.
+    pub boot_time: fn() -> Option<BootTime>,
     /// The local time zone.
     pub zone: fn() -> Zone,
     /// A random number that nobody else has: run ids are made of it.

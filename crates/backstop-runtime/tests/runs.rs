@@ -37,6 +37,7 @@ fn project_with(root: &Path, state: &Path, output: Arc<dyn Output>) -> Arc<Proje
     };
     let process = Process {
         now,
+        boot_time: || None,
         random,
         id: process::current(),
         is_alive: process::is_alive,
@@ -221,7 +222,6 @@ fn attempt(scratch: &Scratch, budget: Option<&str>, reasons: &[Reason]) -> Vec<S
         operation: "GET /".to_owned(),
         place: "here: GET /".to_owned(),
         wait_max: Duration::from_secs(60),
-        words_max: Duration::from_secs(60),
         client: None,
         command: String::new(),
         learns: true,
@@ -236,6 +236,7 @@ fn attempt(scratch: &Scratch, budget: Option<&str>, reasons: &[Reason]) -> Vec<S
         cancel: Cancel::new(),
         deadline: None,
         repeatable: true,
+        confirm_with: String::new(),
     };
     let reasons = reasons.to_vec();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -342,7 +343,6 @@ fn many_calls_at_once_share_one_guard_and_one_budget() {
                         operation: "GET /".to_owned(),
                         place: format!("here: GET /{n}"),
                         wait_max: Duration::from_secs(60),
-                        words_max: Duration::from_secs(60),
                         client: None,
                         command: String::new(),
                         learns: false,
@@ -356,6 +356,7 @@ fn many_calls_at_once_share_one_guard_and_one_budget() {
                         cancel: Cancel::new(),
                         deadline: None,
                         repeatable: true,
+                        confirm_with: String::new(),
                     };
                     let call = |_: Attempt| async { Ok::<(), Failed>(()) };
                     run.attempt("GET /", call).await.result.is_ok()

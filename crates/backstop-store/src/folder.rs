@@ -4,7 +4,7 @@
 //! that the caller chose. It must not follow a symbolic link, and must not delete anything.
 
 use crate::{ProjectKey, StoreError, filesystem};
-use backstop_core::{Name, Redactor, Timestamp};
+use backstop_core::{BootTime, ClockReading, Name, Redactor, Timestamp};
 use backstop_files::Folder;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::ErrorKind;
@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 /// The source of the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The source of the time since the machine was started; `None` where that is not known.
+pub type BootClock = Arc<dyn Fn() -> Option<BootTime> + Send + Sync>;
 
 /// The folder of the projects' databases.
 const PROJECTS: &str = "projects";
@@ -26,6 +29,7 @@ const DATABASE_BYTES_MIN: u64 = 512;
 pub struct StateFolder {
     root: PathBuf,
     pub(crate) clock: Clock,
+    pub(crate) boot_clock: BootClock,
     pub(crate) redactor: Arc<Redactor>,
 }
 
@@ -45,7 +49,18 @@ impl StateFolder {
         let root: PathBuf = root.components().collect();
         private_folder(&root, true)?;
         let root = root.canonicalize().map_err(|error| StoreError::io(&root, &error))?;
-        Ok(Self { root, clock, redactor })
+        Ok(Self { root, clock, boot_clock: Arc::new(|| None), redactor })
+    }
+
+    /// Limits end by this clock too, so that a wall clock that is set back keeps nothing closed.
+    pub fn with_boot_clock(mut self, boot_clock: BootClock) -> Self {
+        self.boot_clock = boot_clock;
+        self
+    }
+
+    /// One look at both clocks.
+    pub(crate) fn reading(clock: &Clock, boot_clock: &BootClock) -> ClockReading {
+        ClockReading { wall: clock(), boot: boot_clock() }
     }
 
     /// The path of the folder.

@@ -78,7 +78,7 @@ pub use deferred::{Deferred, DeferredId, DeferredIdError, DeferredWork};
 pub use drift::{Drift, SPIKE_PAST_MIN, SPIKE_UNKNOWN_MIN, UnknownGroup};
 pub use error::StoreError;
 pub use fold::RunState;
-pub use folder::{Clock, StateFolder};
+pub use folder::{BootClock, Clock, StateFolder};
 pub use freeze::Freeze;
 pub use hold::{Held, Hold, Holder};
 pub use hooks::{HookStore, TaskRecord, TaskState, TaskStatus};

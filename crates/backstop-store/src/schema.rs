@@ -189,6 +189,27 @@ CREATE TABLE results (
         "
 CREATE TABLE account_secret (id INTEGER PRIMARY KEY CHECK (id = 1), secret BLOB NOT NULL) STRICT;
 ",
+        // Times are also stored as milliseconds since the machine was started (`boot` says which start),
+        // so that a wall clock that is set back keeps nothing closed. What a sentence closed is probed.
+        // Waiters are known by their process, so that one that was killed is not counted.
+        "
+ALTER TABLE guards ADD COLUMN boot INTEGER;
+ALTER TABLE guards ADD COLUMN learned_boot_ms INTEGER;
+ALTER TABLE guards ADD COLUMN in_words INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE guards ADD COLUMN probed_at INTEGER;
+ALTER TABLE breakers ADD COLUMN boot INTEGER;
+ALTER TABLE breakers ADD COLUMN open_boot_ms INTEGER;
+ALTER TABLE breakers ADD COLUMN probe_boot_ms INTEGER;
+ALTER TABLE spent ADD COLUMN boot INTEGER;
+ALTER TABLE spent ADD COLUMN began_boot_ms INTEGER;
+CREATE TABLE waiters (
+    guard TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    PRIMARY KEY (guard, place, pid, start)
+) STRICT, WITHOUT ROWID;
+",
     ],
 };
 

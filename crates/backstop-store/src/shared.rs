@@ -7,6 +7,7 @@ macro_rules! shared_store {
         pub struct $name {
             db: $crate::db::Db,
             clock: $crate::Clock,
+            boot_clock: $crate::BootClock,
             redactor: std::sync::Arc<backstop_core::Redactor>,
         }
 
@@ -30,8 +31,8 @@ macro_rules! shared_store {
             }
 
             fn of(folder: &$crate::StateFolder, db: $crate::db::Db) -> Self {
-                let (clock, redactor) = (folder.clock.clone(), std::sync::Arc::clone(&folder.redactor));
-                Self { db, clock, redactor }
+                let (clock, boot_clock) = (folder.clock.clone(), folder.boot_clock.clone());
+                Self { db, clock, boot_clock, redactor: std::sync::Arc::clone(&folder.redactor) }
             }
 
             /// The path of the database.
@@ -42,6 +43,11 @@ macro_rules! shared_store {
             /// Reads the whole database and reports damage.
             pub fn check(&self) -> Result<(), $crate::StoreError> {
                 self.db.check()
+            }
+
+            /// One look at the folder's clocks.
+            pub fn reading(&self) -> backstop_core::ClockReading {
+                $crate::StateFolder::reading(&self.clock, &self.boot_clock)
             }
 
             /// The time, from the folder's clock.

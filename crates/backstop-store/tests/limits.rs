@@ -2,9 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use backstop_core::breaker::Pass;
-use backstop_core::guard::Closed;
-use backstop_core::{Name, Reason, Redactor, Timestamp};
-use backstop_store::{Budget, LimitStore, Per, Spending, StateFolder};
+use backstop_core::guard::{Closed, GuardKey};
+use backstop_core::{BootTime, Name, Reason, Redactor, Timestamp};
+use backstop_store::{Budget, LimitStore, Per, ProcessId, Spending, StateFolder};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -40,8 +40,12 @@ fn closed(time: &Time, seconds: u64) -> Option<Closed> {
         learned_at: now,
         until: now.after(Duration::from_secs(seconds)),
         why: "C4n4ry-Value".to_owned(),
+        in_words: false,
     })
 }
+
+const HERE: ProcessId = ProcessId { pid: 7, start: 70 };
+const GONE: ProcessId = ProcessId { pid: 8, start: 80 };
 
 #[test]
 fn a_guard_closes_and_opens_by_itself() {
@@ -56,16 +60,124 @@ fn a_guard_closes_and_opens_by_itself() {
         60
     );
     assert!(store.learn(&openai, None).unwrap().closed.is_some(), "a good answer does not open it");
-    assert_eq!((store.queue(&openai).unwrap(), store.queue(&openai).unwrap()), (0, 1));
+    let queue = || store.queue(&openai, &HERE).unwrap();
+    assert_eq!((queue(), queue()), (0, 1));
     time.pass(61);
     let open = store.guard(&openai).unwrap().unwrap();
     assert_eq!((open.closed, open.answers, open.refusals), (None, 3, 2));
     store.learn(&openai, closed(&time, 60)).unwrap();
-    assert_eq!(store.queue(&openai).unwrap(), 0, "a new queue for a new opening");
+    assert_eq!(queue(), 0, "a new queue for a new opening");
     assert!(store.clear_guard(&openai).unwrap());
     assert!(!store.clear_guard(&openai).unwrap());
     let bytes = std::fs::read(temp.path().join("state/limits.db-wal")).unwrap_or_default();
     assert!(!bytes.windows(12).any(|w| w == b"C4n4ry-Value"));
+}
+
+#[test]
+fn a_waiter_that_was_killed_does_not_wait() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let store = LimitStore::open(&folder).unwrap();
+    let key = GuardKey::unknown_account(name("openai"));
+    store.learn(&key, closed(&time, 60)).unwrap();
+    let first = store.queue(&key, &HERE).unwrap();
+    store.queue(&key, &HERE).unwrap();
+    store.queue(&key, &GONE).unwrap();
+    let waiting = || store.waiting(&key, &|process| *process == HERE).unwrap();
+    assert_eq!(waiting(), 2);
+    store.leave_queue(&key, first, &HERE).unwrap();
+    assert_eq!(waiting(), 1);
+}
+
+#[test]
+fn what_a_sentence_closed_is_probed_by_one_and_opened_by_its_success() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let store = LimitStore::open(&folder).unwrap();
+    let (words, field) = (name("anthropic"), name("openai"));
+    let long = closed(&time, 16 * 3600).unwrap();
+    store.learn(&field, Some(long.clone())).unwrap();
+    store.learn(&words, Some(Closed { in_words: true, ..long })).unwrap();
+    let probes = |name: &Name| (0..4).filter(|_| store.probe_guard(name).unwrap()).count();
+    assert_eq!((probes(&words), probes(&field)), (0, 0), "not yet");
+    time.pass(3600);
+    assert_eq!((probes(&words), probes(&field)), (1, 0), "one of many; a field is believed");
+    time.pass(3600);
+    assert_eq!(probes(&words), 1);
+    store.open_guard(&words).unwrap();
+    assert_eq!(store.guard(&words).unwrap().unwrap().closed, None);
+    assert!(store.guard(&field).unwrap().unwrap().closed.is_some());
+}
+
+/// A folder with a clock that nobody can set, and a boot that can change.
+fn with_boot(folder: StateFolder, boot: &Arc<AtomicI64>, millis: &Arc<AtomicI64>) -> StateFolder {
+    let (boot, millis) = (Arc::clone(boot), Arc::clone(millis));
+    let load = |value: &AtomicI64| value.load(Ordering::SeqCst);
+    folder.with_boot_clock(Arc::new(move || Some(BootTime { boot: load(&boot), millis: load(&millis) })))
+}
+
+#[test]
+fn a_clock_that_is_set_back_keeps_nothing_closed_and_gives_no_budget_anew() {
+    const TEN_DAYS: i64 = 10 * 24 * 3600;
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let (boot, millis) = (Arc::new(AtomicI64::new(1)), Arc::new(AtomicI64::new(500_000)));
+    let store = LimitStore::open(&with_boot(folder, &boot, &millis)).unwrap();
+    let (groq, night) = (name("groq"), name("night"));
+    store.learn(&groq, closed(&time, 600)).unwrap();
+    for _ in 0..backstop_core::breaker::FAILURES_MAX {
+        store.tell_breaker(&groq, "curl", false).unwrap();
+    }
+    let budget = Budget { name: night.clone(), units: 1, per: Per::Day, unit: "x".to_owned() };
+    store.set_budget(&budget).unwrap();
+    let today = store.budget_day(&night).unwrap();
+    store.spend(&night, &today, 1).unwrap();
+    // Twenty seconds later somebody sets the clock back.
+    time.pass(20 - TEN_DAYS);
+    millis.fetch_add(20_000, Ordering::SeqCst);
+    let left = || store.guard(&groq).unwrap().unwrap().closed.map(|c| c.left(time.now()).as_secs());
+    assert_eq!(left(), Some(580));
+    assert_eq!(store.ask_breaker(&groq, "curl").unwrap(), Pass::Open(Duration::from_secs(10)));
+    assert_eq!(store.budget_day(&night).unwrap(), today);
+    // What is learned now, on the new clock, is settled no second time.
+    assert_eq!(store.learn(&groq, closed(&time, 5)).unwrap().closed.unwrap().left(time.now()).as_secs(), 580);
+    time.pass(580);
+    millis.fetch_add(580_000, Ordering::SeqCst);
+    assert_eq!(left(), None);
+    assert_eq!(store.ask_breaker(&groq, "curl").unwrap(), Pass::Probe);
+    // A day of real time later it is a new day.
+    millis.fetch_add(24 * 3600 * 1000, Ordering::SeqCst);
+    assert_ne!(store.budget_day(&night).unwrap(), today);
+    // After a restart of the machine only the wall clock is known, within the length that was learned.
+    store.learn(&groq, closed(&time, 600)).unwrap();
+    boot.store(2, Ordering::SeqCst);
+    time.pass(-TEN_DAYS);
+    assert_eq!(left(), Some(600));
+    // A clock that is set forward opens it: it is asked again.
+    time.pass(2 * TEN_DAYS);
+    assert_eq!(left(), None);
+}
+
+#[test]
+fn limits_of_the_format_before_are_read_and_brought_up() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/limits-v2.db");
+    let file = folder.root().join("limits.db");
+    std::fs::copy(golden, &file).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    // A moment after it was written.
+    time.0.store(1_794_962_206_000, Ordering::SeqCst);
+    let store = LimitStore::open(&folder).unwrap();
+    let closed = store.guard(&name("openai")).unwrap().unwrap().closed.unwrap();
+    assert_eq!((closed.left(time.now()).as_secs(), closed.in_words), (599, false));
+    assert_eq!(store.ask_breaker(&name("groq"), "sh -c").unwrap(), Pass::Open(Duration::from_millis(29_843)));
+    assert_eq!(store.remaining(&name("night"), "2026-11-18").unwrap(), Some(4));
+    assert!(matches!(
+        store.spend(&name("night"), "2026-11-18", 4).unwrap(),
+        Spending::Spent { remaining: 0 }
+    ));
+    store.queue(&name("openai"), &HERE).unwrap();
 }
 
 #[test]
@@ -86,7 +198,7 @@ fn sixteen_threads_lose_no_update() {
                 let store = LimitStore::open(folder).unwrap();
                 for round in 0..50 {
                     store.learn(anthropic, closed(time, n * 50 + round)).unwrap();
-                    let place = store.queue(anthropic).unwrap();
+                    let place = store.queue(anthropic, &HERE).unwrap();
                     places.lock().unwrap().push(place);
                     if matches!(store.spend(night, "all", 1).unwrap(), Spending::Spent { .. }) {
                         granted.fetch_add(1, Ordering::SeqCst);

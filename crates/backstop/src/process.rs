@@ -3,13 +3,13 @@
 use crate::error::{CliError, failed};
 use crate::terminal::{self, Terminal};
 use backstop_config::{Given, LogFormat, Surroundings, environment};
-use backstop_core::{RunId, SafeText, Timestamp, Zone};
+use backstop_core::{BootTime, RunId, SafeText, Timestamp, Zone};
 use backstop_runtime::{Place, Process, Project, ProjectError, process, project};
 use backstop_store::{ProcessId, StateFolder};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 /// The project around the current folder, under these flags. Problems in its config files are a
@@ -109,6 +109,7 @@ fn this(cwd: PathBuf) -> Process {
     let text = |name: &str| std::env::var(name).ok().map(SafeText::new);
     Process {
         now,
+        boot_time,
         zone,
         random,
         id: id(),
@@ -192,7 +193,8 @@ pub(crate) fn state_root(home: Option<&Path>) -> Option<PathBuf> {
 /// The state folder, where nothing of the configuration is needed; nothing where it cannot be used.
 pub(crate) fn user_folder() -> Option<StateFolder> {
     let root = state_root(folder_variable("HOME").as_deref())?;
-    StateFolder::open(&root, Arc::new(now), terminal::redactor()).ok()
+    let folder = StateFolder::open(&root, Arc::new(now), terminal::redactor()).ok()?;
+    Some(folder.with_boot_clock(Arc::new(boot_time)))
 }
 
 /// The time, from the one place that reads the clock on the wall.
@@ -200,6 +202,56 @@ pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millis(millis.saturating_add(clock_jump()))
+}
+
+/// The time since the machine was started, sleep included, and which start that was. Nobody can set
+/// this clock.
+pub(crate) fn boot_time() -> Option<BootTime> {
+    static BOOT: OnceLock<Option<i64>> = OnceLock::new();
+    let boot = (*BOOT.get_or_init(boot_number))?;
+    // On macOS this clock runs on while the machine sleeps.
+    #[cfg(target_os = "linux")]
+    let clock = libc::CLOCK_BOOTTIME;
+    #[cfg(not(target_os = "linux"))]
+    let clock = libc::CLOCK_MONOTONIC;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the result.
+    let read = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    let millis = time.tv_sec.checked_mul(1000)?.checked_add(time.tv_nsec / 1_000_000)?;
+    (read == 0).then_some(BootTime { boot, millis })
+}
+
+/// How many digits of a boot's id are kept: what fits into a number.
+const BOOT_DIGITS: usize = 15;
+
+/// A number for this start of the machine.
+fn boot_number() -> Option<i64> {
+    let id = boot_id()?;
+    let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(BOOT_DIGITS).collect();
+    i64::from_str_radix(&digits, 16).ok()
+}
+
+#[cfg(target_os = "linux")]
+fn boot_id() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
+}
+
+#[cfg(target_os = "macos")]
+fn boot_id() -> Option<String> {
+    let mut id = [0u8; 64];
+    let mut len = id.len();
+    let name = c"kern.bootsessionuuid";
+    // SAFETY: `id` has room for `len` bytes, and the name ends with a NUL.
+    let read = unsafe {
+        libc::sysctlbyname(name.as_ptr(), id.as_mut_ptr().cast(), &raw mut len, std::ptr::null_mut(), 0)
+    };
+    let text = id.get(..len).filter(|_| read == 0)?;
+    std::str::from_utf8(text).ok().map(|text| text.trim_end_matches('\0').to_owned())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn boot_id() -> Option<String> {
+    None
 }
 
 /// In debug builds, the clock on the wall can be told to jump after the n-th look at it:

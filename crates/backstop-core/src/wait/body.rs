@@ -74,22 +74,23 @@ impl Hints {
 
     /// A sentence, or another answer inside it.
     fn read_sentence(&mut self, text: &str, clock: &Clock, depth: usize) {
-        if let Some(inner) = object_in(text) {
+        if let Some((inner, _)) = object_in(text) {
             self.read_body(&inner, clock, depth + 1);
         }
         self.in_words = longer(self.in_words, prose::read(text, false, clock));
     }
 }
 
-/// The first object or list in a text, if it is whole.
-pub(super) fn object_in(text: &str) -> Option<Value> {
+/// The first object or list in a text, if it is whole, and what follows it.
+pub(super) fn object_in(text: &str) -> Option<(Value, &str)> {
     let from = text.find(['{', '['])?;
     let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter::<Value>();
     let value = values.next()?.ok()?;
+    let rest = text.get(from + values.byte_offset()..).unwrap_or_default();
     match &value {
-        Value::Object(_) => Some(value),
+        Value::Object(_) => Some((value, rest)),
         // `[API Error: {"error": …}]` begins with a bracket that is no list.
-        Value::Array(items) if items.iter().any(Value::is_object) => Some(value),
+        Value::Array(items) if items.iter().any(Value::is_object) => Some((value, rest)),
         _ => None,
     }
 }

@@ -44,7 +44,7 @@ impl Zone {
         if name.len() > NAME_BYTES_MAX || name.is_empty() {
             return None;
         }
-        abbreviated(name).or_else(|| {
+        abbreviated(name).or_else(|| offset_of(name)).or_else(|| {
             // A word that happens to be a zone's name (`Cuba`, `Turkey`) is none in a sentence.
             let is_path = name.contains('/');
             is_path.then(|| TimeZone::get(name).ok()).flatten().map(Self)
@@ -104,6 +104,24 @@ impl Zone {
         };
         at_here.strftime(format).to_string()
     }
+}
+
+/// `GMT-3`, `UTC+05:30`, `UTC+0200`.
+fn offset_of(name: &str) -> Option<Zone> {
+    let rest = ["GMT", "UTC", "gmt", "utc"].iter().find_map(|prefix| name.strip_prefix(prefix))?;
+    let (sign, digits) = match rest.split_at_checked(1)? {
+        ("+", digits) => (1, digits),
+        ("-", digits) => (-1, digits),
+        _ => return None,
+    };
+    let (hours, minutes) = match digits.split_once(':') {
+        Some(parts) => parts,
+        None if digits.len() == 4 => digits.split_at_checked(2)?,
+        None => (digits, "0"),
+    };
+    let number = |text: &str| text.parse::<i32>().ok().filter(|_| (1..=2).contains(&text.len()));
+    let (hours, minutes) = (number(hours).filter(|h| *h <= 14)?, number(minutes).filter(|m| *m < 60)?);
+    Zone::offset(sign * (hours * 3600 + minutes * 60))
 }
 
 /// Zones by the letters that programs print. Where letters have several meanings, the one that

@@ -25,6 +25,8 @@ pub struct Window {
     pub resets_in: Option<Duration>,
     /// Whether the server says that it is closed.
     pub rejected: bool,
+    /// Whether the server says that it is open.
+    pub is_served: bool,
 }
 
 impl Window {
@@ -93,6 +95,18 @@ impl Hints {
         self.retry_after_ms.or(self.retry_after).or(self.in_words)
     }
 
+    /// Whether only a sentence asks for a wait.
+    pub fn is_in_words(&self) -> bool {
+        self.structured().is_none() && self.in_words.is_some()
+    }
+
+    /// The longest reset of a window of which nothing says whether it is used up. In a refusal it is
+    /// the one that refused.
+    pub fn unexplained_reset(&self) -> Option<Duration> {
+        let unexplained = |w: &&Window| w.remaining.is_none() && !w.rejected && !w.is_served;
+        self.windows.iter().filter(unexplained).filter_map(|w| w.resets_in).max()
+    }
+
     /// The longest wait that a field asks for: the explicit one, or the reset of a closed window.
     pub(super) fn structured(&self) -> Option<Duration> {
         let closed = self.windows.iter().filter(|w| w.is_closed()).filter_map(|w| w.resets_in).max();
@@ -140,6 +154,7 @@ impl Hints {
             limit: None,
             resets_in: None,
             rejected: false,
+            is_served: false,
         });
         self.windows.last_mut()
     }
@@ -168,8 +183,14 @@ impl Hints {
             "remaining" => window.remaining = number(value),
             "limit" => window.limit = number(value),
             "reset" => window.resets_in = retry_after(value, clock),
-            "status" => window.rejected = value.eq_ignore_ascii_case("rejected"),
-            "utilization" => window.rejected |= number(value).is_some_and(|spent| spent >= 1.0),
+            "status" => {
+                window.rejected = value.eq_ignore_ascii_case("rejected");
+                window.is_served = !window.rejected;
+            }
+            "utilization" => {
+                window.rejected |= number(value).is_some_and(|spent| spent >= 1.0);
+                window.is_served |= !window.rejected;
+            }
             _ => {}
         }
     }
@@ -219,7 +240,10 @@ impl Hints {
         let Some((name, field)) = rest.split_once('-') else { return };
         let Some(window) = self.window(&format!("codex-{name}")) else { return };
         match field {
-            "used-percent" => window.rejected = number(value).is_some_and(|percent| percent >= 100.0),
+            "used-percent" => {
+                window.rejected = number(value).is_some_and(|percent| percent >= 100.0);
+                window.is_served = !window.rejected;
+            }
             "reset-at" | "reset-after-seconds" => window.resets_in = retry_after(value, clock),
             _ => {}
         }

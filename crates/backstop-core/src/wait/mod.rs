@@ -14,10 +14,12 @@ mod output;
 mod prose;
 mod scanner;
 mod span;
+mod window;
 
 pub use clock::{Clock, Zone};
 pub use hints::{Hints, Window};
 pub use output::{OutputLine, in_lines, in_output};
+pub use window::LimitWindow;
 
 use crate::Timestamp;
 use std::time::Duration;

@@ -190,7 +190,7 @@ fn time(scan: &mut Scanner<'_>) -> Option<Time> {
     Time::new(hour.try_into().ok()?, minute.try_into().ok()?, second.try_into().ok()?, 0).ok()
 }
 
-/// `(Europe/Berlin)`, `UTC`, `Z`, `+02:00`, `+0000 UTC`, `Pacific time`.
+/// `(Europe/Berlin)`, `UTC`, `GMT-3`, `Z`, `+02:00`, `+0000 UTC`, `Pacific time`.
 fn zone(scan: &mut Scanner<'_>) -> Option<Zone> {
     let mut ahead = *scan;
     ahead.spaces();
@@ -222,8 +222,9 @@ fn zone(scan: &mut Scanner<'_>) -> Option<Zone> {
         };
         return Zone::named(full);
     }
-    let path = from.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-'))).next();
-    Zone::named(path.unwrap_or(word)).or_else(|| Zone::named(word))
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+' | ':');
+    let name = from.split(|c: char| !is_name(c)).next().unwrap_or(word).trim_end_matches([':', '-']);
+    Zone::named(name).or_else(|| Zone::named(word))
 }
 
 fn resolve(day: Day, time: Time, zone: &Zone, now: Timestamp) -> Option<Timestamp> {

@@ -32,14 +32,20 @@ pub fn in_output(text: &str, clock: &Clock) -> Option<Wait> {
         text,
         near_limit: limits.iter().any(|limit| limit.abs_diff(number) <= NEAR_LINES),
     });
-    in_lines(lines, clock)
+    in_lines(lines, !limits.is_empty(), clock)
 }
 
 /// The wait that some lines of an output ask for. Fields beat sentences; of several answers the
-/// last one counts.
-pub fn in_lines<'t>(lines: impl IntoIterator<Item = OutputLine<'t>>, clock: &Clock) -> Option<Wait> {
+/// last one counts. In a refusal, the end of a window counts even where nothing says that it is used
+/// up.
+pub fn in_lines<'t>(
+    lines: impl IntoIterator<Item = OutputLine<'t>>,
+    is_refusal: bool,
+    clock: &Clock,
+) -> Option<Wait> {
     let mut answers = Hints::default();
     let mut structured = None;
+    let mut unexplained = None;
     let mut worded = None;
     let mut opens_delay = false;
     for line in lines {
@@ -53,13 +59,17 @@ pub fn in_lines<'t>(lines: impl IntoIterator<Item = OutputLine<'t>>, clock: &Clo
         // Another answer begins: what was asked for before is over.
         if line.text.trim_start_matches(['<', ' ']).starts_with("HTTP/") {
             structured = answers.structured().or(structured);
+            unexplained = None;
             answers = Hints::default();
         }
-        if let Some(object) = object_in(line.text) {
+        if let Some((object, rest)) = object_in(line.text) {
             let mut inner = Hints::default();
             inner.read_body(&object, clock, 0);
             structured = inner.structured().or(structured);
-            worded = inner.in_words.or(worded);
+            unexplained = inner.unexplained_reset().or(unexplained);
+            // A program may say in words what it makes of the answer.
+            let near_limit = line.near_limit || prose::speaks_of_a_limit(line.text);
+            worded = prose::read(rest, near_limit, clock).or(inner.in_words).or(worded);
             continue;
         }
         let fields = fields::read(line.text);
@@ -75,6 +85,10 @@ pub fn in_lines<'t>(lines: impl IntoIterator<Item = OutputLine<'t>>, clock: &Clo
         worded = prose::read(line.text, line.near_limit, clock).or(worded);
     }
     let structured = answers.structured().or(structured);
+    let unexplained = answers.unexplained_reset().or(unexplained).filter(|_| is_refusal);
     let wait = |after, is_structured| Wait { after, is_structured };
-    structured.map(|after| wait(after, true)).or_else(|| worded.map(|after| wait(after, false)))
+    structured
+        .map(|after| wait(after, true))
+        .or_else(|| worded.map(|after| wait(after, false)))
+        .or_else(|| unexplained.map(|after| wait(after, true)))
 }

@@ -76,7 +76,7 @@ pub(super) fn read(text: &str, near_limit: bool, clock: &Clock) -> Option<Durati
         return None;
     }
     let near_limit = near_limit || speaks_of_a_limit(&lower);
-    waiting(&lower).or_else(|| {
+    waiting(&lower, near_limit).or_else(|| {
         CUES.iter().filter(|(.., needs_limit)| near_limit || !needs_limit).find_map(|(cue, follows, _)| {
             places(&lower, cue)
                 .filter(|at| *cue != "retry" || !is_own_wait(&lower[..*at]))
@@ -94,7 +94,10 @@ fn is_no_refusal(lower: &str) -> bool {
             scan.eat('%')
         }
     });
-    used_percent || lower.contains("approaching") || lower.contains("assert")
+    let left_percent = ["% left", "% remaining", "% of your"].iter().any(|words| lower.contains(words));
+    used_percent
+        || (left_percent && ["left", "remaining"].iter().any(|word| lower.contains(word)))
+        || ["approaching", "close to your", "assert"].iter().any(|words| lower.contains(words))
 }
 
 /// Whether the word before `retry` makes it the program's own wait: `will retry in 4s`.
@@ -144,9 +147,9 @@ fn bare_seconds(scan: &mut Scanner<'_>) -> Option<Duration> {
     ends.then(|| super::bounded(seconds)).flatten()
 }
 
-/// `please wait 41s`, `wait 90 seconds before retrying`, `a wait of 86 seconds is required`. Waits
-/// for other things are none.
-fn waiting(lower: &str) -> Option<Duration> {
+/// `please wait 41s`, `wait 90 seconds before retrying`, `a wait of 86 seconds is required`, and
+/// beside words about a limit `wait 3 seconds`. Waits for other things are none.
+fn waiting(lower: &str, near_limit: bool) -> Option<Duration> {
     places(lower, "wait").find_map(|at| {
         let before = lower[..at].trim_end();
         let mut scan = Scanner::new(&lower[at + "wait".len()..]);
@@ -156,6 +159,8 @@ fn waiting(lower: &str) -> Option<Duration> {
             || before == "a";
         let after = scan.rest().trim_start();
         let then = ["before", "and try", "and retry", "then try", "then retry", "to retry", "is required"];
-        (asked || then.iter().any(|words| after.starts_with(words))).then_some(wait)
+        let is_own = ["will", "i'll", "we'll", "to"].iter().any(|word| before.ends_with(word));
+        (asked || then.iter().any(|words| after.starts_with(words)) || (near_limit && !is_own))
+            .then_some(wait)
     })
 }

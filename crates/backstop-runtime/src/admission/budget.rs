@@ -2,9 +2,10 @@
 
 use super::OperationAdmission;
 use super::experience::LOOP_AT;
-use crate::project::{Project, ProjectError};
+use crate::project::ProjectError;
 use backstop_core::{EventKind, Fault, Name, Reason, Record, RunId, SafeText};
-use backstop_store::{LimitStore, Per, Spending};
+use backstop_store::{LimitStore, Per, Spending, StoreError};
+use std::sync::atomic::Ordering;
 
 /// What the scopes of a budget are made of.
 #[derive(Debug, Clone)]
@@ -20,7 +21,6 @@ pub(super) fn find(
     store: &LimitStore,
     name: &Name,
     scope: &BudgetScope,
-    project: &Project,
 ) -> Result<(Name, String), ProjectError> {
     let Some(found) = store.budget(name)? else {
         let known = store.budget_states()?.iter().map(|s| s.budget.name.to_string()).collect();
@@ -28,7 +28,7 @@ pub(super) fn find(
     };
     let scope = match found.per {
         Per::Total => "all".to_owned(),
-        Per::Day => project.process.now().to_string().chars().take(10).collect(),
+        Per::Day => store.budget_day(name)?,
         Per::Run => scope.run.to_string(),
         Per::Task => scope.task.clone().unwrap_or_else(|| "none".to_owned()),
     };
@@ -54,22 +54,47 @@ impl OperationAdmission {
             );
             return Err(refused(Reason::StuckDetected, &cause, &next));
         }
+        let exhausted = || {
+            note(EventKind::BudgetExhausted { budget: name.clone() });
+            let next =
+                format!("`backstop budget status` shows it, `backstop budget reset {name}` gives it anew");
+            let cause = format!("nothing is left of budget {name} ({scope})");
+            refused(Reason::BudgetExhausted, &cause, &next)
+        };
         match store.spend(name, scope, 1) {
             Ok(Spending::Spent { remaining }) => {
                 note(EventKind::BudgetConsumed { budget: name.clone(), units: 1, remaining });
                 Ok(())
             }
-            Ok(Spending::Exhausted { .. }) => {
-                note(EventKind::BudgetExhausted { budget: name.clone() });
-                let next = format!(
-                    "`backstop budget status` shows it, `backstop budget reset {name}` gives it anew"
-                );
-                let cause = format!("nothing is left of budget {name} ({scope})");
-                Err(refused(Reason::BudgetExhausted, &cause, &next))
-            }
-            // A budget that cannot be asked does not stop the work.
-            Ok(Spending::Unknown) | Err(_) => Ok(()),
+            Ok(Spending::Exhausted { .. }) => Err(exhausted()),
+            Ok(Spending::Unknown) => Ok(()),
+            // What cannot be written can still be read: a used-up budget stops the work all the same.
+            Err(error) => self.go_on_uncounted(store, name, scope, &error).map_err(|()| exhausted()),
         }
+    }
+
+    /// A unit that cannot be stored is counted in this process: refused where nothing is left, else
+    /// people are told that others do not see it.
+    fn go_on_uncounted(
+        &self,
+        store: &LimitStore,
+        name: &Name,
+        scope: &str,
+        error: &StoreError,
+    ) -> Result<(), ()> {
+        let uncounted = self.uncounted.load(Ordering::Relaxed);
+        match store.remaining(name, scope) {
+            Ok(Some(remaining)) if remaining <= uncounted => return Err(()),
+            Ok(Some(_)) => {
+                self.uncounted.fetch_add(1, Ordering::Relaxed);
+                self.shared.warn(&format!("what is spent of budget {name} is not stored"), error);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.shared.warn(&format!("budget {name} cannot be read and stops nothing"), &error);
+            }
+        }
+        Ok(())
     }
 
     /// Gives the unit back: nothing was done.

@@ -40,7 +40,9 @@ impl OperationAdmission {
         self.streak
             .get_or_init(|| {
                 let known = self.known_streak();
-                if let (None, Ok(Some(store))) = (&known, self.project().existing_limits()) {
+                if known.is_none()
+                    && let Some(store) = self.existing_store()
+                {
                     let _ = store.end_streak(&self.limits.place);
                 }
                 known
@@ -50,10 +52,9 @@ impl OperationAdmission {
 
     /// The failures in a row, without changing what is known of them.
     pub fn known_streak(&self) -> Option<Streak> {
-        let project = self.project();
-        let (stored, count) = project.existing_limits().ok()??.streak(&self.limits.place).ok()??;
+        let (stored, count) = self.read(self.existing_store()?.streak(&self.limits.place))??;
         let (then, signature) = stored.split_once(' ')?;
-        let same = fingerprint::of(&project.root).as_deref() == Some(then);
+        let same = fingerprint::of(&self.project().root).as_deref() == Some(then);
         same.then(|| Streak { signature: signature.to_owned(), count })
     }
 
@@ -63,9 +64,12 @@ impl OperationAdmission {
         let place = &self.limits.place;
         if faults.is_empty() {
             // What was refused before it began says nothing.
-            if succeeded && let Ok(Some(store)) = self.project().existing_limits() {
+            if succeeded && let Some(store) = self.existing_store() {
                 let _ = store.end_streak(place);
             }
+            return None;
+        }
+        if self.shared.unreadable.get().is_some() {
             return None;
         }
         let store = self.project().limits().ok()?;

@@ -1,10 +1,14 @@
 //! Waiting for a provider's guard, and teaching it.
+//!
+//! A guard knows the end that the provider stated. A caller that would have to wait longer than it
+//! may gets its answer at once, with that end. What only a sentence said is probed now and then: one
+//! caller is let through, and if it is served the guard is open for all.
 
 use crate::process::Process;
 use backstop_core::guard::{CLOSED_MAX, Closed, GuardKey, UNNAMED_WAIT, wait as until_open};
 use backstop_core::{EventKind, Fault, Name, Reason, SafeText, Timestamp};
 use backstop_engine::Cancel;
-use backstop_store::{LimitStore, StoreError};
+use backstop_store::{LimitStore, ProcessId, StoreError};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -21,18 +25,23 @@ const BELIEVED_FOR: Duration = Duration::from_millis(100);
 pub(super) struct GuardCache(Mutex<HashMap<GuardKey, (Timestamp, Option<Closed>)>>);
 
 impl GuardCache {
-    /// Until when a guard is closed. One that cannot be asked is open.
-    pub(super) fn closed(&self, store: &LimitStore, key: &GuardKey, now: Timestamp) -> Option<Closed> {
+    /// Until when a guard is closed.
+    pub(super) fn closed(
+        &self,
+        store: &LimitStore,
+        key: &GuardKey,
+        now: Timestamp,
+    ) -> Result<Option<Closed>, StoreError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, closed)) = known.get(key)
             && now >= *at
             && now.since(*at) < BELIEVED_FOR
         {
-            return closed.clone().filter(|closed| closed.holds(now));
+            return Ok(closed.clone().filter(|closed| closed.holds(now)));
         }
-        let closed = store.guard(key).ok().flatten().and_then(|guard| guard.closed);
+        let closed = store.guard(key)?.and_then(|guard| guard.closed);
         known.insert(key.clone(), (now, closed.clone()));
-        closed
+        Ok(closed)
     }
 
     /// It has changed.
@@ -69,17 +78,41 @@ pub enum Step {
 pub struct GuardWait {
     key: GuardKey,
     limit: Option<Duration>,
-    /// The place in the queue, once one was taken.
-    place: Option<u64>,
+    waiter: ProcessId,
+    /// Whether it may be let through to see whether the guard is still closed, and which one it was.
+    probes: bool,
+    probed: Option<GuardKey>,
+    /// The place in a guard's queue, once one was taken.
+    place: Option<(GuardKey, u64)>,
     /// What is waited for, and for how long still.
     current: Option<(Closed, Duration)>,
     waited: Duration,
 }
 
 impl GuardWait {
-    /// A wait for at most `limit`.
-    pub fn new(key: GuardKey, limit: Option<Duration>) -> Self {
-        Self { key, limit, place: None, current: None, waited: Duration::ZERO }
+    /// A wait of this process for at most `limit`.
+    pub fn new(key: GuardKey, limit: Option<Duration>, waiter: ProcessId) -> Self {
+        let (probes, probed, place, current) = (false, None, None, None);
+        Self { key, limit, waiter, probes, probed, place, current, waited: Duration::ZERO }
+    }
+
+    /// It may be let through as a probe, because somebody looks at what comes of it.
+    pub(super) fn probing(mut self) -> Self {
+        self.probes = true;
+        self
+    }
+
+    /// The guard that it was let through by as a probe, if it was.
+    pub(super) fn probed(&self) -> Option<&GuardKey> {
+        self.probed.as_ref()
+    }
+
+    /// It waits no longer.
+    pub fn leave(&mut self, store: &LimitStore) {
+        if let Some((key, place)) = self.place.take() {
+            // Where that cannot be stored, it counts until this process has ended.
+            let _ = store.leave_queue(&key, place, &self.waiter);
+        }
     }
 
     /// How long was slept so far.
@@ -89,8 +122,26 @@ impl GuardWait {
 
     /// What to do next.
     pub fn next(&mut self, store: &LimitStore, now: Timestamp) -> Result<Step, StoreError> {
+        let step = self.step(store, now);
+        if !matches!(step, Ok(Step::Sleep(_))) {
+            self.leave(store);
+        }
+        step
+    }
+
+    fn step(&mut self, store: &LimitStore, now: Timestamp) -> Result<Step, StoreError> {
         let guard = store.guard(&self.key)?.and_then(|guard| Some((guard.closed?, guard.key)));
         let (closed, key) = guard.unzip();
+        if let (Some(closed), Some(key)) = (&closed, &key) {
+            // A closed guard is obeyed even where nothing can be written.
+            if self.probes && closed.in_words && store.probe_guard(key).unwrap_or(false) {
+                self.probed = Some(key.clone());
+                return Ok(Step::Open);
+            }
+            if self.limit.is_some_and(|limit| self.waited + closed.left(now) > limit) {
+                return Ok(Step::TooLong(closed.clone()));
+            }
+        }
         let left = match (closed, &self.current) {
             // It was opened by the passing of time: a little longer, so that not all wake at once.
             // By somebody: at once.
@@ -98,10 +149,11 @@ impl GuardWait {
             (None, _) => return Ok(Step::Open),
             (Some(closed), Some((was, left))) if closed == *was && !left.is_zero() => *left,
             (Some(closed), _) => {
-                let place = match self.place {
-                    Some(place) => place,
-                    None => *self.place.insert(store.queue(key.as_ref().unwrap_or(&self.key))?),
-                };
+                let key = key.unwrap_or_else(|| self.key.clone());
+                if self.place.is_none() {
+                    self.place = store.queue(&key, &self.waiter).ok().map(|place| (key, place));
+                }
+                let place = self.place.as_ref().map_or(0, |(_, place)| *place);
                 let left = until_open(&closed, place, now);
                 self.current = Some((closed, left));
                 left
@@ -123,19 +175,18 @@ impl GuardWait {
 
 /// Waits until a guard is open. One whose limit is nearer gets its answer at once.
 pub(super) async fn wait(
+    wait: &mut GuardWait,
     store: &LimitStore,
-    key: &GuardKey,
-    limit: Duration,
     cancel: &Cancel,
     process: &Process,
 ) -> Result<Waited, StoreError> {
-    let mut wait = GuardWait::new(key.clone(), Some(limit));
     loop {
         match wait.next(store, process.now())? {
             Step::Open => return Ok(Waited::Open(wait.waited())),
             Step::TooLong(closed) => return Ok(Waited::TooLong(closed)),
             Step::Sleep(step) => {
                 if tokio::time::timeout(step, cancel.cancelled()).await.is_ok() {
+                    wait.leave(store);
                     return Ok(Waited::Cancelled);
                 }
             }
@@ -158,6 +209,7 @@ pub fn wait_blocking(
         };
         while !left.is_zero() {
             if is_cancelled() {
+                wait.leave(store);
                 return Ok(Waited::Cancelled);
             }
             let part = left.min(WANTED_EVERY);
@@ -201,39 +253,31 @@ pub fn key_of(
     }
 }
 
-/// How far a refusal is believed.
-#[derive(Debug, Clone, Copy)]
-pub struct Teaching {
-    /// Whether somebody said which provider is behind the operation.
-    pub is_named: bool,
-    /// How long a sentence closes a guard at most: anybody can print one.
-    pub words_max: Duration,
-}
-
-/// Closes the guard of a provider that refused, for as long as it asks. Returns the event to record;
-/// `None` where nothing was learned: a sentence counts only from a client of that provider, and a
-/// limit whose end has come closes nothing.
+/// Closes the guard of a provider that refused, until the end that it states. Returns the event to
+/// record; `None` where nothing was learned: a sentence counts only from a client of that provider
+/// (`is_named`: somebody said which provider is behind the operation), and a limit whose end has
+/// come closes nothing.
 pub fn learn_refusal(
     store: &LimitStore,
     key: &GuardKey,
     fault: &Fault,
-    teaching: Teaching,
+    is_named: bool,
     now: Timestamp,
 ) -> Result<Option<EventKind>, StoreError> {
     let facts = &fault.facts;
     let asked = facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
     let is_field = asked.is_some() && !facts.wait_in_words;
     let is_over = asked.is_none() && facts.resets_at.is_some_and(|at| at <= now);
-    if is_over || !(teaching.is_named || facts.from_client || is_field) {
+    if is_over || !(is_named || facts.from_client || is_field) {
         return Ok(None);
     }
     let why = if asked.is_some() { "the server asks to wait" } else { "a refusal without a time" };
-    let most = if is_field { CLOSED_MAX } else { CLOSED_MAX.min(teaching.words_max) };
-    let wait = asked.unwrap_or(UNNAMED_WAIT).min(most);
+    let wait = asked.unwrap_or(UNNAMED_WAIT).min(CLOSED_MAX);
     if wait.is_zero() {
         return Ok(None);
     }
-    let learned = Closed { learned_at: now, until: now.after(wait), why: why.to_owned() };
+    let learned =
+        Closed { learned_at: now, until: now.after(wait), why: why.to_owned(), in_words: !is_field };
     let state = store.learn(key, Some(learned))?;
     let until = state.closed.map(|closed| closed.until);
     Ok(Some(EventKind::GuardUpdated { provider: key.provider.clone(), until }))

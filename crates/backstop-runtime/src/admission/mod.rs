@@ -22,9 +22,7 @@ mod guard;
 pub use budget::BudgetScope;
 pub use experience::{LOOP_AT, Streak, signature_of};
 pub use freeze::{FROZEN, UNFREEZE, UNTIL_UNFROZEN};
-pub use guard::{
-    GuardWait, Step, Teaching, Waited, key_of, learn_refusal, limited, model_refused, wait_blocking,
-};
+pub use guard::{GuardWait, Step, Waited, key_of, learn_refusal, limited, model_refused, wait_blocking};
 
 use crate::project::{Project, ProjectError};
 use backstop_core::breaker::{Breaker, Pass};
@@ -34,6 +32,7 @@ use backstop_engine::{AdmissionFuture, Attempt, Failed, GuardFuture};
 use backstop_report::duration;
 use backstop_store::LimitStore;
 use guard::GuardCache;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -45,6 +44,11 @@ const WORTH_RECORDING: Duration = Duration::from_millis(100);
 pub struct Admission {
     project: Arc<Project>,
     guards: GuardCache,
+    /// Whether people were told that the shared limits cannot be used.
+    has_warned: AtomicBool,
+    /// Why the shared limits cannot be read, once that was found out. Nobody asks again: each question
+    /// would wait for whoever holds them.
+    unreadable: OnceLock<String>,
 }
 
 /// What one operation asks for.
@@ -64,10 +68,8 @@ pub struct OperationLimits {
     pub operation: String,
     /// What loops are recognised by: the project, and all of the operation.
     pub place: String,
-    /// How long its guard is waited for at most.
+    /// How long its guard is waited for at most. One that is closed for longer ends it at once.
     pub wait_max: Duration,
-    /// How long a sentence, and no header or field, closes a guard at most.
-    pub words_max: Duration,
     /// Whether what was learned from earlier failures counts.
     pub learns: bool,
 }
@@ -86,12 +88,25 @@ pub struct OperationAdmission {
     on_wait: Option<OnWait>,
     /// Who refused an earlier attempt: its rate limit holds for the next.
     refused_by: Mutex<Option<Name>>,
+    /// The guard that let an attempt through to see whether it is still closed.
+    probing: Mutex<Option<GuardKey>>,
+    /// Attempts whose unit could not be stored.
+    uncounted: AtomicU64,
 }
 
 impl Admission {
     /// Of this project's user.
     pub fn new(project: Arc<Project>) -> Arc<Self> {
-        Arc::new(Self { project, guards: GuardCache::default() })
+        let (guards, has_warned) = (GuardCache::default(), AtomicBool::new(false));
+        Arc::new(Self { project, guards, has_warned, unreadable: OnceLock::new() })
+    }
+
+    /// Tells people, once, that the shared limits cannot be used: what they would have stopped goes on.
+    fn warn(&self, what: &str, error: &dyn std::fmt::Display) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            let hint = "`backstop doctor` checks the state folder";
+            self.project.process.warn(&format!("{what}: {error}"), Some(hint));
+        }
     }
 
     /// The project.
@@ -106,11 +121,19 @@ impl Admission {
         on_wait: Option<OnWait>,
     ) -> Result<OperationAdmission, ProjectError> {
         let budget = match &limits.budget {
-            Some(name) => Some(budget::find(self.project.limits()?, name, &limits.scope, &self.project)?),
+            Some(name) => Some(budget::find(self.project.limits()?, name, &limits.scope)?),
             None => None,
         };
-        let (streak, refused_by) = (OnceLock::new(), Mutex::default());
-        Ok(OperationAdmission { shared: Arc::clone(self), limits, budget, streak, on_wait, refused_by })
+        Ok(OperationAdmission {
+            shared: Arc::clone(self),
+            limits,
+            budget,
+            streak: OnceLock::new(),
+            on_wait,
+            refused_by: Mutex::default(),
+            probing: Mutex::default(),
+            uncounted: AtomicU64::new(0),
+        })
     }
 }
 
@@ -122,7 +145,44 @@ impl OperationAdmission {
     /// The shared limits, where this operation is bound by one that somebody named.
     fn bound(&self) -> Option<&Arc<LimitStore>> {
         let is_bound = self.limits.provider.is_some() || self.budget.is_some();
-        is_bound.then(|| self.project().limits().ok()).flatten()
+        is_bound.then(|| self.store()).flatten()
+    }
+
+    /// The shared limits, made where there are none.
+    fn store(&self) -> Option<&Arc<LimitStore>> {
+        if self.shared.unreadable.get().is_some() {
+            self.warn_unreadable();
+            return None;
+        }
+        self.readable(self.project().limits())
+    }
+
+    /// The shared limits, if there are any and nothing is known to be wrong with them.
+    fn existing_store(&self) -> Option<&Arc<LimitStore>> {
+        if self.shared.unreadable.get().is_some() {
+            return None;
+        }
+        self.read(self.project().existing_limits()).flatten()
+    }
+
+    /// What was read of the shared limits, unless they cannot be read.
+    fn read<T, E: std::fmt::Display>(&self, read: Result<T, E>) -> Option<T> {
+        read.map_err(|error| self.shared.unreadable.set(error.to_string())).ok()
+    }
+
+    /// The same of a limit that holds for this operation: people are told.
+    fn readable<T, E: std::fmt::Display>(&self, read: Result<T, E>) -> Option<T> {
+        let read = self.read(read);
+        if read.is_none() {
+            self.warn_unreadable();
+        }
+        read
+    }
+
+    fn warn_unreadable(&self) {
+        if let Some(error) = self.shared.unreadable.get() {
+            self.shared.warn("the shared limits cannot be read and are not asked", error);
+        }
     }
 
     /// Whose guard it has to wait for, and the limits that know it. A client that was only recognised
@@ -137,10 +197,32 @@ impl OperationAdmission {
     fn guarded_by(&self) -> Option<(&Arc<LimitStore>, Name)> {
         let refused_by = self.refused_by.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(provider) = self.limits.provider.clone().or(refused_by) {
-            return Some((self.project().limits().ok()?, provider));
+            return Some((self.store()?, provider));
         }
         let client = self.limits.client.clone()?;
-        Some((self.project().existing_limits().ok()??, client))
+        let store = self.existing_store();
+        self.warn_unreadable();
+        Some((store?, client))
+    }
+
+    /// The wait for a guard that this operation makes before an attempt.
+    fn guard_wait(&self, key: &GuardKey, limit: Duration) -> GuardWait {
+        GuardWait::new(key.clone(), Some(limit), self.project().process.id).probing()
+    }
+
+    /// Notes that an attempt was let through as a probe, if it was.
+    fn note_probe(&self, wait: &GuardWait) {
+        *self.probing.lock().unwrap_or_else(PoisonError::into_inner) = wait.probed().cloned();
+    }
+
+    /// An attempt succeeded: a guard that had let it through as a probe is open. Gives what is to be
+    /// recorded of that.
+    pub fn probe_succeeded(&self) -> Option<EventKind> {
+        let key = self.probing.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let store = self.store()?;
+        store.open_guard(&key).ok()?;
+        self.shared.guards.forget(&key.provider);
+        Some(EventKind::GuardUpdated { provider: key.provider, until: None })
     }
 
     /// Waits for the guard, for as long as this operation may.
@@ -148,7 +230,7 @@ impl OperationAdmission {
         let Some((store, key)) = self.guarded() else { return Ok(Duration::ZERO) };
         let limit = attempt.left.unwrap_or(self.limits.wait_max).min(self.limits.wait_max);
         let now = self.project().process.now();
-        let Some(closed) = self.shared.guards.closed(store, &key, now) else {
+        let Some(closed) = self.readable(self.shared.guards.closed(store, &key, now)).flatten() else {
             return Ok(Duration::ZERO);
         };
         if let Some(tell) = &self.on_wait
@@ -156,7 +238,9 @@ impl OperationAdmission {
         {
             tell(&key.provider, &closed);
         }
-        let waited = guard::wait(store, &key, limit, &attempt.cancel, &self.project().process).await;
+        let mut wait = self.guard_wait(&key, limit);
+        let waited = guard::wait(&mut wait, store, &attempt.cancel, &self.project().process).await;
+        self.note_probe(&wait);
         self.guard_waited(&key.provider, waited, record)
     }
 
@@ -179,7 +263,7 @@ impl OperationAdmission {
     pub fn closed_for(&self) -> Option<(Name, Duration)> {
         let (store, key) = self.guarded()?;
         let now = self.project().process.now();
-        let closed = self.shared.guards.closed(store, &key, now)?;
+        let closed = self.readable(self.shared.guards.closed(store, &key, now))??;
         Some((key.provider, closed.left(now)))
     }
 
@@ -195,12 +279,15 @@ impl OperationAdmission {
         self.spend(record)?;
         let Some((store, key)) = self.guarded() else { return Ok(()) };
         let now = self.project().process.now();
-        let Some(closed) = self.shared.guards.closed(store, &key, now) else { return Ok(()) };
+        let Some(closed) = self.readable(self.shared.guards.closed(store, &key, now)).flatten() else {
+            return Ok(());
+        };
         if let Some(tell) = &self.on_wait {
             tell(&key.provider, &closed);
         }
-        let mut wait = GuardWait::new(key.clone(), Some(self.limits.wait_max));
+        let mut wait = self.guard_wait(&key, self.limits.wait_max);
         let waited = wait_blocking(&mut wait, store, &self.project().process, is_cancelled);
+        self.note_probe(&wait);
         let admitted = self.guard_waited(&key.provider, waited, record).map(|_| ());
         if admitted.is_err() {
             self.refund(record);
@@ -224,16 +311,21 @@ impl OperationAdmission {
                 Err(Box::new(limited(provider, &closed, self.project().process.now())))
             }
             Ok(Waited::Cancelled) => Err(Box::new(Fault::new(Reason::Interrupted))),
-            // A guard that cannot be asked is an open one.
             Ok(Waited::Open(waited)) => Ok(waited),
-            Err(_) => Ok(Duration::ZERO),
+            // A guard that cannot be asked is an open one, and people are told.
+            Err(error) => {
+                let _: Option<()> = self.readable(Err(error));
+                Ok(Duration::ZERO)
+            }
         }
     }
 
     fn ask_breaker(&self) -> Result<(), Box<Fault>> {
         let (Some(store), Some(provider)) = (self.bound(), &self.limits.provider) else { return Ok(()) };
         let operation = &self.limits.operation;
-        let Ok(Pass::Open(wait)) = store.ask_breaker(provider, operation) else { return Ok(()) };
+        let Some(Pass::Open(wait)) = self.readable(store.ask_breaker(provider, operation)) else {
+            return Ok(());
+        };
         let mut fault = Fault::new(Reason::ServiceDown);
         fault.cause = Some(SafeText::new(format!(
             "the breaker of {provider} for `{operation}` is open: too many failures in a row; it is tried again in {}",
@@ -246,14 +338,15 @@ impl OperationAdmission {
 
     /// An attempt succeeded. Gives what is to be recorded of that.
     pub fn succeeded(&self) -> Vec<EventKind> {
-        let (Some(store), Some(provider)) = (self.bound(), &self.limits.provider) else { return Vec::new() };
-        match store.tell_breaker(provider, &self.limits.operation, true) {
-            Ok((before, _)) if before.open_since.is_some() => vec![EventKind::BreakerClosed {
-                provider: provider.clone(),
-                operation: SafeText::new(self.limits.operation.clone()),
-            }],
-            _ => Vec::new(),
+        let mut events: Vec<EventKind> = self.probe_succeeded().into_iter().collect();
+        let (Some(store), Some(provider)) = (self.bound(), &self.limits.provider) else { return events };
+        if let Ok((before, _)) = store.tell_breaker(provider, &self.limits.operation, true)
+            && before.open_since.is_some()
+        {
+            let operation = SafeText::new(self.limits.operation.clone());
+            events.push(EventKind::BreakerClosed { provider: provider.clone(), operation });
         }
+        events
     }
 
     /// An attempt failed, which is on record: the guard of whoever refused learns it, and the
@@ -265,19 +358,22 @@ impl OperationAdmission {
         let Some(provider) = provider.filter(|_| limited || Breaker::counts(fault.reason)) else {
             return Vec::new();
         };
-        let Ok(store) = self.project().limits() else { return Vec::new() };
+        let Some(store) = self.store() else { return Vec::new() };
         if limited {
-            let teaching =
-                Teaching { is_named: self.limits.provider.is_some(), words_max: self.limits.words_max };
+            let is_named = self.limits.provider.is_some();
             let process = &self.project().process;
             let model = model_refused(fault, Some(&self.limits.command));
             let key = key_of(store, &provider, model, process, true);
-            let learned = learn_refusal(store, &key, fault, teaching, process.now());
+            let learned = learn_refusal(store, &key, fault, is_named, process.now());
             self.shared.guards.forget(&provider);
             *self.refused_by.lock().unwrap_or_else(PoisonError::into_inner) = Some(provider);
             return match learned {
                 Ok(event) => event.into_iter().collect(),
-                Err(_) => Vec::new(),
+                Err(error) => {
+                    self.shared
+                        .warn("the rate limit is not stored: other commands do not know of it", &error);
+                    Vec::new()
+                }
             };
         }
         if self.limits.provider.is_none() {

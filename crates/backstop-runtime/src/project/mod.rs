@@ -88,6 +88,7 @@ impl Project {
         }
         let root = self.state_root.as_deref().ok_or(ProjectError::NoStateFolder)?;
         let opened = StateFolder::open(root, Arc::new(self.process.now), Arc::clone(&self.redactor))?;
+        let opened = opened.with_boot_clock(Arc::new(self.process.boot_time));
         Ok(self.folder.get_or_init(|| opened))
     }
 

@@ -1,9 +1,10 @@
 //! Circuit breakers, shared by all processes of a user.
 
 use super::LimitStore;
+use super::guard::stamp;
 use crate::StoreError;
 use backstop_core::breaker::{Breaker, Pass};
-use backstop_core::{Name, Timestamp};
+use backstop_core::{ClockReading, Name, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// A breaker, as stored.
@@ -19,23 +20,28 @@ pub struct BreakerState {
     pub updated_at: Timestamp,
 }
 
-const COLUMNS: &str = "provider, operation, failures, opened, open_since, probe_since, updated_at";
+const COLUMNS: &str = "provider, operation, failures, opened, open_since, probe_since, updated_at, boot, \
+     open_boot_ms, probe_boot_ms";
 
 impl LimitStore {
     /// Asks whether an attempt may begin. While the breaker is half-open, one caller is let through
     /// as a probe.
     pub fn ask_breaker(&self, provider: &Name, operation: &str) -> Result<Pass, StoreError> {
-        let now = self.now();
-        // Most of the time it is closed, which a read shows.
-        let known = self.db.read(|conn| Ok(find(conn, provider, operation)?))?;
-        if known.is_none_or(|breaker| breaker.open_since.is_none()) {
+        let now = self.reading();
+        // Most of the time it is closed, or open for longer, which a read shows: an open breaker is
+        // obeyed even where nothing can be written.
+        let Some(mut known) = self.db.read(|conn| Ok(find(conn, provider, operation, &now)?))? else {
             return Ok(Pass::Closed);
+        };
+        let pass = known.ask(now.wall);
+        if pass != Pass::Probe {
+            return Ok(pass);
         }
         self.db.write(None, false, |tx| {
-            let Some(mut breaker) = find(tx, provider, operation)? else { return Ok(Pass::Closed) };
-            let pass = breaker.ask(now);
+            let Some(mut breaker) = find(tx, provider, operation, &now)? else { return Ok(Pass::Closed) };
+            let pass = breaker.ask(now.wall);
             if pass == Pass::Probe {
-                keep(tx, provider, operation, &breaker, now)?;
+                keep(tx, provider, operation, &breaker, &now)?;
             }
             Ok(pass)
         })
@@ -48,21 +54,21 @@ impl LimitStore {
         operation: &str,
         succeeded: bool,
     ) -> Result<(Breaker, Breaker), StoreError> {
-        let now = self.now();
+        let now = self.reading();
         // Most of the time a success changes nothing.
-        if succeeded && self.db.read(|conn| Ok(find(conn, provider, operation)?))?.is_none() {
+        if succeeded && self.db.read(|conn| Ok(find(conn, provider, operation, &now)?))?.is_none() {
             return Ok(Default::default());
         }
         self.db.write(None, false, |tx| {
-            let known = find(tx, provider, operation)?;
+            let known = find(tx, provider, operation, &now)?;
             let mut breaker = known.unwrap_or_default();
             if succeeded {
                 breaker.succeeded();
             } else {
-                breaker.failed(now);
+                breaker.failed(now.wall);
             }
             if !succeeded || known.is_some() {
-                keep(tx, provider, operation, &breaker, now)?;
+                keep(tx, provider, operation, &breaker, &now)?;
             }
             Ok((known.unwrap_or_default(), breaker))
         })
@@ -70,6 +76,7 @@ impl LimitStore {
 
     /// All breakers that have recorded a failure.
     pub fn breakers(&self) -> Result<Vec<BreakerState>, StoreError> {
+        let now = self.reading();
         self.db.read(|conn| {
             let sql =
                 format!("SELECT {COLUMNS} FROM breakers WHERE failures > 0 ORDER BY provider, operation");
@@ -78,7 +85,7 @@ impl LimitStore {
                 Ok(BreakerState {
                     provider: crate::summary::parsed(row, 0)?,
                     operation: row.get(1)?,
-                    breaker: read(row)?,
+                    breaker: read(row, &now)?,
                     updated_at: Timestamp::from_millis(row.get(6)?),
                 })
             })?;
@@ -94,15 +101,29 @@ impl LimitStore {
     }
 }
 
-fn find(conn: &Connection, provider: &Name, operation: &str) -> rusqlite::Result<Option<Breaker>> {
+fn find(
+    conn: &Connection,
+    provider: &Name,
+    operation: &str,
+    now: &ClockReading,
+) -> rusqlite::Result<Option<Breaker>> {
     let sql = format!("SELECT {COLUMNS} FROM breakers WHERE provider = ?1 AND operation = ?2");
-    conn.query_row(&sql, [provider.as_str(), operation], read).optional()
+    conn.query_row(&sql, [provider.as_str(), operation], |row| read(row, now)).optional()
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Breaker> {
-    let time =
-        |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_millis));
-    Ok(Breaker { failures: row.get(2)?, opened: row.get(3)?, open_since: time(4)?, probe_since: time(5)? })
+fn read(row: &Row<'_>, now: &ClockReading) -> rusqlite::Result<Breaker> {
+    let boot: Option<i64> = row.get(7)?;
+    let time = |column, boot_column| {
+        let at = row.get::<_, Option<i64>>(column)?.map(Timestamp::from_millis);
+        let stamp = stamp(boot, row.get(boot_column)?);
+        Ok::<_, rusqlite::Error>(at.map(|at| now.settle(at, stamp)))
+    };
+    Ok(Breaker {
+        failures: row.get(2)?,
+        opened: row.get(3)?,
+        open_since: time(4, 8)?,
+        probe_since: time(5, 9)?,
+    })
 }
 
 fn keep(
@@ -110,12 +131,14 @@ fn keep(
     provider: &Name,
     operation: &str,
     breaker: &Breaker,
-    now: Timestamp,
+    now: &ClockReading,
 ) -> rusqlite::Result<()> {
+    let boot_ms = |at: Option<Timestamp>| at.and_then(|at| now.stamp(at)).map(|stamp| stamp.millis);
     conn.execute(
-        "INSERT INTO breakers (provider, operation, failures, opened, open_since, probe_since, updated_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (provider, operation) DO UPDATE SET failures = ?3, opened = ?4, \
-         open_since = ?5, probe_since = ?6, updated_at = ?7",
+        "INSERT INTO breakers (provider, operation, failures, opened, open_since, probe_since, updated_at, boot, \
+         open_boot_ms, probe_boot_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+         ON CONFLICT (provider, operation) DO UPDATE SET failures = ?3, opened = ?4, open_since = ?5, \
+         probe_since = ?6, updated_at = ?7, boot = ?8, open_boot_ms = ?9, probe_boot_ms = ?10",
         params![
             provider.as_str(),
             operation,
@@ -123,7 +146,10 @@ fn keep(
             breaker.opened,
             breaker.open_since.map(Timestamp::as_millis),
             breaker.probe_since.map(Timestamp::as_millis),
-            now.as_millis(),
+            now.wall.as_millis(),
+            now.boot.map(|boot| boot.boot),
+            boot_ms(breaker.open_since),
+            boot_ms(breaker.probe_since),
         ],
     )?;
     Ok(())

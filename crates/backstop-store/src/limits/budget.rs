@@ -1,9 +1,15 @@
 //! Budgets: bounded allowances, spent before work and refunded where nothing was done.
 
 use super::LimitStore;
+use super::guard::stamp;
 use crate::StoreError;
 use backstop_core::{Name, Timestamp};
 use rusqlite::{OptionalExtension, params};
+
+/// The length of a day's name, `2026-11-18`.
+const DAY_CHARS: usize = 10;
+/// A day in milliseconds.
+const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// The scope that a budget is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +35,16 @@ impl Per {
             Per::Day => "day",
             Per::Run => "run",
             Per::Task => "task",
+        }
+    }
+
+    /// How people read it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Per::Total => "in all",
+            Per::Day => "per day",
+            Per::Run => "per run",
+            Per::Task => "per task",
         }
     }
 
@@ -126,7 +142,8 @@ impl LimitStore {
     /// Spends units, all or none.
     pub fn spend(&self, name: &Name, scope: &str, units: u64) -> Result<Spending, StoreError> {
         let Some(budget) = self.budget(name)? else { return Ok(Spending::Unknown) };
-        let now = self.now().as_millis();
+        let reading = self.reading();
+        let now = reading.wall.as_millis();
         self.db.write(None, false, |tx| {
             let spent: Option<i64> = tx
                 .query_row("SELECT units FROM spent WHERE budget = ?1 AND scope = ?2", [name.as_str(), scope], |row| row.get(0))
@@ -134,15 +151,58 @@ impl LimitStore {
             let remaining = budget.units.saturating_sub(spent.unwrap_or(0).cast_unsigned());
             let enough = remaining >= units;
             tx.execute(
-                "INSERT INTO spent (budget, scope, units, refused, updated_at) VALUES (?1, ?2, ?3, ?4, ?5) \
+                "INSERT INTO spent (budget, scope, units, refused, updated_at, boot, began_boot_ms) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
                  ON CONFLICT (budget, scope) DO UPDATE SET units = units + ?3, refused = refused + ?4, updated_at = ?5",
-                params![name.as_str(), scope, if enough { number(units) } else { 0 }, i64::from(!enough), now],
+                params![
+                    name.as_str(),
+                    scope,
+                    if enough { number(units) } else { 0 },
+                    i64::from(!enough),
+                    now,
+                    reading.boot.map(|boot| boot.boot),
+                    reading.boot.map(|boot| boot.millis),
+                ],
             )?;
             Ok(if enough {
                 Spending::Spent { remaining: remaining - units }
             } else {
                 Spending::Exhausted { remaining }
             })
+        })
+    }
+
+    /// How many units are left in a scope, without spending any.
+    pub fn remaining(&self, name: &Name, scope: &str) -> Result<Option<u64>, StoreError> {
+        let Some(budget) = self.budget(name)? else { return Ok(None) };
+        let states = self.budget_states()?;
+        let state = states.iter().find(|state| state.budget.name == *name && state.scope == scope);
+        Ok(Some(state.map_or(budget.units, BudgetState::remaining)))
+    }
+
+    /// The day in which a budget is spent now: today, unless the clock was set back since a later
+    /// day began, less than a day ago. A clock that is set back gives no budget anew.
+    pub fn budget_day(&self, name: &Name) -> Result<String, StoreError> {
+        let reading = self.reading();
+        let today: String = reading.wall.to_string().chars().take(DAY_CHARS).collect();
+        let latest: Option<(String, Option<i64>, Option<i64>)> = self.db.read(|conn| {
+            let found = conn.query_row(
+                "SELECT scope, boot, began_boot_ms FROM spent WHERE budget = ?1 AND scope > ?2 ORDER BY scope DESC \
+                 LIMIT 1",
+                [name.as_str(), &today],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            );
+            Ok(found.optional()?)
+        })?;
+        let is_recent = |boot, millis| match (reading.boot, stamp(boot, millis)) {
+            (Some(now), Some(began)) => {
+                now.boot == began.boot && now.millis.saturating_sub(began.millis) < DAY_MS
+            }
+            _ => false,
+        };
+        Ok(match latest {
+            Some((day, boot, millis)) if day.len() == DAY_CHARS && is_recent(boot, millis) => day,
+            _ => today,
         })
     }
 

@@ -128,7 +128,7 @@ fn status(json: bool) -> Result<(), CliError> {
                 state.budget.name.to_string(),
                 format!("{} of {}", state.remaining(), state.budget.units),
                 SafeText::new(state.budget.unit.clone()).line(20),
-                format!("per {}", state.budget.per.name()),
+                state.budget.per.words().to_owned(),
                 scope,
                 state.refused.to_string(),
             ]
@@ -171,9 +171,8 @@ fn set(name: &str, units: u64, per: Option<&str>, unit: Option<&str>, json: bool
 
 /// `50 iterations per day`.
 fn sized(budget: &Allowance) -> String {
-    let each =
-        if budget.per == Per::Total { "in all".to_owned() } else { format!("per {}", budget.per.name()) };
-    format!("{} {} {each}", budget.units, SafeText::new(budget.unit.clone()).line(20))
+    let unit = SafeText::new(budget.unit.clone()).line(20);
+    format!("{} {unit} {}", budget.units, budget.per.words())
 }
 
 fn delete(name: &str, why: Option<&str>, json: bool) -> Result<(), CliError> {

@@ -3,7 +3,9 @@
 use crate::error::{CliError, DEFERRED, DONE, usage};
 use crate::process;
 use crate::terminal;
-use backstop_core::guard::{Closed, GuardKey, closed_by};
+use backstop_classify::{agent_names, provider_names, provider_of_name};
+use backstop_core::guard::{Closed, GuardKey, PROBE_EVERY, closed_by};
+use backstop_core::nearest::nearest;
 use backstop_core::{Clock, Hints, Name, SafeText};
 use backstop_report::{JSON_SCHEMA, duration, table, to_json};
 use backstop_runtime::admission::{GuardWait, Step, key_of};
@@ -93,6 +95,34 @@ pub(crate) enum GuardAction {
     },
 }
 
+/// The provider that a name stands for: an agent's name stands for its provider.
+pub(crate) fn provider_named(given: &str) -> Result<Name, CliError> {
+    let given = given.to_ascii_lowercase();
+    Ok(provider_of_name(&given).unwrap_or(&given).parse()?)
+}
+
+/// The same, where only a provider that is known makes sense: by its name, or by a guard or breaker
+/// that was learned.
+fn known_provider(given: &str, store: &LimitStore) -> Result<Name, CliError> {
+    let provider = provider_named(given)?;
+    if provider_names().any(|name| name == provider.as_str()) {
+        return Ok(provider);
+    }
+    let learned = store.guards()?.into_iter().map(|guard| guard.key.provider);
+    let learned: Vec<Name> = learned.chain(store.breakers()?.into_iter().map(|b| b.provider)).collect();
+    if learned.contains(&provider) {
+        return Ok(provider);
+    }
+    let mut names: Vec<&str> = learned.iter().map(Name::as_str).collect();
+    provider_names().chain(agent_names()).for_each(|name| names.push(name));
+    let error = usage(format!("no provider is called `{provider}`, and no limit of it was learned"));
+    Err(match nearest(provider.as_str(), names) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error
+            .hint("`backstop guard` lists what was learned; `guard ingest NAME` learns a limit of any name"),
+    })
+}
+
 /// How much of headers and bodies is read.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
@@ -119,7 +149,7 @@ fn ingest(
     status: Option<u16>,
     json: bool,
 ) -> Result<u8, CliError> {
-    let provider: Name = provider.parse()?;
+    let provider = provider_named(provider)?;
     let response = if headers.is_none() && body.is_none() && status.is_none() {
         Response::parse(&read(Path::new("-"))?).ok_or_else(no_response)?
     } else {
@@ -196,9 +226,10 @@ fn no_response() -> CliError {
 }
 
 fn check(provider: &str, json: bool) -> Result<u8, CliError> {
-    let provider: Name = provider.parse()?;
     let project = process::open(&[], None)?;
-    let closed = project.limits()?.guard(&provider)?.and_then(|guard| guard.closed);
+    let store = project.limits()?;
+    let provider = known_provider(provider, store)?;
+    let closed = store.guard(&provider)?.and_then(|guard| guard.closed);
     tell(&provider, closed.as_ref(), json)
 }
 
@@ -234,10 +265,10 @@ fn decision_json(provider: &Name, closed: Option<&Closed>) -> Value {
 }
 
 fn wait_for(provider: &str, deadline: Option<Duration>, json: bool) -> Result<u8, CliError> {
-    let provider: Name = provider.parse()?;
     let project = process::open(&[], None)?;
     let store = project.limits()?;
-    let mut wait = GuardWait::new(GuardKey::from(&provider), deadline);
+    let provider = known_provider(provider, store)?;
+    let mut wait = GuardWait::new(GuardKey::from(&provider), deadline, project.process.id);
     let mut announced = json;
     loop {
         match wait.next(store, process::now())? {
@@ -264,13 +295,17 @@ fn announce(store: &LimitStore, provider: &Name) {
 }
 
 fn status(provider: Option<&str>, json: bool) -> Result<(), CliError> {
-    let only: Option<Name> = provider.map(str::parse).transpose()?;
     let project = process::open(&[], None)?;
     let store = project.limits()?;
+    let only = provider.map(|given| known_provider(given, store)).transpose()?;
     let wanted = |name: &Name| only.as_ref().is_none_or(|only| only == name);
     let guards: Vec<GuardState> = store.guards()?.into_iter().filter(|g| wanted(&g.key.provider)).collect();
     let breakers: Vec<BreakerState> = store.breakers()?.into_iter().filter(|b| wanted(&b.provider)).collect();
     let now = process::now();
+    let waiting = |guard: &GuardState| match &guard.closed {
+        Some(_) => store.waiting(&guard.key, &project.process.is_alive).unwrap_or(0),
+        None => 0,
+    };
     if json {
         let guards: Vec<Value> = guards
             .iter()
@@ -278,7 +313,8 @@ fn status(provider: Option<&str>, json: bool) -> Result<(), CliError> {
                 let mut row = decision_json(&guard.key.provider, guard.closed.as_ref());
                 row["account"] = json!(guard.key.account());
                 row["model"] = json!(guard.key.model());
-                row["waiting"] = json!(if guard.closed.is_some() { guard.queue } else { 0 });
+                row["waiting"] = json!(waiting(guard));
+                row["in_words"] = json!(guard.closed.as_ref().is_some_and(|closed| closed.in_words));
                 row["answers"] = json!(guard.answers);
                 row["refusals"] = json!(guard.refusals);
                 row["updated_at"] = json!(guard.updated_at);
@@ -311,12 +347,13 @@ fn status(provider: Option<&str>, json: bool) -> Result<(), CliError> {
                 let (state, why) = match &guard.closed {
                     Some(closed) => {
                         let left = duration(closed.left(now));
-                        (format!("limited for {left}"), SafeText::new(closed.why.clone()).line(80))
+                        let until = process::zone().shown(closed.until, now);
+                        (format!("limited for {left} until {until}"), explained_guard(closed))
                     }
                     None => ("open".to_owned(), "-".to_owned()),
                 };
-                let waiting = if guard.closed.is_some() { guard.queue } else { 0 };
-                vec![guard.key.to_string(), state, waiting.to_string(), guard.refusals.to_string(), why]
+                let (waiting, refusals) = (waiting(guard).to_string(), guard.refusals.to_string());
+                vec![guard.key.to_string(), state, waiting, refusals, why]
             })
             .collect();
         text.push_str(&table(&["GUARD", "STATE", "WAITING", "REFUSALS", "WHY"], &rows));
@@ -334,6 +371,14 @@ fn status(provider: Option<&str>, json: bool) -> Result<(), CliError> {
     terminal::print(&text)
 }
 
+/// Why a guard is closed.
+fn explained_guard(closed: &Closed) -> String {
+    let why = SafeText::new(closed.why.clone()).line(80);
+    // Shorter ones are over before anybody may try.
+    let is_probed = closed.in_words && closed.until.since(closed.learned_at) > PROBE_EVERY;
+    if is_probed { format!("{why} (in words: one may try each {})", duration(PROBE_EVERY)) } else { why }
+}
+
 /// Why a breaker stands as it does.
 fn explained(state: &BreakerState) -> String {
     let failures = state.breaker.failures;
@@ -347,10 +392,10 @@ fn explained(state: &BreakerState) -> String {
 }
 
 fn clear(provider: &str, why: Option<&str>, json: bool) -> Result<(), CliError> {
-    let provider: Name = provider.parse()?;
     let project = process::open(&[], None)?;
-    record_override(&project, "guard", &format!("guard clear {provider}"), why)?;
     let store = project.limits()?;
+    let provider = known_provider(provider, store)?;
+    record_override(&project, "guard", &format!("guard clear {provider}"), why)?;
     let was = store.clear_guard(&provider)?;
     let breakers = store.clear_breakers(&provider)?;
     terminal::print(&if json {

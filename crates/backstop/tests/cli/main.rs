@@ -26,6 +26,7 @@ mod hostile_project;
 mod init;
 mod journal;
 mod limits;
+mod limits_guards;
 mod limits_shared;
 mod limits_waits;
 mod misread;

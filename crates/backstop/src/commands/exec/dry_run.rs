@@ -1,12 +1,13 @@
 //! `exec --dry-run`: what would be repeated, and why not. Runs nothing and records nothing.
 
 use super::{Exec, deadline};
+use crate::commands::guard::provider_named;
 use crate::error::CliError;
 use crate::terminal;
 use backstop_classify::{Changes, Effect, Repeatable};
 use backstop_core::{Action, Dispatch, Failure, Fault, Machine, Name, Policy, Reason, SafeText};
 use backstop_report::{DryRunReason, ExecDryRun, to_json};
-use backstop_runtime::admission::{LOOP_AT, OperationAdmission};
+use backstop_runtime::admission::{LOOP_AT, OperationAdmission, client_of};
 use backstop_runtime::command::why_confirm;
 use backstop_runtime::{Project, ProjectError};
 use backstop_store::Per;
@@ -27,14 +28,12 @@ impl Exec {
         let effect = self.effect(repeatable);
         let (is_repeatable, why, rule) = self.why_repeatable(repeatable);
         let budget = self.budget_left(project)?;
-        let guard = match &self.provider {
-            Some(given) => {
-                let provider: Name = given.parse()?;
-                let closed = admission.closed_for().map(|(_, left)| left);
-                Some((provider.to_string(), closed))
-            }
-            None => None,
+        let provider = match &self.provider {
+            Some(given) => Some(provider_named(given)?),
+            None => client_of(shown),
         };
+        let guard =
+            provider.map(|provider| (provider.to_string(), admission.closed_for().map(|(_, left)| left)));
         let in_a_row = admission.known_streak().map_or(0, |streak| streak.count);
         let refused = if project.frozen().is_some() {
             Some("the project is frozen".to_owned())
@@ -153,7 +152,7 @@ impl Exec {
         let session = project.process.session.as_ref().map(|session| session.raw().to_owned());
         let scope = match budget.per {
             Per::Total => "all".to_owned(),
-            Per::Day => project.process.now().to_string().chars().take(10).collect(),
+            Per::Day => store.budget_day(&name)?,
             Per::Run => project.process.parent.map(|run| run.to_string()).unwrap_or_default(),
             Per::Task => {
                 let task = self.task.clone().or_else(|| self.session.clone()).or(session);

@@ -13,6 +13,7 @@ mod stdin;
 mod streams;
 
 use super::deferred;
+use super::guard::provider_named;
 use crate::error::{CliError, failed, usage};
 use crate::{inherited, process, terminal};
 use backstop_config::{EXEC_WAIT_MAX, EXEC_WAIT_MAX_WATCHED, Given, LogFormat};
@@ -275,6 +276,7 @@ impl Exec {
             cancel: cancel.clone(),
             deadline,
             repeatable: !self.once,
+            confirm_with: confirm_with(recorder.run()),
         };
         let caught = signals::Caught::default();
         let shares_group = self.shares_group();
@@ -355,7 +357,7 @@ impl Exec {
         let session = project.process.session.as_ref().map(|session| session.raw().to_owned());
         let program: Vec<&str> = shown.split(' ').take(2).collect();
         let limits = OperationLimits {
-            provider: name(&self.provider)?,
+            provider: self.provider.as_deref().map(provider_named).transpose()?,
             client: client_of(shown),
             command: shown.to_owned(),
             budget: name(&self.budget)?,
@@ -366,7 +368,6 @@ impl Exec {
             operation: program.join(" "),
             place: format!("{}: {shown}", project.root.display()),
             wait_max: policy.wait_max,
-            words_max: policy.wait_max,
             learns: policy.learn,
         };
         let lines = Arc::clone(lines);
@@ -563,7 +564,7 @@ impl Exec {
                 let words = self.words_to_repeat(argv, Some(recorder.run()));
                 let until = overrides::CONFIRMATION;
                 self.defer(recorder, project, &words, argv, fault.as_ref(), until, None)
-                    .map(|_| format!("backstop exec --confirm {}", recorder.run()))
+                    .map(|_| confirm_with(recorder.run()))
             }
             _ => None,
         };
@@ -659,6 +660,11 @@ impl Exec {
         words.extend(argv.iter().cloned());
         words
     }
+}
+
+/// The command that repeats what a run did, where somebody has to say so.
+fn confirm_with(run: RunId) -> String {
+    format!("backstop exec --confirm {run}")
 }
 
 /// How long a rate limit is waited for where nothing says how long: longer where a person sees it.
