@@ -44,6 +44,7 @@ mod retry_budget;
 mod safe;
 mod schedule;
 mod seed;
+mod shape;
 pub mod shell;
 mod signal;
 mod signature;
@@ -52,6 +53,7 @@ mod usage;
 pub mod wait;
 mod work_at;
 
+pub use advice::advises_repeating;
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use class::{Class, Retry, Severity};
 pub use counts::{Counts, Reported, Share, Stats};
@@ -78,6 +80,7 @@ pub use schedule::{
     Rules, Schedule,
 };
 pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
+pub use shape::Shape;
 pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};
 pub use signature::signature;
 pub use time::Timestamp;
