@@ -279,3 +279,18 @@ fn setting_a_value_of_the_user_or_in_a_trusted_file() {
     assert!(again.stderr().contains("has changed and is not trusted"), "{}", again.stderr());
     assert!(again.stderr().contains("then `backstop trust`"), "{}", again.stderr());
 }
+
+#[test]
+fn a_setting_is_removed_and_the_default_counts_again() {
+    let project = Project::new("config-unset");
+    project.file("backstop.toml", "# ours\n[exec]\ntimeout = 90 # long\nidle = 5\n");
+    let done = project.run(&["config", "unset", "exec.timeout"]).go().code(0);
+    assert!(done.stdout().contains("exec.timeout removed (was 90)"), "{}", done.stdout());
+    assert_eq!(project.read("backstop.toml"), "# ours\n[exec]\nidle = 5\n");
+    let again = project.run(&["config", "unset", "exec.timeout"]).go().code(0);
+    assert!(again.stdout().contains("exec.timeout is not set there"), "{}", again.stdout());
+    let json = project.run(&["config", "unset", "exec.idle", "--json"]).go().code(0).json();
+    assert_eq!((json["before"].as_str(), json["after"].is_null()), (Some("5"), true), "{json}");
+    let wrong = project.run(&["config", "unset", "exec.timout"]).go().code(2);
+    assert!(wrong.stderr().contains("exec.timeout"), "{}", wrong.stderr());
+}
