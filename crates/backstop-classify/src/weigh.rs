@@ -562,10 +562,10 @@ impl Weigher<'_> {
             ));
         }
         let thrown = facts.exception.as_ref().filter(|_| reason == Reason::Crash);
-        if let Some((file, line)) = thrown.and_then(|e| e.file.as_ref().zip(e.line)) {
-            if let Some(file) = file.shaped(Shape::Path) {
-                return SafeText::new(format!("read {file}:{line}, where it came from"));
-            }
+        if let Some((file, line)) = thrown.and_then(|e| e.file.as_ref().zip(e.line))
+            && let Some(file) = file.shaped(Shape::Path)
+        {
+            return SafeText::new(format!("read {file}:{line}, where it came from"));
         }
         let filled = templates.iter().find_map(|template| self.fill(template, facts));
         SafeText::new(filled.unwrap_or_else(|| reason.first_step()))
