@@ -4,6 +4,8 @@
 //! What no rule names is repeatable. It must not run anything, and it must not decide about
 //! retries: it only says what a command does, and what its failure says about how far it got.
 
+mod names;
+
 use crate::builtin;
 use crate::effect_rule::{Changes, EffectRule};
 use crate::examples::ExampleFailure;
@@ -61,8 +63,28 @@ const MAYBE_SENT: &[&str] = &[
     "socket hang up",
 ];
 /// Words that make a statement more than a read, wherever they stand in it.
-const WRITING_WORDS: &[&str] =
-    &["insert", "update", "delete", "merge", "drop", "truncate", "create", "alter", "grant", "revoke"];
+const WRITING_WORDS: &[&str] = &[
+    "insert",
+    "update",
+    "delete",
+    "merge",
+    "drop",
+    "truncate",
+    "create",
+    "alter",
+    "grant",
+    "revoke",
+    "into",
+    "nextval",
+    "setval",
+    "pg_terminate_backend",
+    "pg_cancel_backend",
+    "dblink_exec",
+];
+/// Options that make every program say what it would do, and do nothing.
+const HARMLESS_OPTIONS: &[&str] = &["--help", "-help", "--dry-run", "--dryrun"];
+/// The rule by which `flock` did not get its lock: what it would have run was not started.
+const LOCK_HELD_RULE: &str = "usage.flock_silent";
 
 /// What a command does, by the rule that knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +98,8 @@ pub struct Effect {
     /// How many changes it makes.
     pub changes: Changes,
     unsent_exit: Vec<i64>,
+    /// Whether `flock` starts it only if it gets the lock.
+    is_locked: bool,
 }
 
 /// Whether a command may be repeated by itself, and what says so.
@@ -143,7 +167,8 @@ impl Effects {
             return listed.map_or(Repeatable::Unlisted, Repeatable::Listed);
         };
         let changes = if is_alone(&calls, call) { rule.changes } else { Changes::Many };
-        let effect = effect(call, rule, changes);
+        let mut effect = effect(call, rule, changes);
+        effect.is_locked = calls.iter().any(gives_up_without_lock);
         let mut harmful = found.iter().filter(|(_, rule)| !rule.repeatable);
         let pattern = |call: &Call| allowed.iter().find(|pattern| allows(pattern, call));
         let first = pattern(call).cloned();
@@ -156,7 +181,9 @@ impl Effects {
     /// The first rule that matches a call.
     fn rule_of(&self, call: &Call) -> Option<&EffectRule> {
         // A wrapper is what it runs.
-        self.rules.iter().filter(|_| !call.is_wrapper).find(|rule| matches(rule, call))
+        let harmless = only_shows(call);
+        let mut rules = self.rules.iter().filter(|_| !call.is_wrapper);
+        rules.find(|rule| matches(rule, call)).filter(|rule| rule.repeatable || !harmless)
     }
 
     /// Runs the examples of these rules. Each example of `match` must be decided by its rule, no
@@ -189,6 +216,10 @@ impl Effect {
     /// What a failure says: that nothing was changed, or nothing. `has_output` says whether the
     /// command wrote anything to standard output.
     pub fn nothing_done(&self, fault: &Fault, exit: Option<i64>, has_output: bool) -> Option<NothingDone> {
+        let lock_held = fault.evidence.first().is_some_and(|found| found.rule == LOCK_HELD_RULE);
+        if self.is_locked && lock_held && !has_output {
+            return Some(NothingDone::NeverSent);
+        }
         match self.changes {
             Changes::One => {}
             Changes::Reported if !has_output => {}
@@ -245,7 +276,14 @@ fn effect(call: &Call, rule: &EffectRule, changes: Changes) -> Effect {
         does: rule.does.to_string(),
         changes,
         unsent_exit: rule.unsent_exit.to_vec(),
+        is_locked: false,
     }
+}
+
+/// Whether a call is a `flock` that ends without running anything if somebody else has the lock.
+fn gives_up_without_lock(call: &Call) -> bool {
+    let options = ["-n", "--nb", "--nonblock", "-w", "--wait", "--timeout"];
+    call.name == "flock" && call.words.iter().any(|word| options.contains(&word.as_str()))
 }
 
 /// Whether a call is the only one of its line that can send anything, and sends one thing.
@@ -268,9 +306,22 @@ fn allows(pattern: &str, call: &Call) -> bool {
         .any(|line| glob(pattern, line) || pattern.strip_suffix(" *").is_some_and(|bare| glob(bare, line)))
 }
 
+/// Whether a call is asked for its help, or for what it would do: `--help`, `--dry-run=client`.
+fn only_shows(call: &Call) -> bool {
+    let own = call.words.iter().take_while(|word| *word != "--");
+    own.into_iter().any(|word| {
+        let (option, value) = word.split_once('=').unwrap_or((word, ""));
+        HARMLESS_OPTIONS.contains(&option) && !matches!(value, "none" | "false" | "no" | "0")
+    })
+}
+
 fn matches(rule: &EffectRule, call: &Call) -> bool {
     let any = |list: &[Cow<'static, str>], test: &dyn Fn(&str) -> bool| list.iter().any(|entry| test(entry));
-    if !any(&rule.program, &|name| glob(name, &call.name)) {
+    let is_program = |name: &str| match name {
+        names::PATTERN => names::is_script_that_changes(&call.typed),
+        name => glob(name, &call.name),
+    };
+    if !any(&rule.program, &is_program) {
         return false;
     }
     let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
@@ -303,7 +354,16 @@ fn arguments<'w>(words: &'w [&'w str]) -> impl Iterator<Item = &'w str> {
     words.iter().copied().filter(|word| !word.starts_with('-'))
 }
 
+/// Whether a word is what a pattern names: a glob, or a name that says that it changes something.
+fn is_named(pattern: &str, word: &str) -> bool {
+    if pattern == names::PATTERN { names::says_change(word) } else { glob(pattern, word) }
+}
+
 fn is_argument(pattern: &str, word: &str) -> bool {
+    if pattern == names::PATTERN {
+        // `RELEASE=deploy` is no target.
+        return !word.contains('=') && !is_url(word) && names::says_change(word);
+    }
     match pattern.strip_prefix('~') {
         Some(regex) => build_regex(regex).is_ok_and(|regex| !is_url(word) && regex.is_match(word.as_bytes())),
         None => glob(pattern, word),
@@ -316,7 +376,7 @@ fn has_subcommand(pattern: &str, words: &[&str]) -> bool {
     fn begins(pattern: &[&str], items: &[(&str, bool)]) -> bool {
         let Some((first, rest)) = pattern.split_first() else { return true };
         let Some(((word, maybe_value), items)) = items.split_first() else { return false };
-        let is_it = first.split('|').any(|one| glob(one, word));
+        let is_it = first.split('|').any(|one| is_named(one, word));
         (is_it && begins(rest, items)) || (*maybe_value && begins(pattern, items))
     }
     let mut items = Vec::new();
@@ -397,6 +457,7 @@ fn writes(rule: &EffectRule, option: &str, words: &[&str]) -> bool {
     } else {
         option_values(option, words, &rule.short_values)
     };
+    let values: Vec<String> = values.into_iter().map(without_strings).collect();
     let statements =
         values.iter().flat_map(|value| value.split(';')).map(str::trim).filter(|s| !s.is_empty());
     statements.into_iter().any(|statement| {
@@ -405,6 +466,23 @@ fn writes(rule: &EffectRule, option: &str, words: &[&str]) -> bool {
         !rule.reads.iter().any(|read| glob(read, first))
             || words.any(|word| WRITING_WORDS.iter().any(|writing| writing.eq_ignore_ascii_case(word)))
     })
+}
+
+/// A statement without the text between its quotes: what a string says is not carried out.
+fn without_strings(statement: &str) -> String {
+    let mut quote = None;
+    let mut out = String::with_capacity(statement.len());
+    for c in statement.chars() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            Some(_) => continue,
+            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
+            None => {}
+        }
+        out.push(c);
+    }
+    // A quote that is not closed hides nothing.
+    if quote.is_some() { statement.to_owned() } else { out }
 }
 
 /// Whether a word is an address: `https://host/path`, `host.example/path`, `localhost:8080/path`.

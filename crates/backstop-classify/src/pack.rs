@@ -50,7 +50,7 @@ pub const CAPTURES: &[&str] = &[
 
 /// The facts that `next` may speak of.
 pub const TEMPLATE_FACTS: &[&str] =
-    &["file", "files", "test", "rule", "missing", "provider", "credential", "renewal", "command"];
+    &["file", "files", "test", "rule", "missing", "package", "provider", "credential", "renewal", "command"];
 
 /// What is wrong with a pack, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

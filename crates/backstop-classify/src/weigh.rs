@@ -16,7 +16,7 @@ use crate::test_name;
 use crate::trailing_advice::is_trailing_advice;
 use crate::waits;
 use backstop_core::wait::LimitWindow;
-use backstop_core::{Class, Evidence, Facts, Fault, Reason, SafeText, Signal, Surface, duration};
+use backstop_core::{Class, Evidence, Facts, Fault, Reason, SafeText, Shape, Signal, Surface, duration};
 use std::time::Duration;
 
 /// How much being last is worth, in weight.
@@ -581,31 +581,37 @@ impl Weigher<'_> {
             ));
         }
         let thrown = facts.exception.as_ref().filter(|_| reason == Reason::Crash);
-        if let Some((file, line)) = thrown.and_then(|e| e.file.as_ref().zip(e.line)) {
-            return SafeText::new(format!("read {}:{line}, where it came from", file.raw()));
+        if let Some((file, line)) = thrown.and_then(|e| e.file.as_ref().zip(e.line))
+            && let Some(file) = file.shaped(Shape::Path)
+        {
+            return SafeText::new(format!("read {file}:{line}, where it came from"));
         }
         let filled = templates.iter().find_map(|template| self.fill(template, facts));
         SafeText::new(filled.unwrap_or_else(|| reason.first_step()))
     }
 
-    /// Fills a template; nothing if a fact that it names is not known.
+    /// Fills a template; nothing if a fact that it names is not known, or is no name.
     fn fill(&self, template: &str, facts: &Facts) -> Option<String> {
         let mut out = String::new();
         let mut rest = template;
         while let Some(open) = rest.find('{') {
             let close = rest[open..].find('}')? + open;
             out.push_str(&rest[..open]);
-            let first = |list: &[SafeText]| list.first().map(|t| t.raw().to_owned());
+            let one = |fact: &Option<SafeText>, shape| fact.as_ref().and_then(|t| shaped(t, shape));
+            let first = |list: &[SafeText], shape| list.first().and_then(|t| shaped(t, shape));
             let value = match &rest[open + 1..close] {
-                "file" => first(&facts.files),
+                "file" => first(&facts.files, Shape::Path),
                 "files" => joined(&facts.files),
-                "test" => first(&facts.failed_tests),
-                "rule" => first(&facts.rules),
-                "missing" => facts.missing.as_ref().map(|t| t.raw().to_owned()),
-                "provider" => facts.provider.as_ref().map(|t| t.raw().to_owned()),
-                "credential" => facts.credential.as_ref().map(|t| t.raw().to_owned()),
+                "test" => first(&facts.failed_tests, Shape::Test).filter(|test| has_name_of_its_own(test)),
+                "rule" => first(&facts.rules, Shape::Name),
+                "missing" => one(&facts.missing, Shape::Name).or_else(|| one(&facts.missing, Shape::Path)),
+                "package" => one(&facts.missing, Shape::Name).map(|module| python_package(&module)),
+                "provider" => one(&facts.provider, Shape::Name),
+                "credential" => one(&facts.credential, Shape::Credential),
                 "renewal" => facts.renewal.as_ref().map(|t| t.raw().to_owned()),
-                "command" => self.signal.command.as_deref().map(|c| self.safe(c).raw().to_owned()),
+                "command" => {
+                    self.signal.command.as_deref().and_then(|c| shaped(&self.safe(c), Shape::Command))
+                }
                 _ => None,
             }?;
             out.push_str(&value);
@@ -626,8 +632,50 @@ fn stated(found: &Match) -> &str {
     found.cause.as_deref().filter(|cause| !is_trailing_advice(cause)).unwrap_or(&found.text)
 }
 
+/// Python packages whose module has another name.
+const PYTHON_PACKAGES: &[(&str, &str)] = &[
+    ("yaml", "PyYAML"),
+    ("cv2", "opencv-python"),
+    ("sklearn", "scikit-learn"),
+    ("skimage", "scikit-image"),
+    ("PIL", "pillow"),
+    ("bs4", "beautifulsoup4"),
+    ("dotenv", "python-dotenv"),
+    ("dateutil", "python-dateutil"),
+    ("jwt", "PyJWT"),
+    ("OpenSSL", "pyOpenSSL"),
+    ("MySQLdb", "mysqlclient"),
+    ("serial", "pyserial"),
+    ("git", "GitPython"),
+    ("Crypto", "pycryptodome"),
+    ("attr", "attrs"),
+    ("docx", "python-docx"),
+    ("magic", "python-magic"),
+    ("zmq", "pyzmq"),
+    ("pkg_resources", "setuptools"),
+];
+
+/// The package that has a module of Python: that of `yaml.loader` is `PyYAML`.
+fn python_package(module: &str) -> String {
+    let root = module.split('.').next().unwrap_or(module);
+    let known = PYTHON_PACKAGES.iter().find(|(module, _)| *module == root);
+    known.map_or(root, |(_, package)| package).to_owned()
+}
+
+/// Whether a runner finds a test by this name: not that of a file that was run as a program, and not
+/// that of a module that could not be loaded.
+fn has_name_of_its_own(test: &str) -> bool {
+    !test.starts_with("__main__.") && !test.contains("_FailedTest")
+}
+
+/// A fact for a sentence, if it looks like what it names.
+fn shaped(text: &SafeText, shape: Shape) -> Option<String> {
+    text.shaped(shape).map(str::to_owned)
+}
+
 fn joined(list: &[SafeText]) -> Option<String> {
-    (!list.is_empty()).then(|| list.iter().take(3).map(SafeText::raw).collect::<Vec<_>>().join(" "))
+    let names: Vec<&str> = list.iter().filter_map(|text| text.shaped(Shape::Path)).take(3).collect();
+    (!names.is_empty()).then(|| names.join(" "))
 }
 
 fn stream_name(stream: u8, surface: Surface) -> &'static str {

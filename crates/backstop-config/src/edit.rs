@@ -1,4 +1,4 @@
-//! Sets one key in a configuration file: the text of the file goes in, the changed text comes out.
+//! Sets or removes one key in a configuration file: the text of the file goes in, the changed text comes out.
 //! Comments, order and white space stay as they are.
 //!
 //! It must not write anything: the caller does.
@@ -27,8 +27,8 @@ pub struct Edit {
     pub file: FileName,
     /// The value that the file had, as text; `None` if it did not set the key.
     pub before: Option<String>,
-    /// The value that it has now, as text.
-    pub after: String,
+    /// The value that it has now, as text; `None` if it does not set the key any more.
+    pub after: Option<String>,
     /// The whole text of the file.
     pub text: String,
     /// Whether the file existed.
@@ -109,12 +109,66 @@ pub fn edit(
     let shown = |written: &Written| sinks::shown(name, written).text;
     Ok(Edit {
         before: before.as_ref().map(shown),
-        after: shown(&after),
+        after: Some(shown(&after)),
         existed: source.is_some(),
         needs_trust: scope == EditScope::Project && entries.iter().any(|entry| entry.key.needs_trust()),
         file,
         text,
     })
+}
+
+/// Removes a key from the file of this scope. A file that does not set it stays as it is.
+pub fn unset(around: &Surroundings<'_>, scope: EditScope, name: &str) -> Result<Edit, ConfigError> {
+    known(name)?;
+    let (file, source) = source(around, scope)?;
+    let original = source.clone().unwrap_or_default();
+    let (entries, problems) = file::read(&file, original.trim_start_matches(BOM));
+    let before = entries.iter().find(|entry| entry.name == name).map(|entry| entry.written.clone());
+    let needs_trust = |entries: &[file::Entry]| {
+        scope == EditScope::Project && entries.iter().any(|entry| entry.key.needs_trust())
+    };
+    let Some(before) = before else {
+        return Ok(Edit {
+            before: None,
+            after: None,
+            existed: source.is_some(),
+            needs_trust: needs_trust(&entries),
+            file,
+            text: original,
+        });
+    };
+    let by_hand = || {
+        let message = format!("`{name}` cannot be removed from this file by a command");
+        ConfigError::one(Problem::new(Place::File(file.clone()), &message, Some("edit the file by hand")))
+    };
+    let mut document: DocumentMut = original
+        .trim_start_matches(BOM)
+        .parse()
+        .map_err(|_| ConfigError::of(problems.clone()).unwrap_or_else(by_hand))?;
+    let path: Vec<&str> = name.split('.').collect();
+    remove(document.as_table_mut(), &path).ok_or_else(by_hand)?;
+    let text = with_line_ends(&original, document.to_string()).ok_or_else(by_hand)?;
+    let (entries, now) = file::read(&file, text.trim_start_matches(BOM));
+    if entries.iter().any(|entry| entry.name == name) || now.len() > problems.len() {
+        return Err(by_hand());
+    }
+    Ok(Edit {
+        before: Some(sinks::shown(name, &before).text),
+        after: None,
+        existed: true,
+        needs_trust: needs_trust(&entries),
+        file,
+        text,
+    })
+}
+
+/// Removes what is at a path; nothing where nothing is.
+fn remove(table: &mut dyn TableLike, path: &[&str]) -> Option<Item> {
+    let (first, rest) = path.split_first()?;
+    match rest.is_empty() {
+        true => table.remove(first),
+        false => remove(table.get_mut(first)?.as_table_like_mut()?, rest),
+    }
 }
 
 /// The byte order mark that some editors write. It stays in the file.
@@ -256,7 +310,7 @@ mod tests {
         scratch.write("backstop.toml", file);
         let done = set(&scratch, "exec.timeout", &["90"]).unwrap();
         assert_eq!(done.text, file.replace("\"5m\"", "90"));
-        assert_eq!((done.before.as_deref(), done.after.as_str()), (Some("5m"), "90"));
+        assert_eq!((done.before.as_deref(), done.after.as_deref()), (Some("5m"), Some("90")));
         let done = set(&scratch, "exec.idle", &["2m"]).unwrap();
         assert!(
             done.text.starts_with(
@@ -267,6 +321,28 @@ mod tests {
         );
         assert!(done.text.ends_with("\r\n[log]\r\nformat = 'json'\r\n"), "{:?}", done.text);
         assert_eq!(done.before, None);
+    }
+
+    #[test]
+    fn a_key_is_removed_and_the_rest_stays() {
+        let scratch = Scratch::new();
+        for (file, want) in [
+            ("# ours\n[exec] # limits\ntimeout = 1 # a\nidle = 2\n", "# ours\n[exec] # limits\nidle = 2\n"),
+            ("exec.timeout = 1\nexec.idle = 2\n", "exec.idle = 2\n"),
+            ("exec = { timeout = 1, idle = 2 }\n", "exec = { idle = 2 }\n"),
+            (
+                "[exec]\r\ntimeout = 1\r\n\r\n[log]\r\nformat = 'json'\r\n",
+                "[exec]\r\n\r\n[log]\r\nformat = 'json'\r\n",
+            ),
+            ("[log]\nformat = 'json'\n", "[log]\nformat = 'json'\n"),
+        ] {
+            scratch.write("backstop.toml", file);
+            let done = unset(&scratch.around(""), EditScope::Project, "exec.timeout").unwrap();
+            assert_eq!(done.text, want, "{file}");
+            assert_eq!((done.before.is_some(), done.after.as_deref()), (file.contains("timeout"), None));
+        }
+        let unknown = unset(&scratch.around(""), EditScope::Project, "exec.timout").unwrap_err();
+        assert!(unknown.to_string().contains("unknown key `exec.timout`"), "{unknown}");
     }
 
     #[test]

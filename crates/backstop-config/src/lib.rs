@@ -23,7 +23,7 @@ mod sinks;
 mod trust;
 mod value;
 
-pub use edit::{Edit, EditScope, edit};
+pub use edit::{Edit, EditScope, edit, unset};
 pub use error::ConfigError;
 pub use find::{Surroundings, repository_root};
 pub use keys::{KEYS, Key, ValueKind};

@@ -41,7 +41,7 @@ pub fn markdown() -> String {
          repository, the current folder's own.\n\n\
          `backstop config show --origin` shows every value and the file, variable or flag that set it;\n\
          `config get KEY` prints one. `backstop config set KEY VALUE` changes the project's file, with\n\
-         `--user` your own; comments and layout stay.\n\n\
+         `--user` your own; comments and layout stay. `backstop config unset KEY` removes it again.\n\n\
          A mistake (an unknown key, a wrong type, bad TOML) is one warning with its place and the nearest\n\
          key. The value that it is in is ignored, everything else counts, and the command runs. `backstop\n\
          config check` lists all mistakes and exits 1. Only `backstop run` refuses to start: a plan works for\n\

@@ -8,6 +8,55 @@
 
 use crate::{Fault, Reason, SafeText};
 
+/// What to do about something that may have been carried out although it failed, in place of steps
+/// that advise to repeat it.
+const MAY_HAVE_CHANGED: &[&str] =
+    &["Find out whether it took effect", "Repeat it only if a second time does no harm"];
+
+/// Phrases that advise to repeat something, in lower case.
+const REPEATING: &[&str] = &[
+    "try again",
+    "try it again",
+    "try once more",
+    "retry",
+    "repeat",
+    "once more",
+    "run it again",
+    "run again",
+    "run this again",
+    "run the work again",
+    "send it again",
+    "same again may work",
+    "same again works",
+];
+/// Phrases that advise against it, or make it depend on an answer, in lower case.
+const CAUTIOUS: &[&str] = &[
+    "do not",
+    "don't",
+    "never",
+    "not be repeated",
+    "not tried again",
+    "not repeat",
+    "only if",
+    "only when",
+    "before you",
+    "before it is",
+    "before anything",
+    "will not",
+    "would fail again",
+    "will fail again",
+    "needs confirmation",
+    "after a confirmation",
+];
+
+/// Whether a text has a sentence that advises to repeat what failed, without a condition.
+pub fn advises_repeating(text: &str) -> bool {
+    let has = |sentence: &str, phrases: &[&str]| phrases.iter().any(|phrase| sentence.contains(phrase));
+    text.to_lowercase()
+        .split_inclusive(['.', ';', '\n', ':'])
+        .any(|sentence| has(sentence, REPEATING) && !has(sentence, CAUTIOUS))
+}
+
 /// What is in the way when a request over the network fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NetworkTrouble {
@@ -162,10 +211,35 @@ impl Fault {
 
     /// Next steps for a person, in order: those that fit what is known of the fault.
     pub fn next_steps(&self) -> &'static [&'static str] {
-        match NetworkTrouble::of(self) {
+        let steps = match NetworkTrouble::of(self) {
             Some(trouble) if self.reason == Reason::NetworkPermanent => trouble.next_steps(),
             _ => self.reason.info().next_steps,
+        };
+        match self.facts.may_have_changed && steps.iter().any(|step| advises_repeating(step)) {
+            true => MAY_HAVE_CHANGED,
+            false => steps,
         }
+    }
+
+    /// The fault of something that may have changed the world before it failed: no step advises to
+    /// repeat it.
+    #[must_use]
+    pub fn may_have_changed(mut self) -> Fault {
+        self.facts.may_have_changed = true;
+        if advises_repeating(self.suggested_action.raw()) {
+            self.suggest_first_step();
+        }
+        self
+    }
+
+    /// Whether a name was looked up in vain, by a program that does not say whether the name does not
+    /// exist or nobody answered. Nothing was sent, and the second passes by itself.
+    pub fn is_unanswered_lookup(&self) -> bool {
+        const UNCLEAR: &[&str] =
+            &["could not resolve host", "couldn't resolve host", "unable to resolve host address"];
+        let text = self.evidence.first().map_or("", |found| found.text.raw()).to_ascii_lowercase();
+        NetworkTrouble::of(self) == Some(NetworkTrouble::NameLookup)
+            && UNCLEAR.iter().any(|words| text.contains(words))
     }
 
     /// The first of the next steps, as part of a sentence.
@@ -262,6 +336,25 @@ mod tests {
         let missing = fault(Reason::NetworkPermanent, "git.repo_not_found", "Repository not found", None);
         let advice = [missing.causes(), missing.next_steps()].concat().join("; ");
         assert!(!advice.contains("DNS") && !advice.contains("host name"), "{advice}");
+    }
+
+    #[test]
+    fn nobody_is_advised_to_repeat_what_may_have_changed_something() {
+        for reason in Reason::all() {
+            let mut fault = Fault::new(reason);
+            fault.suggested_action = "wait 5 s, then try again".into();
+            let fault = fault.may_have_changed();
+            let advice = [fault.next_steps(), &[fault.suggested_action.raw()]].concat();
+            assert!(!advice.iter().any(|step| advises_repeating(step)), "{reason}: {advice:?}");
+        }
+        for text in
+            ["Try again when it answers", "Run it. Then run it again", "retry once the limit has reset"]
+        {
+            assert!(advises_repeating(text), "{text}");
+        }
+        for text in ["Do not try again", "repeat it only if a second time does no harm", "Log in again"] {
+            assert!(!advises_repeating(text), "{text}");
+        }
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub struct Facts {
     /// a structured answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub from_client: bool,
-    /// Whether the server says that a retry makes sense.
+    /// Whether a retry makes sense, as the server says or the failure shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub should_retry: Option<bool>,
     /// The signal that ended the process, by name.
@@ -113,6 +113,10 @@ pub struct Facts {
     /// The uncaught exception.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<Exception>,
+    /// Whether it may have changed something outside the project before it failed, so that nobody is
+    /// advised to repeat it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub may_have_changed: bool,
 }
 
 /// A classified signal.

@@ -45,6 +45,7 @@ mod retry_budget;
 mod safe;
 mod schedule;
 mod seed;
+mod shape;
 pub mod shell;
 mod signal;
 mod signature;
@@ -53,6 +54,7 @@ mod usage;
 pub mod wait;
 mod work_at;
 
+pub use advice::advises_repeating;
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use boot::{BootTime, ClockReading};
 pub use class::{Class, Retry, Severity};
@@ -80,6 +82,7 @@ pub use schedule::{
     Rules, Schedule,
 };
 pub use seed::{SEED_NAMES, Seed, SeedName, from_seed_name};
+pub use shape::Shape;
 pub use signal::{Dispatch, Signal, Surface, signal_name, signal_number};
 pub use signature::signature;
 pub use time::Timestamp;

@@ -647,7 +647,7 @@ fn once(reason: Reason) -> &'static str {
         _ if reason == Reason::Unknown => "what nobody knows is not repeated",
         Retry::No => "the same again would fail again",
         Retry::Changed => "only a change can cure it",
-        Retry::Later => "run it again when its cause is gone",
+        Retry::Later => "it can only work when its cause is gone",
         Retry::Plain => "one attempt is all that is allowed",
     }
 }

@@ -101,6 +101,9 @@ impl Diagnosis {
                     if let Some(error) = errors.iter_mut().rev().find(is_meant) {
                         let reason = reclassified.unwrap_or(error.fault.reason);
                         error.fault = error.fault.clone().renamed(reason);
+                        if matches!(decision.action, Action::Confirm { .. }) {
+                            error.fault = error.fault.clone().may_have_changed();
+                        }
                         // An agent's failed tool call ends nothing, and names no operation.
                         if operation.is_some() && !is_retried(&decision.action) {
                             error.fault.severity = error.fault.ending_severity();

@@ -13,12 +13,15 @@ const LINE_CHARS_MAX: usize = 160;
 /// A fault for a terminal: its reason, a summary, the evidence and the next step.
 pub fn fault(fault: &Fault, style: Style) -> String {
     let dot = style.dot();
+    let retry = match fault.facts.may_have_changed {
+        true => "retry only if a second time does no harm".to_owned(),
+        false => format!("retry {}", fault.retry),
+    };
     let mut out = format!(
-        "{}{dot}{}{dot}{}{dot}retry {}\n",
+        "{}{dot}{}{dot}{}{dot}{retry}\n",
         style.bad(fault.reason.code()),
         fault.class,
         fault.severity,
-        fault.retry
     );
     let summary = summary(fault);
     out.push_str(&format!("  {}\n", style.marks(&summary)));

@@ -5,6 +5,7 @@ use super::fault::own_error;
 use super::handle::Session;
 use super::{AgentEvent, REPEATS_MAX, ToolFailure, answer, fault_signature, tool_fault};
 use crate::surroundings::{HookError, Surroundings};
+use backstop_classify::{Effects, Repeatable};
 use backstop_core::{Fault, Severity};
 use backstop_report::{AgentFailure, agent_failure, tool_advice};
 use serde_json::Value;
@@ -21,6 +22,15 @@ pub(super) fn failed(
     let project = &session.project;
     let failed = failed.clone().masked(&project.redactor);
     let mut fault = tool_fault(&failed, &session.classifier(), (around.now)());
+    let kind = OwnTool::of(failed.tool.raw());
+    let only_reads = kind.is_some_and(OwnTool::only_reads);
+    let repeatable = failed.command.as_ref().map(|command| {
+        let effects = project.effects(&[]).unwrap_or_else(|_| Effects::builtin());
+        effects.judge(command.raw(), &project.config.repeatable_commands())
+    });
+    if !only_reads && !matches!(repeatable, Some(Repeatable::Listed(_))) {
+        fault = fault.may_have_changed();
+    }
     session.observe(&mut fault);
     let signature = fault_signature(&failed, &fault).filter(|_| !event.session.is_empty());
     let streak = signature.map(|signature| {
@@ -38,13 +48,13 @@ pub(super) fn failed(
     if fault.severity == Severity::Critical {
         session.follow(recorder.as_ref(), &fault);
     }
-    let kind = OwnTool::of(failed.tool.raw());
     let advice = AgentFailure {
         tool: &failed.tool,
         command: failed.command.as_ref(),
         fault: &fault,
         advice: advice(&failed, kind, &fault, times),
-        only_reads: kind.is_some_and(OwnTool::only_reads),
+        only_reads,
+        changes: matches!(repeatable, Some(Repeatable::No(_))),
         times,
         times_max: REPEATS_MAX,
     };

@@ -43,9 +43,14 @@ impl Answer<'_> {
         &self.verdict.decision.action
     }
 
-    /// The fault as it is told: where retries are used up, under the reason that it has then.
+    /// The fault as it is told: where retries are used up, under the reason that it has then. What
+    /// needs a confirmation is nobody advised to repeat.
     fn told(&self) -> Fault {
-        self.fault.clone().renamed(self.verdict.reclassified.unwrap_or(self.fault.reason))
+        let told = self.fault.clone().renamed(self.verdict.reclassified.unwrap_or(self.fault.reason));
+        match self.action() {
+            Action::Confirm { .. } => told.may_have_changed(),
+            _ => told,
+        }
     }
 
     /// Whether the task is tried again as it was. A fallback is another way, which its worker takes.

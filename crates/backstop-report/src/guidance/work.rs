@@ -1,8 +1,8 @@
 //! Guidance about the work itself, and about the agent's result.
 
-use super::phrases::{Phrases, name, names};
+use super::phrases::{Phrases, name, names, still_open};
 use crate::duration;
-use backstop_core::Reason;
+use backstop_core::{Reason, Shape};
 
 /// Guidance for what gates find.
 pub(super) fn about_work(reason: Reason, phrases: &Phrases) -> Option<String> {
@@ -32,7 +32,7 @@ pub(super) fn about_work(reason: Reason, phrases: &Phrases) -> Option<String> {
             phrases.difference()
         ),
         Reason::FormatError => {
-            let over = names(" over ", &phrases.facts.files);
+            let over = names(" over ", &phrases.facts.files, Shape::Path);
             format!("Run the formatter{over}, and change nothing else.{fix}{check}")
         }
         Reason::CompileError => format!(
@@ -51,8 +51,8 @@ pub(super) fn about_work(reason: Reason, phrases: &Phrases) -> Option<String> {
             match &phrases.facts.exception {
                 Some(exception) => format!(
                     " with {}{}",
-                    name(Some(&exception.kind), "an exception"),
-                    names(" in ", exception.file.as_slice())
+                    name(Some(&exception.kind), Shape::Name, "an exception"),
+                    names(" in ", exception.file.as_slice(), Shape::Path)
                 ),
                 None => places,
             }
@@ -67,13 +67,13 @@ pub(super) fn about_result(reason: Reason, phrases: &Phrases) -> Option<String> 
     Some(match reason {
         Reason::TaskIncomplete => format!(
             "Not everything was done{}. Do what is left, keep what is finished, and report a task as done only when it is.",
-            names(": still open are ", &context.remaining)
+            still_open(&context.remaining)
         ),
         Reason::VerificationMismatch => format!(
             "The agent claimed success{}. A fresh check disagrees{}. Run every gate after your last change, not only along \
              the way, and report what they say.{check}",
-            names(": ", context.claimed.as_slice()),
-            names(": ", context.found.as_slice())
+            names(": ", context.claimed.as_slice(), Shape::Name),
+            names(": ", context.found.as_slice(), Shape::Name)
         ),
         Reason::ParseError => {
             "Your result could not be read. End with the agreed form and nothing after it; the work itself may be fine, \
@@ -91,17 +91,17 @@ pub(super) fn about_result(reason: Reason, phrases: &Phrases) -> Option<String> 
         }
         Reason::PartialSuccess => format!(
             "Some items failed{}. Repeat those alone; what succeeded is kept and must not be done twice.",
-            names(": ", &context.remaining)
+            still_open(&context.remaining)
         ),
         Reason::AggregationFailed => format!(
             "The results could not be put together{}. Put them together once more, and name the one that does not fit.",
-            names("; look at ", &phrases.facts.files)
+            names("; look at ", &phrases.facts.files, Shape::Path)
         ),
         Reason::Timeout => format!(
             "The last attempt ran out of time{}{}. Do the most important part first, run only the tests that your change \
              touches, and start nothing that waits for input.",
             context.ran_for.map(|ran| format!(" after {}", duration(ran))).unwrap_or_default(),
-            names("; the last it did was ", phrases.facts.last_activity.as_slice())
+            names("; the last it did was ", phrases.facts.last_activity.as_slice(), Shape::Name)
         ),
         _ => return None,
     })

@@ -2,7 +2,7 @@
 
 use super::phrases::{Phrases, name, names};
 use crate::duration;
-use backstop_core::{Facts, Reason, SafeText};
+use backstop_core::{Facts, Reason, SafeText, Shape};
 use std::time::Duration;
 
 /// Guidance for requests and tools.
@@ -19,7 +19,7 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
         Reason::QuotaExhausted => format!(
             "The allowance of {provider} is used up, and no short wait brings it back. Stop here, and report what is done \
              and what is not{}.",
-            names("; it is raised at ", facts.renewal.as_slice())
+            names("; it is raised at ", facts.renewal.as_slice(), Shape::Name)
         ),
         Reason::ContentPolicy => format!(
             "{provider} refused the content. Do not send it again unchanged: leave out or reword the part it refused."
@@ -30,11 +30,11 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
         Reason::NetworkPermanent => format!(
             "The address cannot be reached{}. Repeating will not change that: check host, proxy and certificate, or work \
              without it and say so.",
-            names(": ", facts.missing.as_slice())
+            names(": ", facts.missing.as_slice(), Shape::Name)
         ),
         Reason::ServiceDown => format!(
             "A service that the work needs does not answer{}. Go on once it does; do not replace it by a stand-in.",
-            names(": ", facts.provider.as_slice())
+            names(": ", facts.provider.as_slice(), Shape::Name)
         ),
         Reason::ContextOverflow => {
             "The conversation had become too long, and its oldest part was dropped. Read again what you need from the files, \
@@ -49,7 +49,7 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
         ),
         Reason::PermissionDenied => format!(
             "This is not allowed here{}. Stay within the folders and scopes you were given; do not change rights to get past it.",
-            names(": ", &phrases.facts.files)
+            names(": ", &phrases.facts.files, Shape::Path)
         ),
         Reason::Validation => format!(
             "The request was refused as it stands{}.{} Correct it before you send it again.",
@@ -58,7 +58,7 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
         ),
         Reason::InvalidParameters => format!(
             "The call's parameters do not fit{}.{} Read the tool's schema, then give every required value in its type.",
-            names(": ", facts.missing.as_slice()),
+            names(": ", facts.missing.as_slice(), Shape::Name),
             phrases.difference()
         ),
         Reason::InvalidUsage => format!(
@@ -67,7 +67,7 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
         ),
         Reason::ToolNotFound => format!(
             "There is no such tool{}. Use a name from the list of tools, spelt as it is there; do not guess another.",
-            names(": ", facts.missing.as_slice())
+            names(": ", facts.missing.as_slice(), Shape::Name)
         ),
         Reason::ToolFailed => {
             "The tool reported an error. Read its message, refresh what the call refers to, and repeat it only if a second \
@@ -85,15 +85,15 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
 fn credential(facts: &Facts) -> String {
     let is_variable = |text: &SafeText| !text.raw().contains(' ');
     let before = if facts.credential.as_ref().is_some_and(is_variable) { " in " } else { ": " };
-    names(before, facts.credential.as_slice())
+    names(before, facts.credential.as_slice(), Shape::Credential)
 }
 
 /// ` at ADDRESS`, or ` with COMMAND` where the renewal is a command, which stands in backticks.
 fn renewal(facts: &Facts) -> String {
     let Some(renewal) = &facts.renewal else { return String::new() };
     match renewal.raw().strip_prefix('`').and_then(|rest| rest.split_once('`')) {
-        Some((command, _)) => names(" with ", &[SafeText::new(command)]),
-        None => names(" at ", facts.renewal.as_slice()),
+        Some((command, _)) => names(" with ", &[SafeText::new(command)], Shape::Credential),
+        None => names(" at ", facts.renewal.as_slice(), Shape::Name),
     }
 }
 
@@ -102,13 +102,13 @@ pub(super) fn about_machine(reason: Reason, phrases: &Phrases) -> Option<String>
     Some(match reason {
         Reason::ResourceContention => format!(
             "Somebody else held what you need{}. Try again now; do not remove a lock whose owner is alive.",
-            names(": ", &phrases.facts.files)
+            names(": ", &phrases.facts.files, Shape::Path)
         ),
         Reason::DependencyMissing => format!(
             "{} is not installed. Do not work round it: it has to be installed first{}.",
-            name(phrases.facts.missing.as_ref(), "Something the work needs"),
+            name(phrases.facts.missing.as_ref(), Shape::Name, "Something the work needs"),
             match &phrases.context.fix {
-                Some(command) => names(", with ", std::slice::from_ref(command)),
+                Some(command) => names(", with ", std::slice::from_ref(command), Shape::Command),
                 None => String::new(),
             }
         ),
@@ -117,7 +117,7 @@ pub(super) fn about_machine(reason: Reason, phrases: &Phrases) -> Option<String>
         }
         Reason::DiskFull => format!(
             "The disk is full{}. Write nothing large, and remove only files that you made yourself in this attempt.",
-            names(": ", &phrases.facts.files)
+            names(": ", &phrases.facts.files, Shape::Path)
         ),
         Reason::ResourceExhausted => {
             "A limit of the system was reached. Do less at once, and close what you no longer use.".to_owned()

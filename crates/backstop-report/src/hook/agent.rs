@@ -4,13 +4,15 @@
 use crate::notice::{NAME_CHARS_MAX, code_span};
 use crate::reasons::sentence;
 use crate::{GuidanceContext, duration, near_time, retry_guidance};
-use backstop_core::{Fault, Reason, SafeText, Timestamp};
+use backstop_core::{Fault, Reason, SafeText, Shape, Timestamp};
 use std::time::Duration;
 
 /// How much of the cause is quoted.
 const QUOTED_BYTES_MAX: usize = 600;
 /// How much of a gate's output is quoted.
 const OUTPUT_BYTES_MAX: usize = 3_000;
+/// How much is quoted of why something is refused.
+const WHY_CHARS_MAX: usize = 200;
 /// How many gates are listed.
 const GATES_MAX: usize = 8;
 
@@ -27,6 +29,8 @@ pub struct AgentFailure<'f> {
     pub advice: Option<&'f str>,
     /// Whether the tool changes nothing, so that a second call does no harm.
     pub only_reads: bool,
+    /// Whether the command is known to change something outside the project.
+    pub changes: bool,
     /// How often in a row this session has had this fault.
     pub times: u32,
     /// From how many times on the agent is told to stop.
@@ -39,12 +43,12 @@ pub fn agent_failure(given: &AgentFailure<'_>) -> String {
     let again = match (fault.retryable, given.only_reads) {
         (true, true) => "the same again may work",
         // Nobody knows what a command or another tool had done before it failed.
-        (true, false) => "the same again may work, but only if a second time does no harm",
+        (true, false) => "it may pass by itself; repeat it only if a second time does no harm",
         (false, _) => "the same again will fail again",
     };
     let mut out = format!(
         "Backstop on the failed {} call: `{}` ({}); {again}.\n",
-        name(given.tool),
+        tool_name(given.tool),
         fault.reason,
         fault.class
     );
@@ -75,7 +79,7 @@ fn advice(given: &AgentFailure<'_>) -> String {
             let wait = facts.retry_after_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
             let wait =
                 wait.map_or_else(|| "a while".to_owned(), |wait| format!("at least {}", duration(wait)));
-            format!("A limit was reached. Wait {wait} before you repeat this, and do other work meanwhile.")
+            format!("A limit was reached. Wait {wait} and do other work meanwhile; look at what is already done before you go on.")
         }
         Reason::ContextOverflow => {
             "The request is too long. Make it smaller before you send it again: less input, fewer files, a shorter history.".to_owned()
@@ -86,15 +90,19 @@ fn advice(given: &AgentFailure<'_>) -> String {
         Reason::ResourceContention if !given.only_reads => {
             "Somebody else holds what you need. Wait until it is free, look at what is already done, and go on from there; do not remove a lock whose owner is alive.".to_owned()
         }
+        Reason::PartialSuccess if !given.only_reads => {
+            "Some items failed. Find out which of them took effect, and send only those again that did not.".to_owned()
+        }
+        Reason::AggregationFailed if !given.only_reads => {
+            "The results could not be put together. Look at each of them, and name the one that does not fit.".to_owned()
+        }
         Reason::Interrupted => {
             "It was stopped from outside, not by a mistake. Look at what is already there before you repeat it.".to_owned()
         }
         reason => {
             // An agent that repeats itself is not told to run the command again, and of other
             // commands than checks nobody knows whether a second time does harm.
-            let check = given.command.filter(|command| {
-                is_check(reason) && given.times < given.times_max && command.raw().len() <= NAME_CHARS_MAX && !command.raw().contains('\n')
-            });
+            let check = given.command.filter(|_| is_check(reason) && !given.changes && given.times < given.times_max);
             retry_guidance(reason, facts, &GuidanceContext { check: check.cloned(), ..GuidanceContext::default() })
         }
     }
@@ -155,23 +163,36 @@ pub fn agent_stop_blocked(failed: &[FailedGate]) -> String {
     out
 }
 
-/// Why an agent may not be started now.
+/// Why an agent may not be started now. `why` may be from outside.
 pub fn agent_denied(provider: &str, until: Timestamp, left: Duration, why: &SafeText) -> String {
     let until = near_time(until, until.before(left));
     format!(
-        "rate-limited: {provider} takes no requests until {until} (in {}; {}). Start no agent before then; do other work, or stop.",
+        "rate-limited: {provider} takes no requests until {until} (in {}). Start no agent before then; do other work, or stop.{}",
         duration(left),
-        why.line(100)
+        quoted(why)
     )
 }
 
-/// Why no agent may be started in a frozen project.
+/// Why no agent may be started in a frozen project. `why` may be from outside.
 pub fn agent_frozen(reason: Reason, why: &SafeText) -> String {
     format!(
-        "frozen: no new work begins in this project ({reason}; {}). A person has to put it right and run `backstop unfreeze --why TEXT`. \
-         Start no agent before then; finish what you have, or stop and say so.",
-        why.line(200)
+        "frozen: no new work begins in this project ({reason}). A person has to put it right and run `backstop unfreeze --why TEXT`. \
+         Start no agent before then; finish what you have, or stop and say so.{}",
+        quoted(why)
     )
+}
+
+/// Why something is so, fenced as data; nothing where nobody said.
+fn quoted(why: &SafeText) -> String {
+    match why.raw().trim().is_empty() {
+        true => String::new(),
+        false => format!("\n{}", SafeText::new(why.line(WHY_CHARS_MAX)).prompt("why", usize::MAX)),
+    }
+}
+
+/// The name of a tool, which its server chose.
+fn tool_name(tool: &SafeText) -> String {
+    tool.shaped(Shape::Test).map_or_else(|| "tool".to_owned(), |tool| SafeText::new(tool).code_span())
 }
 
 fn name(text: &SafeText) -> String {

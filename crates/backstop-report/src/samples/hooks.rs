@@ -49,6 +49,7 @@ fn failure(t: &Texts, times: u32) -> String {
         command: Some(&t.check),
         fault: &fault,
         advice: None,
+        changes: false,
         only_reads: false,
         times,
         times_max: 3,

@@ -123,8 +123,8 @@ const REPOSITORY: Advice = Advice {
 };
 
 const SLOWER: Advice = Advice {
-    next: "ask less often, and retry once the limit has reset",
-    actions: &["Ask less often: fewer calls, more results a page", "Retry once the limit has reset"],
+    next: "ask less often, and go on once the limit has reset",
+    actions: &["Ask less often: fewer calls, more results a page", "Go on once the limit has reset"],
 };
 
 const SCHEMA: Advice = Advice {

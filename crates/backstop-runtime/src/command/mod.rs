@@ -15,7 +15,7 @@ use crate::project::Project;
 use crate::recorder::Recorder;
 use backstop_classify::{Classifier, Effect, NothingDone, add_credential_facts};
 use backstop_core::{
-    Dispatch, Fault, OutputLog, OutputStream, Reason, Redactor, SafeText, Signal, Timestamp,
+    Dispatch, Fault, OutputLog, OutputStream, Reason, Redactor, SafeText, Shape, Signal, Timestamp,
 };
 use backstop_engine::{Attempt, Failed, Operation};
 use backstop_exec::{Cause, Ended, HeadTail, Input, Spec, StartError, Stop, Streams, supervise};
@@ -228,6 +228,12 @@ impl CommandOperation {
         let has_output = ended.stdout.bytes() > 0;
         let effect = self.settings.effect.as_ref().filter(|_| !self.settings.once);
         let nothing_done = effect.and_then(|effect| effect.nothing_done(&fault, exit, has_output));
+        if nothing_done.is_none() && (self.settings.once || self.settings.effect.is_some()) {
+            fault = fault.may_have_changed();
+        }
+        if ended.status.code.is_some() && fault.is_unanswered_lookup() {
+            fault.facts.should_retry = Some(true);
+        }
         let dispatch = match nothing_done {
             _ if self.settings.once => Dispatch::Lost,
             Some(NothingDone::NeverSent) => Dispatch::NotDispatched,
@@ -279,7 +285,13 @@ impl CommandOperation {
                 fault.suggested_action = masked(&where_to_look(program));
                 fault
             }
-            StartError::NotExecutable { .. } => Fault::new(Reason::PermissionDenied),
+            StartError::NotExecutable { program, .. } => {
+                let mut fault = Fault::new(Reason::PermissionDenied);
+                if let Some(file) = masked(program).shaped(Shape::Path).filter(|file| file.contains('/')) {
+                    fault.suggested_action = SafeText::new(format!("make it executable: `chmod +x {file}`"));
+                }
+                fault
+            }
             StartError::Folder { .. } => Fault::new(Reason::InvalidUsage),
             StartError::System { .. } => {
                 self.classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::ResourceExhausted))
@@ -332,6 +344,11 @@ fn where_to_look(program: &str) -> String {
     if BUILT_IN.contains(&program) {
         return format!("`{program}` is built into the shell: run it with `sh -c '{program} …'`");
     }
+    if program.split_once('=').is_some_and(|(name, _)| is_variable(name)) {
+        return format!(
+            "`{program}` sets a variable: put `env` before it, `backstop exec -- env {program} …`"
+        );
+    }
     if program.contains([' ', '|', '&', ';', '>', '<', '$']) {
         return format!("that looks like a line for a shell: run it with `sh -c '{program}'`");
     }
@@ -341,6 +358,12 @@ fn where_to_look(program: &str) -> String {
         );
     }
     format!("install `{program}`, or put it on the PATH; check how it is written")
+}
+
+/// Whether this is the name of a variable.
+fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// All of a stream, where all of it was kept.

@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, DONE, FAILED, failed};
 use crate::{process, terminal};
-use backstop_config::{self as settings, EditScope, environment};
+use backstop_config::{self as settings, Edit, EditScope, environment};
 use backstop_core::SafeText;
 use backstop_files::{Durability, GivenPath, named};
 use backstop_report::{JSON_SCHEMA, to_json};
@@ -19,7 +19,7 @@ const VALUE_CHARS_MAX: usize = 200;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  backstop config show --origin\n  backstop config get exec.timeout\n  \
-    backstop config set exec.timeout 10m\n  backstop config set redact.env API_KEY DB_PASSWORD --user"
+    backstop config set exec.timeout 10m\n  backstop config unset exec.timeout\n  backstop config set redact.env API_KEY DB_PASSWORD --user"
 )]
 pub(crate) struct Config {
     #[command(subcommand)]
@@ -64,6 +64,17 @@ pub(crate) enum ConfigAction {
         #[arg(long)]
         json: bool,
     },
+    /// Remove a value from the project's backstop.toml, so that a lower layer or the default counts
+    Unset {
+        /// The key, such as `exec.timeout`
+        key: String,
+        /// Change your own settings instead, for all projects
+        #[arg(long)]
+        user: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Check all files and variables; exits 1 if something is wrong
     Check {
         /// Print JSON
@@ -85,6 +96,10 @@ pub(crate) fn run(args: &Config) -> Result<u8, CliError> {
         Some(ConfigAction::Set { key, values, user, json }) => {
             let scope = if *user { EditScope::User } else { EditScope::Project };
             set(key, values, scope, *json).map(done)
+        }
+        Some(ConfigAction::Unset { key, user, json }) => {
+            let scope = if *user { EditScope::User } else { EditScope::Project };
+            unset(key, scope, *json).map(done)
         }
         Some(ConfigAction::Keys) => terminal::print(&settings::markdown()).map(done),
         Some(ConfigAction::Env) => terminal::print(&environment::markdown()).map(done),
@@ -116,6 +131,21 @@ fn get(key: &str, json: bool) -> Result<(), CliError> {
 fn set(key: &str, values: &[String], scope: EditScope, json: bool) -> Result<(), CliError> {
     let around = process::surroundings()?;
     let edit = settings::edit(&around, scope, key, values)?;
+    write(&edit, scope)?;
+    told(key, &edit, json)
+}
+
+fn unset(key: &str, scope: EditScope, json: bool) -> Result<(), CliError> {
+    let around = process::surroundings()?;
+    let edit = settings::unset(&around, scope, key)?;
+    if edit.before.is_some() {
+        write(&edit, scope)?;
+    }
+    told(key, &edit, json)
+}
+
+fn write(edit: &Edit, scope: EditScope) -> Result<(), CliError> {
+    let around = process::surroundings()?;
     let path = &edit.file.path;
     if path.metadata().is_ok_and(|meta| meta.permissions().readonly()) {
         return Err(
@@ -131,29 +161,46 @@ fn set(key: &str, values: &[String], scope: EditScope, json: bool) -> Result<(),
             named::replace(path, edit.text.as_bytes(), Durability::OnDisk)
         }
     };
-    written.map_err(|error| CliError::write(path, error.into()))?;
+    written.map_err(|error| CliError::write(path, error.into()))
+}
+
+/// Says what was changed, and what keeps it from having an effect.
+fn told(key: &str, edit: &Edit, json: bool) -> Result<(), CliError> {
+    let path = &edit.file.path;
     // The settings as they are now: what does not fit together is told, and what is masked is known.
     let project = process::open(&[], None)?;
     let shown = |text: &str| SafeText::new(project.redactor.redact(text).into_owned()).line(VALUE_CHARS_MAX);
     if json {
         let value = json!({
             "schema": JSON_SCHEMA, "file": path.to_string_lossy(), "key": key, "before": edit.before,
-            "after": edit.after, "made": !edit.existed, "needs_trust": edit.needs_trust,
+            "after": edit.after, "made": !edit.existed && edit.after.is_some(), "needs_trust": edit.needs_trust,
         });
         terminal::print(&format!("{}\n", to_json(&value)))?;
     } else {
-        let before = edit.before.as_deref().map_or_else(|| "not set".to_owned(), shown);
-        terminal::print(&format!(
-            "{}{}: {key} = {} (was {before})\n",
-            edit.file.shown,
-            if edit.existed { "" } else { " (new)" },
-            shown(&edit.after),
-        ))?;
+        let file = &edit.file.shown;
+        let line = match (&edit.before, &edit.after) {
+            (before, Some(after)) => {
+                let before = before.as_deref().map_or_else(|| "not set".to_owned(), shown);
+                let new = if edit.existed { "" } else { " (new)" };
+                format!("{file}{new}: {key} = {} (was {before})", shown(after))
+            }
+            (Some(before), None) => {
+                let now = project.config.get(key)?;
+                let origin = &now.origin;
+                format!(
+                    "{file}: {key} removed (was {}); it is {} now, by {origin}",
+                    shown(before),
+                    shown(&now.text)
+                )
+            }
+            (None, None) => format!("{file}: {key} is not set there"),
+        };
+        terminal::print(&format!("{line}\n"))?;
     }
     let effective = project.config.get(key)?;
     let is_ignored = project.config.inert().iter().any(|inert| inert.key == key);
     let is_above = matches!(effective.origin, settings::Origin::Environment { .. });
-    if effective.origin.file() != Some(path) && (!is_ignored || is_above) {
+    if edit.after.is_some() && effective.origin.file() != Some(path) && (!is_ignored || is_above) {
         let what = format!("{key} is still {}, set by {}", shown(&effective.text), effective.origin);
         terminal::warn(&what, Some("`backstop config show --origin` says where each value comes from"));
     }

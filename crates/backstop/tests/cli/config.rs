@@ -391,3 +391,18 @@ fn what_belongs_to_another_user_is_not_read_as_a_projects_settings() {
     project.run(&["config", "set", "--user", "trust.safe_directories", "/elsewhere"]).go().code(0);
     assert!(!run().go().code(3).stderr().starts_with('{'));
 }
+
+#[test]
+fn a_setting_is_removed_and_the_default_counts_again() {
+    let project = Project::new("config-unset");
+    project.file("backstop.toml", "# ours\n[exec]\ntimeout = 90 # long\nidle = 5\n");
+    let done = project.run(&["config", "unset", "exec.timeout"]).go().code(0);
+    assert!(done.stdout().contains("exec.timeout removed (was 90)"), "{}", done.stdout());
+    assert_eq!(project.read("backstop.toml"), "# ours\n[exec]\nidle = 5\n");
+    let again = project.run(&["config", "unset", "exec.timeout"]).go().code(0);
+    assert!(again.stdout().contains("exec.timeout is not set there"), "{}", again.stdout());
+    let json = project.run(&["config", "unset", "exec.idle", "--json"]).go().code(0).json();
+    assert_eq!((json["before"].as_str(), json["after"].is_null()), (Some("5"), true), "{json}");
+    let wrong = project.run(&["config", "unset", "exec.timout"]).go().code(2);
+    assert!(wrong.stderr().contains("exec.timeout"), "{}", wrong.stderr());
+}

@@ -186,6 +186,7 @@ fn outputs_fit_their_schemas() {
     fits(&schema("config-check"), &say(&["config", "check", "--json"]), "config check");
     fits(&schema("config-get"), &say(&["config", "get", "exec.timeout", "--json"]), "config get");
     fits(&schema("config-set"), &say(&["config", "set", "exec.drain", "2", "--json"]), "config set");
+    fits(&schema("config-set"), &say(&["config", "unset", "exec.drain", "--json"]), "config unset");
     fits(&schema("runs"), &say(&["runs", "--all", "--json"]), "runs --all");
     fits(&schema("trust"), &say(&["trust", "--show", "--json"]), "trust");
     fits(&schema("trust"), &say(&["trust", "--json"]), "trust");

@@ -240,3 +240,86 @@ fn a_command_is_not_compressed() {
     assert!(done.stderr().contains("a command cannot be made smaller"), "{}", done.stderr());
     assert!(!project.events().iter().any(|event| event.to_string().contains("compress")));
 }
+
+/// Whether there is a curl here.
+fn has_curl() -> bool {
+    let found = std::process::Command::new("curl").arg("--version").output().is_ok();
+    if !found {
+        println!("there is no curl here");
+    }
+    found
+}
+
+#[test]
+fn what_was_never_sent_is_repeated_whatever_it_would_have_changed() {
+    if !has_curl() {
+        return;
+    }
+    let project = Project::new("repeat-unsent");
+    project.file("backstop.toml", SETTINGS);
+    // A port on which nobody listens, and a name that no server knows.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (closed, unknown) = (format!("http://127.0.0.1:{closed}/charge"), "http://nosuch.invalid/charge");
+    for (address, exit) in [(closed.as_str(), 7), (unknown, 6)] {
+        for method in ["GET", "POST", "DELETE"] {
+            let args = ["exec", "--json", "--", "curl", "-sS", "-X", method, address];
+            let json = project.run(&args).go().code(exit).json();
+            assert_eq!(json["attempts"], 4, "{method} {address}: {json}");
+            assert_eq!(json["outcome"], "failed", "{method} {address}: {json}");
+        }
+    }
+}
+
+#[test]
+fn nobody_is_told_to_repeat_a_charge_that_may_have_been_carried_out() {
+    if !has_curl() {
+        return;
+    }
+    let project = Project::new("repeat-advice");
+    project.file("backstop.toml", SETTINGS);
+    let (port, count) = server("");
+    let address = format!("http://127.0.0.1:{port}/charge");
+    let done = project.run(&["exec", "--", "curl", "-sS", "-X", "POST", &address]).go().code(52);
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    let report = project.run(&["exec", "--json", "--", "curl", "-sS", "-X", "POST", &address]).go().code(52);
+    let run = report.json()["run"].as_str().unwrap().to_owned();
+    let texts = [
+        done.stderr(),
+        report.stdout(),
+        project.run(&["explain", &run]).go().code(0).stdout(),
+        project.run(&["diagnose", &run]).go().code(0).stdout(),
+        project.run(&["diagnose", &run, "--json"]).go().code(0).stdout(),
+    ];
+    for text in texts {
+        let lower = text.to_lowercase();
+        for words in ["try again", "run it again", "once more", "wait a moment"] {
+            assert!(!lower.contains(words), "{words}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_lock_that_is_held_means_that_nothing_was_started() {
+    if std::process::Command::new("flock").arg("--version").output().is_err() {
+        println!("there is no flock here");
+        return;
+    }
+    let project = Project::new("repeat-flock");
+    project.file("backstop.toml", SETTINGS);
+    let deploy = failing_program(&project, "deploy.sh", "x", 1);
+    let lock = project.file("l.lock", "");
+    let lock = lock.to_str().unwrap();
+    let mut holder = std::process::Command::new("flock").args([lock, "sleep", "60"]).spawn().unwrap();
+    let is_held = || {
+        let tried = std::process::Command::new("flock").args(["-n", lock, "true"]).status().unwrap();
+        !tried.success()
+    };
+    while !is_held() {
+        std::thread::yield_now();
+    }
+    let json = project.run(&["exec", "--json", "--", "flock", "-n", lock, &deploy]).go().code(1).json();
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert_eq!((json["attempts"].as_u64(), json["outcome"].as_str()), (Some(4), Some("failed")), "{json}");
+    assert!(!project.path().join("tries").exists(), "the lock was held");
+}

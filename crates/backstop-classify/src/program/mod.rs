@@ -3,6 +3,12 @@
 //! It splits words the way a shell does, well enough to name programs. It must not run, expand or
 //! trust anything.
 
+mod inner;
+mod variables;
+
+use inner::Inner;
+use variables::Variables;
+
 /// Command lines longer than this are read up to here.
 const COMMAND_BYTES_MAX: usize = 16 << 10;
 /// How deep `sh -c 'sh -c …'` is followed.
@@ -78,26 +84,14 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("backstop", &["exec"]),
 ];
 
-/// Options of `docker exec` and `docker compose exec` whose value is the next word.
-const CONTAINER_VALUED: &[&str] = &[
-    "-e",
-    "-u",
-    "-w",
-    "-f",
-    "-p",
-    "--env",
-    "--env-file",
-    "--user",
-    "--workdir",
-    "--index",
-    "--file",
-    "--detach-keys",
-];
 /// Options of `ssh` whose value is the next word.
 const SSH_VALUED: &[&str] = &[
     "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q", "-R",
     "-S", "-W", "-w",
 ];
+
+/// Stands before the text of a here-document or here-string among the words of its command.
+const HERE: &str = "<<<";
 
 /// One program that a command line runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,6 +196,7 @@ pub(crate) struct Programs {
     pub(crate) words: Vec<String>,
     /// Each program with the words that follow it, where somebody asked.
     calls: Option<Vec<Call>>,
+    variables: Variables,
 }
 
 impl Programs {
@@ -223,10 +218,17 @@ impl Programs {
     }
 
     fn read_script(&mut self, script: &str, depth: usize) {
+        let mut before: Option<Vec<String>> = None;
         for words in split(script) {
-            self.read_words(&words, depth);
             if self.calls.is_some() {
+                let words = self.variables.expand(&words);
+                self.variables.learn(&words);
+                self.read_words(&words, depth);
                 self.read_substitutions(&words, depth);
+                self.read_script_on_input(&words, before.as_deref(), depth);
+                before = Some(words);
+            } else {
+                self.read_words(&words, depth);
             }
             self.words.extend(words);
         }
@@ -245,8 +247,12 @@ impl Programs {
             self.names.push(name.to_owned());
             let rest = &words[at..];
             if let Some(calls) = &mut self.calls {
-                let (name, typed) = (name.to_owned(), word.clone());
-                calls.push(Call { name, typed, words: rest.to_vec(), is_wrapper: false });
+                // `curl a --next b` is two requests, each with options of its own.
+                let is_next = |word: &String| name == "curl" && matches!(word.as_str(), "--next" | "-:");
+                for words in rest.split(is_next) {
+                    let (name, typed) = (name.to_owned(), word.clone());
+                    calls.push(Call { name, typed, words: words.to_vec(), is_wrapper: false });
+                }
                 if self.read_inner_command(&words[at - 1..], depth) {
                     return;
                 }
@@ -316,24 +322,18 @@ impl Programs {
         }
     }
 
-    /// Reads the command that `ssh`, `eval`, `find -exec` or `docker exec` runs. Only for calls: what
-    /// runs on another machine says nothing about the output that rules look at. Returns whether
-    /// there was one that replaces the rest of the words.
+    /// Reads the command that `ssh`, `eval`, `find -exec`, `su -c` or `docker run` runs. Only for
+    /// calls: what runs on another machine says nothing about the output that rules look at. Returns
+    /// whether there was one that replaces the rest of the words.
     fn read_inner_command(&mut self, words: &[String], depth: usize) -> bool {
         if depth >= DEPTH_MAX {
             return false;
         }
         let (name, rest) = (base(&words[0]), &words[1..]);
-        let after = |words: &[String], valued: &[&str]| {
-            let mut at = 0;
-            while let Some(word) = words.get(at).filter(|w| w.starts_with('-')) {
-                at += if valued.contains(&word.as_str()) { 2 } else { 1 };
-            }
-            at
-        };
         match name {
             "ssh" => {
-                let command = rest.get(after(rest, SSH_VALUED) + 1..).unwrap_or_default();
+                let command = rest.get(inner::skip_options(rest, SSH_VALUED) + 1..).unwrap_or_default();
+                let command = command.strip_prefix(&["--".to_owned()]).unwrap_or(command);
                 if !command.is_empty() {
                     self.last_is_wrapper();
                     self.read_script(&command.join(" "), depth + 1);
@@ -352,17 +352,39 @@ impl Programs {
                 }
                 true
             }
-            "docker" | "podman" | "docker-compose" => {
-                let Some(at) = rest.iter().take(4).position(|w| w == "exec") else { return false };
-                let command = &rest[at + 1..];
-                let command = command.get(after(command, CONTAINER_VALUED) + 1..).unwrap_or_default();
-                if !command.is_empty() {
+            _ => {
+                let commands = inner::commands(name, rest);
+                if !commands.is_empty() {
                     self.last_is_wrapper();
-                    self.read_words(command, depth + 1);
                 }
-                true
+                let is_wrapper = !commands.is_empty();
+                for command in commands {
+                    match command {
+                        Inner::Script(script) => self.read_script(cut(&script), depth + 1),
+                        Inner::Words(words) => self.read_words(&words, depth + 1),
+                        Inner::Tool(name, words) => {
+                            let call = Call {
+                                name: name.to_owned(),
+                                typed: name.to_owned(),
+                                words,
+                                is_wrapper: false,
+                            };
+                            self.calls.get_or_insert_default().push(call);
+                        }
+                    }
+                }
+                is_wrapper
             }
-            _ => false,
+        }
+    }
+
+    /// Reads the script that a shell gets on its standard input.
+    fn read_script_on_input(&mut self, words: &[String], before: Option<&[String]>, depth: usize) {
+        let at = words.iter().take_while(|word| is_assignment(word)).count();
+        let Some(name) = words.get(at).filter(|_| depth < DEPTH_MAX) else { return };
+        if let Some(script) = inner::script_on_input(base(name), &words[at + 1..], before) {
+            self.last_is_wrapper();
+            self.read_script(cut(&script), depth + 1);
         }
     }
 
@@ -424,6 +446,8 @@ fn split(script: &str) -> Vec<Vec<String>> {
     let mut word = String::new();
     let mut in_word = false;
     let mut quote = None;
+    // Here-documents whose text begins with the next line: the command, and what ends the text.
+    let mut here: Vec<(usize, String)> = Vec::new();
     let mut chars = script.chars().peekable();
     let end_word = |word: &mut String, in_word: &mut bool, commands: &mut Vec<Vec<String>>| {
         if std::mem::take(in_word)
@@ -446,6 +470,12 @@ fn split(script: &str) -> Vec<Vec<String>> {
             }
             (None, ';' | '|' | '&' | '\n' | '(' | ')') => {
                 end_word(&mut word, &mut in_word, &mut commands);
+                if c == '\n' {
+                    for (command, end) in here.drain(..) {
+                        let text = here_text(&mut chars, &end);
+                        commands[command].extend([HERE.to_owned(), text]);
+                    }
+                }
                 if commands.last().is_some_and(|last| !last.is_empty()) {
                     commands.push(Vec::new());
                 }
@@ -453,6 +483,15 @@ fn split(script: &str) -> Vec<Vec<String>> {
             (None, '>' | '<') => {
                 // What a stream is redirected to is no program.
                 end_word(&mut word, &mut in_word, &mut commands);
+                if c == '<' && chars.next_if_eq(&'<').is_some() {
+                    if chars.next_if_eq(&'<').is_some() {
+                        word.push_str(HERE);
+                        in_word = true;
+                        end_word(&mut word, &mut in_word, &mut commands);
+                    } else if let Some(end) = here_end(&mut chars) {
+                        here.push((commands.len() - 1, end));
+                    }
+                }
             }
             (None, c) if c.is_whitespace() => end_word(&mut word, &mut in_word, &mut commands),
             (None, c) => {
@@ -464,6 +503,35 @@ fn split(script: &str) -> Vec<Vec<String>> {
     end_word(&mut word, &mut in_word, &mut commands);
     commands.retain(|words| !words.is_empty());
     commands
+}
+
+type Chars<'s> = std::iter::Peekable<std::str::Chars<'s>>;
+
+/// The word that ends a here-document, from what follows `<<`.
+fn here_end(chars: &mut Chars<'_>) -> Option<String> {
+    chars.next_if_eq(&'-');
+    while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+    let mut end = String::new();
+    while let Some(c) = chars.next_if(|c| !c.is_whitespace() && !";|&<>()".contains(*c)) {
+        if !matches!(c, '"' | '\'' | '\\') {
+            end.push(c);
+        }
+    }
+    (!end.is_empty()).then_some(end)
+}
+
+/// The text of a here-document, up to the line that ends it.
+fn here_text(chars: &mut Chars<'_>, end: &str) -> String {
+    let mut text = String::new();
+    while chars.peek().is_some() {
+        let line: String = chars.by_ref().take_while(|c| *c != '\n').collect();
+        if line.trim() == end {
+            break;
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
 }
 
 #[cfg(test)]
