@@ -18,7 +18,7 @@ use known::Known;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, RwLock};
-use unescape::Readable;
+use unescape::{Readable, Undone};
 
 /// What stands in place of a secret.
 pub const MASK: &str = "[redacted]";
@@ -145,6 +145,21 @@ impl Redactor {
         self.redact(&self.redact_arguments(words).join(" ")).into_owned()
     }
 
+    /// Whether the value of a field is a secret, as the field's name says.
+    pub fn is_secret_value(&self, name: &str, value: &str) -> bool {
+        const BYTES_MAX: usize = 4 << 10;
+        if name.len() + value.len() > BYTES_MAX {
+            return false;
+        }
+        let pair = format!("\"{name}\": \"{value}\"");
+        self.secrets(&pair).iter().any(|range| range.start == name.len() + 5)
+    }
+
+    /// The secrets in a text, e.g. in a credential file.
+    pub fn secrets_of(&self, text: &str) -> Vec<String> {
+        self.secrets(text).into_iter().map(|range| text[range].to_owned()).collect()
+    }
+
     /// Where the secrets lie, in order; those that touch are one.
     fn secrets(&self, text: &str) -> Vec<Range<usize>> {
         let bytes = text.as_bytes();
@@ -153,8 +168,8 @@ impl Redactor {
             if let Some(known) = known {
                 known.find(bytes, &mut found);
             }
-            shapes::find(bytes, &mut found);
-            readable_secrets(bytes, known, &mut found);
+            shapes::find_private_keys(bytes, &mut found);
+            find_shapes(bytes, known, &mut found);
         });
         for range in &mut found {
             *range = text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end);
@@ -171,31 +186,36 @@ impl Redactor {
     }
 }
 
-/// Adds the secrets of the lines that hold escapes, as a reader would see them.
-fn readable_secrets(bytes: &[u8], known: Option<&Known>, found: &mut Vec<Range<usize>>) {
+/// Adds the secrets that are known by their shapes, and those of lines with escapes as a reader
+/// would see them.
+fn find_shapes(bytes: &[u8], known: Option<&Known>, found: &mut Vec<Range<usize>>) {
     let mut readable = Readable::default();
     let mut inside = Vec::new();
-    let mut from = 0;
-    while let Some(special) = unescape::next_special(bytes, from) {
-        let start = memchr::memrchr(b'\n', &bytes[from..special]).map_or(from, |at| from + at + 1);
-        // A backslash before its end takes the next line with it.
-        let mut end = special;
-        loop {
-            end = memchr::memchr(b'\n', &bytes[end..]).map_or(bytes.len(), |at| end + at);
-            if end == bytes.len() || bytes[end - 1] != b'\\' {
-                break;
-            }
-            end += 1;
+    let mut plain_from = 0;
+    let find_plain = |range: Range<usize>, found: &mut Vec<Range<usize>>| {
+        let (start, first) = (range.start, found.len());
+        shapes::find(&bytes[range], found);
+        for range in &mut found[first..] {
+            *range = start + range.start..start + range.end;
         }
-        if readable.read(bytes, start..end) {
-            if let Some(known) = known {
-                known.find(readable.text(), &mut inside);
+    };
+    for line in unescape::Lines::new(bytes) {
+        match readable.read(bytes, line.clone()) {
+            Undone::Nothing => continue,
+            Undone::Removed => {
+                find_plain(plain_from..line.start, found);
+                plain_from = line.end;
             }
-            shapes::find(readable.text(), &mut inside);
-            found.extend(inside.drain(..).map(|range| readable.original(&range)));
+            Undone::Replaced => {}
         }
-        from = end;
+        if let Some(known) = known {
+            known.find(readable.text(), &mut inside);
+        }
+        shapes::find_private_keys(readable.text(), &mut inside);
+        shapes::find(readable.text(), &mut inside);
+        found.extend(inside.drain(..).map(|range| readable.original(&range)));
     }
+    find_plain(plain_from..bytes.len(), found);
 }
 
 /// The lines of these values, each with the encodings in which it travels.

@@ -1,6 +1,6 @@
 //! Masking text that comes in pieces: a secret may be cut anywhere.
 
-use super::shapes::{KEY_BYTES_MAX, begins_key, ends_key, is_key_byte};
+use super::shapes::{KEY_BYTES_MAX, begins_key, ends_key, has_key_mark, is_key_byte};
 use super::{MASK, Redactor};
 use super::known::Known;
 use std::ops::Deref;
@@ -42,9 +42,7 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
             self.held.extend_from_slice(piece);
             if let Some(end) = memchr::memrchr(b'\n', &self.held) {
                 let lines: Vec<u8> = self.held.drain(..=end).collect();
-                for line in String::from_utf8_lossy(&lines).split_inclusive('\n') {
-                    self.line(line, &mut out);
-                }
+                self.lines(&String::from_utf8_lossy(&lines), &mut out);
             }
             if self.held.len() > LINE_BYTES_MAX {
                 self.part(&mut out);
@@ -61,6 +59,17 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
             self.line(&String::from_utf8_lossy(&rest), &mut out);
         }
         out
+    }
+
+    /// Whole lines: all at once, unless one of them has to do with a private key.
+    fn lines(&mut self, lines: &str, out: &mut String) {
+        if !self.in_secret && self.in_key.is_none() && !has_key_mark(lines.as_bytes()) {
+            out.push_str(&self.redactor.redact(lines));
+            return;
+        }
+        for line in lines.split_inclusive('\n') {
+            self.line(line, out);
+        }
     }
 
     fn line(&mut self, mut line: &str, out: &mut String) {

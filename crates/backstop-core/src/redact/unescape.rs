@@ -49,25 +49,85 @@ pub(super) struct Readable {
     segments: Vec<Segment>,
 }
 
-/// The position of the next byte that may begin an escape.
-pub(super) fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
-    bytes[from..].iter().position(|byte| IS_SPECIAL[usize::from(*byte)]).map(|at| from + at)
+/// The lines of a text that may hold escapes.
+#[derive(Debug)]
+pub(super) struct Lines<'t> {
+    bytes: &'t [u8],
+    from: usize,
+    /// The next bytes of either kind, so that none is looked for twice.
+    next: [Option<usize>; 2],
+}
+
+impl<'t> Lines<'t> {
+    pub(super) fn new(bytes: &'t [u8]) -> Self {
+        Self { bytes, from: 0, next: [Some(0), Some(0)] }
+    }
+
+    fn next_special(&mut self) -> Option<usize> {
+        let search: [fn(&[u8]) -> Option<usize>; 2] =
+            [|rest| memchr::memchr3(ESC, b'\\', b'%', rest), |rest| memchr::memchr3(b'&', 0, 8, rest)];
+        for (next, search) in self.next.iter_mut().zip(search) {
+            if next.is_some_and(|at| at <= self.from) {
+                *next = search(&self.bytes[self.from..]).map(|at| self.from + at);
+            }
+        }
+        self.next.into_iter().flatten().min()
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let special = self.next_special()?;
+        let before = &self.bytes[self.from..special];
+        let start = memchr::memrchr(b'\n', before).map_or(self.from, |at| self.from + at + 1);
+        let mut end = special;
+        loop {
+            end = memchr::memchr(b'\n', &self.bytes[end..]).map_or(self.bytes.len(), |at| end + at + 1);
+            // A backslash before its end takes the next line with it.
+            if end == self.bytes.len() || !self.bytes[..end].ends_with(b"\\\n") {
+                break;
+            }
+        }
+        self.from = end;
+        Some(start..end)
+    }
+}
+
+/// What became of the escapes in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undone {
+    /// There are none.
+    Nothing,
+    /// Colour codes were removed: nothing else could have been meant.
+    Removed,
+    /// Something was read as an escape that may be meant as it is.
+    Replaced,
 }
 
 impl Readable {
-    /// Undoes the escapes in `range` of the original; false where there are none.
-    pub(super) fn read(&mut self, original: &[u8], range: Range<usize>) -> bool {
+    /// Undoes the escapes in `range` of the original.
+    pub(super) fn read(&mut self, original: &[u8], range: Range<usize>) -> Undone {
         self.text.clear();
         self.segments.clear();
         let bytes = &original[..range.end];
         let mut done = range.start;
         let mut from = range.start;
-        while let Some(at) = next_special(bytes, from) {
+        let mut undone = Undone::Nothing;
+        let next =
+            |from: usize| bytes[from..].iter().position(|byte| IS_SPECIAL[usize::from(*byte)]).map(|at| from + at);
+        while let Some(at) = next(from) {
             let Some(escape) = escape_at(bytes, at) else {
                 from = at + 1;
                 continue;
             };
             self.copy(bytes, done..at);
+            if escape.meaning_bytes > 0 || matches!(bytes[at], b'\\' | b'%' | b'&') {
+                undone = Undone::Replaced;
+            } else if undone == Undone::Nothing {
+                undone = Undone::Removed;
+            }
             if escape.meaning_bytes > 0 {
                 let begin = self.text.len();
                 self.segments.push(Segment { begin, original: at, escape_bytes: escape.length });
@@ -76,11 +136,10 @@ impl Readable {
             done = at + escape.length;
             from = done;
         }
-        if done == range.start && self.segments.is_empty() {
-            return false;
+        if undone != Undone::Nothing {
+            self.copy(bytes, done..range.end);
         }
-        self.copy(bytes, done..range.end);
-        true
+        undone
     }
 
     fn copy(&mut self, bytes: &[u8], range: Range<usize>) {
@@ -274,8 +333,8 @@ mod tests {
     fn readable(text: &str) -> String {
         let mut readable = Readable::default();
         match readable.read(text.as_bytes(), 0..text.len()) {
-            true => String::from_utf8_lossy(readable.text()).into_owned(),
-            false => text.to_owned(),
+            Undone::Nothing => text.to_owned(),
+            _ => String::from_utf8_lossy(readable.text()).into_owned(),
         }
     }
 
@@ -302,7 +361,7 @@ mod tests {
     fn what_is_found_is_found_in_the_original() {
         let text = "a \\\"k\x1b[1mey%3D\\u0041B\\\" z";
         let mut view = Readable::default();
-        assert!(view.read(text.as_bytes(), 0..text.len()));
+        assert_eq!(view.read(text.as_bytes(), 0..text.len()), Undone::Replaced);
         let found = memchr::memmem::find(view.text(), b"key=AB").unwrap();
         assert_eq!(&text[view.original(&(found..found + 6))], "k\x1b[1mey%3D\\u0041B");
     }
@@ -311,7 +370,7 @@ mod tests {
         #[test]
         fn every_byte_comes_from_somewhere(text in "([a-z]|\\\\|%2|25|22|&amp;|&quot;|\x1b\\[|m|u00|é|\n){0,40}") {
             let mut view = Readable::default();
-            if view.read(text.as_bytes(), 0..text.len()) {
+            if view.read(text.as_bytes(), 0..text.len()) != Undone::Nothing {
                 let mut last = 0;
                 for at in 0..view.text().len() {
                     let source = view.original(&(at..at + 1));

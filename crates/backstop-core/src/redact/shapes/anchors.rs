@@ -5,6 +5,7 @@
 use super::inside::Shape;
 use super::names::Word;
 use super::tokens::TOKENS;
+use std::ops::Range;
 
 /// What an anchor announces.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +24,6 @@ pub(super) enum Kind {
     Url,
     /// An address that is a secret from here on.
     SecretPath,
-    /// The first line of a private key.
-    PrivateKey,
     /// A program whose arguments may be secrets.
     Program,
 }
@@ -49,9 +48,6 @@ const fn anchor(text: &'static str, kind: Kind) -> Anchor {
 const OTHERS: &[Anchor] = &[
     anchor("eyJ", Kind::Jwt),
     anchor("://", Kind::Url),
-    anchor("-----BEGIN ", Kind::PrivateKey),
-    anchor("---- BEGIN ", Kind::PrivateKey),
-    anchor("PuTTY-User-Key-File", Kind::PrivateKey),
     anchor(":AA", Kind::Inside(Shape::Telegram)),
     anchor("-us", Kind::Inside(Shape::Mailchimp)),
     anchor("7Q~", Kind::Inside(Shape::AzureClient)),
@@ -91,7 +87,7 @@ const OTHERS: &[Anchor] = &[
     anchor("sessid", Kind::Name(Word::Token)),
     anchor("sessionid", Kind::Name(Word::Token)),
     anchor("_session", Kind::Name(Word::Token)),
-    anchor("connect.sid", Kind::Name(Word::Token)),
+    anchor(".sid", Kind::Name(Word::Token)),
     anchor("key", Kind::Name(Word::Key)),
     anchor("auth", Kind::Name(Word::Auth)),
     anchor("authorization", Kind::Name(Word::Authorization)),
@@ -119,8 +115,6 @@ const OTHERS: &[Anchor] = &[
     anchor("events.pagerduty.com/integration/", Kind::SecretPath),
     anchor("/with/key/", Kind::SecretPath),
     anchor("curl", Kind::Program),
-    anchor("http ", Kind::Program),
-    anchor("https ", Kind::Program),
     anchor("mysql", Kind::Program),
     anchor("mariadb", Kind::Program),
     anchor("mycli", Kind::Program),
@@ -189,13 +183,45 @@ const fn ordered() -> ([Anchor; COUNT], [u16; 257]) {
     (anchors, begins)
 }
 
-/// The number of bits of a character's class.
-const CLASS_BITS: u32 = 6;
-const GROUPS: usize = 1 << (3 * CLASS_BITS);
+/// The first letters of each anchor without their case, as a number, and which of its bytes matter.
+static HEADS: [(u64, u64); COUNT] = heads();
 
-/// Each letter has a class of its own, and so have the signs that are in anchors.
-static CLASSES: [u8; 256] = classes();
+const fn heads() -> [(u64, u64); COUNT] {
+    let (anchors, _) = ordered();
+    let mut heads = [(0, 0); COUNT];
+    let mut index = 0;
+    while index < COUNT {
+        let bytes = anchors[index].text.as_bytes();
+        let mut at = 0;
+        while at < 8 && at < bytes.len() {
+            heads[index].0 |= ((bytes[at] | CASE_BIT) as u64) << (8 * at);
+            heads[index].1 |= 0xff << (8 * at);
+            at += 1;
+        }
+        index += 1;
+    }
+    heads
+}
 
+/// The bit that tells lower case from upper.
+const CASE_BIT: u8 = 0x20;
+
+/// The first letters of a text without their case, as a number.
+fn head(text: &[u8]) -> u64 {
+    let word = match text.first_chunk::<8>() {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => text.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    };
+    word | u64::from_le_bytes([CASE_BIT; 8])
+}
+
+/// How far the classes of three characters, of six bits each, are shifted to make a group of them.
+/// They overlap by a bit: some groups are mistaken for others, and the table stays in the fastest
+/// cache.
+const SHIFTS: [u32; 3] = [10, 5, 0];
+const GROUPS: usize = 1 << 16;
+
+/// The signs that are in anchors have a class of their own, and so has each letter.
 const SIGNS: &[u8] = b"_-.:/=+~$ ";
 
 const fn classes() -> [u8; 256] {
@@ -249,7 +275,7 @@ const fn beginnings() -> [u64; GROUPS / 64] {
                     } else {
                         third
                     };
-                    group = group << CLASS_BITS | class;
+                    group ^= class << SHIFTS[at];
                     at += 1;
                 }
                 bits[group / 64] |= 1 << (group % 64);
@@ -262,27 +288,55 @@ const fn beginnings() -> [u64; GROUPS / 64] {
     bits
 }
 
+/// The groups that a character is in as the first, the second and the third.
+static FIRST: [u16; 256] = shifted(SHIFTS[0]);
+static SECOND: [u16; 256] = shifted(SHIFTS[1]);
+static THIRD: [u16; 256] = shifted(SHIFTS[2]);
+
+const fn shifted(bits: u32) -> [u16; 256] {
+    let classes = classes();
+    let mut shifted = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        shifted[byte] = (classes[byte] as u16) << bits;
+        byte += 1;
+    }
+    shifted
+}
+
 /// The next position at which an anchor may be.
+#[inline(never)] // The loop is short, and needs all registers for itself.
 pub(super) fn next(text: &[u8], from: usize) -> Option<usize> {
-    let rest = text.get(from..)?;
-    let [first, second, ..] = *rest else { return None };
-    let class = |byte: u8| usize::from(CLASSES[usize::from(byte)]);
-    let mut group = class(first) << CLASS_BITS | class(second);
-    for (at, byte) in rest[2..].iter().enumerate() {
-        group = (group << CLASS_BITS | class(*byte)) & (GROUPS - 1);
-        if BEGINNINGS[group / 64] >> (group % 64) & 1 != 0 {
+    for (at, window) in text.get(from..)?.windows(3).enumerate() {
+        let [first, second, third] = [window[0], window[1], window[2]].map(usize::from);
+        let group = usize::from(FIRST[first] ^ SECOND[second] ^ THIRD[third]);
+        if BEGINNINGS[group / 64] >> (group % 64) & 1 != 0 && is_any_at(&text[from + at..]) {
             return Some(from + at);
         }
     }
     None
 }
 
+/// The anchors with this first letter.
+fn candidates(text: &[u8]) -> Range<usize> {
+    let letter = usize::from(text[0].to_ascii_lowercase());
+    usize::from(BEGINS[letter])..usize::from(BEGINS[letter + 1])
+}
+
+/// Whether a text may begin with an anchor.
+#[inline(never)]
+fn is_any_at(text: &[u8]) -> bool {
+    let there = head(text);
+    HEADS[candidates(text)].iter().any(|(head, mask)| there & mask == *head)
+}
+
 /// The anchors at a position.
 pub(super) fn at(text: &[u8], at: usize) -> impl Iterator<Item = &'static Anchor> {
     let rest = &text[at..];
-    let letter = usize::from(rest[0].to_ascii_lowercase());
-    let range = usize::from(BEGINS[letter])..usize::from(BEGINS[letter + 1]);
-    ANCHORS[range].iter().filter(move |anchor| {
+    let range = candidates(rest);
+    let there = head(rest);
+    let heads = &HEADS[range.clone()];
+    ANCHORS[range].iter().zip(heads).filter(move |(_, (head, mask))| there & mask == *head).map(|(anchor, _)| anchor).filter(move |anchor| {
         let wanted = anchor.text.as_bytes();
         rest.get(..wanted.len()).is_some_and(|there| match anchor.ignores_case() {
             true => there.eq_ignore_ascii_case(wanted),

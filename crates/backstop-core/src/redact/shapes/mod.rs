@@ -15,7 +15,7 @@ mod url;
 mod value;
 
 pub(super) use command_line::secret_arguments;
-pub(super) use private_key::{KEY_BYTES_MAX, begins_key, ends_key};
+pub(super) use private_key::{KEY_BYTES_MAX, find_all as find_private_keys, begins_key, ends_key, has_key_mark};
 
 use anchors::{Anchor, Kind};
 use std::ops::Range;
@@ -87,7 +87,6 @@ impl State {
             Kind::Scheme => names::after_scheme(text, at..end),
             Kind::Url => url::user_info(text, end),
             Kind::SecretPath => url::secret_path(text, end),
-            Kind::PrivateKey => private_key::find(text, at),
             Kind::Program => {
                 if at >= self.commands_until {
                     self.commands_until = command_line::find(text, at, &mut self.in_commands);
