@@ -1,8 +1,8 @@
 //! Masking text that comes in pieces: a secret may be cut anywhere.
 
+use super::known::Known;
 use super::shapes::{KEY_BYTES_MAX, begins_key, ends_key, has_key_mark, is_key_byte};
 use super::{MASK, Redactor};
-use super::known::Known;
 use std::ops::Deref;
 
 /// How much of a line without an end is held back before it is let go.

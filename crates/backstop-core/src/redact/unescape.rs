@@ -115,8 +115,9 @@ impl Readable {
         let mut done = range.start;
         let mut from = range.start;
         let mut undone = Undone::Nothing;
-        let next =
-            |from: usize| bytes[from..].iter().position(|byte| IS_SPECIAL[usize::from(*byte)]).map(|at| from + at);
+        let next = |from: usize| {
+            bytes[from..].iter().position(|byte| IS_SPECIAL[usize::from(*byte)]).map(|at| from + at)
+        };
         while let Some(at) = next(from) {
             let Some(escape) = escape_at(bytes, at) else {
                 from = at + 1;

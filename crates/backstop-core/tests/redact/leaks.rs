@@ -8,7 +8,9 @@ const WAYS: &[(&str, fn(&str) -> String)] = &[
     ("as it is", str::to_owned),
     ("after a letter", |line| format!("x\n{line}")),
     ("as JSON", |line| serde_json::Value::from(line).to_string()),
-    ("as JSON in a sentence", |line| serde_json::json!({ "error": format!("it said:\n{line}\nend") }).to_string()),
+    ("as JSON in a sentence", |line| {
+        serde_json::json!({ "error": format!("it said:\n{line}\nend") }).to_string()
+    }),
     ("as JSON in JSON", |line| {
         serde_json::Value::from(serde_json::json!({ "stderr": line }).to_string()).to_string()
     }),
@@ -21,15 +23,27 @@ const WAYS: &[(&str, fn(&str) -> String)] = &[
         line.chars().enumerate().map(colour).collect()
     }),
     ("with signs as JSON numbers", |line| {
-        let sign = |c: char| if c.is_ascii_punctuation() && c != '\\' { format!("\\u{:04x}", c as u32) } else { c.to_string() };
+        let sign = |c: char| {
+            if c.is_ascii_punctuation() && c != '\\' { format!("\\u{:04x}", c as u32) } else { c.to_string() }
+        };
         line.chars().map(sign).collect()
     }),
     ("in a URL", |line| {
-        let byte = |b: u8| if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) { char::from(b).to_string() } else { format!("%{b:02X}") };
+        let byte = |b: u8| {
+            if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) {
+                char::from(b).to_string()
+            } else {
+                format!("%{b:02X}")
+            }
+        };
         line.bytes().map(byte).collect()
     }),
     ("as HTML", |line| {
-        line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+        line.replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+            .replace('"', "&quot;")
+            .replace('\'', "&#39;")
     }),
     ("in a log", |line| format!("2030-01-01T00:00:00.000Z [error] worker-1: {line}")),
 ];
@@ -61,7 +75,9 @@ fn readable(text: &str) -> String {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let code = |from: usize, to: usize| {
-            rest.get(from..to).and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32)
+            rest.get(from..to)
+                .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+                .and_then(char::from_u32)
         };
         let (meaning, length) = match c {
             '\u{1b}' => (None, rest.find('m').map_or(1, |at| at + 1)),
@@ -97,8 +113,24 @@ fn a_command_is_masked_word_by_word() {
     let redactor = Redactor::default();
     for one in planted(9) {
         // As a shell would split it; a shape in a quoted word is one word.
-        let words: Vec<String> = one.line.split(' ').map(|word| word.trim_matches(['\'', '"']).to_owned()).collect();
-        let is_command = ["curl", "mysql", "sshpass", "7z", "unzip", "redis", "docker", "mongosh", "ldap", "openssl", "smbclient", "deploy", "aws ", "npm "];
+        let words: Vec<String> =
+            one.line.split(' ').map(|word| word.trim_matches(['\'', '"']).to_owned()).collect();
+        let is_command = [
+            "curl",
+            "mysql",
+            "sshpass",
+            "7z",
+            "unzip",
+            "redis",
+            "docker",
+            "mongosh",
+            "ldap",
+            "openssl",
+            "smbclient",
+            "deploy",
+            "aws ",
+            "npm ",
+        ];
         if is_command.iter().any(|program| one.line.starts_with(program)) && !one.line.contains("-H") {
             let masked = redactor.redact_arguments(&words).join(" ");
             for secret in &one.secrets {

@@ -9,17 +9,17 @@
 
 /// A line with a secret in it.
 #[derive(Debug, Clone)]
-pub struct Planted {
+pub(crate) struct Planted {
     /// The shape.
-    pub shape: &'static str,
+    pub(crate) shape: &'static str,
     /// The line.
-    pub line: String,
+    pub(crate) line: String,
     /// What must not be found afterwards.
-    pub secrets: Vec<String>,
+    pub(crate) secrets: Vec<String>,
 }
 
 /// One line for each shape.
-pub fn planted(seed: u64) -> Vec<Planted> {
+pub(crate) fn planted(seed: u64) -> Vec<Planted> {
     let mut random = Random(seed ^ 0x9e37_79b9_7f4a_7c15);
     SHAPES.iter().map(|shape| fill(shape, &mut random)).collect()
 }
@@ -92,7 +92,7 @@ fn fill(shape: &'static str, random: &mut Random) -> Planted {
 }
 
 /// One line for each shape.
-pub const SHAPES: &[&str] = &[
+pub(crate) const SHAPES: &[&str] = &[
     // Models and their tools.
     "key sk-¦{a48} rejected",
     "sk-¦ant-api03-{w93}",

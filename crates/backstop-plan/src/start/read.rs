@@ -47,8 +47,10 @@ impl PlanFile {
     /// The values of the variables in its `env` tables that are secrets by their names.
     pub fn secrets(&self) -> Vec<String> {
         let settings = self.plan.phases.iter().map(|phase| &phase.settings).chain([&self.plan.defaults]);
-        let variables: Vec<(String, String)> =
-            settings.flat_map(|one| one.env.iter()).map(|(name, value)| (name.clone(), value.clone())).collect();
+        let variables: Vec<(String, String)> = settings
+            .flat_map(|one| one.env.iter())
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
         secrets_in(&variables, &[])
     }
 }

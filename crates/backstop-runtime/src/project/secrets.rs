@@ -94,8 +94,11 @@ const TOKEN_FILES: &[&str] = &[".vault-token", ".cache/huggingface/token", ".hug
 
 fn in_credential_files(home: &Path) -> Vec<String> {
     let shapes = Redactor::default();
-    let mut secrets: Vec<String> =
-        FILES.iter().filter_map(|file| read(&home.join(file))).flat_map(|text| shapes.secrets_of(&text)).collect();
+    let mut secrets: Vec<String> = FILES
+        .iter()
+        .filter_map(|file| read(&home.join(file)))
+        .flat_map(|text| shapes.secrets_of(&text))
+        .collect();
     let tokens = TOKEN_FILES.iter().filter_map(|file| read(&home.join(file)));
     secrets.extend(tokens.map(|text| text.trim().to_owned()).filter(|token| token.len() >= SECRET_BYTES_MIN));
     // `password` under a short or plain value is a setting there as well.
@@ -145,8 +148,14 @@ mod tests {
         };
         let redactor = redactor(Vec::new(), Vec::new(), Some(home.path().to_owned()));
         let secret = |n: usize| format!("x{n}Kq7Zt{n}mBw3Rv9");
-        write(".claude/.credentials.json", format!("{{\"claudeAiOauth\":{{\"accessToken\":\"{}\"}}}}", secret(1)));
-        write(".config/gh/hosts.yml", format!("github.example:\n    user: bob\n    oauth_token: {}\n", secret(2)));
+        write(
+            ".claude/.credentials.json",
+            format!("{{\"claudeAiOauth\":{{\"accessToken\":\"{}\"}}}}", secret(1)),
+        );
+        write(
+            ".config/gh/hosts.yml",
+            format!("github.example:\n    user: bob\n    oauth_token: {}\n", secret(2)),
+        );
         write(".netrc", format!("machine h.example\n  login bob\n  password {}\n", secret(3)));
         write(".npmrc", format!("//registry.example/:_authToken={}\n", secret(4)));
         write(".aws/credentials", format!("[default]\naws_secret_access_key = {}\n", secret(5)));

@@ -266,11 +266,8 @@ const fn beginnings() -> [u64; GROUPS / 64] {
                 let mut at = 0;
                 while at < 3 {
                     let class = if at < bytes.len() {
-                        let byte = if cases & (1 << at) != 0 {
-                            bytes[at].to_ascii_uppercase()
-                        } else {
-                            bytes[at]
-                        };
+                        let byte =
+                            if cases & (1 << at) != 0 { bytes[at].to_ascii_uppercase() } else { bytes[at] };
                         classes[byte as usize] as usize
                     } else {
                         third
@@ -336,13 +333,18 @@ pub(super) fn at(text: &[u8], at: usize) -> impl Iterator<Item = &'static Anchor
     let range = candidates(rest);
     let there = head(rest);
     let heads = &HEADS[range.clone()];
-    ANCHORS[range].iter().zip(heads).filter(move |(_, (head, mask))| there & mask == *head).map(|(anchor, _)| anchor).filter(move |anchor| {
-        let wanted = anchor.text.as_bytes();
-        rest.get(..wanted.len()).is_some_and(|there| match anchor.ignores_case() {
-            true => there.eq_ignore_ascii_case(wanted),
-            false => there == wanted,
+    ANCHORS[range]
+        .iter()
+        .zip(heads)
+        .filter(move |(_, (head, mask))| there & mask == *head)
+        .map(|(anchor, _)| anchor)
+        .filter(move |anchor| {
+            let wanted = anchor.text.as_bytes();
+            rest.get(..wanted.len()).is_some_and(|there| match anchor.ignores_case() {
+                true => there.eq_ignore_ascii_case(wanted),
+                false => there == wanted,
+            })
         })
-    })
 }
 
 #[cfg(test)]

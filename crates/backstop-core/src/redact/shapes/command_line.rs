@@ -37,13 +37,27 @@ const fn flag(programs: &'static [&'static str], flag: &'static str, form: Form)
     Flag { programs, only: "", flag, form }
 }
 
-const fn flag_of(programs: &'static [&'static str], only: &'static str, flag: &'static str, form: Form) -> Flag {
+const fn flag_of(
+    programs: &'static [&'static str],
+    only: &'static str,
+    flag: &'static str,
+    form: Form,
+) -> Flag {
     Flag { programs, only, flag, form }
 }
 
 const MYSQL: &[&str] = &[
-    "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlsh", "mariadb",
-    "mariadb-dump", "mariadb-admin", "mycli",
+    "mysql",
+    "mysqldump",
+    "mysqladmin",
+    "mysqlimport",
+    "mysqlcheck",
+    "mysqlshow",
+    "mysqlsh",
+    "mariadb",
+    "mariadb-dump",
+    "mariadb-admin",
+    "mycli",
 ];
 const ARCHIVES: &[&str] = &["7z", "7za", "7zr", "7zz"];
 const REGISTRIES: &[&str] =
@@ -67,10 +81,18 @@ const FLAGS: &[Flag] = &[
     flag(&["zip", "unzip"], "-P", Form::Either),
     flag(REDIS, "-a", Form::Next),
     flag(REDIS, "--pass", Form::Next),
-    flag(&["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"], "-p", Form::Either),
+    flag(
+        &["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"],
+        "-p",
+        Form::Either,
+    ),
     flag(&["sqlcmd", "bcp"], "-P", Form::Either),
     flag(&["cqlsh", "rabbitmqadmin"], "-p", Form::Either),
-    flag(&["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami", "ldappasswd"], "-w", Form::Either),
+    flag(
+        &["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami", "ldappasswd"],
+        "-w",
+        Form::Either,
+    ),
     flag(&["smbclient"], "-U", Form::After(b'%')),
     flag_of(REGISTRIES, "login", "-p", Form::Either),
     flag(&["openssl"], "-passin", Form::After(b':')),
@@ -83,7 +105,8 @@ const FLAGS: &[Flag] = &[
 ];
 
 /// Programs in whose arguments a value follows its name as a word of its own.
-const SETTERS: &[&str] = &["aws", "npm", "git", "yarn", "pnpm", "gcloud", "poetry", "pip", "composer", "vault"];
+const SETTERS: &[&str] =
+    &["aws", "npm", "git", "yarn", "pnpm", "gcloud", "poetry", "pip", "composer", "vault"];
 
 /// Where the secrets are among the arguments of a command: the number of a word, and a part of it.
 pub(in super::super) fn secret_arguments(words: &[&[u8]]) -> Vec<(usize, Range<usize>)> {
@@ -213,17 +236,21 @@ fn words(text: &[u8], from: usize) -> (Vec<Range<usize>>, usize) {
             b' ' | b'\t' => at += 1,
             b'\n' | b';' | b'|' | b'&' => break,
             quote @ (b'"' | b'\'') => {
-                let inner = at + 1 + run_within(&text[at + 1..limit], COMMAND_BYTES_MAX, |b| b != quote && b != b'\n');
+                let inner = at
+                    + 1
+                    + run_within(&text[at + 1..limit], COMMAND_BYTES_MAX, |b| b != quote && b != b'\n');
                 words.push(at + 1..inner);
                 at = inner + 1;
             }
             _ => {
-                let is_in = |b: u8| !b.is_ascii_whitespace() && !matches!(b, b';' | b'|' | b'"' | b'\'' | b'`');
+                let is_in =
+                    |b: u8| !b.is_ascii_whitespace() && !matches!(b, b';' | b'|' | b'"' | b'\'' | b'`');
                 let end = at + run_within(&text[at..limit], COMMAND_BYTES_MAX, is_in);
                 let quoted = text.get(end).copied().filter(|b| matches!(b, b'"' | b'\''));
                 // `-p'secret'` is one word.
                 let close = quoted.and_then(|quote| {
-                    let inner = run_within(&text[end + 1..limit], COMMAND_BYTES_MAX, |b| b != quote && b != b'\n');
+                    let inner =
+                        run_within(&text[end + 1..limit], COMMAND_BYTES_MAX, |b| b != quote && b != b'\n');
                     (text.get(end + 1 + inner) == Some(&quote)).then_some(end + 1 + inner)
                 });
                 match close {

@@ -15,7 +15,9 @@ mod url;
 mod value;
 
 pub(super) use command_line::secret_arguments;
-pub(super) use private_key::{KEY_BYTES_MAX, find_all as find_private_keys, begins_key, ends_key, has_key_mark};
+pub(super) use private_key::{
+    KEY_BYTES_MAX, begins_key, ends_key, find_all as find_private_keys, has_key_mark,
+};
 
 use anchors::{Anchor, Kind};
 use std::ops::Range;

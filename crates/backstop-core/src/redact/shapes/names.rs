@@ -1,9 +1,7 @@
 //! Values whose name says that they are secrets: `password=…`, `"api_key": "…"`, `--token …`,
 //! `<secret>…`, `Authorization: …`, `Cookie: …`.
 
-use super::value::{
-    VALUE_BYTES_MAX, is_dense, is_mixed, is_path, is_placeholder, is_prose, is_small_word,
-};
+use super::value::{VALUE_BYTES_MAX, is_dense, is_mixed, is_path, is_placeholder, is_prose, is_small_word};
 use super::{is_key_byte, run, run_back, run_within};
 use std::ops::Range;
 
@@ -46,22 +44,143 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// Things of which keys are secret.
 const SECRET_KEYS: &[&str] = &[
-    "api", "access", "secret", "private", "account", "shared", "encryption", "encrypt", "signing", "sign",
-    "master", "client", "auth", "service", "storage", "license", "app", "application", "session", "deploy",
-    "ssh", "gpg", "pgp", "rsa", "routing", "integration", "ingest", "write", "admin", "webhook", "decryption",
-    "age", "openai", "anthropic", "consumer", "subscription", "functions", "host", "hmac", "jwt", "aes",
-    "stripe", "google", "azure", "aws", "github", "dd", "datadog", "sendgrid", "mailgun", "twilio", "user",
-    "vault", "security", "x", "live", "server", "bot", "project", "team", "account", "personal", "my", "acme",
+    "api",
+    "access",
+    "secret",
+    "private",
+    "account",
+    "shared",
+    "encryption",
+    "encrypt",
+    "signing",
+    "sign",
+    "master",
+    "client",
+    "auth",
+    "service",
+    "storage",
+    "license",
+    "app",
+    "application",
+    "session",
+    "deploy",
+    "ssh",
+    "gpg",
+    "pgp",
+    "rsa",
+    "routing",
+    "integration",
+    "ingest",
+    "write",
+    "admin",
+    "webhook",
+    "decryption",
+    "age",
+    "openai",
+    "anthropic",
+    "consumer",
+    "subscription",
+    "functions",
+    "host",
+    "hmac",
+    "jwt",
+    "aes",
+    "stripe",
+    "google",
+    "azure",
+    "aws",
+    "github",
+    "dd",
+    "datadog",
+    "sendgrid",
+    "mailgun",
+    "twilio",
+    "user",
+    "vault",
+    "security",
+    "x",
+    "live",
+    "server",
+    "bot",
+    "project",
+    "team",
+    "account",
+    "personal",
+    "my",
+    "acme",
 ];
 
 /// What a name ends in that is about a secret and is none.
 const HARMLESS_ENDS: &[&str] = &[
-    "file", "path", "type", "name", "id", "ttl", "url", "uri", "length", "len", "count", "policy", "stdin",
-    "expires", "expiry", "expiration", "limit", "usage", "size", "format", "env", "field", "fields", "header",
-    "store", "ref", "version", "hint", "strength", "rules", "mode", "provider", "endpoint", "arn", "ids",
-    "class", "status", "error", "errors", "manager", "method", "prefix", "suffix", "regex", "pattern", "kind",
-    "budget", "per", "rate", "cost", "price", "index", "idx", "validator", "service", "input", "label",
-    "dir", "folder", "max", "min", "total", "used", "remaining", "window", "cache", "reset", "scope", "scopes",
+    "file",
+    "path",
+    "type",
+    "name",
+    "id",
+    "ttl",
+    "url",
+    "uri",
+    "length",
+    "len",
+    "count",
+    "policy",
+    "stdin",
+    "expires",
+    "expiry",
+    "expiration",
+    "limit",
+    "usage",
+    "size",
+    "format",
+    "env",
+    "field",
+    "fields",
+    "header",
+    "store",
+    "ref",
+    "version",
+    "hint",
+    "strength",
+    "rules",
+    "mode",
+    "provider",
+    "endpoint",
+    "arn",
+    "ids",
+    "class",
+    "status",
+    "error",
+    "errors",
+    "manager",
+    "method",
+    "prefix",
+    "suffix",
+    "regex",
+    "pattern",
+    "kind",
+    "budget",
+    "per",
+    "rate",
+    "cost",
+    "price",
+    "index",
+    "idx",
+    "validator",
+    "service",
+    "input",
+    "label",
+    "dir",
+    "folder",
+    "max",
+    "min",
+    "total",
+    "used",
+    "remaining",
+    "window",
+    "cache",
+    "reset",
+    "scope",
+    "scopes",
 ];
 
 /// The secret that the word at `word` in a name announces.
@@ -122,12 +241,10 @@ fn is_secret_name(
     let head = &text[name_start..start];
     let is_joined = head.last().is_some_and(|byte| matches!(byte, b'_' | b'-' | b'.'));
     // The word before this one in the name.
-    let words = head.strip_suffix(b"_").or(head.strip_suffix(b"-")).or(head.strip_suffix(b".")).unwrap_or(head);
+    let words =
+        head.strip_suffix(b"_").or(head.strip_suffix(b"-")).or(head.strip_suffix(b".")).unwrap_or(head);
     let is_camel = text[start].is_ascii_uppercase() && words.last().is_some_and(u8::is_ascii_lowercase);
-    let begins = words
-        .iter()
-        .rposition(|byte| matches!(byte, b'_' | b'-' | b'.'))
-        .map_or(0, |at| at + 1);
+    let begins = words.iter().rposition(|byte| matches!(byte, b'_' | b'-' | b'.')).map_or(0, |at| at + 1);
     let last = &words[begins..];
     let last = match is_camel {
         true => last.iter().rposition(u8::is_ascii_uppercase).map_or(last, |at| &last[at..]),
@@ -149,15 +266,15 @@ fn is_secret_name(
             is_one_of(SECRET_KEYS)
                 || (!is_joined && ends_in(&["api", "access", "secret", "private", "account"]))
         }
-        Word::Auth => {
-            (head.ends_with(b"_") && end == name_end) || (head.is_empty() && end == name_end)
-        }
+        Word::Auth => (head.ends_with(b"_") && end == name_end) || (head.is_empty() && end == name_end),
         Word::Signature => {
             let at_start = !before_is_word(text, start);
             match text[start].to_ascii_lowercase() {
                 // `sig=`, `code=`: a parameter of an address.
                 b's' if end - start == 3 => at_start,
-                b's' => end == name_end && (is_joined || is_parameter(text, name_start) || text[start] == b'S'),
+                b's' => {
+                    end == name_end && (is_joined || is_parameter(text, name_start) || text[start] == b'S')
+                }
                 _ => is_parameter(text, start),
             }
         }
@@ -180,12 +297,7 @@ fn is_parameter(text: &[u8], at: usize) -> bool {
 }
 
 /// What separates a name from its value, and where the value begins.
-fn separator(
-    text: &[u8],
-    name_start: usize,
-    name_end: usize,
-    is_flag: bool,
-) -> Option<(Separator, usize)> {
+fn separator(text: &[u8], name_start: usize, name_end: usize, is_flag: bool) -> Option<(Separator, usize)> {
     let rest = &text[name_end..];
     let is_space = |byte: u8| matches!(byte, b' ' | b'\t');
     if rest.first() == Some(&b'>') && name_start > 0 && text[name_start - 1] == b'<' {
@@ -272,7 +384,8 @@ impl Value {
             return self.start + end;
         }
         let value = &rest[..end];
-        let after = run_back(value, 4, |byte| matches!(byte, b',' | b')' | b']' | b'}' | b';' | b'>' | b'.' | b':'));
+        let after =
+            run_back(value, 4, |byte| matches!(byte, b',' | b')' | b']' | b'}' | b';' | b'>' | b'.' | b':'));
         self.start + end - after
     }
 
@@ -358,10 +471,13 @@ fn authorization(text: &[u8], at: usize) -> Option<Range<usize>> {
     let second = &line[first + spaces..];
     let word = run(second, |byte| !byte.is_ascii_whitespace());
     let credentials = &second[..word];
-    if second.is_empty() || !line[..first].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
+    if second.is_empty()
+        || !line[..first].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    {
         let value = &line[..first];
         let is_secret = is_dense(value) || (value.len() >= 16 && is_mixed(value));
-        return (is_secret && !is_placeholder(value)).then(|| start..start + run(rest, |b| is_inside(b) && !b.is_ascii_whitespace()));
+        return (is_secret && !is_placeholder(value))
+            .then(|| start..start + run(rest, |b| is_inside(b) && !b.is_ascii_whitespace()));
     }
     if is_placeholder(credentials) || is_small_word(&line[..first]) || is_small_word(credentials) {
         return None;
@@ -384,7 +500,8 @@ fn cookie(text: &[u8], at: usize, separator: Separator) -> Option<Range<usize>> 
     let quote = text.get(at).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let start = at + usize::from(quote.is_some());
     let is_inside = |byte: u8| {
-        byte != b'\n' && if quote.is_some() { Some(byte) != quote } else { !matches!(byte, b'"' | b'\'' | b'`') }
+        byte != b'\n'
+            && if quote.is_some() { Some(byte) != quote } else { !matches!(byte, b'"' | b'\'' | b'`') }
     };
     let rest = &text[start..];
     let line = &rest[..run_within(rest, HEADER_BYTES_MAX, is_inside)];
@@ -409,6 +526,7 @@ pub(super) fn after_scheme(text: &[u8], scheme: Range<usize>) -> Option<Range<us
     let value = &rest[..length];
     let is_secret = value.len() >= 8
         && !is_path(value)
-        && (value.iter().any(u8::is_ascii_digit) && is_mixed(value) || (value.len() >= 16 && is_mixed(value)));
+        && (value.iter().any(u8::is_ascii_digit) && is_mixed(value)
+            || (value.len() >= 16 && is_mixed(value)));
     is_secret.then(|| scheme.end..scheme.end + run(rest, is_key_byte))
 }

@@ -88,5 +88,7 @@ pub(in super::super) fn has_key_mark(text: &[u8]) -> bool {
 
 /// Whether a private key ends in a line.
 pub(in super::super) fn ends_key(line: &[u8]) -> bool {
-    [&b"--END "[..], b"-- END ", b"Private-MAC:"].iter().any(|mark| memchr::memmem::find(line, mark).is_some())
+    [&b"--END "[..], b"-- END ", b"Private-MAC:"]
+        .iter()
+        .any(|mark| memchr::memmem::find(line, mark).is_some())
 }

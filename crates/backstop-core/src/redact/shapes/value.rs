@@ -37,7 +37,9 @@ fn class(byte: u8) -> u8 {
 pub(super) fn is_dense(text: &[u8]) -> bool {
     const BYTES_MIN: usize = 8;
     text.len() >= BYTES_MIN
-        && text.iter().all(|byte| is_key_byte(*byte) || matches!(byte, b'%' | b':' | b'|' | b'!' | b'@' | b'$'))
+        && text
+            .iter()
+            .all(|byte| is_key_byte(*byte) || matches!(byte, b'%' | b':' | b'|' | b'!' | b'@' | b'$'))
         && text.iter().any(u8::is_ascii_digit)
         && text.iter().any(u8::is_ascii_alphabetic)
 }
@@ -45,16 +47,107 @@ pub(super) fn is_dense(text: &[u8]) -> bool {
 /// Values that stand for something else, or say that there is none; kinds of values in code and in
 /// schemas; what is said of a value instead of it.
 const PLACEHOLDERS: &[&str] = &[
-    "true", "false", "none", "null", "nil", "undefined", "string", "str", "text", "int", "integer", "number",
-    "bool", "boolean", "bytes", "object", "array", "buffer", "any", "void", "char", "varchar", "optional",
-    "required", "missing", "invalid", "incorrect", "wrong", "expired", "empty", "unset", "set", "not", "yes",
-    "ok", "no", "on", "off", "enabled", "disabled", "unknown", "default", "hidden", "masked", "redacted",
-    "ok.", "failed", "failed.", "denied", "rejected", "unauthorized", "bearer", "basic", "password",
-    "passwd", "secret", "token", "passphrase", "changed", "updated", "deleted", "created", "mismatch",
-    "accepted", "passed", "error", "error:", "got", "expected", "identifier", "keyword", "punctuation",
-    "prompt", "stdin", "manual", "auto", "always", "never", "self", "nothing", "skipped", "found",
-    "write", "read", "inherit", "example", "never[]", "string[]", "secretstr", "cstring", "osstring",
-    "path", "pathbuf", "file", "plain", "plaintext", "encrypted", "hashed", "sensitive", "(sensitive", "reset",
+    "true",
+    "false",
+    "none",
+    "null",
+    "nil",
+    "undefined",
+    "string",
+    "str",
+    "text",
+    "int",
+    "integer",
+    "number",
+    "bool",
+    "boolean",
+    "bytes",
+    "object",
+    "array",
+    "buffer",
+    "any",
+    "void",
+    "char",
+    "varchar",
+    "optional",
+    "required",
+    "missing",
+    "invalid",
+    "incorrect",
+    "wrong",
+    "expired",
+    "empty",
+    "unset",
+    "set",
+    "not",
+    "yes",
+    "ok",
+    "no",
+    "on",
+    "off",
+    "enabled",
+    "disabled",
+    "unknown",
+    "default",
+    "hidden",
+    "masked",
+    "redacted",
+    "ok.",
+    "failed",
+    "failed.",
+    "denied",
+    "rejected",
+    "unauthorized",
+    "bearer",
+    "basic",
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "passphrase",
+    "changed",
+    "updated",
+    "deleted",
+    "created",
+    "mismatch",
+    "accepted",
+    "passed",
+    "error",
+    "error:",
+    "got",
+    "expected",
+    "identifier",
+    "keyword",
+    "punctuation",
+    "prompt",
+    "stdin",
+    "manual",
+    "auto",
+    "always",
+    "never",
+    "self",
+    "nothing",
+    "skipped",
+    "found",
+    "write",
+    "read",
+    "inherit",
+    "example",
+    "never[]",
+    "string[]",
+    "secretstr",
+    "cstring",
+    "osstring",
+    "path",
+    "pathbuf",
+    "file",
+    "plain",
+    "plaintext",
+    "encrypted",
+    "hashed",
+    "sensitive",
+    "(sensitive",
+    "reset",
 ];
 
 /// Whether a value stands for another: a variable, a mask, a type, a word of ours.
@@ -89,11 +182,44 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
 /// A call, a member, a type with parameters.
 fn is_code(word: &[u8]) -> bool {
     const ROOTS: &[&[u8]] = &[
-        b"process.env", b"os.environ", b"os.getenv", b"env.", b"secrets.", b"self.", b"this.", b"config.",
-        b"settings.", b"std::", b"options.", b"args.", b"request.", b"req.", b"user.", b"vars.", b"var.",
-        b"import.meta", b"System.getenv", b"ENV[", b"Optional[", b"Option<", b"Secret<", b"Vec<", b"&str",
-        b"&'", b"&mut", b"Promise<", b"Record<", b"z.", b"data.", b"local.", b"params.", b"sha256:", b"sha512-",
-        b"sha384-", b"sha1-", b"refs/",
+        b"process.env",
+        b"os.environ",
+        b"os.getenv",
+        b"env.",
+        b"secrets.",
+        b"self.",
+        b"this.",
+        b"config.",
+        b"settings.",
+        b"std::",
+        b"options.",
+        b"args.",
+        b"request.",
+        b"req.",
+        b"user.",
+        b"vars.",
+        b"var.",
+        b"import.meta",
+        b"System.getenv",
+        b"ENV[",
+        b"Optional[",
+        b"Option<",
+        b"Secret<",
+        b"Vec<",
+        b"&str",
+        b"&'",
+        b"&mut",
+        b"Promise<",
+        b"Record<",
+        b"z.",
+        b"data.",
+        b"local.",
+        b"params.",
+        b"sha256:",
+        b"sha512-",
+        b"sha384-",
+        b"sha1-",
+        b"refs/",
     ];
     if ROOTS.iter().any(|root| word.starts_with(root)) {
         return true;
@@ -108,18 +234,20 @@ fn is_code(word: &[u8]) -> bool {
 /// The path of a file.
 pub(super) fn is_path(value: &[u8]) -> bool {
     const STARTS: &[&[u8]] = &[b"/", b"./", b"../", b"~/", b"C:\\", b"file:", b"http://", b"https://"];
-    const ENDS: &[&[u8]] =
-        &[b".pem", b".key", b".pub", b".crt", b".json", b".txt", b".toml", b".yaml", b".yml", b".env", b".ts",
-          b".rs", b".py", b".js", b".go", b".java", b".p12", b".jks", b".html", b".md"];
+    const ENDS: &[&[u8]] = &[
+        b".pem", b".key", b".pub", b".crt", b".json", b".txt", b".toml", b".yaml", b".yml", b".env", b".ts",
+        b".rs", b".py", b".js", b".go", b".java", b".p12", b".jks", b".html", b".md",
+    ];
     STARTS.iter().any(|start| value.starts_with(start)) || ENDS.iter().any(|end| value.ends_with(end))
 }
 
 /// Small words: what has one of them is a sentence.
 const SMALL_WORDS: &[&str] = &[
-    "must", "is", "be", "not", "the", "a", "an", "for", "should", "cannot", "can", "too", "has", "have", "was",
-    "are", "expected", "to", "of", "in", "with", "at", "contain", "contains", "required", "invalid", "please",
-    "and", "or", "from", "on", "when", "if", "your", "no", "will", "does", "did", "do", "least", "than", "only",
-    "found", "by", "failed", "it", "this", "that", "as", "may", "using", "via", "into", "but", "were", "been",
+    "must", "is", "be", "not", "the", "a", "an", "for", "should", "cannot", "can", "too", "has", "have",
+    "was", "are", "expected", "to", "of", "in", "with", "at", "contain", "contains", "required", "invalid",
+    "please", "and", "or", "from", "on", "when", "if", "your", "no", "will", "does", "did", "do", "least",
+    "than", "only", "found", "by", "failed", "it", "this", "that", "as", "may", "using", "via", "into",
+    "but", "were", "been",
 ];
 
 /// Whether a line of several words is a sentence.
@@ -131,6 +259,7 @@ pub(super) fn is_prose(line: &[u8]) -> bool {
 
 /// Whether a word is one of a sentence.
 pub(super) fn is_small_word(word: &[u8]) -> bool {
-    const OTHERS: &[&str] = &["flag", "option", "argument", "parameter", "value", "instead", "which", "after"];
+    const OTHERS: &[&str] =
+        &["flag", "option", "argument", "parameter", "value", "instead", "which", "after"];
     is_prose(word) || OTHERS.iter().any(|other| other.as_bytes().eq_ignore_ascii_case(word))
 }
