@@ -1,9 +1,15 @@
 //! JSON from outside: how much of it is read, and what is wrong with it, by place.
 
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+use std::cell::Cell;
 
 /// The most bytes that a hook reads.
 pub const INPUT_BYTES_MAX: usize = 8 << 20;
+
+/// How many values of an input are kept: those of a report that anybody reads are far fewer. More
+/// would take many times the memory of their text.
+const VALUES_MAX: usize = 100_000;
 
 /// Why an input cannot be understood. Each says where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,8 +81,8 @@ pub fn parse(bytes: &[u8]) -> Result<Map<String, Value>, InputError> {
     if bytes.trim_ascii().is_empty() {
         return Err(InputError::Empty);
     }
-    let read = serde_json::from_slice(bytes).or_else(|error| match repaired(bytes) {
-        Some(text) => serde_json::from_str(&text),
+    let read = bounded(bytes).or_else(|error| match repaired(bytes) {
+        Some(text) => bounded(text.as_bytes()),
         None => Err(error),
     });
     let value: Value = read.map_err(|error| {
@@ -91,6 +97,103 @@ pub fn parse(bytes: &[u8]) -> Result<Map<String, Value>, InputError> {
             expected: "a JSON object",
             found: kind(&other),
         }),
+    }
+}
+
+/// Reads JSON, and of its values no more than are kept: lists and objects end where there are too
+/// many.
+fn bounded(bytes: &[u8]) -> serde_json::Result<Value> {
+    let left = Cell::new(VALUES_MAX);
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = Bounded { left: &left }.deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Reads a value while more of them may be kept.
+#[derive(Clone, Copy)]
+struct Bounded<'l> {
+    left: &'l Cell<usize>,
+}
+
+impl Bounded<'_> {
+    /// Whether one more may be kept.
+    fn take(self) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left > 0
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while self.take() {
+            match items.next_element_seed(self)? {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while self.take() {
+            match entries.next_key::<String>()? {
+                Some(name) => drop(fields.insert(name, entries.next_value_seed(self)?)),
+                None => return Ok(Value::Object(fields)),
+            }
+        }
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Value::Object(fields))
     }
 }
 

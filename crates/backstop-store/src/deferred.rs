@@ -3,7 +3,6 @@
 //! The same command in the same folder is one row, however often it was deferred. A command that
 //! contains a secret is stored with the secret masked, and marked as not runnable from here.
 
-use crate::masked::mask_argv;
 use crate::summary::{parsed, worded};
 use crate::{Journal, StoreError};
 use backstop_core::{Reason, RunId, SafeText, Timestamp};
@@ -89,7 +88,7 @@ const COLUMNS: &str =
 impl Journal {
     /// Defers work. The same command in the same folder is counted, not stored twice.
     pub fn defer(&self, work: &DeferredWork) -> Result<Deferred, StoreError> {
-        let argv = mask_argv(&self.redactor, &work.argv);
+        let argv = self.redactor.redact_arguments(&work.argv);
         let folder = self.redactor.redact(&work.folder);
         let runnable = work.whole && !work.is_task && argv == work.argv && folder == work.folder;
         let now = self.now().as_millis();
@@ -151,7 +150,7 @@ impl Journal {
 
     /// Removes a deferred task; returns whether there was one.
     pub fn drop_deferred_task(&self, task: &str) -> Result<bool, StoreError> {
-        let words = serde_json::Value::from(mask_argv(&self.redactor, &[task.to_owned()])).to_string();
+        let words = serde_json::Value::from(self.redactor.redact_arguments(&[task.to_owned()])).to_string();
         self.write_one(|conn| {
             Ok(conn.execute("DELETE FROM deferred WHERE is_task AND argv = ?1", [&words])? > 0)
         })

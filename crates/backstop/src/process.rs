@@ -87,7 +87,7 @@ pub(crate) fn surroundings() -> Result<Surroundings<'static>, CliError> {
 fn surroundings_of(cwd: PathBuf) -> Surroundings<'static> {
     Surroundings {
         cwd,
-        home: folder_variable("HOME"),
+        home: home(),
         xdg_config_home: folder_variable("XDG_CONFIG_HOME"),
         // What is no UTF-8 is read as far as it goes, and then warned of: a bad timeout must not
         // pass unseen.
@@ -179,6 +179,11 @@ pub(crate) fn unknown_variables() -> Vec<(String, String)> {
     environment::strangers(names.iter().map(String::as_str)).into_iter().map(warning).collect()
 }
 
+/// The home folder.
+pub(crate) fn home() -> Option<PathBuf> {
+    folder_variable("HOME")
+}
+
 fn folder_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
 }
@@ -192,7 +197,7 @@ pub(crate) fn state_root(home: Option<&Path>) -> Option<PathBuf> {
 
 /// The state folder, where nothing of the configuration is needed; nothing where it cannot be used.
 pub(crate) fn user_folder() -> Option<StateFolder> {
-    let root = state_root(folder_variable("HOME").as_deref())?;
+    let root = state_root(home().as_deref())?;
     let folder = StateFolder::open(&root, Arc::new(now), terminal::redactor()).ok()?;
     Some(folder.with_boot_clock(Arc::new(boot_time)))
 }

@@ -5,7 +5,7 @@ use crate::process;
 use backstop_core::{Redactor, SafeText};
 use backstop_report::Style;
 use backstop_runtime::Output;
-use backstop_runtime::project::secrets_in;
+use backstop_runtime::project;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,11 +43,11 @@ pub(crate) fn stderr_style() -> Style {
 }
 
 /// The redactor of everything that is shown: of the project, once it is open; before that, one that
-/// knows the secrets in the environment.
+/// knows the secrets in the environment and in credential files.
 pub(crate) fn redactor() -> Arc<Redactor> {
     let known = REDACTOR.read().unwrap_or_else(PoisonError::into_inner).clone();
     known.unwrap_or_else(|| {
-        let redactor = Arc::new(Redactor::new(secrets_in(&process::variables(), &[])));
+        let redactor = Arc::new(project::redactor(process::variables(), Vec::new(), process::home()));
         mask_with(Arc::clone(&redactor));
         redactor
     })

@@ -19,13 +19,29 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn new(values: Vec<String>) -> Option<Self> {
+    /// Nothing where there are none.
+    pub(super) fn new(mut values: Vec<String>) -> Option<Self> {
+        values.sort();
+        values.dedup();
+        if values.is_empty() {
+            return None;
+        }
         let plain = build(&values, Some(AhoCorasickKind::NoncontiguousNFA))?;
         Some(Self { values, plain, fast: OnceLock::new(), read: AtomicUsize::new(0) })
     }
 
+    /// All values, in all their forms.
+    pub(super) fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// The length of the longest value.
+    pub(super) fn bytes_max(&self) -> usize {
+        self.values.iter().map(String::len).max().unwrap_or(0)
+    }
+
     /// Adds the positions of all known values.
-    pub(super) fn find(&self, text: &str, found: &mut Vec<Range<usize>>) {
+    pub(super) fn find(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
         let read = self.read.fetch_add(text.len(), Ordering::Relaxed);
         let table = if read.saturating_add(text.len()) > PLAIN_BYTES_MAX {
             self.fast.get_or_init(|| build(&self.values, None)).as_ref().unwrap_or(&self.plain)
@@ -50,7 +66,7 @@ mod tests {
         let (few, many) = ("a canary-2, a canary", "a canary-2, a canary ".repeat(PLAIN_BYTES_MAX / 16));
         let find = |text: &str| {
             let mut found = Vec::new();
-            known.find(text, &mut found);
+            known.find(text.as_bytes(), &mut found);
             found
         };
         let first = find(few);

@@ -1,34 +1,54 @@
 //! Secrets are masked before anything is stored or shown.
 //!
-//! Two kinds are known: values that we were told (environment, config), and shapes that say by
-//! themselves what they are (key prefixes, `password=`, credentials in URLs, private keys). What is
-//! masked is gone: nothing here can undo it. [`RedactStream`] does the same for text that comes in
-//! pieces.
+//! Two kinds are known: values that we were told (environment, settings, plans, credential files),
+//! and shapes that say by themselves what they are. A text is searched as it is, and once more as a
+//! reader would see it, with colours and escapes undone; what is found is masked in the original.
+//! What is masked is gone: nothing here can undo it. [`RedactStream`] does the same for text that
+//! comes in pieces.
 
 mod encoded;
 mod known;
 mod shapes;
 mod stream;
+mod unescape;
 
 pub use stream::RedactStream;
 
 use known::Known;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, RwLock};
+use unescape::{Readable, Undone};
 
 /// What stands in place of a secret.
 pub const MASK: &str = "[redacted]";
 
 /// A known value shorter than this is not masked: it would be found everywhere.
 const KNOWN_BYTES_MIN: usize = 6;
+/// How many lines of known values are looked for.
+const KNOWN_LINES_MAX: usize = 4_000;
 
-/// Masks secrets in text.
-#[derive(Debug, Clone)]
+/// Reads the secrets that are known by their values, when they are first needed.
+type Source = Box<dyn Fn() -> Vec<String> + Send + Sync>;
+
+/// Masks secrets in text. Clones share what they know.
+#[derive(Clone)]
 pub struct Redactor {
-    known: Option<Arc<Known>>,
-    /// The longest known value.
-    known_bytes_max: usize,
+    values: Arc<Values>,
+}
+
+/// The secrets that are known by their values.
+struct Values {
+    source: Source,
+    first: OnceLock<Option<Known>>,
+    /// With those that were learned later.
+    all: RwLock<Option<Arc<Known>>>,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
 }
 
 impl Default for Redactor {
@@ -41,22 +61,41 @@ impl Redactor {
     /// A redactor that also knows these values, as they are and in the encodings in which they
     /// travel. Values too short to be secrets are left out.
     pub fn new<S: AsRef<str>>(known: impl IntoIterator<Item = S>) -> Self {
-        let mut values: Vec<String> = Vec::new();
-        for value in known {
-            // A secret of several lines, such as a private key, is masked line by line.
-            for line in value.as_ref().lines() {
-                let line = line.trim();
-                if line.len() >= KNOWN_BYTES_MIN {
-                    values.push(line.to_owned());
-                    values.extend(encoded::forms(line).into_iter().filter(|f| f.len() >= KNOWN_BYTES_MIN));
-                }
-            }
+        let values: Vec<String> = known.into_iter().map(|value| value.as_ref().to_owned()).collect();
+        Self::reading(move || values.clone())
+    }
+
+    /// A redactor that reads the values when something is first redacted: they may be in files.
+    pub fn reading(source: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
+        let values = Values { source: Box::new(source), first: OnceLock::new(), all: RwLock::new(None) };
+        Self { values: Arc::new(values) }
+    }
+
+    /// From now on, these values are masked as well, wherever this redactor is shared.
+    pub fn learn<S: AsRef<str>>(&self, more: impl IntoIterator<Item = S>) {
+        let more: Vec<String> = more.into_iter().map(|value| value.as_ref().to_owned()).collect();
+        if more.is_empty() {
+            return;
         }
-        values.sort();
-        values.dedup();
-        let known_bytes_max = values.iter().map(String::len).max().unwrap_or(0);
-        let known = (!values.is_empty()).then(|| Known::new(values)).flatten().map(Arc::new);
-        Self { known, known_bytes_max }
+        let mut all = self.values.all.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut lines = match &*all {
+            Some(known) => known.values().to_vec(),
+            None => self.first().map(|known| known.values().to_vec()).unwrap_or_default(),
+        };
+        lines.extend(forms(&more));
+        *all = Known::new(lines).map(Arc::new);
+    }
+
+    fn first(&self) -> Option<&Known> {
+        self.values.first.get_or_init(|| Known::new(forms(&(self.values.source)()))).as_ref()
+    }
+
+    fn with_known<T>(&self, use_it: impl FnOnce(Option<&Known>) -> T) -> T {
+        let all = self.values.all.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        match all {
+            Some(known) => use_it(Some(&known)),
+            None => use_it(self.first()),
+        }
     }
 
     /// The text with every secret masked.
@@ -76,13 +115,65 @@ impl Redactor {
         Cow::Owned(out)
     }
 
+    /// The words of a command with every secret masked. `--password` and its value are two words
+    /// and one secret.
+    pub fn redact_arguments(&self, words: &[String]) -> Vec<String> {
+        let mut masked: Vec<String> = words.iter().map(|word| self.redact(word).into_owned()).collect();
+        for at in 1..words.len() {
+            let (flag, value) = (&words[at - 1], &words[at]);
+            if flag.starts_with('-') && !flag.contains(char::is_whitespace) && masked[at] == *value {
+                // The value is one word, whatever is in it.
+                let word: String = value.chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect();
+                let together = format!("{flag} {word}");
+                let is_secret = self.secrets(&together).iter().any(|range| range.end > flag.len() + 1);
+                if is_secret {
+                    masked[at] = MASK.to_owned();
+                }
+            }
+        }
+        let bytes: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        for (at, range) in shapes::secret_arguments(&bytes) {
+            if masked[at] == words[at] && words[at].is_char_boundary(range.start) {
+                masked[at] = format!("{}{MASK}", &words[at][..range.start]);
+            }
+        }
+        masked
+    }
+
+    /// A command as one line, with every secret masked.
+    pub fn redact_command(&self, words: &[String]) -> String {
+        self.redact(&self.redact_arguments(words).join(" ")).into_owned()
+    }
+
+    /// Whether the value of a field is a secret, as the field's name says.
+    pub fn is_secret_value(&self, name: &str, value: &str) -> bool {
+        const BYTES_MAX: usize = 4 << 10;
+        if name.len() + value.len() > BYTES_MAX {
+            return false;
+        }
+        let pair = format!("\"{name}\": \"{value}\"");
+        self.secrets(&pair).iter().any(|range| range.start == name.len() + 5)
+    }
+
+    /// The secrets in a text, e.g. in a credential file.
+    pub fn secrets_of(&self, text: &str) -> Vec<String> {
+        self.secrets(text).into_iter().map(|range| text[range].to_owned()).collect()
+    }
+
     /// Where the secrets lie, in order; those that touch are one.
     fn secrets(&self, text: &str) -> Vec<Range<usize>> {
+        let bytes = text.as_bytes();
         let mut found: Vec<Range<usize>> = Vec::new();
-        if let Some(known) = &self.known {
-            known.find(text, &mut found);
+        self.with_known(|known| {
+            if let Some(known) = known {
+                known.find(bytes, &mut found);
+            }
+            shapes::find_private_keys(bytes, &mut found);
+            find_shapes(bytes, known, &mut found);
+        });
+        for range in &mut found {
+            *range = text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end);
         }
-        shapes::find(text, &mut found);
         found.sort_by_key(|range| (range.start, range.end));
         found.dedup_by(|next, last| {
             let joined = next.start < last.end;
@@ -93,6 +184,50 @@ impl Redactor {
         });
         found
     }
+}
+
+/// Adds the secrets that are known by their shapes, and those of lines with escapes as a reader
+/// would see them.
+fn find_shapes(bytes: &[u8], known: Option<&Known>, found: &mut Vec<Range<usize>>) {
+    let mut readable = Readable::default();
+    let mut inside = Vec::new();
+    let mut plain_from = 0;
+    let find_plain = |range: Range<usize>, found: &mut Vec<Range<usize>>| {
+        let (start, first) = (range.start, found.len());
+        shapes::find(&bytes[range], found);
+        for range in &mut found[first..] {
+            *range = start + range.start..start + range.end;
+        }
+    };
+    for line in unescape::Lines::new(bytes) {
+        match readable.read(bytes, line.clone()) {
+            Undone::Nothing => continue,
+            Undone::Removed => {
+                find_plain(plain_from..line.start, found);
+                plain_from = line.end;
+            }
+            Undone::Replaced => {}
+        }
+        if let Some(known) = known {
+            known.find(readable.text(), &mut inside);
+        }
+        shapes::find_private_keys(readable.text(), &mut inside);
+        shapes::find(readable.text(), &mut inside);
+        found.extend(inside.drain(..).map(|range| readable.original(&range)));
+    }
+    find_plain(plain_from..bytes.len(), found);
+}
+
+/// The lines of these values, each with the encodings in which it travels.
+fn forms(values: &[String]) -> Vec<String> {
+    let mut forms: Vec<String> = Vec::new();
+    // A secret of several lines, such as a private key, is masked line by line.
+    let lines = values.iter().flat_map(|value| value.lines()).map(str::trim);
+    for line in lines.filter(|line| line.len() >= KNOWN_BYTES_MIN).take(KNOWN_LINES_MAX) {
+        forms.push(line.to_owned());
+        forms.extend(encoded::forms(line).into_iter().filter(|form| form.len() >= KNOWN_BYTES_MIN));
+    }
+    forms
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Masking text that comes in pieces: a secret may be cut anywhere.
 
-use super::shapes::key_char;
+use super::known::Known;
+use super::shapes::{KEY_BYTES_MAX, begins_key, ends_key, has_key_mark, is_key_byte};
 use super::{MASK, Redactor};
 use std::ops::Deref;
 
@@ -14,7 +15,8 @@ const OVERLAP_BYTES: usize = 4 << 10;
 pub struct RedactStream<R> {
     redactor: R,
     held: Vec<u8>,
-    in_key: bool,
+    /// Inside a private key: how many bytes of it were dropped.
+    in_key: Option<usize>,
     /// A secret was cut: what still belongs to it is dropped.
     in_secret: bool,
 }
@@ -29,7 +31,7 @@ impl Redactor {
 impl<R: Deref<Target = Redactor>> RedactStream<R> {
     /// Masks text that comes in pieces, with a redactor that it may share.
     pub fn new(redactor: R) -> Self {
-        Self { redactor, held: Vec::new(), in_key: false, in_secret: false }
+        Self { redactor, held: Vec::new(), in_key: None, in_secret: false }
     }
 
     /// More text; gives what is safe to let go. Bytes that are no UTF-8 come out as replacement
@@ -40,9 +42,7 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
             self.held.extend_from_slice(piece);
             if let Some(end) = memchr::memrchr(b'\n', &self.held) {
                 let lines: Vec<u8> = self.held.drain(..=end).collect();
-                for line in String::from_utf8_lossy(&lines).split_inclusive('\n') {
-                    self.line(line, &mut out);
-                }
+                self.lines(&String::from_utf8_lossy(&lines), &mut out);
             }
             if self.held.len() > LINE_BYTES_MAX {
                 self.part(&mut out);
@@ -61,19 +61,32 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
         out
     }
 
+    /// Whole lines: all at once, unless one of them has to do with a private key.
+    fn lines(&mut self, lines: &str, out: &mut String) {
+        if !self.in_secret && self.in_key.is_none() && !has_key_mark(lines.as_bytes()) {
+            out.push_str(&self.redactor.redact(lines));
+            return;
+        }
+        for line in lines.split_inclusive('\n') {
+            self.line(line, out);
+        }
+    }
+
     fn line(&mut self, mut line: &str, out: &mut String) {
         if self.in_secret {
-            line = line.trim_start_matches(key_char);
+            line = line.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_key_byte));
             self.in_secret = line.is_empty();
         }
-        if self.in_key {
-            self.in_key = !line.contains("-----END ");
+        if let Some(dropped) = self.in_key {
+            let dropped = dropped + line.len();
+            self.in_key = (!ends_key(line.as_bytes()) && dropped < KEY_BYTES_MAX).then_some(dropped);
             return;
         }
         // A private key goes over many lines: its head announces it, and nothing is let go before
         // its end.
-        if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY") && !line.contains("-----END ") {
-            self.in_key = true;
+        if let Some(at) = begins_key(line.as_bytes()) {
+            self.in_key = Some(line.len() - at);
+            out.push_str(&self.redactor.redact(&line[..at]));
             out.push_str(MASK);
             out.push('\n');
             return;
@@ -83,13 +96,20 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
 
     /// Lets a part of an endless line go, cut where no secret lies.
     fn part(&mut self, out: &mut String) {
-        let text = String::from_utf8_lossy(&self.held).into_owned();
-        let overlap = OVERLAP_BYTES.max(self.redactor.known_bytes_max);
+        let mut text = String::from_utf8_lossy(&self.held).into_owned();
+        if self.in_secret {
+            let rest = text.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_key_byte));
+            self.in_secret = rest.is_empty();
+            text = rest.to_owned();
+        }
+        let known = self.redactor.with_known(|known| known.map_or(0, Known::bytes_max));
+        let overlap = OVERLAP_BYTES.max(known).min(LINE_BYTES_MAX);
         let mut cut = text.floor_char_boundary(text.len().saturating_sub(overlap));
         let mut in_secret = false;
         if let Some(secret) = self.redactor.secrets(&text).into_iter().find(|s| s.start < cut && cut < s.end)
         {
-            if secret.start > 0 {
+            // What goes is more than what stays: else it would be looked at again and again.
+            if secret.start > text.len() / 2 {
                 cut = secret.start;
             } else {
                 cut = secret.end;
@@ -97,9 +117,9 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
             }
         }
         let (go, stay) = text.split_at(cut);
+        self.held = stay.as_bytes().to_vec();
         self.line(go, out);
         self.in_secret |= in_secret;
-        self.held = stay.as_bytes().to_vec();
     }
 }
 
@@ -145,7 +165,7 @@ mod tests {
             let out = through(&redactor, text.as_bytes(), 8192);
             assert!(!out.contains("C4n4ry") && out.contains(MASK), "offset {offset}");
         }
-        let endless = format!("eyJ{}", "a".repeat(500_000));
+        let endless = format!("ghp_{}", "a1B2".repeat(125_000));
         assert!(through(&Redactor::default(), endless.as_bytes(), 8192).len() < 200_000);
     }
 

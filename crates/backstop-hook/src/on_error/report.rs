@@ -1,7 +1,7 @@
 //! What a task reports, checked field by field.
 
 use crate::input::{InputError, cut, cut_start, kind, parse};
-use backstop_core::{ExecutionContext, Redactor, SafeText};
+use backstop_core::{ExecutionContext, MASK, Redactor, SafeText};
 use backstop_report::TaskCommand;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -46,7 +46,8 @@ pub struct Report {
     pub step: Option<SafeText>,
     /// For how long.
     pub elapsed_seconds: Option<f64>,
-    /// What it has so far; nothing where there is none.
+    /// What it has so far; nothing where there is none, `null` where there is too much of it to
+    /// keep and it cannot be cut.
     pub partial: Option<Value>,
     /// What the task can do instead, best first, as it says itself.
     pub fallbacks: Vec<SafeText>,
@@ -114,10 +115,18 @@ impl Report {
         });
         let (given, fields_omitted) = unknown_fields(&fields);
         let masked_field = |(name, value): (String, &Value)| {
-            let mut value = value.clone();
-            mask(&mut value, redactor);
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            (safe(&name, NAME_BYTES_MAX).raw().to_owned(), shortened(&text, FIELD_BYTES_MAX))
+            let (text, bytes) = match beginning(value, FIELD_BYTES_MAX + SECRET_BYTES_MAX) {
+                // A secret is known by its name: a value is masked as a whole where it is short.
+                (_, bytes) if bytes <= FIELD_BYTES_MAX => {
+                    let mut value = value.clone();
+                    mask(&mut value, redactor);
+                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    let bytes = text.len();
+                    (redactor.redact(&text).into_owned(), bytes)
+                }
+                (text, bytes) => (redactor.redact(&text).into_owned(), bytes),
+            };
+            (safe(&name, NAME_BYTES_MAX).raw().to_owned(), shortened(&text, bytes, FIELD_BYTES_MAX))
         };
         let partial = ["partial_result", "partial"].iter().find_map(|name| context.get(*name));
         let task = task_id(task)?;
@@ -137,11 +146,7 @@ impl Report {
             },
             fields: given.into_iter().map(masked_field).collect(),
             fields_omitted,
-            partial: partial.filter(|value| !is_empty(value)).map(|value| {
-                let mut value = value.clone();
-                mask(&mut value, redactor);
-                value
-            }),
+            partial: partial.filter(|value| !is_empty(value)).map(|value| masked_partial(value, redactor)),
             commands: commands(context, &safe)?,
             docs_url: named(text(context, "context.docs_url")?),
         })
@@ -196,6 +201,7 @@ impl Report {
     /// The partial result, cut where it is long; nothing where it cannot be cut.
     pub fn partial_kept(&self) -> Option<Value> {
         match self.partial.as_ref()? {
+            Value::Null => None,
             Value::String(text) if text.len() > PARTIAL_BYTES_MAX => {
                 Some(Value::from(cut(text, PARTIAL_BYTES_MAX)))
             }
@@ -286,12 +292,55 @@ fn unknown_fields(report: &Map<String, Value>) -> (Vec<(String, &Value)>, u32) {
     (all, omitted)
 }
 
-/// A text that says where it was cut.
-fn shortened(text: &str, bytes_max: usize) -> SafeText {
-    match text.len() > bytes_max {
-        true => SafeText::new(format!("{}… ({} bytes)", cut(text, bytes_max), text.len())),
+/// A text of so many bytes, that says where it was cut.
+fn shortened(text: &str, bytes: usize, bytes_max: usize) -> SafeText {
+    match bytes > bytes_max {
+        true => SafeText::new(format!("{}… ({bytes} bytes)", cut(text, bytes_max))),
         false => SafeText::new(text),
     }
+}
+
+/// A text, or another value as JSON: its beginning, and how long it is.
+fn beginning(value: &Value, bytes_max: usize) -> (String, usize) {
+    if let Value::String(text) = value {
+        return (cut(text, bytes_max).to_owned(), text.len());
+    }
+    let mut written = Beginning { kept: Vec::new(), bytes_max, bytes: 0 };
+    // What is only kept in memory cannot fail to be written.
+    let _ = serde_json::to_writer(&mut written, value);
+    (String::from_utf8_lossy(&written.kept).into_owned(), written.bytes)
+}
+
+/// Keeps the beginning of what is written, and counts the rest.
+struct Beginning {
+    kept: Vec<u8>,
+    bytes_max: usize,
+    bytes: usize,
+}
+
+impl std::io::Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let room = self.bytes_max.saturating_sub(self.kept.len());
+        self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.bytes += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A partial result with its secrets masked, no more of it than is handed back.
+fn masked_partial(value: &Value, redactor: &Redactor) -> Value {
+    let bytes_max = PARTIAL_BYTES_MAX + SECRET_BYTES_MAX;
+    let mut value = match value {
+        Value::String(text) => Value::from(cut(text, bytes_max)),
+        other if beginning(other, 0).1 > bytes_max => return Value::Null,
+        other => other.clone(),
+    };
+    mask(&mut value, redactor);
+    value
 }
 
 /// What a task can do instead: a name, or a list of names.
@@ -370,6 +419,16 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
+/// Masks a field; a text is a secret by its name as well.
+fn mask_named(name: &str, field: &mut Value, redactor: &Redactor) {
+    if let Value::String(text) = field
+        && redactor.is_secret_value(name, text)
+    {
+        MASK.clone_into(text);
+    }
+    mask(field, redactor);
+}
+
 fn mask(value: &mut Value, redactor: &Redactor) {
     match value {
         Value::String(text) => {
@@ -382,7 +441,7 @@ fn mask(value: &mut Value, redactor: &Redactor) {
             *fields = std::mem::take(fields)
                 .into_iter()
                 .map(|(name, mut field)| {
-                    mask(&mut field, redactor);
+                    mask_named(&name, &mut field, redactor);
                     (redactor.redact(&name).into_owned(), field)
                 })
                 .collect();

@@ -4,6 +4,7 @@ use super::RunError;
 use crate::document::{PLAN_BYTES_MAX, Plan, parse};
 use backstop_core::{Name, SafeText, Sha256};
 use backstop_files::named;
+use backstop_runtime::project::secrets_in;
 use std::path::{Path, PathBuf};
 
 /// A plan that was read.
@@ -39,6 +40,16 @@ impl PlanFile {
             Ok(plan) => Ok(Self { plan, file, path }),
             Err(error) => Err(RunError::Plan { file: SafeText::new(path), error: Box::new(error) }),
         }
+    }
+
+    /// The values of the variables in its `env` tables that are secrets by their names.
+    pub fn secrets(&self) -> Vec<String> {
+        let settings = self.plan.phases.iter().map(|phase| &phase.settings).chain([&self.plan.defaults]);
+        let variables: Vec<(String, String)> = settings
+            .flat_map(|one| one.env.iter())
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        secrets_in(&variables, &[])
     }
 }
 

@@ -11,7 +11,7 @@ mod secrets;
 
 pub use error::ProjectError;
 pub use packs::{classifier_with_packs, effects_with_packs};
-pub use secrets::{is_secret_name, secrets_in};
+pub use secrets::{is_secret_name, redactor, secrets_in};
 
 use crate::process::Process;
 use backstop_classify::{Classifier, Effects};
@@ -68,11 +68,13 @@ impl Project {
         let is_trusted = |path: &Path, hashes: &str| trusted(path).is_some_and(|known| known == hashes);
         let mut config = backstop_config::load(&place.surroundings, flags, &is_trusted)?;
         config.explain_trust(&trusted);
-        let secrets = secrets_in(&place.variables, &config.redact_env());
+        let tokens = config.sinks().into_values().filter_map(|sink| sink.token_env);
+        let named = config.redact_env().into_iter().chain(tokens).collect();
+        let redactor = redactor(place.variables.clone(), named, place.surroundings.home.clone());
         Ok(Self {
             root: root_of(place),
             config,
-            redactor: Arc::new(Redactor::new(secrets)),
+            redactor: Arc::new(redactor),
             process,
             state_root,
             folder: OnceLock::new(),

@@ -1,11 +1,27 @@
-//! Which environment variables hold secrets.
+//! Which secrets are known by their values: those in environment variables and in the credential
+//! files of programs that agents use.
 
-use std::path::Path;
+use backstop_core::Redactor;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 /// Words in a variable's name that say that its value is a secret.
-const WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PASSPHRASE"];
+const WORDS: &[&str] = &[
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "CREDENTIAL",
+    "PASSPHRASE",
+    "SSHPASS",
+    "CONNECTION_STRING",
+    "WEBHOOK",
+];
 /// Ends of a variable's name that say so.
-const ENDS: &[&str] = &["_PASS", "_PAT", "_PWD", "_AUTH"];
+const ENDS: &[&str] = &["_PASS", "_PAT", "_PWD", "_AUTH", "_JWT", "_COOKIE", "_CREDS", "_DSN", "DBPASS"];
+/// Values that are settings, under whatever name.
+const SETTINGS: &[&str] = &["enabled", "disabled", "always", "default", "manual", "required", "optional"];
 /// A shorter value is a setting.
 const SECRET_BYTES_MIN: usize = 6;
 
@@ -19,11 +35,84 @@ pub fn is_secret_name(name: &str) -> bool {
 /// called.
 pub fn secrets_in(variables: &[(String, String)], named: &[String]) -> Vec<String> {
     // The path of a file or a short word under such a name is a setting, not a secret.
-    let is_setting =
-        |value: &str| value.len() < SECRET_BYTES_MIN || (value.starts_with('/') && Path::new(value).exists());
+    let is_setting = |value: &str| {
+        value.len() < SECRET_BYTES_MIN
+            || SETTINGS.contains(&value.to_ascii_lowercase().as_str())
+            || (value.starts_with('/') && Path::new(value).exists())
+    };
     let by_name = variables.iter().filter(|(name, value)| is_secret_name(name) && !is_setting(value));
     let asked_for = variables.iter().filter(|(name, _)| named.contains(name));
-    by_name.chain(asked_for).map(|(_, value)| value.clone()).collect()
+    // `DATABASE_URL=postgres://app:secret@db/x` holds one whatever it is called.
+    let shapes = Redactor::default();
+    let in_addresses = variables.iter().filter(|(_, value)| value.contains("://"));
+    let in_addresses = in_addresses.flat_map(|(_, value)| shapes.secrets_of(value));
+    by_name.chain(asked_for).map(|(_, value)| value.clone()).chain(in_addresses).collect()
+}
+
+/// Masks the secrets among these variables, those that are `named`, and those in the credential
+/// files below a home folder. The files are read when something is first redacted.
+pub fn redactor(variables: Vec<(String, String)>, named: Vec<String>, home: Option<PathBuf>) -> Redactor {
+    Redactor::reading(move || {
+        let mut secrets = secrets_in(&variables, &named);
+        secrets.extend(home.iter().flat_map(|home| in_credential_files(home)));
+        secrets
+    })
+}
+
+/// A longer credential file is not read.
+const FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// The credential files of programs that agents use, below the home folder.
+const FILES: &[&str] = &[
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".qwen/oauth_creds.json",
+    ".local/share/opencode/auth.json",
+    ".config/github-copilot/apps.json",
+    ".config/github-copilot/hosts.json",
+    ".config/gh/hosts.yml",
+    ".config/glab-cli/config.yml",
+    ".config/gcloud/application_default_credentials.json",
+    ".config/hub",
+    ".git-credentials",
+    ".netrc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".aws/credentials",
+    ".docker/config.json",
+    ".kube/config",
+    ".terraform.d/credentials.tfrc.json",
+    ".my.cnf",
+];
+
+/// Files that hold a token and nothing else.
+const TOKEN_FILES: &[&str] = &[".vault-token", ".cache/huggingface/token", ".huggingface/token"];
+
+fn in_credential_files(home: &Path) -> Vec<String> {
+    let shapes = Redactor::default();
+    let mut secrets: Vec<String> = FILES
+        .iter()
+        .filter_map(|file| read(&home.join(file)))
+        .flat_map(|text| shapes.secrets_of(&text))
+        .collect();
+    let tokens = TOKEN_FILES.iter().filter_map(|file| read(&home.join(file)));
+    secrets.extend(tokens.map(|text| text.trim().to_owned()).filter(|token| token.len() >= SECRET_BYTES_MIN));
+    // `password` under a short or plain value is a setting there as well.
+    secrets.retain(|secret| secret.len() >= SECRET_BYTES_MIN);
+    secrets
+}
+
+/// A regular file that is not too long.
+fn read(path: &Path) -> Option<String> {
+    let is_file = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= FILE_BYTES_MAX);
+    let file = is_file.then(|| std::fs::File::open(path).ok()).flatten()?;
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 #[cfg(test)]
@@ -45,5 +134,38 @@ mod tests {
         .into();
         assert_eq!(secrets_in(&variables, &[]), ["abcdef123", "qwertz789", "geheim42"]);
         assert!(secrets_in(&variables, &["PLAIN".to_owned()]).contains(&"visible1".to_owned()));
+        let address = [("DATABASE_URL".to_owned(), "postgres://app:sw0rdfish@db/x".to_owned())];
+        assert_eq!(secrets_in(&address, &[]), ["sw0rdfish"]);
+    }
+
+    #[test]
+    fn credential_files_are_read_when_something_is_redacted() {
+        let home = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: String| {
+            let path = home.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let redactor = redactor(Vec::new(), Vec::new(), Some(home.path().to_owned()));
+        let secret = |n: usize| format!("x{n}Kq7Zt{n}mBw3Rv9");
+        write(
+            ".claude/.credentials.json",
+            format!("{{\"claudeAiOauth\":{{\"accessToken\":\"{}\"}}}}", secret(1)),
+        );
+        write(
+            ".config/gh/hosts.yml",
+            format!("github.example:\n    user: bob\n    oauth_token: {}\n", secret(2)),
+        );
+        write(".netrc", format!("machine h.example\n  login bob\n  password {}\n", secret(3)));
+        write(".npmrc", format!("//registry.example/:_authToken={}\n", secret(4)));
+        write(".aws/credentials", format!("[default]\naws_secret_access_key = {}\n", secret(5)));
+        write(".docker/config.json", format!("{{\"auths\":{{\"r\":{{\"auth\":\"{}\"}}}}}}", secret(6)));
+        write(".git-credentials", format!("https://bob:{}@github.example\n", secret(7)));
+        write(".vault-token", format!("{}\n", secret(8)));
+        write(".pypirc", "x".repeat(1 << 20));
+        for n in 1..=8 {
+            let text = format!("it said {} twice", secret(n));
+            assert_eq!(redactor.redact(&text), "it said [redacted] twice", "{n}");
+        }
     }
 }

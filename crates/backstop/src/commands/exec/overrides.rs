@@ -55,11 +55,8 @@ pub(super) fn argv(args: &mut Exec, project: &Project) -> Result<Vec<OsString>, 
         return Err(deferred::masked(command, &again));
     }
     // A confirmation is for one command, not for another.
-    let typed: Vec<String> = args
-        .command
-        .iter()
-        .map(|word| project.redactor.redact(&word.to_string_lossy()).into_owned())
-        .collect();
+    let typed: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let typed = project.redactor.redact_arguments(&typed);
     if !typed.is_empty() && typed != command {
         return Err(usage(format!(
             "{run} waits for a confirmation of another command: {}",

@@ -158,6 +158,7 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     let project = Arc::new(process::open_strictly(&flags(args), format)?);
     let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
     let found = PlanFile::read(&args.plan, &project.root)?;
+    project.redactor.learn(found.secrets());
     let settings = project.config.plan();
     terminal::warn_inert(&project.config);
     for (what, hint) in process::unknown_variables() {

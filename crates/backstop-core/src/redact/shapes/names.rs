@@ -1,0 +1,532 @@
+//! Values whose name says that they are secrets: `password=…`, `"api_key": "…"`, `--token …`,
+//! `<secret>…`, `Authorization: …`, `Cookie: …`.
+
+use super::value::{VALUE_BYTES_MAX, is_dense, is_mixed, is_path, is_placeholder, is_prose, is_small_word};
+use super::{is_key_byte, run, run_back, run_within};
+use std::ops::Range;
+
+/// A word in a name, and with it what its value looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Anything may be one.
+    Password,
+    /// The same; only behind another word, since tests pass.
+    Pass,
+    Secret,
+    Token,
+    /// Only of some things: caches and tables have keys, too.
+    Key,
+    /// `_auth`, and the `auth` of a container registry.
+    Auth,
+    Authorization,
+    Cookie,
+    /// Of an address.
+    Signature,
+}
+
+/// How much of a name is looked at, to each side.
+const NAME_BYTES_MAX: usize = 40;
+
+/// What stands between a name and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Separator {
+    Equals,
+    Colon,
+    /// The value is the next word: `--password VALUE`.
+    Space,
+    /// `<password>value</password>`.
+    Element,
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// Things of which keys are secret.
+const SECRET_KEYS: &[&str] = &[
+    "api",
+    "access",
+    "secret",
+    "private",
+    "account",
+    "shared",
+    "encryption",
+    "encrypt",
+    "signing",
+    "sign",
+    "master",
+    "client",
+    "auth",
+    "service",
+    "storage",
+    "license",
+    "app",
+    "application",
+    "session",
+    "deploy",
+    "ssh",
+    "gpg",
+    "pgp",
+    "rsa",
+    "routing",
+    "integration",
+    "ingest",
+    "write",
+    "admin",
+    "webhook",
+    "decryption",
+    "age",
+    "openai",
+    "anthropic",
+    "consumer",
+    "subscription",
+    "functions",
+    "host",
+    "hmac",
+    "jwt",
+    "aes",
+    "stripe",
+    "google",
+    "azure",
+    "aws",
+    "github",
+    "dd",
+    "datadog",
+    "sendgrid",
+    "mailgun",
+    "twilio",
+    "user",
+    "vault",
+    "security",
+    "x",
+    "live",
+    "server",
+    "bot",
+    "project",
+    "team",
+    "account",
+    "personal",
+    "my",
+    "acme",
+];
+
+/// What a name ends in that is about a secret and is none.
+const HARMLESS_ENDS: &[&str] = &[
+    "file",
+    "path",
+    "type",
+    "name",
+    "id",
+    "ttl",
+    "url",
+    "uri",
+    "length",
+    "len",
+    "count",
+    "policy",
+    "stdin",
+    "expires",
+    "expiry",
+    "expiration",
+    "limit",
+    "usage",
+    "size",
+    "format",
+    "env",
+    "field",
+    "fields",
+    "header",
+    "store",
+    "ref",
+    "version",
+    "hint",
+    "strength",
+    "rules",
+    "mode",
+    "provider",
+    "endpoint",
+    "arn",
+    "ids",
+    "class",
+    "status",
+    "error",
+    "errors",
+    "manager",
+    "method",
+    "prefix",
+    "suffix",
+    "regex",
+    "pattern",
+    "kind",
+    "budget",
+    "per",
+    "rate",
+    "cost",
+    "price",
+    "index",
+    "idx",
+    "validator",
+    "service",
+    "input",
+    "label",
+    "dir",
+    "folder",
+    "max",
+    "min",
+    "total",
+    "used",
+    "remaining",
+    "window",
+    "cache",
+    "reset",
+    "scope",
+    "scopes",
+];
+
+/// The secret that the word at `word` in a name announces.
+pub(super) fn named(text: &[u8], kind: Word, word: Range<usize>) -> Option<Range<usize>> {
+    // An anchor may end in its separator.
+    let word_end = word.end - usize::from(text[word.end - 1] == b'=');
+    let before = &text[..word.start];
+    let head = run_back(before, NAME_BYTES_MAX, is_name_byte);
+    let name_start = word.start - head;
+    let tail = run_within(&text[word_end..], NAME_BYTES_MAX, is_name_byte);
+    let name_end = word_end + tail;
+    if !goes_on(&text[word.start..word_end], &text[word_end..name_end])
+        || !is_secret_name(text, kind, name_start, word.start, word_end, name_end)
+    {
+        return None;
+    }
+    let dashes = run_back(text[..word.start].get(..name_end).unwrap_or(before), 1, |b| b == b'-');
+    let is_flag = text[name_start..].starts_with(b"-") || (dashes > 0 && head == dashes);
+    let (separator, at) = separator(text, name_start, name_end, is_flag)
+        .or_else(|| (kind == Word::Password).then(|| netrc(text, name_start, name_end)).flatten())?;
+    match kind {
+        Word::Authorization => return authorization(text, at),
+        Word::Cookie => return cookie(text, at, separator),
+        _ => {}
+    }
+    let value = Value::read(text, at, separator)?;
+    let is_password = matches!(kind, Word::Password | Word::Pass);
+    if is_password && value.quote.is_none() && value.separator == Separator::Colon {
+        return value.password_line(text);
+    }
+    value.is_secret(text, kind, is_flag).then(|| value.range(text))
+}
+
+/// Whether the rest of a name belongs to its word: `token_v2`, `passwordProd`, not `tokenizer`.
+fn goes_on(word: &[u8], rest: &[u8]) -> bool {
+    let Some(first) = rest.first() else { return true };
+    let is_camel = first.is_ascii_uppercase() && word.last().is_some_and(u8::is_ascii_lowercase);
+    let is_plural = rest == b"s" && word.eq_ignore_ascii_case(b"credential");
+    let is_number = rest.iter().all(u8::is_ascii_digit);
+    if !(is_camel || is_plural || is_number || matches!(first, b'_' | b'-')) {
+        return false;
+    }
+    let last = rest.rsplit(|byte| matches!(byte, b'_' | b'-' | b'.')).next().unwrap_or_default();
+    let camel = last.iter().rposition(u8::is_ascii_uppercase).map_or(last, |at| &last[at..]);
+    !HARMLESS_ENDS.iter().any(|end| {
+        end.as_bytes().eq_ignore_ascii_case(last) || (is_camel && end.as_bytes().eq_ignore_ascii_case(camel))
+    })
+}
+
+fn is_secret_name(
+    text: &[u8],
+    kind: Word,
+    name_start: usize,
+    start: usize,
+    end: usize,
+    name_end: usize,
+) -> bool {
+    let head = &text[name_start..start];
+    let is_joined = head.last().is_some_and(|byte| matches!(byte, b'_' | b'-' | b'.'));
+    // The word before this one in the name.
+    let words =
+        head.strip_suffix(b"_").or(head.strip_suffix(b"-")).or(head.strip_suffix(b".")).unwrap_or(head);
+    let is_camel = text[start].is_ascii_uppercase() && words.last().is_some_and(u8::is_ascii_lowercase);
+    let begins = words.iter().rposition(|byte| matches!(byte, b'_' | b'-' | b'.')).map_or(0, |at| at + 1);
+    let last = &words[begins..];
+    let last = match is_camel {
+        true => last.iter().rposition(u8::is_ascii_uppercase).map_or(last, |at| &last[at..]),
+        false => last,
+    };
+    let is_one_of = |list: &[&str]| list.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(last));
+    let ends_in = |list: &[&str]| {
+        list.iter().any(|one| {
+            last.len() >= one.len() && last[last.len() - one.len()..].eq_ignore_ascii_case(one.as_bytes())
+        })
+    };
+    match kind {
+        Word::Pass => {
+            (is_joined && !head.starts_with(b"-p"))
+                || ends_in(&["db", "user", "root", "smtp", "ftp", "admin", "mail", "redis", "sql", "ssh"])
+                || is_camel
+        }
+        Word::Key => {
+            is_one_of(SECRET_KEYS)
+                || (!is_joined && ends_in(&["api", "access", "secret", "private", "account"]))
+        }
+        Word::Auth => (head.ends_with(b"_") && end == name_end) || (head.is_empty() && end == name_end),
+        Word::Signature => {
+            let at_start = !before_is_word(text, start);
+            match text[start].to_ascii_lowercase() {
+                // `sig=`, `code=`: a parameter of an address.
+                b's' if end - start == 3 => at_start,
+                b's' => {
+                    end == name_end && (is_joined || is_parameter(text, name_start) || text[start] == b'S')
+                }
+                _ => is_parameter(text, start),
+            }
+        }
+        Word::Cookie => end == name_end,
+        Word::Authorization => end == name_end,
+        Word::Token => {
+            let is_word = head.is_empty() || is_joined || is_camel || !last.is_empty();
+            is_word && !is_one_of(&["unexpected", "max", "page", "next", "continuation", "cancellation"])
+        }
+        Word::Password | Word::Secret => true,
+    }
+}
+
+fn before_is_word(text: &[u8], at: usize) -> bool {
+    at > 0 && text[at - 1].is_ascii_alphanumeric()
+}
+
+fn is_parameter(text: &[u8], at: usize) -> bool {
+    at > 0 && matches!(text[at - 1], b'?' | b'&')
+}
+
+/// What separates a name from its value, and where the value begins.
+fn separator(text: &[u8], name_start: usize, name_end: usize, is_flag: bool) -> Option<(Separator, usize)> {
+    let rest = &text[name_end..];
+    let is_space = |byte: u8| matches!(byte, b' ' | b'\t');
+    if rest.first() == Some(&b'>') && name_start > 0 && text[name_start - 1] == b'<' {
+        return Some((Separator::Element, name_end + 1));
+    }
+    if is_flag && rest.first() == Some(&b' ') {
+        return Some((Separator::Space, name_end + run_within(rest, 8, is_space)));
+    }
+    let mut at = run_within(rest, 3, |byte| matches!(byte, b'"' | b'\'' | b'`' | b']' | b')'));
+    let is_quoted = at > 0;
+    at += run_within(&rest[at..], 24, is_space);
+    let skip = |from: usize| name_end + from + run_within(&rest[from..], 24, is_space);
+    match &rest[at..] {
+        [b'=', b'=' | b'~', ..] | [b':', b':', ..] | [b':', b'/', b'/', ..] => None,
+        [b'=', b'>', ..] | [b':', b'=', ..] => Some((Separator::Equals, skip(at + 2))),
+        [b'=', ..] => Some((Separator::Equals, skip(at + 1))),
+        [b':', ..] => Some((Separator::Colon, skip(at + 1))),
+        after if is_quoted && after.starts_with(b"value=") => Some((Separator::Equals, name_end + at + 6)),
+        _ => None,
+    }
+}
+
+/// `machine HOST login NAME password SECRET`, or the last part on a line of its own.
+fn netrc(text: &[u8], name_start: usize, name_end: usize) -> Option<(Separator, usize)> {
+    const ENTRY_BYTES_MAX: usize = 120;
+    if text.get(name_end) != Some(&b' ') {
+        return None;
+    }
+    let before = &text[..name_start];
+    let line = &before[before.len() - run_back(before, ENTRY_BYTES_MAX, |byte| byte != b'\n')..];
+    let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
+    let rest = &text[name_end + 1..];
+    let length = run_within(rest, VALUE_BYTES_MAX, |byte| !byte.is_ascii_whitespace());
+    let is_last = rest.get(length).is_none_or(|byte| *byte == b'\n');
+    let is_alone = is_last && line.iter().all(u8::is_ascii_whitespace) && is_mixed(&rest[..length]);
+    ((has(b"login ") && has(b"machine ")) || is_alone).then_some((Separator::Space, name_end + 1))
+}
+
+/// A value, as far as it decides.
+#[derive(Debug)]
+struct Value {
+    start: usize,
+    end: usize,
+    quote: Option<u8>,
+    separator: Separator,
+}
+
+impl Value {
+    fn read(text: &[u8], at: usize, separator: Separator) -> Option<Self> {
+        let quote = text.get(at).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+        let start = at + usize::from(quote.is_some());
+        let mut this = Self { start, end: start, quote, separator };
+        this.end = this.end_within(text, VALUE_BYTES_MAX);
+        // A quote that is not closed is none.
+        if quote.is_some() && this.end - start < VALUE_BYTES_MAX && text.get(this.end).copied() != quote {
+            this.quote = None;
+            this.end = this.end_within(text, VALUE_BYTES_MAX);
+        }
+        (this.end > start).then_some(this)
+    }
+
+    /// Where it ends; of a longer one, where `most` bytes do.
+    fn end_within(&self, text: &[u8], most: usize) -> usize {
+        let rest = &text[self.start..];
+        let rest = &rest[..rest.len().min(most)];
+        let is_end = |at: usize| {
+            let byte = rest[at];
+            let next = rest.get(at + 1).copied();
+            match (self.quote, self.separator) {
+                (Some(quote), _) => byte == b'\n' || (byte == quote && (at == 0 || rest[at - 1] != b'\\')),
+                (None, Separator::Element) => byte == b'<' || byte == b'\n',
+                // Of a connection string, or a command: `Pwd=x;Server=y`, `A=x; b`.
+                (None, Separator::Equals) if byte == b';' => {
+                    next.is_none_or(|next| next.is_ascii_whitespace() || next.is_ascii_alphabetic())
+                }
+                (None, Separator::Equals) => {
+                    byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'&' | b'`')
+                }
+                (None, _) => byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`'),
+            }
+        };
+        let end = (0..rest.len()).find(|at| is_end(*at)).unwrap_or(rest.len());
+        if self.quote.is_some() || end == most {
+            return self.start + end;
+        }
+        let value = &rest[..end];
+        let after =
+            run_back(value, 4, |byte| matches!(byte, b',' | b')' | b']' | b'}' | b';' | b'>' | b'.' | b':'));
+        self.start + end - after
+    }
+
+    /// Where all of it is.
+    fn range(&self, text: &[u8]) -> Range<usize> {
+        self.start..self.end_within(text, usize::MAX).max(self.end)
+    }
+
+    fn is_secret(&self, text: &[u8], kind: Word, is_flag: bool) -> bool {
+        let value = &text[self.start..self.end];
+        let is_password = matches!(kind, Word::Password | Word::Pass);
+        let is_secret = is_password || kind == Word::Secret;
+        if is_placeholder(value) || (is_path(value) && !(is_password && self.quote.is_some())) {
+            return false;
+        }
+        let has_space = value.iter().any(u8::is_ascii_whitespace);
+        match (self.quote.is_some(), self.separator) {
+            _ if matches!(kind, Word::Auth | Word::Signature) => value.len() >= 12 && is_dense(value),
+            _ if kind == Word::Key && is_flag && value.len() < 8 => false,
+            (true, _) if has_space => is_secret && !is_prose(value) && value.len() >= 6,
+            (true, _) => {
+                (is_secret && value.len() >= 4) || (value.len() >= 8 && is_mixed(value)) || is_dense(value)
+            }
+            (false, Separator::Element) => (is_secret && value.len() >= 4) || is_dense(value),
+            (false, Separator::Space) => {
+                value.len() >= 3
+                    && value[0] != b'-'
+                    && !is_small_word(value)
+                    && (is_secret || is_mixed(value) || value.len() >= 16 || is_flag && kind == Word::Token)
+            }
+            (false, Separator::Equals) => {
+                (is_secret && value.len() >= 3) || is_dense(value) || (value.len() >= 16 && is_mixed(value))
+            }
+            (false, Separator::Colon) => {
+                (is_dense(value) || (value.len() >= 16 && is_mixed(value)))
+                    && !value.ends_with(b":")
+                    && value.iter().all(|byte| is_key_byte(*byte) || !byte.is_ascii_punctuation())
+                    || (kind == Word::Secret && value.len() >= 8 && is_mixed(value))
+            }
+        }
+    }
+
+    /// `password: …`: one word, or all words to the end of the line where they are no sentence.
+    fn password_line(&self, text: &[u8]) -> Option<Range<usize>> {
+        const WORDS_MAX: usize = 8;
+        let rest = &text[self.start..];
+        let length = run_within(rest, VALUE_BYTES_MAX, |byte| !matches!(byte, b'\n' | b'"' | b'`'));
+        let line = rest[..length].trim_ascii_end();
+        let first = &text[self.start..self.end];
+        if is_placeholder(first) || is_path(first) {
+            return None;
+        }
+        if is_dense(first) {
+            return Some(self.range(text));
+        }
+        let is_code = line.iter().any(|byte| matches!(byte, b'(' | b'{' | b'[' | b'<' | b'|'));
+        if is_code || first.len() < 4 || line.ends_with(b":") {
+            return None;
+        }
+        let words = line.split(u8::is_ascii_whitespace).count();
+        let is_phrase = !is_prose(line)
+            && words <= WORDS_MAX
+            && (is_mixed(first) || line.iter().all(|b| b.is_ascii_lowercase() || *b == b' '));
+        match words {
+            1 => Some(self.range(text)),
+            _ => is_phrase.then(|| self.start..self.start + line.len()),
+        }
+    }
+}
+
+/// How much of a header decides.
+const HEADER_BYTES_MAX: usize = 256;
+
+/// `Authorization: SCHEME CREDENTIALS`: all but the scheme.
+fn authorization(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let quote = text.get(at).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let start = at + usize::from(quote.is_some());
+    let is_inside = |byte: u8| byte != b'\n' && Some(byte) != quote && !matches!(byte, b'"' | b'\'' | b'`');
+    let rest = &text[start..];
+    let line = &rest[..run_within(rest, HEADER_BYTES_MAX, is_inside)];
+    let first = run(line, |byte| !byte.is_ascii_whitespace());
+    let spaces = run(&line[first..], |byte| byte == b' ');
+    let second = &line[first + spaces..];
+    let word = run(second, |byte| !byte.is_ascii_whitespace());
+    let credentials = &second[..word];
+    if second.is_empty()
+        || !line[..first].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    {
+        let value = &line[..first];
+        let is_secret = is_dense(value) || (value.len() >= 16 && is_mixed(value));
+        return (is_secret && !is_placeholder(value))
+            .then(|| start..start + run(rest, |b| is_inside(b) && !b.is_ascii_whitespace()));
+    }
+    if is_placeholder(credentials) || is_small_word(&line[..first]) || is_small_word(credentials) {
+        return None;
+    }
+    let from = start + first + spaces;
+    // Parameters go on to the end of the header: `Digest username="x", response="y"`.
+    let next = text.get(from + word).copied();
+    let is_padding = credentials.ends_with(b"=") && !matches!(next, Some(b'"' | b'\''));
+    if (credentials.contains(&b'=') && !is_padding) || credentials.ends_with(b",") {
+        return Some(from..from + run(&text[from..], |byte| byte != b'\n'));
+    }
+    let known = [&b"bearer"[..], b"basic", b"token", b"apikey", b"negotiate", b"ntlm", b"bot"];
+    let is_known = known.iter().any(|scheme| line[..first].eq_ignore_ascii_case(scheme));
+    let is_secret = credentials.len() >= 6 && (is_mixed(credentials) || (is_known && second.len() == word));
+    is_secret.then(|| from..from + run(&text[from..], |byte| is_inside(byte) && !byte.is_ascii_whitespace()))
+}
+
+/// `Cookie: a=b; c=d`, to its end; of `Set-Cookie`, its attributes, too.
+fn cookie(text: &[u8], at: usize, separator: Separator) -> Option<Range<usize>> {
+    let quote = text.get(at).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let start = at + usize::from(quote.is_some());
+    let is_inside = |byte: u8| {
+        byte != b'\n'
+            && if quote.is_some() { Some(byte) != quote } else { !matches!(byte, b'"' | b'\'' | b'`') }
+    };
+    let rest = &text[start..];
+    let line = &rest[..run_within(rest, HEADER_BYTES_MAX, is_inside)];
+    let first = &line[..run(line, |byte| !byte.is_ascii_whitespace())];
+    let pair = memchr::memchr(b'=', first).filter(|at| *at > 0 && first.len() - at > 4);
+    let is_secret = pair.is_some() || (is_dense(first) && first.len() >= 12);
+    if !is_secret || is_placeholder(first) || separator == Separator::Element {
+        return None;
+    }
+    // Several pairs are one header.
+    let whole = pair.is_some() || quote.is_some();
+    Some(start..start + run(rest, |byte| is_inside(byte) && (whole || !byte.is_ascii_whitespace())))
+}
+
+/// `Bearer …` and its kin, wherever they stand.
+pub(super) fn after_scheme(text: &[u8], scheme: Range<usize>) -> Option<Range<usize>> {
+    if before_is_word(text, scheme.start) {
+        return None;
+    }
+    let rest = &text[scheme.end..];
+    let length = run_within(rest, VALUE_BYTES_MAX, is_key_byte);
+    let value = &rest[..length];
+    let is_secret = value.len() >= 8
+        && !is_path(value)
+        && (value.iter().any(u8::is_ascii_digit) && is_mixed(value)
+            || (value.len() >= 16 && is_mixed(value)));
+    is_secret.then(|| scheme.end..scheme.end + run(rest, is_key_byte))
+}

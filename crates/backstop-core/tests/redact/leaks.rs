@@ -1,0 +1,145 @@
+//! Every shape in every way in which it may be written.
+
+use crate::planted::planted;
+use backstop_core::Redactor;
+
+/// The ways in which a line may be written, by name.
+const WAYS: &[(&str, fn(&str) -> String)] = &[
+    ("as it is", str::to_owned),
+    ("after a letter", |line| format!("x\n{line}")),
+    ("as JSON", |line| serde_json::Value::from(line).to_string()),
+    ("as JSON in a sentence", |line| {
+        serde_json::json!({ "error": format!("it said:\n{line}\nend") }).to_string()
+    }),
+    ("as JSON in JSON", |line| {
+        serde_json::Value::from(serde_json::json!({ "stderr": line }).to_string()).to_string()
+    }),
+    ("in colour", |line| format!("\u{1b}[31m{line}\u{1b}[0m")),
+    ("with a colour for each word", |line| {
+        line.split(' ').map(|word| format!("\u{1b}[1;32m{word}\u{1b}[0m")).collect::<Vec<_>>().join(" ")
+    }),
+    ("with a colour inside of everything", |line| {
+        let colour = |(n, c): (usize, char)| if n % 5 == 4 { format!("{c}\u{1b}[0m") } else { c.to_string() };
+        line.chars().enumerate().map(colour).collect()
+    }),
+    ("with signs as JSON numbers", |line| {
+        let sign = |c: char| {
+            if c.is_ascii_punctuation() && c != '\\' { format!("\\u{:04x}", c as u32) } else { c.to_string() }
+        };
+        line.chars().map(sign).collect()
+    }),
+    ("in a URL", |line| {
+        let byte = |b: u8| {
+            if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) {
+                char::from(b).to_string()
+            } else {
+                format!("%{b:02X}")
+            }
+        };
+        line.bytes().map(byte).collect()
+    }),
+    ("as HTML", |line| {
+        line.replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+            .replace('"', "&quot;")
+            .replace('\'', "&#39;")
+    }),
+    ("in a log", |line| format!("2030-01-01T00:00:00.000Z [error] worker-1: {line}")),
+];
+
+#[test]
+fn no_shape_is_left_in_any_way_of_writing_it() {
+    let redactor = Redactor::default();
+    let (mut shapes, mut left) = (0, Vec::new());
+    for seed in 0..3 {
+        for one in planted(seed) {
+            shapes += 1;
+            for (way, write) in WAYS {
+                let text = write(&one.line);
+                let masked = redactor.redact(&text);
+                // What is left is looked for as a reader would see it.
+                let plain = readable(&masked);
+                if let Some(secret) = one.secrets.iter().find(|secret| plain.contains(secret.as_str())) {
+                    left.push(format!("{way}: {}: {secret}\n    {masked}", one.shape));
+                }
+            }
+        }
+    }
+    assert!(shapes >= 3 * 200, "{shapes} shapes");
+    assert!(left.is_empty(), "{} of {} are left:\n{}", left.len(), shapes * WAYS.len(), left.join("\n"));
+}
+
+fn readable(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let code = |from: usize, to: usize| {
+            rest.get(from..to)
+                .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+                .and_then(char::from_u32)
+        };
+        let (meaning, length) = match c {
+            '\u{1b}' => (None, rest.find('m').map_or(1, |at| at + 1)),
+            '\\' if rest[1..].starts_with('u') => (code(2, 6), 6),
+            '%' if code(1, 3).is_some() => (code(1, 3), 3),
+            '\\' => (None, 1),
+            c => (Some(c), c.len_utf8()),
+        };
+        out.extend(meaning);
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    out
+}
+
+#[test]
+fn a_shape_cut_anywhere_is_masked() {
+    let redactor = Redactor::default();
+    for (n, one) in planted(7).into_iter().enumerate() {
+        let text = format!("before\n{}\nafter\n", one.line);
+        let step = 1 + n % 13;
+        let mut stream = redactor.stream();
+        let mut out: String = text.as_bytes().chunks(step).map(|piece| stream.push(piece)).collect();
+        out.push_str(&stream.finish());
+        for secret in &one.secrets {
+            assert!(!out.contains(secret.as_str()), "{}: {secret} in {out}", one.shape);
+        }
+        assert!(out.starts_with("before\n") && out.ends_with("after\n"), "{out}");
+    }
+}
+
+#[test]
+fn a_command_is_masked_word_by_word() {
+    let redactor = Redactor::default();
+    for one in planted(9) {
+        // As a shell would split it; a shape in a quoted word is one word.
+        let words: Vec<String> =
+            one.line.split(' ').map(|word| word.trim_matches(['\'', '"']).to_owned()).collect();
+        let is_command = [
+            "curl",
+            "mysql",
+            "sshpass",
+            "7z",
+            "unzip",
+            "redis",
+            "docker",
+            "mongosh",
+            "ldap",
+            "openssl",
+            "smbclient",
+            "deploy",
+            "aws ",
+            "npm ",
+        ];
+        if is_command.iter().any(|program| one.line.starts_with(program)) && !one.line.contains("-H") {
+            let masked = redactor.redact_arguments(&words).join(" ");
+            for secret in &one.secrets {
+                assert!(!masked.contains(secret.as_str()), "{}: {masked}", one.shape);
+            }
+        }
+    }
+    let words = ["docker", "run", "-u", "1000:1000", "-p", "8080:80", "image"].map(str::to_owned);
+    assert_eq!(redactor.redact_arguments(&words), words);
+    let words = ["mkdir", "-p", "folder/inner"].map(str::to_owned);
+    assert_eq!(redactor.redact_arguments(&words), words);
+}

@@ -1,0 +1,7 @@
+//! Secrets are masked however they are written; what only looks like one stays; and the time grows
+//! with the text and with nothing else.
+
+mod growth;
+mod harmless;
+mod leaks;
+mod planted;
