@@ -131,7 +131,7 @@ impl Redactor {
                 }
             }
         }
-        let bytes: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        let bytes: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         for (at, range) in shapes::secret_arguments(&bytes) {
             if masked[at] == words[at] && words[at].is_char_boundary(range.start) {
                 masked[at] = format!("{}{MASK}", &words[at][..range.start]);

@@ -58,13 +58,16 @@ pub(super) struct Lines<'t> {
     next: [Option<usize>; 2],
 }
 
+/// Finds the next byte of a kind.
+type Search = fn(&[u8]) -> Option<usize>;
+
 impl<'t> Lines<'t> {
     pub(super) fn new(bytes: &'t [u8]) -> Self {
         Self { bytes, from: 0, next: [Some(0), Some(0)] }
     }
 
     fn next_special(&mut self) -> Option<usize> {
-        let search: [fn(&[u8]) -> Option<usize>; 2] =
+        let search: [Search; 2] =
             [|rest| memchr::memchr3(ESC, b'\\', b'%', rest), |rest| memchr::memchr3(b'&', 0, 8, rest)];
         for (next, search) in self.next.iter_mut().zip(search) {
             if next.is_some_and(|at| at <= self.from) {

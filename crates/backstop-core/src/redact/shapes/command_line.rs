@@ -119,13 +119,13 @@ pub(in super::super) fn secret_arguments(words: &[&[u8]]) -> Vec<(usize, Range<u
         }
         programs += 1;
         let is = |name: &&str| name.as_bytes() == program;
-        if FLAGS.iter().any(|flag| flag.programs.iter().any(|name| is(&name))) {
+        if FLAGS.iter().any(|flag| flag.programs.iter().any(&is)) {
             flags(words, at, program, &mut found);
         }
         if program == b"htpasswd" {
             positional(words, at, &mut found);
         }
-        if SETTERS.iter().any(|name| is(&name)) {
+        if SETTERS.iter().any(is) {
             set_values(words, at, &mut found);
         }
     }
@@ -148,7 +148,7 @@ fn flags(words: &[&[u8]], program_at: usize, program: &[u8], found: &mut Vec<(us
     let rest = &words[program_at + 1..];
     for flag in FLAGS {
         let is_program = flag.programs.iter().any(|name| name.as_bytes() == program);
-        let has_word = flag.only.is_empty() || rest.iter().any(|word| *word == flag.only.as_bytes());
+        let has_word = flag.only.is_empty() || rest.contains(&flag.only.as_bytes());
         if !is_program || !has_word {
             continue;
         }

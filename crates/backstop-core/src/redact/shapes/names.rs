@@ -266,7 +266,7 @@ fn is_secret_name(
             is_one_of(SECRET_KEYS)
                 || (!is_joined && ends_in(&["api", "access", "secret", "private", "account"]))
         }
-        Word::Auth => (head.ends_with(b"_") && end == name_end) || (head.is_empty() && end == name_end),
+        Word::Auth => end == name_end && (head.is_empty() || head.ends_with(b"_")),
         Word::Signature => {
             let at_start = !before_is_word(text, start);
             match text[start].to_ascii_lowercase() {

@@ -253,7 +253,7 @@ const SMALL_WORDS: &[&str] = &[
 /// Whether a line of several words is a sentence.
 pub(super) fn is_prose(line: &[u8]) -> bool {
     line.split(u8::is_ascii_whitespace)
-        .map(|word| word.trim_ascii())
+        .map(<[u8]>::trim_ascii)
         .any(|word| SMALL_WORDS.iter().any(|small| small.as_bytes().eq_ignore_ascii_case(word)))
 }
 
