@@ -31,12 +31,16 @@ impl PhaseRunner<'_> {
         // decide.
         let only_claims = claim == Some(Claim::Failed) && attempted.exit == Some(0);
         let mut fault = attempted.fault.clone().map(Box::new);
-        if fault.is_none() || only_claims {
+        // One that claims to be done and exits with an error has to be confirmed by a gate.
+        let is_contradicted = attempted.is_contradicted && !self.equipment[dir.node].gates.is_empty();
+        if fault.is_none() || only_claims || is_contradicted {
             let checks = self.run_gates(dir, log, "gates");
             let left = u32::try_from(phase.tasks.len().saturating_sub(done.len())).ok();
             fault = match checks {
                 Ok(checks) => match judge(claim, &checks, changed(), left) {
                     Judgement::Complete => None,
+                    // Not confirmed: how it ended counts.
+                    Judgement::Failed(_) if is_contradicted => fault,
                     // The agent's own error says more than "it claims to have failed".
                     Judgement::Failed(found) if found.reason == Reason::TaskIncomplete && only_claims => {
                         fault.or(Some(found))

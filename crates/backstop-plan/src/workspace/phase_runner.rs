@@ -138,6 +138,12 @@ impl PhaseRunner<'_> {
                 first.line(200)
             ));
         }
+        for oddity in attempted.envelope.iter().flat_map(|envelope| &envelope.oddities) {
+            say(format!("{id}: in the agent's result {oddity}; the rest of it counts"));
+        }
+        if attempted.is_contradicted {
+            say(format!("{id}: the agent says that the phase is complete, and ended with an error"));
+        }
         if !attempted.unended.is_empty() {
             say(format!("{id}: could not be ended: {}", attempted.unended.join(", ")));
         }

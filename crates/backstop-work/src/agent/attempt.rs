@@ -74,6 +74,8 @@ pub struct Attempt<'a> {
 pub struct Attempted {
     /// What it is, where it failed.
     pub fault: Option<Fault>,
+    /// Whether it says that everything is done, and how it ended says otherwise.
+    pub is_contradicted: bool,
     /// What it says it did, also where it failed.
     pub envelope: Option<Envelope>,
     /// Why there is no envelope, where one was asked for or written.
@@ -155,8 +157,10 @@ pub fn attempt(
     if let Some(fault) = &mut fault {
         fault.cause = fault.cause.as_ref().map(mask);
     }
+    let is_contradicted = case.is_contradicted();
     Ok(Attempted {
         fault,
+        is_contradicted,
         envelope,
         result_trouble,
         exit: ended.status.code.map(i64::from).filter(|_| !ended.timed_out()),

@@ -328,6 +328,37 @@ fn a_claim_of_failure_is_the_reason_that_it_names() {
 }
 
 #[test]
+fn its_own_report_of_a_failure_counts_whatever_the_exit_code_is() {
+    let jest = r#"{"phase_id":"2a","status":"failed","error":{"type":"dependency_missing","message":"need @types/jest"}}"#;
+    let claude_failed = claude("null", "api_error", "API Error: Connection error.");
+    let quoted = serde_json::to_string(jest).unwrap();
+    let before =
+        format!(r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":{quoted}}}]}}}}"#);
+    for judged in [
+        Judged::new(Text, 1, &format!("I will start by reading the plan section.\n{jest}\n")),
+        Judged::new(Text, 1, &format!("FAIL src/a.test.ts\nTests: 1 failed, 1 total\n{jest}\n")),
+        Judged::new(CodexJsonl, 1, &codex(jest, "")),
+        Judged::new(ClaudeJson, 1, &format!("{before}\n{claude_failed}")),
+    ] {
+        let fault = judged.fault().unwrap();
+        let want = (Reason::DependencyMissing, Some("need @types/jest".into()));
+        assert_eq!((fault.reason, fault.cause), want, "{:?}", judged.ended.stdout);
+    }
+    // One that does not say of what it failed adds its words to what nobody recognises, and to nothing else.
+    let unnamed = r#"{"phase_id":"2a","status":"failed","error":"I give up"}"#;
+    let fault = Judged::new(Text, 1, &format!("working\n{unnamed}\n")).fault().unwrap();
+    assert_eq!((fault.reason, fault.cause), (Reason::TaskIncomplete, Some("I give up".into())));
+    let limited = format!("API Error: 429 rate_limit_error\n{unnamed}\n");
+    assert_eq!(Judged::new(Text, 1, &limited).reason(), Some(Reason::RateLimited));
+    // Hard signals come first.
+    let mut killed = Judged::new(Text, 0, jest);
+    killed.ended.status = Status { code: None, signal: Some(11) };
+    assert_eq!(killed.reason(), Some(Reason::Crash));
+    killed.ended = ended(Cause::WallClock, None, jest, "");
+    assert_eq!(killed.reason(), Some(Reason::Timeout));
+}
+
+#[test]
 fn a_claim_of_completeness_that_leaves_tasks_open_names_them() {
     let task = |text: &str, done| Task { text: text.into(), done };
     let tasks = vec![task("route", false), task("schema", true), task("docs", false)];
