@@ -62,6 +62,8 @@ impl InPlace<'_> {
             folder: &self.folder,
             slot: 1,
             previous: None,
+            // Nobody has touched the folder since.
+            has_earlier_work: true,
             stop: &job.stop,
             reporter,
         };

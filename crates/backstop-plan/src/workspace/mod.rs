@@ -6,6 +6,7 @@
 //! and it records nothing but the processes that it starts.
 
 mod attempt_log;
+mod attempt_process;
 mod briefing;
 mod commit_mode;
 mod faults;
@@ -13,12 +14,14 @@ mod in_place;
 mod judgement;
 mod landing;
 mod phase_runner;
+mod sessions;
 mod worktree;
 
 pub use commit_mode::CommitMode;
 pub use in_place::InPlace;
 pub use landing::Conclusion;
 pub use phase_runner::{Equipment, PhaseRunner, Worker};
+pub use sessions::ContinueSession;
 pub use worktree::{WorktreeSetup, Worktrees};
 
 use crate::record::RunRecord;

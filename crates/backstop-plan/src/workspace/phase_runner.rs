@@ -2,6 +2,8 @@
 //! the result.
 
 use super::attempt_log::AttemptLog;
+use super::attempt_process::AttemptProcess;
+use super::sessions::{self, ContinueSession};
 use crate::document::{Phase, Plan};
 use crate::record::fault_message;
 use crate::view::ViewFolder;
@@ -9,10 +11,9 @@ use backstop_classify::Classifier;
 use backstop_core::{Fault, Reason, Redactor, SafeText, Timestamp};
 use backstop_exec::{Limits, Started, Stop};
 use backstop_runtime::Recorder;
-use backstop_runtime::host::{AttemptJob, AttemptResult, Note, Reporter};
+use backstop_runtime::host::{AgentSession, AttemptJob, AttemptResult, Note, Reporter};
 use backstop_store::Child;
-use backstop_work::Log;
-use backstop_work::agent::{Agent, Attempt, Attempted, Work, attempt, prompt};
+use backstop_work::agent::{Agent, Attempted, Work};
 use backstop_work::gate::Gate;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,6 +74,8 @@ pub struct PhaseRunner<'c> {
     pub now: &'c (dyn Fn() -> Timestamp + Sync),
     /// Whether at most one attempt runs at a time.
     pub one_at_a_time: bool,
+    /// When a retry continues the agent's own session.
+    pub continue_session: ContinueSession,
 }
 
 /// The folder of one attempt, and what its processes need to know.
@@ -82,8 +85,10 @@ pub(super) struct AttemptDir<'b> {
     pub(super) folder: &'b Path,
     /// The number of the worktree slot, counted from 1.
     pub(super) slot: usize,
-    /// The commit that holds what the failed attempt before this one left.
+    /// The commit that holds what the failed or lost attempt before this one left.
     pub(super) previous: Option<String>,
+    /// Whether the folder has what the attempt left whose session may be continued.
+    pub(super) has_earlier_work: bool,
     pub(super) stop: &'b Stop,
     pub(super) reporter: &'b Reporter,
 }
@@ -183,6 +188,19 @@ impl PhaseRunner<'_> {
         log.finish();
     }
 
+    /// The agent of a phase, where it is an agent that works on it.
+    pub(super) fn agent(&self, node: usize) -> Option<&Agent> {
+        match &self.equipment[node].worker {
+            Worker::Agent { agent, .. } => Some(agent),
+            Worker::Command(_) => None,
+        }
+    }
+
+    /// The session that an attempt is to continue, before it is known where it will work.
+    pub(super) fn session_to_continue(&self, job: &AttemptJob) -> Option<AgentSession> {
+        self.continue_session.session(job, self.agent(job.node))
+    }
+
     fn attempt(
         &self,
         job: &AttemptJob,
@@ -190,47 +208,31 @@ impl PhaseRunner<'_> {
         log: &AttemptLog,
         changed: IsChanged<'_>,
     ) -> AttemptResult {
-        let equipment = &self.equipment[job.node];
         let key = self.key(job.node);
         let scratch = self.scratch.join(format!("{key}-{}", job.attempt));
-        let context = self.retry_context(job, dir);
-        let tasks = self.tasks(job.node);
-        let work = match &equipment.worker {
-            Worker::Agent { agent, model } => {
-                let prompt = prompt(&self.assignment(job, context.clone(), &scratch));
-                let file = self.views.attempt_log(key, job.attempt).with_extension("prompt.md");
-                let _ = backstop_store::write_view(&file, self.redactor.redact(&prompt).as_bytes());
-                Work::Agent { agent, model: model.as_deref(), prompt }
-            }
-            Worker::Command(line) => Work::Command(line.clone()),
-        };
         if let Err(error) = std::fs::create_dir_all(&scratch) {
             let mut fault = Fault::new(Reason::StateInvalid);
             fault.cause = Some(SafeText::new(format!("cannot make {}: {error}", scratch.display())));
             return AttemptResult::failed(fault);
         }
-        let made = attempt(
-            Attempt {
-                work,
-                folder: dir.folder,
-                scratch: &scratch,
-                phase_key: key,
-                number: job.attempt,
-                tasks: &tasks,
-                env: self.env(dir),
-                limits: equipment.limits.clone(),
-                retry_context: context.as_ref(),
-                log: Log::to(log.clone()),
-                redactor: &self.redactor,
-                exclusive: self.one_at_a_time,
-            },
-            self.classifier,
-            (self.now)(),
-            &job.stop,
-            |started| self.record_child(dir, started),
-        );
+        let context = self.retry_context(job, dir);
+        let process =
+            AttemptProcess { runner: self, job, dir, log, scratch: &scratch, context: context.as_ref() };
+        let made = match &self.equipment[job.node].worker {
+            Worker::Command(line) => process.run(Work::Command(line.clone()), None),
+            Worker::Agent { .. } => {
+                let assignment = self.assignment(job, context.clone(), &scratch);
+                let session = self.session_to_continue(job).filter(|session| {
+                    self.agent(job.node).is_some_and(|agent| sessions::fits(session, agent, dir))
+                });
+                process.agent(&assignment, session)
+            }
+        };
         match made {
-            Ok(attempted) => self.judge_attempt(dir, log, changed, attempted),
+            Ok(attempted) => {
+                let ask = |attempted: &Attempted| process.ask(attempted);
+                self.judge_attempt(dir, log, changed, attempted, &ask)
+            }
             Err(error) => AttemptResult::failed(error.fault()),
         }
     }

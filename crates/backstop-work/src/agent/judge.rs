@@ -3,6 +3,7 @@
 use super::assignment::Task;
 use super::dialect::{AgentOutput, Failure, Report};
 use super::envelope::Envelope;
+use super::question::asked;
 use super::trouble::ResultTrouble;
 use crate::Claim;
 use backstop_classify::Classifier;
@@ -31,11 +32,18 @@ pub(super) struct Case<'a> {
     pub(super) envelope: Option<&'a Envelope>,
     pub(super) trouble: Option<&'a ResultTrouble>,
     pub(super) tasks: &'a [Task],
+    /// The question for which it was ended.
+    pub(super) question: Option<Fault>,
+    /// The last lines that it wrote, without events.
+    pub(super) last_lines: String,
 }
 
 impl Case<'_> {
     /// The fault, where there is one.
     pub(super) fn fault(&self) -> Option<Fault> {
+        if let Some(question) = &self.question {
+            return Some(question.clone());
+        }
         if self.ended.cause == Cause::Stopped {
             return self.ended.fault(self.classifier, self.command, self.at);
         }
@@ -78,7 +86,10 @@ impl Case<'_> {
         if self.outvoted() {
             return None;
         }
-        self.ended.fault(self.classifier, self.command, self.at)
+        let fault = self.ended.fault(self.classifier, self.command, self.at)?;
+        // One that cannot ask ends with its question.
+        let ended_with_question = || asked(&self.last_lines).filter(|_| fault.reason == Reason::Unknown);
+        Some(ended_with_question().unwrap_or(fault))
     }
 
     /// Whether two signals say that it worked, and only the exit code says otherwise.

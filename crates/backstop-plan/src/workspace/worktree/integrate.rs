@@ -140,6 +140,7 @@ impl Worktrees<'_> {
                 folder: slot_state.slot.path(),
                 slot: slot_state.number,
                 previous: None,
+                has_earlier_work: false,
                 stop: &job.stop,
                 reporter,
             };

@@ -3,6 +3,7 @@
 use super::*;
 use crate::agent::definition::OutputDialect::{self, ClaudeJson, CodexJsonl, OpencodeJsonl, Text};
 use crate::agent::{dialect, find_result};
+use backstop_core::Usage;
 use backstop_exec::{HeadTail, Status};
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ impl Judged {
             envelope: found.as_ref().ok(),
             trouble: found.as_ref().err(),
             tasks: &self.tasks,
+            question: None,
+            last_lines: String::from_utf8_lossy(&self.ended.stdout.end(1 << 10)).into_owned(),
         };
         case.fault()
     }
@@ -403,6 +406,20 @@ fn words_sessions_denials_and_costs_are_heard() {
     assert_eq!(output.message(), Some("all done".into()));
     let usage = output.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (107, 3, Some(0.25)));
+    // Subagents are in `modelUsage`, and so is what was used before the session was continued.
+    let models = r#","modelUsage":{"a":{"inputTokens":300,"outputTokens":16,"cacheReadInputTokens":40,"cacheCreationInputTokens":2,"costUSD":0.2},"b":{"inputTokens":58,"outputTokens":4,"costUSD":0.05}}"#;
+    let output = dialect::read_output(ClaudeJson, &kept(&claude_done("all done", models)));
+    let before = Usage { input_tokens: 100, output_tokens: 7, cost_usd: Some(0.125) };
+    let own = Usage { input_tokens: 300, output_tokens: 13, cost_usd: Some(0.125) };
+    assert_eq!(output.own_usage(before), Some(own));
+    // One that was ended before its result has said what its messages used, each once.
+    let message = |id: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"{id}","content":[],"usage":{{"input_tokens":5,"output_tokens":1}}}}}}"#
+        )
+    };
+    let cut = [message("m-1"), message("m-1"), message("m-2")].join("\n");
+    assert_eq!(dialect::read_output(ClaudeJson, &kept(&cut)).usage.unwrap().tokens(), 12);
     let output = dialect::read_output(CodexJsonl, &kept(&codex("hello", CODEX_DONE)));
     assert_eq!((output.session_id.as_deref(), output.message()), (Some("t-1"), Some("hello".into())));
     assert_eq!(output.usage.unwrap().output_tokens, 122);
