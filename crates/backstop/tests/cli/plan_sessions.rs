@@ -184,7 +184,7 @@ fn a_wrong_path_begins_anew() {
 fn tokens_and_money_of_all_attempts_are_added_up_and_bounded() {
     // The session's own counters go on: 100 tokens and 0.20 USD, then 150 and 0.30 in all.
     let script = format!(
-        "{}; echo $BACKSTOP_ATTEMPT > $BACKSTOP_PHASE.txt; if resumed; then complete; {}; else {}; [ $BACKSTOP_PHASE = 2 ] && complete; fi",
+        "{}; echo $BACKSTOP_ATTEMPT > $BACKSTOP_PHASE.txt; if resumed; then complete; {}; else {}; if [ $BACKSTOP_PHASE = 2 ]; then complete; fi; fi",
         begin("claude"),
         ending("claude", 150, 30),
         ending("claude", 100, 20),
@@ -211,4 +211,10 @@ fn tokens_and_money_of_all_attempts_are_added_up_and_bounded() {
     let flags = ["--commit", "auto", "--max-tokens", "1k"];
     let done = run(&project, &flags).env("PATH", &path).go().code(0);
     has(&done.stderr(), &["Tokens: 250 in", "Cost: 0.50 USD"]);
+    let stats = project.run(&["stats", "--json"]).go().code(0).json();
+    assert_eq!(
+        (&stats["used"]["tokens_in"], &stats["used"]["cost_millionths"]),
+        (&250.into(), &500_000.into())
+    );
+    has(&project.run(&["stats"]).go().code(0).stdout(), &["agents used 250 tokens, $0.50"]);
 }

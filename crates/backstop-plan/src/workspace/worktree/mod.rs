@@ -23,6 +23,9 @@ use slots::{SlotState, Slots};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// How many attempts that were refused before they began are passed over to find earlier work.
+const REFUSED_MAX: usize = 20;
+
 /// Runs phases in git worktrees.
 pub struct Worktrees<'w> {
     runner: &'w PhaseRunner<'w>,
@@ -115,7 +118,9 @@ impl<'w> Worktrees<'w> {
         let phase = self.runner.phase(job.node).id.key();
         let saved_of = |n: u32| self.repo.read_ref(&attempt_ref(self.run, phase, n)).ok().flatten();
         let is_told = job.previous.is_some() || job.lost;
-        let previous = job.attempt.checked_sub(1).filter(|n| *n > 0 && is_told).and_then(saved_of);
+        // An attempt that was refused before it began has saved nothing: the one before it counts.
+        let mut earlier_attempts = (1..job.attempt).rev().take(REFUSED_MAX).filter(|_| is_told);
+        let previous = earlier_attempts.find_map(saved_of);
         slot_state.note_attempt(phase, job.attempt);
         // Whoever continues a session finds the files as it left them, unless others have moved the
         // tip meanwhile.
