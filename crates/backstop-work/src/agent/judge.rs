@@ -88,8 +88,10 @@ impl Case<'_> {
         }
         let fault = self.ended.fault(self.classifier, self.command, self.at)?;
         // One that cannot ask ends with its question.
-        let ended_with_question = || asked(&self.last_lines).filter(|_| fault.reason == Reason::Unknown);
-        Some(ended_with_question().unwrap_or(fault))
+        let is_vague =
+            matches!(fault.reason, Reason::Unknown | Reason::InvalidUsage | Reason::PermissionDenied);
+        let question = is_vague.then(|| asked(&self.last_lines)).flatten();
+        Some(question.unwrap_or(fault))
     }
 
     /// Whether two signals say that it worked, and only the exit code says otherwise.
