@@ -20,6 +20,9 @@ pub(super) const SILENCE: Duration = Duration::from_secs(30);
 const LINES_MAX: usize = 14;
 /// How much of a line is looked at.
 const LINE_BYTES_MAX: usize = 1 << 10;
+/// How many events of the other stream a line outlives: the two streams are read apart, and what was written first may be
+/// read last.
+const EVENTS_OUTLIVED: u8 = 2;
 /// How much of the question is quoted.
 const QUOTE_CHARS_MAX: usize = 160;
 
@@ -44,13 +47,21 @@ pub(super) struct Questions(Arc<(Mutex<State>, Condvar)>);
 
 #[derive(Default)]
 struct State {
-    lines: VecDeque<String>,
+    lines: VecDeque<Line>,
     /// The line that has not ended yet, of each stream.
     open: [Vec<u8>; 2],
     /// How many writes there were.
     writes: u64,
     is_over: bool,
     fault: Option<Fault>,
+}
+
+/// A line that is no event.
+struct Line {
+    text: String,
+    stream: usize,
+    /// How many events of the other stream came after it.
+    events_after: u8,
 }
 
 impl State {
@@ -62,15 +73,16 @@ impl State {
             open.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
                 let line = std::mem::take(open);
-                self.end_line(&line);
+                self.end_line(stream, &line);
             }
         }
     }
 
-    fn end_line(&mut self, line: &[u8]) {
+    fn end_line(&mut self, stream: usize, line: &[u8]) {
         if is_event(line) {
             // It went on after whatever was asked before.
-            self.lines.clear();
+            self.lines.iter_mut().for_each(|line| line.events_after = line.events_after.saturating_add(1));
+            self.lines.retain(|line| line.stream != stream && line.events_after <= EVENTS_OUTLIVED);
             return;
         }
         let line = String::from_utf8_lossy(line).trim_end().to_owned();
@@ -80,13 +92,13 @@ impl State {
         if self.lines.len() == LINES_MAX {
             self.lines.pop_front();
         }
-        self.lines.push_back(line);
+        self.lines.push_back(Line { text: line, stream, events_after: 0 });
     }
 
     fn text(&self) -> String {
         let open = self.open.iter().filter(|line| !line.is_empty() && !is_event(line));
         let open = open.map(|line| String::from_utf8_lossy(line).into_owned());
-        self.lines.iter().cloned().chain(open).collect::<Vec<_>>().join("\n")
+        self.lines.iter().map(|line| line.text.clone()).chain(open).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -199,6 +211,13 @@ mod tests {
         writeln!(out, "Do you trust the files in this folder?").unwrap();
         assert!(asked(&questions.last_lines()).is_some());
         writeln!(out, "{{\"type\":\"assistant\",\"text\":\"Continue? [y/N]\"}}").unwrap();
+        assert!(asked(&questions.last_lines()).is_none(), "it went on");
+        // The streams are read apart: what was written to the other one first may be read last.
+        let event = "{\"type\":\"system\"}";
+        writeln!(err, "Do you trust the files in this folder?\n > 1. Yes").unwrap();
+        writeln!(out, "{event}\n{event}").unwrap();
+        assert!(asked(&questions.last_lines()).is_some());
+        writeln!(out, "{event}").unwrap();
         assert!(asked(&questions.last_lines()).is_none(), "it went on");
         write!(err, "Overwrite? (y/n) ").unwrap();
         assert!(asked(&questions.last_lines()).is_some(), "a line without an end counts");
