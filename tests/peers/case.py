@@ -14,5 +14,7 @@ class Case:
     env: dict = field(default_factory=dict)
     prepare: object = None
     kill: bool = False
+    # How often it is run, one after the other, against the same script.
+    times: int = 1
     # With the agent's hooks calling Backstop: `act(hooked)` runs the agent itself, as often as it needs to, and checks.
     act: object = None

@@ -94,6 +94,18 @@ def check_work(world, ran, said, log):
         must("- [x] Write hello.txt" in plan and "| Complete " in plan, f"the plan is not ticked: {plan}")
 
 
+def check_continued(world, ran, said, log):
+    """The second run has gone on in the session of the first, which was refused in the middle of its work."""
+    must(ran.code == 0, f"ended with {ran.code}")
+    must((world.repo / "hello.txt").read_text(encoding="utf-8") == CONTENT, "hello.txt of the first session is lost")
+    steps = [line["step"] for line in log if line["kind"] == "step"]
+    must(steps[0] == 1 and 4 in steps and [step for step in steps if step < 4][:3] == [1, 2, 3], f"the steps were {steps}")
+    events = world.root / "events.jsonl"
+    sessions = [json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()]
+    ids = {event["session_id"] for event in sessions}
+    must(len(sessions) >= 2 and len(ids) == 1, f"the sessions were {sessions}")
+
+
 def check_refused(status):
     def check(world, ran, said, log):
         must(not ran.timed_out and ran.code == 1, f"ended with {ran.code}")
@@ -137,8 +149,17 @@ CASES = [
     Case("hook", [{"run": "echo boom >&2; exit 3"}, {"text": "It failed."}], check_hook, agents=("claude",),
          prepare=prepare_hook),
 ]
-# Cases that need a binary of Backstop: the first is driven by it, the others have hooks that call it.
-BACKSTOP_CASES = [CASES[0], *HOOKED]
+# Refused after its first piece of work; the next run, which is told that it was cut off, is let through.
+CONTINUED = Case("continued", [
+    {"write": {"path": "hello.txt", "content": CONTENT}},
+    {"write": {"path": "{result}", "content": json.dumps(RESULT)}, "when": "was cut off",
+     "find": {"result": r"BACKSTOP_RESULT names, which is [^/\n]*(/[^\s`\"']*-2/[^\s`\"']+)"}},
+    # Held to a schema, an agent may ask once more for its last words.
+    {"text": json.dumps(RESULT), "when": "was cut off", "times": 4},
+    {"fail": "unauthorized"},
+], check_continued, times=2)
+# Cases that need a binary of Backstop: the first two are driven by it, the others have hooks that call it.
+BACKSTOP_CASES = [CASES[0], CONTINUED, *HOOKED]
 
 
 def drive(agent, env, world, seconds=AGENT_SECONDS_MAX, kill_when=None):
@@ -150,7 +171,8 @@ def drive(agent, env, world, seconds=AGENT_SECONDS_MAX, kill_when=None):
 def through_backstop(backstop):
     """The same as `drive`, by `backstop run` of a plan with one phase."""
     def drive_backstop(agent, env, world, seconds=AGENT_SECONDS_MAX, kill_when=None):
-        world.write("repo/PLAN.md", PLAN)
+        if not (world.repo / "PLAN.md").exists():
+            world.write("repo/PLAN.md", PLAN)
         return supervise([backstop, "run", "PLAN.md", "--agent", agent.name, "--commit", "auto"], "", env, world, seconds, kill_when)
     return drive_backstop
 
@@ -179,7 +201,12 @@ def try_case(agent, case, args):
             if case.prepare:
                 case.prepare(world)
             kill_when = (lambda: '"step"' in log_path.read_text(encoding="utf-8")) if case.kill else None
-            ran = args.drive(agent, env, world, kill_when=kill_when)
+            for _ in range(case.times):
+                ran = args.drive(agent, env, world, kill_when=kill_when)
+            if args.backstop:
+                events = [args.backstop, "events", "--kind", "session.started", "--json"]
+                told = subprocess.run(events, cwd=world.repo, env=env, capture_output=True, text=True)
+                world.write("events.jsonl", told.stdout)
         log = [json.loads(line) for line in log_path.read_text(encoding="utf-8").splitlines()]
         if args.samples:
             keep(args.samples / f"{agent.name}-{case.name}", world, ran)
@@ -267,10 +294,10 @@ def main():
     parser = argparse.ArgumentParser(description="Real agents against a fake API.")
     parser.add_argument("--bin", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--agent", action="append", choices=[agent.name for agent in AGENTS])
-    parser.add_argument("--case", action="append", choices=sorted({case.name for case in CASES + HOOKED}))
+    parser.add_argument("--case", action="append", choices=sorted({case.name for case in [*CASES, CONTINUED, *HOOKED]}))
     parser.add_argument("--samples", type=pathlib.Path)
     parser.add_argument("--backstop", type=lambda path: str(pathlib.Path(path).resolve()),
-                        help="drive the agents through this binary: case `work`; and put it into their hooks: cases `hooks_*`")
+                        help="drive the agents through this binary: cases `work` and `continued`; and put it into their hooks: cases `hooks_*`")
     args = parser.parse_args()
     args.drive = through_backstop(args.backstop) if args.backstop else drive
     args.cases = [case for case in (BACKSTOP_CASES if args.backstop else CASES) if not args.case or case.name in args.case]

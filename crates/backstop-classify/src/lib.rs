@@ -115,6 +115,16 @@ impl Classifier {
                 }
             }
         }
+        Self::of_rules(rules, users)
+    }
+
+    /// A classifier with the rules of a pack and nothing else.
+    pub fn only(pack: Vec<Rule>) -> Result<Self, ClassifierError> {
+        let users = vec![true; pack.len()];
+        Self::of_rules(pack, users)
+    }
+
+    fn of_rules(rules: Vec<Rule>, users: Vec<bool>) -> Result<Self, ClassifierError> {
         pack::check_references(&rules)?;
         let patterns = rules.iter().enumerate().flat_map(|(index, rule)| {
             // A pack has at most 4,096 rules, so the index fits; a larger one is never selected.

@@ -54,6 +54,10 @@ pub enum ValueKind {
         /// The largest, in bytes.
         max: u64,
     },
+    /// An amount of US dollars, or `none`. It is kept in millionths.
+    Dollars,
+    /// A number of tokens, or `none`.
+    Tokens,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// A path, or `none`.
@@ -196,6 +200,24 @@ pub const KEYS: &[Key] = &[
         ValueKind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX },
         "6h",
         "how long a phase waits for a rate limit before the run halts",
+    ),
+    key(
+        "plan.continue_session",
+        ValueKind::OneOf(&["auto", "never", "always"]),
+        "auto",
+        "whether a retry continues the agent's own session: where its work was only cut off (`auto`), never, or wherever there is one",
+    ),
+    key(
+        "plan.max_cost",
+        ValueKind::Dollars,
+        "none",
+        "US dollars that the agents of a run may spend before it halts, as far as they say what they spend",
+    ),
+    key(
+        "plan.max_tokens",
+        ValueKind::Tokens,
+        "none",
+        "tokens that the agents of a run may use before it halts, such as `2M`",
     ),
     key("plan.halt_timeout", LIMIT, "10m", "time that running phases have to finish once a run halts"),
     key(

@@ -132,6 +132,12 @@ pub struct PlanSettings {
     pub timeout: Option<Duration>,
     /// How long an agent may be silent.
     pub idle: Option<Duration>,
+    /// `auto`, `never` or `always`: whether a retry continues the agent's own session.
+    pub continue_session: String,
+    /// How much the agents of a run may spend, in millionths of a dollar.
+    pub max_cost: Option<u64>,
+    /// How many tokens the agents of a run may use.
+    pub max_tokens: Option<u64>,
     /// How long running phases may continue once the run halts.
     pub halt_timeout: Option<Duration>,
     /// `auto` or `none`: whether detected gates are run.
@@ -226,6 +232,14 @@ impl Config {
         }
     }
 
+    /// A number that may be `none`.
+    fn amount(&self, key: &str) -> Option<u64> {
+        match self.value(key) {
+            Value::Count(amount) => Some(amount),
+            _ => None,
+        }
+    }
+
     fn text(&self, key: &str) -> Option<String> {
         match self.value(key) {
             Value::Text(text) => Some(text),
@@ -287,6 +301,9 @@ impl Config {
             retry: word("plan.retry"),
             timeout: self.duration("plan.timeout"),
             idle: self.duration("plan.idle"),
+            continue_session: word("plan.continue_session"),
+            max_cost: self.amount("plan.max_cost"),
+            max_tokens: self.amount("plan.max_tokens"),
             halt_timeout: self.duration("plan.halt_timeout"),
             gates: word("plan.gates"),
             gate_timeout: self.duration("plan.gate_timeout"),

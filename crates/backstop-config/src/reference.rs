@@ -104,6 +104,8 @@ fn noun(key: &Key) -> String {
         ValueKind::Durations => "list of durations".to_owned(),
         ValueKind::Count { min, max } => format!("{min} to {max}"),
         ValueKind::Size { .. } => "size".to_owned(),
+        ValueKind::Dollars => "US dollars, or `none`".to_owned(),
+        ValueKind::Tokens => "tokens, or `none`".to_owned(),
         ValueKind::OneOf(words) => {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
         }

@@ -215,6 +215,9 @@ mod tests {
         plan.timeout                1h              default
         plan.idle                   15m             default
         plan.wait_max               6h              default
+        plan.continue_session       auto            default
+        plan.max_cost               none            default
+        plan.max_tokens             none            default
         plan.halt_timeout           10m             default
         plan.gates                  none            default
         plan.gate_timeout           10m             default

@@ -114,6 +114,8 @@ impl ValueKind {
             ValueKind::Durations => "a list of durations such as [\"1s\", \"5s\"]".to_owned(),
             ValueKind::Count { min, max } => format!("a number from {min} to {max}"),
             ValueKind::Size { .. } => "a size such as \"8MB\"".to_owned(),
+            ValueKind::Dollars => "US dollars such as 5.00, or \"none\"".to_owned(),
+            ValueKind::Tokens => "a number of tokens such as 500000 or \"2M\", or \"none\"".to_owned(),
             ValueKind::OneOf(words) => format!("one of {}", words.join(", ")),
             ValueKind::Path => "a path, or \"none\"".to_owned(),
             ValueKind::Paths => "a list of paths".to_owned(),
@@ -139,7 +141,11 @@ impl ValueKind {
             )));
         }
         match self {
-            ValueKind::Duration { none: true, .. } | ValueKind::Path | ValueKind::Endpoint
+            ValueKind::Duration { none: true, .. }
+            | ValueKind::Path
+            | ValueKind::Endpoint
+            | ValueKind::Dollars
+            | ValueKind::Tokens
                 if text == NONE =>
             {
                 Ok(Value::None)
@@ -158,6 +164,12 @@ impl ValueKind {
                 let range = format!("from {} to {}", size_shown(*min), size_shown(*max));
                 Err(Wrong::new(format!("`{}` is not {range}", shown_text(text))))
             }
+            ValueKind::Dollars => scaled(text.trim_start_matches('$'), 6, DOLLARS_MAX)
+                .map(Value::Count)
+                .ok_or_else(|| Wrong::new(format!("found `{}`", shown_text(text)))),
+            ValueKind::Tokens => tokens(text)
+                .map(Value::Count)
+                .ok_or_else(|| Wrong::new(format!("found `{}`", shown_text(text)))),
             ValueKind::OneOf(words) => word(text, words).map(|word| Value::Text(word.to_owned())),
             ValueKind::Path | ValueKind::Paths if text.is_empty() || text.contains('\0') => {
                 Err(Wrong::new(format!("`{}` is not a path", shown_text(text))))
@@ -231,6 +243,37 @@ fn word<'w>(text: &str, words: &[&'w str]) -> Result<&'w str, Wrong> {
             None => wrong,
         }
     })
+}
+
+/// The most dollars and tokens that can be allowed.
+const DOLLARS_MAX: u64 = 1_000_000;
+const TOKENS_MAX: u64 = 1_000_000_000_000;
+
+/// A decimal number times ten to the power of `digits`, without a rounding error. More digits than that are not read.
+fn scaled(text: &str, digits: usize, max: u64) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let given = !whole.is_empty() || !fraction.is_empty();
+    if !given || !is_digits(whole) || !is_digits(fraction) || fraction.len() > digits {
+        return None;
+    }
+    let unit = 10_u64.checked_pow(u32::try_from(digits).ok()?)?;
+    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok().filter(|n| *n <= max)? };
+    let fraction = format!("{fraction:0<digits$}").parse::<u64>().unwrap_or(0);
+    whole.checked_mul(unit)?.checked_add(fraction)
+}
+
+/// A number of tokens: `1500000`, `1_500_000`, `500k`, `1.5M`.
+fn tokens(text: &str) -> Option<u64> {
+    let text = text.replace('_', "");
+    let (number, digits) = match text.strip_suffix(['k', 'K']) {
+        Some(number) => (number, 3),
+        None => match text.strip_suffix(['m', 'M']) {
+            Some(number) => (number, 6),
+            None => (text.as_str(), 0),
+        },
+    };
+    scaled(number.trim(), digits, TOKENS_MAX).filter(|tokens| *tokens <= TOKENS_MAX)
 }
 
 fn jitter(text: &str) -> Option<Jitter> {
@@ -345,7 +388,12 @@ pub(crate) fn from_toml(key: &Key, name: &str, value: &DeValue<'_>) -> Result<Wr
         (ValueKind::Duration { .. }, DeValue::Integer(n)) if n.radix() == 10 => {
             from_text(key, name, n.as_str())
         }
-        (ValueKind::Duration { .. }, DeValue::Float(n)) => from_text(key, name, n.as_str()),
+        (ValueKind::Duration { .. } | ValueKind::Dollars, DeValue::Float(n)) => {
+            from_text(key, name, n.as_str())
+        }
+        (ValueKind::Dollars | ValueKind::Tokens, DeValue::Integer(n)) if n.radix() == 10 => {
+            from_text(key, name, n.as_str())
+        }
         // Zero needs no unit.
         (ValueKind::Size { .. } | ValueKind::Jitter, DeValue::Integer(n)) if n.as_str() == "0" => {
             from_text(key, name, "0")
@@ -471,6 +519,25 @@ mod tests {
             ("confirm", ReasonAction::Confirm),
         ] {
             assert_eq!(text("profile.tool.on.timeout", given).unwrap(), Value::Action(want), "{given}");
+        }
+    }
+
+    #[test]
+    fn dollars_and_tokens_are_read_without_a_rounding_error() {
+        for (given, want) in
+            [("5", 5_000_000), ("5.00", 5_000_000), ("$0.1", 100_000), (".5", 500_000), ("0", 0)]
+        {
+            assert_eq!(text("plan.max_cost", given).unwrap(), Value::Count(want), "{given}");
+        }
+        for (given, want) in
+            [("2M", 2_000_000), ("1.5m", 1_500_000), ("500k", 500_000), ("1_000", 1_000), ("0", 0)]
+        {
+            assert_eq!(text("plan.max_tokens", given).unwrap(), Value::Count(want), "{given}");
+        }
+        assert_eq!(text("plan.max_cost", "none").unwrap(), Value::None);
+        for bad in ["-1", "5 USD", "1e3", "", ".", "1.2345678", "99999999999999999999"] {
+            assert!(text("plan.max_cost", bad).is_err(), "{bad}");
+            assert!(text("plan.max_tokens", &format!("{bad}x")).is_err(), "{bad}");
         }
     }
 

@@ -79,6 +79,19 @@ pub struct Stats {
     pub days: Vec<(Timestamp, Counts)>,
     /// What hooks were told of. It is part of the sums above, too.
     pub reported: Reported,
+    /// What the agents of plans used, as far as they say so.
+    pub used: AgentUse,
+}
+
+/// What agents used, as far as they say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AgentUse {
+    /// Tokens that the models read.
+    pub tokens_in: u64,
+    /// Tokens that the models wrote.
+    pub tokens_out: u64,
+    /// The cost in millionths of a dollar, if any agent says so.
+    pub cost_millionths: Option<u64>,
 }
 
 /// Errors of tasks and agents, reported by hooks. How long these took is not known, and neither is

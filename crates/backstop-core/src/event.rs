@@ -1,6 +1,6 @@
 //! The event catalogue: every kind of event that is recorded in a journal.
 
-use crate::{Decision, EventId, Fault, Name, Reason, RunId, SafeText, Timestamp};
+use crate::{Decision, EventId, Fault, Name, Reason, RunId, SafeText, Timestamp, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -221,6 +221,21 @@ pub enum EventKind {
         /// What it left, where that was saved.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         delivery: Option<Box<Delivery>>,
+    },
+    /// An agent named its session. A later attempt may continue it.
+    #[serde(rename = "session.started")]
+    SessionStarted {
+        /// The operation.
+        operation: SafeText,
+        /// The number of the attempt, counted from 1.
+        attempt: u32,
+        /// The agent.
+        agent: String,
+        /// The agent's own id of the session.
+        session_id: SafeText,
+        /// The folder that it works in.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        folder: Option<SafeText>,
     },
     /// A failure was classified. Recorded before anything is done about it.
     #[serde(rename = "error.classified")]
@@ -575,6 +590,16 @@ pub enum BaseState {
     Missing,
 }
 
+impl Delivery {
+    /// What the attempt used, where the agent says so.
+    pub fn usage(&self) -> Option<Usage> {
+        #[expect(clippy::cast_precision_loss)] // For people; a dollar more or less in nine billion.
+        let cost_usd = self.cost_millionths.map(|millionths| millionths as f64 / 1e6);
+        let is_known = self.tokens_in > 0 || self.tokens_out > 0 || cost_usd.is_some();
+        is_known.then_some(Usage { input_tokens: self.tokens_in, output_tokens: self.tokens_out, cost_usd })
+    }
+}
+
 /// Zero is left out, as in older events that do not have the field.
 fn is_zero<T: Default + PartialEq>(n: &T) -> bool {
     *n == T::default()
@@ -603,6 +628,7 @@ kind_names! {
     AttemptStarted = "attempt.started",
     AttemptFinished = "attempt.finished",
     AttemptLost = "attempt.lost",
+    SessionStarted = "session.started",
     ErrorClassified = "error.classified",
     DecisionMade = "decision.made",
     RecoveryAttempted = "recovery.attempted",

@@ -58,7 +58,7 @@ pub use advice::advises_repeating;
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use boot::{BootTime, ClockReading};
 pub use class::{Class, Retry, Severity};
-pub use counts::{Counts, Reported, Share, Stats};
+pub use counts::{AgentUse, Counts, Reported, Share, Stats};
 pub use decision::{Action, Decision};
 pub use digest::{Sha256, hex};
 pub use event::{

@@ -4,6 +4,7 @@
 //! The breaker is neither asked nor told: an agent makes many requests and retries them itself, so
 //! that the end of an attempt says nothing about one of them.
 
+use crate::allowance::Allowance;
 use crate::record::RunRecord;
 use crate::workspace::{Equipment, Worker};
 use backstop_core::{EventKind, Fault, Name, Reason, Record, RecordError};
@@ -24,9 +25,17 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct PhaseAdmission {
     project: Arc<Project>,
     phases: Vec<OperationAdmission>,
+    /// What the run's agents may use in all.
+    allowance: Allowance,
 }
 
 impl PhaseAdmission {
+    /// With a limit of what the run's agents may use in all.
+    pub(crate) fn with_allowance(mut self, allowance: Allowance) -> Self {
+        self.allowance = allowance;
+        self
+    }
+
     /// One for each phase. A budget that was never set is an error.
     pub(crate) fn new(
         project: &Arc<Project>,
@@ -62,7 +71,7 @@ impl PhaseAdmission {
             shared.operation(limits, None)
         };
         let phases = equipment.iter().enumerate().map(phase).collect::<Result<_, _>>()?;
-        Ok(Self { project: Arc::clone(project), phases })
+        Ok(Self { project: Arc::clone(project), phases, allowance: Allowance::default() })
     }
 
     /// What was learned from the failures of this run, when it has ended.
@@ -93,6 +102,9 @@ impl Record for Pending {
 impl host::Admission for PhaseAdmission {
     fn before(&self, job: &AttemptJob, waiting: Waiting<'_>) -> Result<Vec<EventKind>, Refusal> {
         let Some(phase) = self.phases.get(job.node) else { return Ok(Vec::new()) };
+        if let Err(fault) = self.allowance.check(job.used) {
+            return Err(Refusal { fault, events: Vec::new() });
+        }
         let pending = Pending::default();
         if let Some((provider, left)) = phase.closed_for() {
             waiting(provider.as_str(), left);

@@ -16,6 +16,7 @@
 //! agents, gates and git is `backstop-work`'s job.
 
 mod admission;
+mod allowance;
 pub mod document;
 pub mod observers;
 pub mod present;

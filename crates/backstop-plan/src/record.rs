@@ -5,9 +5,7 @@
 //! [`RunProgress`], which any run of nodes has; here is what only a plan has. It must not look at a
 //! file, a clock or the plan as it is now.
 
-use backstop_core::{
-    BaseGate, Delivery, Event, EventKind, Fault, PhaseRecord, PlanRecord, Reason, SafeText, Usage,
-};
+use backstop_core::{BaseGate, Event, EventKind, Fault, PhaseRecord, PlanRecord, Reason, SafeText};
 use backstop_runtime::host::{Fold, NodeRecord, NodeStatus, RunProgress, operation};
 use std::collections::BTreeMap;
 
@@ -110,8 +108,6 @@ pub struct RunRecord {
     pub plan: PlanRecord,
     /// The commit that the run's first start began from.
     pub first_base: Option<String>,
-    /// What agents say that they used in all: tokens in and out, and the cost where it is known.
-    pub used: Option<Usage>,
     /// What the gates said of the tree that the run started from.
     pub base_gates: Vec<BaseGate>,
     facts: BTreeMap<String, PhaseFacts>,
@@ -123,9 +119,6 @@ impl Fold for RunRecord {
         match &event.kind {
             EventKind::PlanLoaded { plan } => self.load(plan),
             EventKind::BaseChecked { gates, .. } => self.base_gates.clone_from(gates),
-            EventKind::AttemptFinished { operation, delivery, .. } if self.has(operation) => {
-                self.used = added(self.used, delivery.as_deref());
-            }
             kind => {
                 let Some(id) = operation(kind) else { return };
                 let status = self.progress.nodes.get(id.raw()).map(|node| node.status);
@@ -197,10 +190,6 @@ impl RunRecord {
         self.progress.count(status)
     }
 
-    fn has(&self, operation: &SafeText) -> bool {
-        self.facts.contains_key(operation.raw())
-    }
-
     fn load(&mut self, plan: &PlanRecord) {
         for phase in &plan.phases {
             self.facts.entry(phase.id.clone()).or_default().plan = phase.clone();
@@ -220,20 +209,6 @@ impl PhaseFacts {
             finished_hash: self.finished_hash.as_deref(),
         }
     }
-}
-
-/// What one more attempt makes of what was used.
-fn added(before: Option<Usage>, delivery: Option<&Delivery>) -> Option<Usage> {
-    let Some(delivery) = delivery.filter(|d| d.tokens_in + d.tokens_out > 0) else { return before };
-    let mut sum = before.unwrap_or_default();
-    sum.input_tokens += delivery.tokens_in;
-    sum.output_tokens += delivery.tokens_out;
-    if let Some(millionths) = delivery.cost_millionths {
-        #[expect(clippy::cast_precision_loss)] // For people; a dollar more or less in nine billion.
-        let dollars = millionths as f64 / 1e6;
-        sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + dollars);
-    }
-    Some(sum)
 }
 
 /// The one line that says what failed.

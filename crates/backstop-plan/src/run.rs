@@ -2,11 +2,14 @@
 
 use crate::Ending;
 use crate::admission::PhaseAdmission;
+use crate::allowance::Allowance;
 use crate::observers::PlanFiles;
 use crate::record::RunRecord;
 use crate::start::{Begun, PlanFile, RunError, Workspace, folder_name};
 use crate::view::ViewFolder;
-use crate::workspace::{Baseline, Equipment, InPlace, PhaseExecutor, PhaseRunner, Worktrees};
+use crate::workspace::{
+    Baseline, ContinueSession, Equipment, InPlace, PhaseExecutor, PhaseRunner, Worktrees,
+};
 use backstop_config::PlanSettings;
 use backstop_core::{End, Name, Parallel, Policy, RetryWhen, Rules, SafeText};
 use backstop_runtime::host::{Host, HostError, HostParts, Observer, StopRequest};
@@ -81,7 +84,8 @@ impl PlanRun<'_> {
             folder.work_folder(&project.root, &folder_name(run, "scratch")).map_err(RunError::from)?;
         let admission =
             PhaseAdmission::new(project, &recorder, &record, &self.equipment, self.budget.as_ref())
-                .map_err(RunError::from)?;
+                .map_err(RunError::from)?
+                .with_allowance(Allowance::new(self.settings, self.resume_command.clone()));
         let runner = PhaseRunner {
             plan: &self.file.plan,
             plan_path: SafeText::new(self.file.file.to_string_lossy()),
@@ -94,6 +98,7 @@ impl PlanRun<'_> {
             recorder: &recorder,
             mark: project.process.mark(run),
             now: &project.process.now,
+            continue_session: ContinueSession::from_name(&self.settings.continue_session),
             to_come: record.to_come(),
             baseline: Mutex::new(Baseline::of(record.base_gates.clone())),
             results: project.limits().ok().cloned(),

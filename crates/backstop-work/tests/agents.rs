@@ -2,12 +2,13 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use backstop_classify::Classifier;
-use backstop_core::{Dispatch, Reason, Redactor, SafeText, Timestamp};
+use backstop_core::{Dispatch, Reason, Redactor, SafeText, Timestamp, Usage};
 use backstop_exec::tree::Process;
 use backstop_exec::{Limits, Stop};
 use backstop_work::agent::{
-    Agent, Assignment, Attempt, AttemptError, Attempted, Claim, CommandLine, OutputDialect, ResultTrouble,
-    RetryContext, TemplateOptions, Work, attempt, from_template, prompt, result_file,
+    Agent, Assignment, Attempt, AttemptError, Attempted, Claim, CommandLine, Continued, OnSession,
+    OutputDialect, ResultTrouble, RetryContext, TemplateOptions, Work, attempt, from_template, prompt,
+    result_file,
 };
 use std::io::Write;
 use std::path::Path;
@@ -49,6 +50,9 @@ struct Script {
     log: Sink,
     /// Whether its scratch folder is given by a relative path.
     relative: bool,
+    session: Option<Continued>,
+    /// The sessions that were told while it ran.
+    sessions: Arc<Mutex<Vec<String>>>,
 }
 
 impl Script {
@@ -73,7 +77,14 @@ impl Script {
             stop: Stop::new(),
             log: Sink::default(),
             relative: false,
+            session: None,
+            sessions: Arc::default(),
         }
+    }
+
+    fn on_session(&self) -> OnSession {
+        let sessions = Arc::clone(&self.sessions);
+        Arc::new(move |id| sessions.lock().unwrap().push(id.to_owned()))
     }
 
     /// An agent of plain text.
@@ -97,7 +108,12 @@ impl Script {
 
     fn try_run(&self) -> Result<Attempted, AttemptError> {
         let work = match &self.agent {
-            Some(agent) => Work::Agent { agent, model: self.model.as_deref(), prompt: self.prompt.clone() },
+            Some(agent) => Work::Agent {
+                agent,
+                model: self.model.as_deref(),
+                prompt: self.prompt.clone(),
+                session: self.session.clone(),
+            },
             None => Work::Command(CommandLine::Shell(self.line.clone())),
         };
         let what = Attempt {
@@ -112,6 +128,8 @@ impl Script {
             retry_context: self.retry.as_ref(),
             log: backstop_work::Log::to(self.log.clone()),
             redactor: &self.redactor,
+            on_session: self.on_session(),
+            question_silence: Duration::from_millis(300),
         };
         attempt(what, &CLASSIFIER, Timestamp::from_millis(1_790_000_000_000), &self.stop, |_| {})
     }
@@ -365,4 +383,49 @@ fn what_cannot_be_started_says_so_with_a_way_out() {
     script.relative = true;
     let error = script.try_run().unwrap_err();
     assert!(error.to_string().contains("not an absolute path"), "{error}");
+}
+
+#[test]
+fn a_question_that_nobody_answers_ends_the_attempt_in_words() {
+    let script = "echo working; printf 'Do you want to proceed?\\n > 1. Yes\\n   2. No\\n'; sleep 1000";
+    let asked = Script::agent(script).run();
+    let fault = asked.fault.unwrap();
+    assert_eq!(fault.reason, Reason::PermissionDenied);
+    assert_eq!(fault.cause, Some("it asks, and nobody will answer: Do you want to proceed?".into()));
+    assert!(fault.suggested_action.raw().contains("--permission-mode acceptEdits"));
+    assert!(!asked.timed_out);
+    // One that ends with its question has asked it as well; a command asks whom it likes.
+    let script =
+        "echo 'Not inside a trusted directory and --skip-git-repo-check was not specified.' >&2; exit 1";
+    let fault = Script::agent(script).run().fault.unwrap();
+    assert_eq!(fault.reason, Reason::PermissionDenied);
+    assert!(fault.suggested_action.raw().contains("--skip-git-repo-check"));
+    assert!(Script::command("echo 'Continue? [y/N]'; sleep 1").run().fault.is_none());
+}
+
+#[test]
+fn a_session_is_told_while_it_runs_continued_by_its_id_and_its_refusal_is_seen() {
+    let script = "printf '{\"type\":\"thread.started\",\"thread_id\":\"t-7\"}\\n'; echo \"$0 $*\" > words; \
+        printf '{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":300,\"output_tokens\":16}}\\n'";
+    let mut run = Script::dialect(OutputDialect::CodexJsonl, script);
+    let agent = run.agent.as_mut().unwrap();
+    agent.resume = backstop_work::agent::builtin("codex").unwrap().resume;
+    agent.argv.push("{resume}".to_owned());
+    let first = run.run();
+    assert_eq!(*run.sessions.lock().unwrap(), ["t-7"]);
+    assert_eq!((first.session_id.as_deref(), run.file("words").trim()), (Some("t-7"), "sh"));
+    let used = Usage { input_tokens: 100, output_tokens: 7, cost_usd: None };
+    run.session = Some(Continued { id: "t-7".to_owned(), used });
+    let second = run.run();
+    assert_eq!(run.file("words").trim(), "resume t-7");
+    assert_eq!(second.usage.unwrap(), Usage { input_tokens: 200, output_tokens: 9, cost_usd: None });
+    assert!(!second.session_refused);
+    let mut gone = Script::dialect(
+        OutputDialect::CodexJsonl,
+        "echo 'Error: thread/resume failed: no rollout found for thread id t-7 (code -32600)' >&2; exit 1",
+    );
+    gone.agent.as_mut().unwrap().resume = backstop_work::agent::builtin("codex").unwrap().resume;
+    assert!(!gone.run().session_refused, "none was to be continued");
+    gone.session.clone_from(&run.session);
+    assert!(gone.run().session_refused);
 }

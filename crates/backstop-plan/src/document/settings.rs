@@ -168,6 +168,12 @@ fn gates<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<GateSetting>>,
     let gates = Vec::<GateSetting>::deserialize(from)?;
     bounded(gates.len())?;
     for (at, gate) in gates.iter().enumerate() {
+        if gates[..at].iter().any(|other| other.name == gate.name && other != gate) {
+            return Err(D::Error::custom(format!(
+                "there are two gates `{}`: give them names, such as {{ name = \"unit\", check = \"...\" }}",
+                gate.name
+            )));
+        }
         if gates[..at].iter().any(|other| other.name == gate.name) {
             return Err(D::Error::custom(format!("there are two gates `{}`", gate.name)));
         }
@@ -210,6 +216,17 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
+/// A gate's name made of its command: `python3 t.py` is called `python3-t.py`.
+fn command_name(command: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    let kept = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+    let lower = command.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !kept(c)).filter(|word| !word.is_empty()).collect();
+    let name: String = words.join("-").chars().take(CHARS_MAX).collect();
+    let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    if name.is_empty() { "check".to_owned() } else { name.to_owned() }
+}
+
 impl<'de> Deserialize<'de> for GateSetting {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -225,12 +242,15 @@ impl<'de> Deserialize<'de> for GateSetting {
             type Value = GateSetting;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a gate: a name, or a table with name and check")
+                f.write_str("a gate: a name, a command, or a table with name and check")
             }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<GateSetting, E> {
-                let name = name.parse().map_err(E::custom)?;
-                Ok(GateSetting { name, check: None, fix: None, timeout: None })
+            fn visit_str<E: Error>(self, text: &str) -> Result<GateSetting, E> {
+                let is_command = text.contains(|c: char| c.is_whitespace() || c == '/');
+                let check =
+                    is_command.then(|| checked(text.to_owned()).map(CommandLine::Shell)).transpose()?;
+                let name = if is_command { command_name(text) } else { text.to_owned() };
+                Ok(GateSetting { name: name.parse().map_err(E::custom)?, check, fix: None, timeout: None })
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GateSetting, A::Error> {

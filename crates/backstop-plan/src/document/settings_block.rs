@@ -67,7 +67,7 @@ const VALUES: &[(&str, &str)] = &[
     ("command", "write a line for a shell in quotes, or a list such as [\"make\", \"all\"]"),
     (
         "gates",
-        "write a list of names and tables, such as [\"lint\", { name = \"e2e\", check = \"npm test\" }]",
+        "write a list of names, commands and tables, such as [\"lint\", \"npm test\", { name = \"e2e\", check = \"make e2e\" }]",
     ),
     ("timeout", "write a duration such as \"20m\", or \"none\""),
     ("idle", "write a duration such as \"90s\", or \"none\""),
@@ -164,7 +164,8 @@ mod tests {
             "timeout = \"0\"",
             "gates = [\"lint\", { nam = \"x\" }]",
             "gates = [\"lint\", \"lint\"]",
-            "gates = [\"../x\"]",
+            "gates = [\"Lint\"]",
+            "gates = [\"make a\", \"make  a\"]",
             "command = []",
             "command = 5",
             "command = \"a\\u0000\"",
@@ -186,8 +187,9 @@ mod tests {
         5:13: `5x` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d | write a duration such as "20m", or "none"
         5:13: a limit of 0 ends everything at once: write "none" for no limit | write a duration such as "20m", or "none"
         5:22: there is no setting `nam` | did you mean `name`?
-        5:11: there are two gates `lint` | write a list of names and tables, such as ["lint", { name = "e2e", check = "npm test" }]
-        5:12: `../x` is not a name: use 1 to 64 of a-z, 0-9, `.`, `_`, `-`, starting with a letter or digit | write a list of names and tables, such as ["lint", { name = "e2e", check = "npm test" }]
+        5:11: there are two gates `lint` | write a list of names, commands and tables, such as ["lint", "npm test", { name = "e2e", check = "make e2e" }]
+        5:12: `Lint` is not a name: use 1 to 64 of a-z, 0-9, `.`, `_`, `-`, starting with a letter or digit | write a list of names, commands and tables, such as ["lint", "npm test", { name = "e2e", check = "make e2e" }]
+        5:11: there are two gates `make-a`: give them names, such as { name = "unit", check = "..." } | write a list of names, commands and tables, such as ["lint", "npm test", { name = "e2e", check = "make e2e" }]
         5:13: this is empty | write a line for a shell in quotes, or a list such as ["make", "all"]
         5:13: invalid type: integer `5`, expected a command: a line of text, or a list of a program and its arguments | write a line for a shell in quotes, or a list such as ["make", "all"]
         5:13: there is a NUL in this text | write a line for a shell in quotes, or a list such as ["make", "all"]
@@ -199,6 +201,26 @@ mod tests {
         5:7: extra `=`, expected nothing | a settings block is TOML, such as `timeout = "20m"`, between ```backstop and ```
         2:1: this settings block is never closed | close it with a line of ```
         "#);
+    }
+
+    #[test]
+    fn a_text_that_is_no_name_is_a_command() {
+        let settings =
+            of("```backstop\ngates = [\"lint\", \"python3 t.py\", \"./Check.sh --all\", \"/\"]\n```\n")
+                .unwrap();
+        let gates = settings.gates.unwrap();
+        let shown: Vec<(&str, Option<String>)> = gates
+            .iter()
+            .map(|gate| (gate.name.as_str(), gate.check.as_ref().map(CommandLine::shown)))
+            .collect();
+        let command = |text: &str| Some(text.to_owned());
+        let want = [
+            ("lint", None),
+            ("python3-t.py", command("python3 t.py")),
+            ("check.sh---all", command("./Check.sh --all")),
+            ("check", command("/")),
+        ];
+        assert_eq!(shown, want);
     }
 
     #[test]

@@ -80,6 +80,7 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
             .filter(|phase| stopped || !unfinished(phase))
             .map(|phase| PendingPhase { id: phase.plan.shown.clone(), name: phase.plan.name.clone() })
             .collect(),
+        usage: record.progress.used(),
         state: PreservedState {
             folder: SafeText::new((facts.shown)(facts.views.path())),
             files: record.len() as u64,
@@ -230,7 +231,7 @@ pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>
         phases: record.phases().map(complete).collect(),
         work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
         files_changed: conclusion.files_changed,
-        usage: record.used,
+        usage: record.progress.used(),
         notes: facts
             .notes
             .iter()

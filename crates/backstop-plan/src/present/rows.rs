@@ -36,6 +36,7 @@ fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -
     row.of = row.of.max(node.attempt);
     row.retried = node.attempt > 1;
     row.error = node.last_error().map(|error| (error.fault.reason, fault_message(&error.fault)));
+    row.usage = node.used;
     row.waits_for = waits_for(record, phase);
     row.flaky =
         u32::try_from(phase.gates.iter().map(|gate| gate.flaky.len()).sum::<usize>()).unwrap_or(u32::MAX);

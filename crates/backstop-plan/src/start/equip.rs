@@ -4,6 +4,7 @@ use super::RunError;
 use crate::document::{GateSetting, Limit, Phase, Plan};
 use crate::workspace::{Equipment, Setup, Worker};
 use backstop_config::{Config, PlanSettings};
+use backstop_core::nearest::nearest;
 use backstop_exec::Limits;
 use backstop_work::CommandLine;
 use backstop_work::agent::{Agent, BUILTINS, TemplateOptions, builtin, from_template};
@@ -11,6 +12,8 @@ use backstop_work::gate::{Detected, Gate, Origin, detect};
 use std::path::Path;
 use std::time::Duration;
 
+/// What gates are usually called, whether or not the project has one.
+const USUAL_NAMES: [&str; 8] = ["lint", "format", "fmt", "typecheck", "types", "test", "tests", "build"];
 /// As good as no limit.
 const NEVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
@@ -222,6 +225,11 @@ impl Equipper {
                 found.push(gate.clone());
             }
         }
+        if found.is_empty() && !self.is_nearly_known(setting.name.as_str()) {
+            // No gate's name: a command of one word.
+            let check = CommandLine::Shell(setting.name.to_string());
+            return Ok(vec![Gate::new(setting.name.to_string(), check, Origin::Plan)]);
+        }
         if found.is_empty() {
             return Err(RunError::NoGate {
                 phase: phase.id.shown().to_owned(),
@@ -229,6 +237,12 @@ impl Equipper {
             });
         }
         Ok(found)
+    }
+
+    /// Whether this is a usual name of a gate, or like one: a gate was meant, and no command.
+    fn is_nearly_known(&self, name: &str) -> bool {
+        let gates = self.gates.config.iter().chain(&self.gates.detected.gates);
+        nearest(name, USUAL_NAMES.into_iter().chain(gates.map(|gate| gate.name.as_str()))).is_some()
     }
 }
 

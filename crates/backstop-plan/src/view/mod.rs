@@ -145,9 +145,15 @@ impl ViewFolder {
         self.project.open(&self.attempt_log(id, attempt))
     }
 
-    /// Writes the prompt of an attempt beside its log.
-    pub(crate) fn write_prompt(&self, id: &str, attempt: u32, prompt: &[u8]) -> Result<(), FileError> {
-        self.write(&self.attempt_log(id, attempt).with_extension("prompt.md"), prompt)
+    /// Writes a prompt of an attempt beside its log, with this ending.
+    pub(crate) fn write_prompt(
+        &self,
+        id: &str,
+        attempt: u32,
+        ending: &str,
+        prompt: &[u8],
+    ) -> Result<(), FileError> {
+        self.write(&self.attempt_log(id, attempt).with_extension(ending), prompt)
     }
 
     /// Writes the state files of these phases. One that cannot be written keeps no other from it.

@@ -22,7 +22,8 @@ impl PhaseRunner<'_> {
     }
 
     pub(super) fn retry_context(&self, job: &AttemptJob, dir: &AttemptDir<'_>) -> Option<RetryContext> {
-        let fault = job.previous.as_deref()?;
+        let lost = job.lost.then(interrupted);
+        let fault = lost.as_ref().or(job.previous.as_deref())?;
         let phase = self.phase(job.node);
         let gate = self.equipment[job.node].gates.iter().find(|gate| finds(gate, fault.reason));
         let is_open = |(n, _): &(usize, &crate::document::Task)| {
@@ -37,7 +38,10 @@ impl PhaseRunner<'_> {
             remaining,
             ..GuidanceContext::default()
         };
-        let mut guidance = retry_guidance(fault.reason, &fault.facts, &guided);
+        let mut guidance = match job.lost {
+            true => "Go on with the task; the last attempt was only cut off.".to_owned(),
+            false => retry_guidance(fault.reason, &fault.facts, &guided),
+        };
         if let Some(previous) = &dir.previous {
             guidance.push_str(&format!(
                 " You begin from a clean tree. What the last attempt left is kept as commit {previous}: look at it \
@@ -47,7 +51,7 @@ impl PhaseRunner<'_> {
         Some(RetryContext {
             previous_error_type: fault.reason.code().to_owned(),
             previous_error_message: fault_message(fault),
-            previous_error_details: details(fault, job.output.as_ref()),
+            previous_error_details: details(fault, job.output.as_ref().filter(|_| !job.lost)),
             tasks_completed: u32::try_from(job.tasks_done.len()).unwrap_or(u32::MAX),
             tasks_total: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
             retry_guidance: guidance,
@@ -101,6 +105,13 @@ impl PhaseRunner<'_> {
             }
         }
     }
+}
+
+/// What the next attempt is told of one of which nobody knows how it ended.
+fn interrupted() -> Fault {
+    let mut fault = Fault::new(Reason::Interrupted);
+    fault.cause = Some("the last attempt was interrupted before it ended".into());
+    fault
 }
 
 /// The conflicting lines, where the last attempt ended in a conflict.

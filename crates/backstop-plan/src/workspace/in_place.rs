@@ -65,6 +65,8 @@ impl InPlace<'_> {
             slot: 1,
             previous: None,
             moved_since: false,
+            // Nobody has touched the folder since.
+            has_earlier_work: true,
             stop: &job.stop,
             reporter,
         };
@@ -241,6 +243,7 @@ impl Executor for InPlace<'_> {
             slot: 1,
             previous: None,
             moved_since: false,
+            has_earlier_work: false,
             stop,
             reporter,
         };

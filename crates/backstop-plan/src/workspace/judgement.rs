@@ -12,6 +12,9 @@ use std::time::Duration;
 /// How much of the end of an attempt's output is recorded, in bytes.
 const OUTPUT_BYTES_MAX: usize = 2 << 10;
 
+/// Asks the agent for the result of work that is there.
+pub(super) type AskForResult<'a> = &'a dyn Fn(&Attempted) -> Option<Attempted>;
+
 impl PhaseRunner<'_> {
     /// Runs the gates and compares them with what the attempt claims.
     pub(super) fn judge_attempt(
@@ -19,22 +22,37 @@ impl PhaseRunner<'_> {
         dir: &AttemptDir<'_>,
         log: &AttemptLog,
         changed: IsChanged<'_>,
-        attempted: Attempted,
+        mut attempted: Attempted,
+        ask: AskForResult<'_>,
     ) -> AttemptResult {
         let phase = self.phase(dir.node);
+        let mut unreported = None;
+        if attempted.lacks_only_result() && changed() != Some(false) {
+            // Red gates say more than a missing result; green ones make it worth asking for.
+            unreported = self.failed_gates(dir, log);
+            if unreported.is_none()
+                && let Some(asked) = ask(&attempted)
+            {
+                attempted = attempted.asked_again(asked);
+            }
+        }
         let is_agent = matches!(self.equipment[dir.node].worker, Worker::Agent { .. });
         let claim = attempted.envelope.as_ref().map(|envelope| envelope.status);
         let done = tasks_done(phase.tasks.len(), is_agent, &attempted);
         // An agent that exits 0 and claims to have failed may have done the work: gates and tree
         // decide.
         let only_claims = claim == Some(Claim::Failed) && attempted.exit == Some(0);
-        let mut fault = attempted.fault.clone().map(Box::new);
-        if fault.is_none() || only_claims {
+        let mut fault = unreported.or_else(|| attempted.fault.clone().map(Box::new));
+        // One that claims to be done and exits with an error has to be confirmed by a gate.
+        let is_contradicted = attempted.is_contradicted && !self.equipment[dir.node].gates.is_empty();
+        if fault.is_none() || only_claims || is_contradicted {
             let checks = self.run_gates(dir, log, "gates");
             let left = u32::try_from(phase.tasks.len().saturating_sub(done.len())).ok();
             fault = match checks {
                 Ok(checks) => match judge(claim, &checks, changed(), left) {
                     Judgement::Complete => None,
+                    // Not confirmed: how it ended counts.
+                    Judgement::Failed(_) if is_contradicted => fault,
                     // The agent's own error says more than "it claims to have failed".
                     Judgement::Failed(found) if found.reason == Reason::TaskIncomplete && only_claims => {
                         fault.or(Some(found))
@@ -91,6 +109,18 @@ impl PhaseRunner<'_> {
 }
 
 impl PhaseRunner<'_> {
+    /// What the gates find in work that came without a result; nothing where they pass.
+    fn failed_gates(&self, dir: &AttemptDir<'_>, log: &AttemptLog) -> Option<Box<Fault>> {
+        let checks = match self.run_gates(dir, log, "gates, before the result is asked for") {
+            Ok(checks) => checks,
+            Err(fault) => return Some(fault),
+        };
+        match judge(None, &checks, None, None) {
+            Judgement::Complete => None,
+            Judgement::Failed(fault) => Some(fault),
+        }
+    }
+
     /// Judges a phase whose work a person has done: by its gates alone.
     pub(super) fn judge_accepted(&self, dir: &AttemptDir<'_>, log: &AttemptLog) -> AttemptResult {
         log.write_line("accepted by a person: only the gates are run");

@@ -6,6 +6,7 @@
 //! and it records nothing but the processes that it starts.
 
 mod attempt_log;
+mod attempt_process;
 mod baseline;
 mod briefing;
 mod checks;
@@ -15,6 +16,7 @@ mod in_place;
 mod judgement;
 mod landing;
 mod phase_runner;
+mod sessions;
 mod worktree;
 
 pub(crate) use baseline::Baseline;
@@ -22,6 +24,7 @@ pub use commit_mode::CommitMode;
 pub use in_place::InPlace;
 pub use landing::Conclusion;
 pub use phase_runner::{Equipment, PhaseRunner, Setup, Worker};
+pub use sessions::ContinueSession;
 pub(crate) use worktree::set_tip;
 pub use worktree::{WorktreeSetup, Worktrees};
 

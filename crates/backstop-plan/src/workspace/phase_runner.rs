@@ -2,7 +2,9 @@
 //! the result.
 
 use super::attempt_log::AttemptLog;
+use super::attempt_process::AttemptProcess;
 use super::baseline::Baseline;
+use super::sessions::{self, ContinueSession};
 use crate::document::{Phase, Plan};
 use crate::record::fault_message;
 use crate::view::ViewFolder;
@@ -10,10 +12,9 @@ use backstop_classify::Classifier;
 use backstop_core::{Fault, Reason, Redactor, SafeText, Timestamp};
 use backstop_exec::{Limits, Started, Stop};
 use backstop_runtime::Recorder;
-use backstop_runtime::host::{AttemptJob, AttemptResult, Note, Reporter};
+use backstop_runtime::host::{AgentSession, AttemptJob, AttemptResult, Note, Reporter};
 use backstop_store::{Child, LimitStore};
-use backstop_work::Log;
-use backstop_work::agent::{Agent, Attempt, Attempted, Work, attempt, prompt};
+use backstop_work::agent::{Agent, Attempted, Work};
 use backstop_work::gate::Gate;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -94,6 +95,8 @@ pub struct PhaseRunner<'c> {
     pub(crate) baseline: Mutex<Baseline>,
     /// Where it is remembered that a gate passes on a tree.
     pub results: Option<Arc<LimitStore>>,
+    /// When a retry continues the agent's own session.
+    pub continue_session: ContinueSession,
 }
 
 /// The folder of one attempt, and what its processes need to know.
@@ -103,10 +106,12 @@ pub(super) struct AttemptDir<'b> {
     pub(super) folder: &'b Path,
     /// The number of the worktree slot, counted from 1.
     pub(super) slot: usize,
-    /// The commit that holds what the failed attempt before this one left.
+    /// The commit that holds what the failed or lost attempt before this one left.
     pub(super) previous: Option<String>,
     /// Whether the tree that the attempt begins from has changed since the failed attempt before it.
     pub(super) moved_since: bool,
+    /// Whether the folder has what the attempt left whose session may be continued.
+    pub(super) has_earlier_work: bool,
     pub(super) stop: &'b Stop,
     pub(super) reporter: &'b Reporter,
 }
@@ -161,6 +166,12 @@ impl PhaseRunner<'_> {
                 first.line(200)
             ));
         }
+        for oddity in attempted.envelope.iter().flat_map(|envelope| &envelope.oddities) {
+            say(format!("{id}: in the agent's result {oddity}; the rest of it counts"));
+        }
+        if attempted.is_contradicted {
+            say(format!("{id}: the agent says that the phase is complete, and ended with an error"));
+        }
         if !attempted.unended.is_empty() {
             say(format!("{id}: could not be ended: {}", attempted.unended.join(", ")));
         }
@@ -170,7 +181,7 @@ impl PhaseRunner<'_> {
     }
 
     /// Notes a file of an attempt that cannot be written. The attempt goes on without it.
-    fn note_refusal(&self, dir: &AttemptDir<'_>, what: &str) {
+    pub(super) fn note_refusal(&self, dir: &AttemptDir<'_>, what: &str) {
         let text = format!("{}: {what}", self.phase(dir.node).id.shown());
         dir.reporter.note(Note::Message(SafeText::new(text)));
     }
@@ -210,6 +221,19 @@ impl PhaseRunner<'_> {
         log.finish();
     }
 
+    /// The agent of a phase, where it is an agent that works on it.
+    pub(super) fn agent(&self, node: usize) -> Option<&Agent> {
+        match &self.equipment[node].worker {
+            Worker::Agent { agent, .. } => Some(agent),
+            Worker::Command(_) | Worker::Nobody => None,
+        }
+    }
+
+    /// The session that an attempt is to continue, before it is known where it will work.
+    pub(super) fn session_to_continue(&self, job: &AttemptJob) -> Option<AgentSession> {
+        self.continue_session.session(job, self.agent(job.node))
+    }
+
     fn attempt(
         &self,
         job: &AttemptJob,
@@ -217,49 +241,32 @@ impl PhaseRunner<'_> {
         log: &AttemptLog,
         changed: IsChanged<'_>,
     ) -> AttemptResult {
-        let equipment = &self.equipment[job.node];
         let key = self.key(job.node);
         let scratch = self.scratch.join(format!("{key}-{}", job.attempt));
-        let context = self.retry_context(job, dir);
-        let tasks = self.tasks(job.node);
-        let work = match &equipment.worker {
-            Worker::Agent { agent, model } => {
-                let prompt = prompt(&self.assignment(job, context.clone(), &scratch));
-                let masked = self.redactor.redact(&prompt);
-                if let Err(error) = self.views.write_prompt(key, job.attempt, masked.as_bytes()) {
-                    self.note_refusal(dir, &format!("its prompt is not stored: {error}"));
-                }
-                Work::Agent { agent, model: model.as_deref(), prompt }
-            }
-            Worker::Command(line) => Work::Command(line.clone()),
-            Worker::Nobody => return self.judge_accepted(dir, log),
-        };
         if let Err(error) = std::fs::create_dir_all(&scratch) {
             let mut fault = Fault::new(Reason::StateInvalid);
             fault.cause = Some(SafeText::new(format!("cannot make {}: {error}", scratch.display())));
             return AttemptResult::failed(fault);
         }
-        let made = attempt(
-            Attempt {
-                work,
-                folder: dir.folder,
-                scratch: &scratch,
-                phase_key: key,
-                number: job.attempt,
-                tasks: &tasks,
-                env: self.env(dir),
-                limits: equipment.limits.clone(),
-                retry_context: context.as_ref(),
-                log: Log::to(log.clone()),
-                redactor: &self.redactor,
-            },
-            self.classifier,
-            (self.now)(),
-            &job.stop,
-            |started| self.record_child(dir, started),
-        );
+        let context = self.retry_context(job, dir);
+        let process =
+            AttemptProcess { runner: self, job, dir, log, scratch: &scratch, context: context.as_ref() };
+        let made = match &self.equipment[job.node].worker {
+            Worker::Nobody => return self.judge_accepted(dir, log),
+            Worker::Command(line) => process.run(Work::Command(line.clone()), None),
+            Worker::Agent { .. } => {
+                let assignment = self.assignment(job, context.clone(), &scratch);
+                let session = self.session_to_continue(job).filter(|session| {
+                    self.agent(job.node).is_some_and(|agent| sessions::fits(session, agent, dir))
+                });
+                process.agent(&assignment, session)
+            }
+        };
         match made {
-            Ok(attempted) => self.judge_attempt(dir, log, changed, attempted),
+            Ok(attempted) => {
+                let ask = |attempted: &Attempted| process.ask(attempted);
+                self.judge_attempt(dir, log, changed, attempted, &ask)
+            }
             Err(error) => AttemptResult::failed(error.fault()),
         }
     }

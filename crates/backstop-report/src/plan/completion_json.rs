@@ -2,10 +2,11 @@
 
 use super::completion::{CompletePhase, Completion};
 use super::row::commit_json;
+use super::usage::usage_json;
 use crate::JSON_SCHEMA;
 use crate::json::ms;
 use crate::notice::json_text;
-use backstop_core::{SafeText, Usage, WorkAt};
+use backstop_core::{SafeText, WorkAt};
 use serde_json::{Value, json};
 
 /// The summary of a complete run as JSON, with every phase. Commands, paths and refs are not
@@ -52,11 +53,5 @@ fn work_json(work: &WorkAt) -> Value {
     json!({
         "where": place, "branch": branch.map(SafeText::raw), "sha": sha.map(SafeText::raw),
         "ref": reference.map(SafeText::raw), "why": why.map(json_text), "command": command.map(SafeText::raw),
-    })
-}
-
-fn usage_json(usage: Usage) -> Value {
-    json!({
-        "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost_usd": usage.cost_usd,
     })
 }

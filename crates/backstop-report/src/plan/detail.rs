@@ -2,6 +2,7 @@
 
 use super::row::{PhaseRow, PhaseState};
 use super::spans::{Paint, Spans};
+use super::usage::usage_words;
 use super::{NAME_CHARS_MAX, commit, ids, message, shown};
 use crate::list::count;
 use crate::{Style, duration};
@@ -48,6 +49,9 @@ pub(super) fn detail(row: &PhaseRow, style: Style) -> Spans {
     }
     if row.flaky > 0 {
         say(&mut parts, count(row.flaky.into(), "flaky test", "flaky tests"));
+    }
+    if let Some(words) = row.usage.map(usage_words).filter(|words| !words.is_empty()) {
+        say(&mut parts, words);
     }
     if let Some(note) = row.note.as_ref().filter(|note| !note.raw().trim().is_empty()) {
         say(&mut parts, message(note, style));

@@ -4,9 +4,10 @@
 use super::boxed::Boxed;
 use super::ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, PreservedState};
 use super::spans::Paint;
+use super::usage::usage_words;
 use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, command, message, shown};
 use crate::Style;
-use backstop_core::{Reason, SafeText};
+use backstop_core::{Reason, SafeText, Usage};
 
 /// How many lines the reason may have.
 const REASON_LINES_MAX: usize = 4;
@@ -34,6 +35,8 @@ pub struct HaltSummary {
     pub blocked: Vec<BlockedPhase>,
     /// The phases that have not begun and are not blocked.
     pub pending: Vec<PendingPhase>,
+    /// What its agents used in all, as far as they say so.
+    pub usage: Option<Usage>,
     /// Where its state is kept.
     pub state: PreservedState,
     /// What to do before the run is resumed. Commands stand in backticks.
@@ -54,6 +57,9 @@ pub fn halt_summary(given: &HaltSummary, width: usize, style: Style) -> String {
         page.line(format!("Error: {} ({})", given.reason, given.reason.class()));
     }
     page.path("Plan: ", &command(&given.plan));
+    if let Some(words) = given.usage.map(usage_words).filter(|words| !words.is_empty()) {
+        page.line(format!("Used: {words}"));
+    }
     page.blank();
     page.entries("COMPLETED PHASES", &given.completed, CompletedPhase::show);
     let heading = if given.failed.len() == 1 { "FAILED PHASE" } else { "FAILED PHASES" };

@@ -2,6 +2,7 @@
 
 use super::ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase};
 use super::halt::HaltSummary;
+use super::usage::usage_json;
 use crate::JSON_SCHEMA;
 use crate::notice::json_text;
 use backstop_core::SafeText;
@@ -23,6 +24,7 @@ pub fn halt_json(given: &HaltSummary) -> Value {
         "failed": given.failed.iter().map(FailedPhase::json).collect::<Vec<_>>(),
         "blocked": given.blocked.iter().map(BlockedPhase::json).collect::<Vec<_>>(),
         "pending": given.pending.iter().map(PendingPhase::json).collect::<Vec<_>>(),
+        "usage": given.usage.map(usage_json),
         "state": given.state.json(),
         "steps": given.steps.iter().map(SafeText::raw).collect::<Vec<_>>(),
         "resume": given.resume.raw(),

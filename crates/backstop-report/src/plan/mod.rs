@@ -39,6 +39,7 @@ mod spans;
 mod status;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use change::{Change, ChangeKind, Then, plain_line};
 pub use completion::{CompletePhase, Completion, completion_summary};

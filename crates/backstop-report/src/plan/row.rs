@@ -1,10 +1,11 @@
 //! A phase of a run as a line of the live view, and as JSON.
 
 use super::spans::{Paint, Spans};
+use super::usage::usage_json;
 use super::{ID_CHARS_MAX, NAME_CHARS_MAX, detail, shown};
 use crate::notice::json_text;
 use crate::{Style, duration, json, width};
-use backstop_core::{Reason, SafeText};
+use backstop_core::{Reason, SafeText, Usage};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -110,6 +111,8 @@ pub struct PhaseRow {
     pub retried: bool,
     /// How many of its tasks are done, and how many there are.
     pub tasks: Option<(u32, u32)>,
+    /// What its attempts used, failed ones included, as far as its agent says so.
+    pub usage: Option<Usage>,
     /// A further note.
     pub note: Option<SafeText>,
 }
@@ -132,6 +135,7 @@ impl PhaseRow {
             flaky: 0,
             retried: false,
             tasks: None,
+            usage: None,
             note: None,
         }
     }
@@ -154,6 +158,7 @@ impl PhaseRow {
             "waits_for": self.waits_for.iter().map(json_text).collect::<Vec<_>>(),
             "wait_ms": self.until.map(json::ms), "flaky": self.flaky,
             "tasks": self.tasks.map(|(completed, total)| json!({ "completed": completed, "total": total })),
+            "usage": self.usage.map(usage_json),
             "note": self.note.as_ref().map(json_text),
         })
     }

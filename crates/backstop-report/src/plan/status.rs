@@ -3,12 +3,13 @@
 use super::live::Progress;
 use super::row::{PhaseRow, Widths, line};
 use super::spans::{Paint, Spans};
+use super::usage::{usage_json, usage_words};
 use super::{NAME_CHARS_MAX, command, ids, shown};
 use crate::json::ms;
 use crate::notice::json_text;
 use crate::width::ellipsis;
 use crate::{JSON_SCHEMA, Style, duration};
-use backstop_core::{Reason, RunId, SafeText};
+use backstop_core::{Reason, RunId, SafeText, Usage};
 use serde_json::{Value, json};
 
 /// How many phases are listed for people. JSON has them all.
@@ -70,6 +71,8 @@ pub struct PlanStatus {
     pub rows: Vec<PhaseRow>,
     /// Its progress.
     pub progress: Progress,
+    /// What its agents used in all, as far as they say so.
+    pub usage: Option<Usage>,
     /// Phases that were changed in the plan after they ran.
     pub changed: Vec<SafeText>,
     /// The command to type next, where there is one.
@@ -81,13 +84,15 @@ pub struct PlanStatus {
 pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
     let (dot, progress) = (style.dot(), given.progress);
     let plan = shown(&given.plan, NAME_CHARS_MAX, style);
+    let used = given.usage.map(usage_words).filter(|words| !words.is_empty());
     let mut lines = vec![
         Spans::default().painted(Paint::Strong, given.run.to_string()).and(format!("{dot}{plan}")),
         Spans::of("  ").then(given.state.words()).and(format!(
-            "{dot}{} of {}{dot}{}",
+            "{dot}{} of {}{dot}{}{}",
             progress.done,
             progress.total,
-            duration(progress.elapsed)
+            duration(progress.elapsed),
+            used.map(|words| format!("{dot}{words}")).unwrap_or_default()
         )),
     ];
     if let Some(left) = progress.remaining.filter(|_| matches!(given.state, RunState::Running { .. })) {
@@ -129,6 +134,7 @@ pub fn plan_status_json(given: &PlanStatus) -> Value {
         "total": given.progress.total,
         "elapsed_ms": ms(given.progress.elapsed),
         "remaining_ms": given.progress.remaining.map(ms),
+        "usage": given.usage.map(usage_json),
         "phases": given.rows.iter().map(PhaseRow::json).collect::<Vec<_>>(),
         "changed": given.changed.iter().map(json_text).collect::<Vec<_>>(),
         "next": given.next.as_ref().map(SafeText::raw),

@@ -63,6 +63,10 @@ fn text_with_times(kind: &EventKind, time: fn(Timestamp) -> String) -> String {
         EventKind::AttemptLost { operation, attempt, why, .. } => {
             format!("attempt {attempt} of {}: how it ended is not known: {}", text(operation), text(why))
         }
+        EventKind::SessionStarted { operation, attempt, agent, session_id, .. } => {
+            let (agent, id) = (SafeText::new(agent.as_str()), text(session_id));
+            format!("attempt {attempt} of {}: session {id} of {}", text(operation), text(&agent))
+        }
         EventKind::ErrorClassified { operation, attempt, fault } => {
             let cause = short_cause(fault).map(|cause| format!(": {cause}")).unwrap_or_default();
             format!("attempt {attempt} of {}: {} ({}){cause}", text(operation), fault.reason, fault.class)

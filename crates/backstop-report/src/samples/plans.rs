@@ -117,6 +117,7 @@ pub(crate) fn halt(t: &Texts) -> HaltSummary {
         }],
         blocked: vec![BlockedPhase { id: "3".into(), name: "Integration".into(), by: vec![t.id.clone()] }],
         pending: vec![PendingPhase { id: "4".into(), name: t.file.clone() }],
+        usage: Some(Usage { input_tokens: 120_000, output_tokens: 4_000, cost_usd: None }),
         state: PreservedState {
             folder: ".backstop/runs/feature-plan/".into(),
             files: 6,
@@ -214,6 +215,7 @@ pub(crate) fn status(t: &Texts) -> PlanStatus {
         state: RunState::Halted { reason: Reason::TestFailure },
         rows: rows(t),
         progress: progress(t),
+        usage: Some(Usage { input_tokens: 1_200_000, output_tokens: 40_000, cost_usd: Some(4.1) }),
         changed: vec![t.id.clone()],
         next: Some(t.command.clone()),
     }

@@ -26,6 +26,7 @@ pub fn stats(report: &StatsReport, style: Style) -> String {
     }
     let mut lines = vec![style.strong(&lost(report)), runs(report)];
     lines.extend(tries(report, style));
+    lines.extend(used(report));
     lines.extend(reported(report, style));
     lines.extend(by_reason(report));
     lines.extend(by_operation(report, style));
@@ -64,6 +65,18 @@ fn runs(report: &StatsReport) -> String {
     let since = report.since.map(|since| format!(" since {}", date(since))).unwrap_or_default();
     let list = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     format!("{}{since}{list}", count(report.stats.all_runs(), "run", "runs"))
+}
+
+/// What agents used; nothing where none said so.
+fn used(report: &StatsReport) -> Option<String> {
+    let used = report.stats.used;
+    let tokens = used.tokens_in.saturating_add(used.tokens_out);
+    let cost = used.cost_millionths.map(|cost| {
+        let cents = cost.saturating_add(5_000) / 10_000;
+        format!(", ${}.{:02}", cents / 100, cents % 100)
+    });
+    let is_known = tokens > 0 || cost.is_some();
+    is_known.then(|| format!("agents used {tokens} tokens{}", cost.unwrap_or_default()))
 }
 
 /// The attempts; nothing where there are only reports, which have none.

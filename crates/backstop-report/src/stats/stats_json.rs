@@ -35,6 +35,11 @@ pub fn stats_json(report: &StatsReport) -> Value {
         "operations_left_out": report.stats.operations_left_out,
         "days": rows(report.stats.days.iter().map(|(d, t)| named("day", day(*d).into(), t)).collect()),
         "reported": reported_json(&report.stats.reported),
+        "used": {
+            "tokens_in": report.stats.used.tokens_in,
+            "tokens_out": report.stats.used.tokens_out,
+            "cost_millionths": report.stats.used.cost_millionths,
+        },
         "signatures": report.signatures.iter().map(|row| json!({
             "signature": row.signature, "reason": row.reason, "seen": row.seen, "retried": row.retried,
             "cured": row.cured, "last_at": row.last,

@@ -26,6 +26,11 @@ fn report() -> StatsReport {
     StatsReport {
         since: Some(at(1_759_395_200_000)),
         stats: Stats {
+            used: backstop_core::AgentUse {
+                tokens_in: 1_200_000,
+                tokens_out: 40_000,
+                cost_millionths: Some(4_104_999),
+            },
             runs: vec![(Outcome::Done, 398), (Outcome::Failed, 9), (Outcome::Lost, 1)],
             runs_open: 1,
             total: Counts {
@@ -71,6 +76,7 @@ fn ten_lines_say_where_the_time_went() {
     time lost: 2h 36m (2h 05m in attempts that failed, 19m 12s waiting to try again, 12m 00s waiting for rate limits)
     409 runs since 2025-10-02 08:53:20 UTC: 398 done, 9 failed, 1 lost, 1 not ended
     89 of 540 attempts failed (16.5 %) · 1 of them lost · cured by retry: 61 of 70 (87.1 %)
+    agents used 1240000 tokens, $4.10
     by reason (1 more: `backstop stats --by reason`):
       test_failure       1h 40m   seen 20 times
       network_transient  34m 00s  seen 62 times, cured by retry: 58 of 60 (96.7 %)

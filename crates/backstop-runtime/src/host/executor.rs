@@ -1,8 +1,8 @@
 //! Who does the work of a run's nodes, as the host sees it, and the messages that come back.
 
 use super::admission::Refusal;
-use super::{Fold, StopRequest};
-use backstop_core::{Delivery, Dispatch, EventKind, Fault, Reason, SafeText};
+use super::{Fold, PriorSession, StopRequest};
+use backstop_core::{Delivery, Dispatch, EventKind, Fault, Reason, SafeText, Usage};
 use backstop_exec::Stop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
@@ -29,6 +29,12 @@ pub struct AttemptJob {
     pub output: Option<SafeText>,
     /// The numbers of the tasks that the last attempt has done.
     pub tasks_done: Vec<u32>,
+    /// The session of the node's agent, and how the attempt ended in which it was used last.
+    pub session: Option<PriorSession>,
+    /// Whether nobody knows how the attempt before this one ended: it was stopped, or Backstop was.
+    pub lost: bool,
+    /// What the run's agents have used so far, as far as they say so.
+    pub used: Usage,
     /// The numbers of the nodes that run at the same time.
     pub beside: Vec<usize>,
     /// Ends the attempt from outside.
@@ -234,6 +240,12 @@ pub(super) enum Message {
     Prepared(Result<Vec<EventKind>, Box<Fault>>),
     /// The end of the run's work has come; what came of it is in the host's other channel.
     Concluded,
+    SessionStarted {
+        node: usize,
+        agent: String,
+        id: String,
+        folder: SafeText,
+    },
     /// What the admission of an attempt changed.
     Admitted(Vec<EventKind>),
     Attempted {
@@ -260,6 +272,17 @@ impl Reporter {
     /// A gate has ended. It is recorded.
     pub fn gate_finished(&self, gate: GateResult) {
         let _ = self.to.send(Message::GateFinished(self.node, gate));
+    }
+
+    /// Reports the session of the node's agent from any thread. It is recorded, so that a later attempt can continue it.
+    pub fn session_reporter(&self, agent: String, folder: SafeText) -> impl Fn(&str) + Send + Sync + 'static {
+        let (node, to) = (self.node, self.to.clone());
+        move |id| {
+            let (agent, folder) = (agent.clone(), folder.clone());
+            // Sessions belong to attempts, which have a node.
+            let Some(node) = node else { return };
+            let _ = to.send(Message::SessionStarted { node, agent, id: id.to_owned(), folder });
+        }
     }
 
     /// Something for people.

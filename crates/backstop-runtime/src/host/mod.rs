@@ -23,6 +23,7 @@ mod observer;
 mod outcomes;
 mod progress;
 mod recording;
+mod sessions;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use log::{RunLog, RunLogError};
 pub use nodes::{NodeSpec, NodesError};
 pub use observer::{HostState, Observer, ObserverError};
 pub use progress::{AttemptError, Fold, NodeRecord, NodeStatus, RunProgress, SKIPPED, operation};
+pub use sessions::{AgentSession, PriorSession};
 
 use backstop_core::{
     Command, End, Event, EventKind, Fault, Happening, Policy, Reason, Rules, SafeText, Schedule,
@@ -385,6 +387,17 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
             Message::Noted(node, note) => {
                 self.parts.observers.iter_mut().for_each(|observer| observer.noted(node, &note));
             }
+            Message::SessionStarted { node, agent, id, folder } => {
+                if let Some(attempt) = self.running.get(&node).map(|running| running.attempt) {
+                    self.pending.push(EventKind::SessionStarted {
+                        operation: self.id(node),
+                        attempt,
+                        agent,
+                        session_id: SafeText::new(id),
+                        folder: Some(folder),
+                    });
+                }
+            }
             Message::Admitted(kinds) => self.pending.extend(kinds),
             Message::Attempted { node, result, admitted } => self.attempted(node, *result, admitted)?,
             Message::Integrated(node, result) => self.integrated(node, *result),
@@ -457,6 +470,9 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
             previous: known.last_error().map(|error| error.fault.clone()),
             tasks_done: known.tasks_done.clone(),
             output: known.output.clone(),
+            session: known.prior_session(),
+            lost: known.lost_attempt.is_some_and(|lost| lost + 1 == running.attempt),
+            used: self.progress().used().unwrap_or_default(),
             beside,
             stop: running.stop.clone(),
         })

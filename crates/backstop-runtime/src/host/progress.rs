@@ -6,8 +6,10 @@
 //! own that contains this one ([`Fold`]). It must not look at a file or a clock.
 
 use super::nodes::{NodeSpec, NodesError, graph};
+use super::sessions::AgentSession;
 use backstop_core::{
     Delivery, Event, EventKind, Fault, Outcome, Policy, Reason, Rules, RunId, SafeText, Schedule, Timestamp,
+    Usage,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,6 +121,12 @@ pub struct NodeRecord {
     /// Whether nobody knows how its last attempt ended, and nobody has said anything about it
     /// since.
     pub lost: bool,
+    /// The last attempt of which nobody knows how it ended.
+    pub lost_attempt: Option<u32>,
+    /// The session that its agent used last.
+    pub session: Option<AgentSession>,
+    /// What its attempts used together, failed ones included, as far as agents say so.
+    pub used: Option<Usage>,
 }
 
 impl NodeRecord {
@@ -154,7 +162,14 @@ impl NodeRecord {
                 self.skipped = false;
                 self.lost = false;
             }
-            EventKind::AttemptFinished { success, duration_ms, delivery, output, .. } => {
+            EventKind::AttemptFinished { attempt, success, duration_ms, delivery, output, .. } => {
+                if let Some(usage) = delivery.as_ref().and_then(|delivery| delivery.usage()) {
+                    self.used = Some(self.used.unwrap_or_default().plus(usage));
+                    if let Some(session) = self.session.as_mut().filter(|session| session.attempt == *attempt)
+                    {
+                        session.used = session.used.plus(usage);
+                    }
+                }
                 self.attempt_ended = true;
                 self.worked_ms += duration_ms;
                 self.tasks_done =
@@ -164,9 +179,21 @@ impl NodeRecord {
                     self.delivery = Some(delivery.as_deref().cloned().unwrap_or_default());
                 }
             }
-            EventKind::AttemptLost { .. } => {
+            EventKind::AttemptLost { attempt, .. } => {
                 self.status = NodeStatus::Pending;
                 self.lost = true;
+                self.lost_attempt = Some(*attempt);
+            }
+            EventKind::SessionStarted { attempt, agent, session_id, folder, .. } => {
+                let (id, folder) = (session_id.raw().to_owned(), folder.as_ref());
+                let before = self.session.take().filter(|known| known.id == id && known.agent == *agent);
+                self.session = Some(AgentSession {
+                    agent: agent.clone(),
+                    id,
+                    folder: folder.map(|folder| folder.raw().to_owned()).unwrap_or_default(),
+                    attempt: *attempt,
+                    used: before.map(|known| known.used).unwrap_or_default(),
+                });
             }
             EventKind::ErrorClassified { attempt, fault, .. } => {
                 let (since, total) = (self.attempt, *attempt);
@@ -204,6 +231,8 @@ impl NodeRecord {
             self.integrating = None;
             self.attempt = 0;
             // Somebody wants it done anew: the next attempt is not told what failed before that.
+            self.session = None;
+            self.lost_attempt = None;
             self.errors.clear();
             self.output = None;
         }
@@ -304,6 +333,11 @@ impl RunProgress {
         self.nodes.values().map(|node| node.total).sum()
     }
 
+    /// What all attempts used together, as far as agents say so.
+    pub fn used(&self) -> Option<Usage> {
+        self.nodes.values().filter_map(|node| node.used).reduce(Usage::plus)
+    }
+
     /// How long the run has been active up to `now`: the time between a halt and a resume does not
     /// count.
     pub fn active(&self, now: Timestamp) -> Duration {
@@ -372,6 +406,7 @@ pub fn operation(kind: &EventKind) -> Option<&SafeText> {
         EventKind::AttemptStarted { operation, .. }
         | EventKind::AttemptFinished { operation, .. }
         | EventKind::AttemptLost { operation, .. }
+        | EventKind::SessionStarted { operation, .. }
         | EventKind::ErrorClassified { operation, .. }
         | EventKind::IntegrationStarted { operation, .. }
         | EventKind::IntegrationFinished { operation, .. }

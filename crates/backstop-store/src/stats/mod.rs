@@ -11,7 +11,7 @@ pub use label::operation_label;
 
 use crate::counted::Counted;
 use crate::{Journal, StoreError};
-use backstop_core::{Outcome, Reason, Stats, Timestamp};
+use backstop_core::{AgentUse, Outcome, Reason, Stats, Timestamp};
 use fold::{CountedEvent, Fold};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -57,6 +57,7 @@ impl Journal {
             let hour_ago = self.now().before(HOUR);
             let fold = events(&moment, filter, &owners, labels.len(), hour_ago)?;
             fold.into_stats(&mut stats, labels, OPERATIONS_LISTED_MAX);
+            stats.used = agent_use(&moment, filter, &owners)?;
             Ok(stats)
         })
     }
@@ -106,6 +107,34 @@ fn runs(
     stats.runs = in_order(&outcomes);
     stats.reported.outcomes = in_order(&reported);
     Ok(owners)
+}
+
+/// What the agents of plans used. Only events of plans are read for it: they are few.
+fn agent_use(conn: &Connection, filter: &StatsFilter, owners: &[Owner]) -> rusqlite::Result<AgentUse> {
+    let since = filter.since.map_or(i64::MIN, Timestamp::as_millis);
+    let mut used = AgentUse::default();
+    let mut statement = conn.prepare(
+        "SELECT events.run, body -> '$.delivery.tokens_in', body -> '$.delivery.tokens_out', \
+         body -> '$.delivery.cost_millionths' \
+         FROM runs JOIN events ON events.run = runs.n \
+         WHERE runs.surface = 'run' AND events.kind = 'attempt.finished' AND events.at >= ?1",
+    )?;
+    let mut rows = statement.query([since])?;
+    while let Some(row) = rows.next()? {
+        let run: i64 = row.get(0)?;
+        if owners.binary_search_by_key(&run, |owner| owner.n).is_err() {
+            continue;
+        }
+        let number = |column: usize| -> rusqlite::Result<Option<u64>> {
+            Ok(row.get::<_, Option<String>>(column)?.and_then(|text| text.parse().ok()))
+        };
+        used.tokens_in = used.tokens_in.saturating_add(number(1)?.unwrap_or(0));
+        used.tokens_out = used.tokens_out.saturating_add(number(2)?.unwrap_or(0));
+        if let Some(cost) = number(3)? {
+            used.cost_millionths = Some(used.cost_millionths.unwrap_or(0).saturating_add(cost));
+        }
+    }
+    Ok(used)
 }
 
 /// Counts an outcome, without an allocation where it was seen before.

@@ -2,20 +2,22 @@
 
 use super::assignment::Task;
 use super::definition::{Agent, OutputDialect, PromptBy};
-use super::dialect::{self, AgentOutput};
+use super::dialect::{self, AgentOutput, Report};
 use super::envelope::{Envelope, masked};
 use super::error::AttemptError;
 use super::find::find_result;
 use super::judge::Case;
 use super::places::{Places, read_written};
+use super::question::{Questions, SILENCE};
 use super::retry::RetryContext;
 use super::schema::RESULT_SCHEMA;
+use super::session::{Continued, NamesSession, OnSession};
 use super::trouble::ResultTrouble;
 use crate::CommandLine;
 use crate::log::{Log, Tee};
 use backstop_classify::Classifier;
-use backstop_core::{Dispatch, Fault, Redactor, SafeText, Timestamp, Usage};
-use backstop_exec::{Ended, Input, Limits, Spec, Started, Stop, Streams, supervise};
+use backstop_core::{Dispatch, Fault, Reason, Redactor, SafeText, Timestamp, Usage};
+use backstop_exec::{Cause, Ended, Input, Limits, Spec, Started, Stop, Streams, supervise};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +25,11 @@ use std::time::Duration;
 
 /// How much of the command line is shown to the classifier.
 const COMMAND_CHARS_MAX: usize = 4 << 10;
+
+/// How much of the end of an agent's errors is looked through for the refusal of a session.
+const REFUSAL_BYTES_MAX: usize = 8 << 10;
+/// How long an agent is silent after a question before it is ended.
+pub const QUESTION_SILENCE: Duration = SILENCE;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -35,6 +42,8 @@ pub enum Work<'a> {
         model: Option<&'a str>,
         /// What it is told.
         prompt: String,
+        /// The session of its own that it continues.
+        session: Option<Continued>,
     },
     /// A command.
     Command(CommandLine),
@@ -64,6 +73,10 @@ pub struct Attempt<'a> {
     pub log: Log,
     /// Masks what is given back.
     pub redactor: &'a Redactor,
+    /// Is told the agent's session as soon as it is known.
+    pub on_session: OnSession,
+    /// How long an agent is silent after a question before it is ended: [`QUESTION_SILENCE`].
+    pub question_silence: Duration,
 }
 
 /// An attempt that is over.
@@ -71,6 +84,8 @@ pub struct Attempt<'a> {
 pub struct Attempted {
     /// What it is, where it failed.
     pub fault: Option<Fault>,
+    /// Whether it says that everything is done, and how it ended says otherwise.
+    pub is_contradicted: bool,
     /// What it says it did, also where it failed.
     pub envelope: Option<Envelope>,
     /// Why there is no envelope, where one was asked for or written.
@@ -92,7 +107,9 @@ pub struct Attempted {
     /// The agent's last words.
     pub message: Option<SafeText>,
     /// The agent's own name for its session.
-    pub session_id: Option<SafeText>,
+    pub session_id: Option<String>,
+    /// Whether it knows no such session as it was to continue.
+    pub session_refused: bool,
     /// What it asked for and was denied.
     pub denials: Vec<SafeText>,
     /// Processes that it left and that were ended.
@@ -103,6 +120,33 @@ pub struct Attempted {
     pub usage: Option<Usage>,
     /// What kept the log from being written.
     pub log_trouble: Option<String>,
+}
+
+impl Attempted {
+    /// Whether it ended well and nothing is missing but a valid result.
+    pub fn lacks_only_result(&self) -> bool {
+        let is_missing = self.fault.as_ref().is_some_and(|fault| fault.reason == Reason::ParseError);
+        is_missing && self.result_trouble.is_some() && self.exit == Some(0)
+    }
+
+    /// The attempt with what it said when it was asked for its result. Both were paid for.
+    #[must_use]
+    pub fn asked_again(self, asked: Attempted) -> Attempted {
+        let usage = [self.usage, asked.usage].into_iter().flatten().reduce(Usage::plus);
+        let mut tail = self.tail;
+        tail.extend_from_slice(&asked.tail);
+        Attempted {
+            usage,
+            duration: self.duration + asked.duration,
+            denials: self.denials.into_iter().chain(asked.denials).collect(),
+            left_behind: self.left_behind.into_iter().chain(asked.left_behind).collect(),
+            unended: self.unended.into_iter().chain(asked.unended).collect(),
+            session_id: asked.session_id.or(self.session_id),
+            log_trouble: self.log_trouble.or(asked.log_trouble),
+            tail,
+            ..asked
+        }
+    }
 }
 
 /// Runs an attempt once and says what came of it. Blocking; `stop` is of this attempt alone, `at` is now.
@@ -125,10 +169,28 @@ pub fn attempt(
         ..Spec::default()
     };
     let log = Tee::new(attempt.log.clone());
-    let streams = Streams { stdout: Box::new(log.clone()), stderr: Box::new(log.clone()), input };
-    let ended = supervise(&spec, streams, stop, started)?;
-
     let dialect = dialect_of(&attempt.work);
+    let questions = Questions::default();
+    let streams = match attempt.work {
+        Work::Agent { .. } => {
+            let stdout = questions.stream(0, log.clone());
+            Streams {
+                stdout: Box::new(NamesSession::new(stdout, dialect, Arc::clone(&attempt.on_session))),
+                stderr: Box::new(questions.stream(1, log.clone())),
+                input,
+            }
+        }
+        Work::Command(_) => Streams { stdout: Box::new(log.clone()), stderr: Box::new(log.clone()), input },
+    };
+    let ended = std::thread::scope(|scope| {
+        let watching = matches!(attempt.work, Work::Agent { .. });
+        let watching = watching.then(|| scope.spawn(|| questions.watch(stop, attempt.question_silence)));
+        let ended = supervise(&spec, streams, stop, started);
+        questions.over();
+        drop(watching);
+        ended
+    })?;
+
     let output = dialect::read_output(dialect, &ended.stdout);
     let (envelope, result_trouble) = envelope(&attempt.work, &places, &output, &ended, attempt.phase_key);
     let envelope = envelope.map(|envelope| envelope.masked(attempt.redactor));
@@ -145,14 +207,18 @@ pub fn attempt(
         envelope: envelope.as_ref(),
         trouble: result_trouble.as_ref(),
         tasks: attempt.tasks,
+        question: questions.fault(),
+        last_lines: questions.last_lines(),
     };
     let mask = |text: &SafeText| masked(text, attempt.redactor);
     let mut fault = case.fault();
     if let Some(fault) = &mut fault {
         fault.cause = fault.cause.as_ref().map(mask);
     }
+    let is_contradicted = case.is_contradicted();
     Ok(Attempted {
         fault,
+        is_contradicted,
         envelope,
         result_trouble,
         exit: ended.status.code.map(i64::from).filter(|_| !ended.timed_out()),
@@ -163,13 +229,38 @@ pub fn attempt(
         silent: ended.silent,
         tail: log.masked_tail(attempt.redactor),
         message: output.message().filter(|_| agent).map(|text| mask(&text)),
-        session_id: output.session_id.as_deref().map(|id| mask(&SafeText::new(SafeText::new(id).line(200)))),
+        session_refused: session_refused(&attempt.work, &ended, &output),
+        session_id: output.session_id.clone().filter(|id| dialect::is_session_id(id)),
         denials: output.denials.iter().map(mask).collect(),
         left_behind: ended.left_behind,
         unended: ended.unended,
-        usage: output.usage,
+        usage: output.own_usage(used_before(&attempt.work)),
         log_trouble: attempt.log.trouble(),
     })
+}
+
+/// What was used in the session that is continued.
+fn used_before(work: &Work<'_>) -> Usage {
+    match work {
+        Work::Agent { session: Some(session), .. } => session.used,
+        _ => Usage::default(),
+    }
+}
+
+/// Whether the agent says that it knows no such session.
+fn session_refused(work: &Work<'_>, ended: &Ended, output: &AgentOutput) -> bool {
+    let Work::Agent { agent, session: Some(_), .. } = work else { return false };
+    let Some(resume) = agent.resume.filter(|_| ended.cause == Cause::Itself && !ended.status.is_success())
+    else {
+        return false;
+    };
+    let reported = match &output.report {
+        Report::Failed(failure) => failure.text.clone(),
+        _ => String::new(),
+    };
+    let printed = ended.stderr.end(REFUSAL_BYTES_MAX);
+    let printed = String::from_utf8_lossy(&printed);
+    resume.refused.iter().any(|words| reported.contains(words) || printed.contains(words))
 }
 
 fn dialect_of(work: &Work<'_>) -> OutputDialect {
@@ -188,7 +279,10 @@ fn provider<'w>(work: &Work<'w>) -> Option<&'w str> {
 
 fn argv(attempt: &Attempt<'_>, places: &Places) -> Result<Vec<OsString>, AttemptError> {
     let argv: Vec<OsString> = match &attempt.work {
-        Work::Agent { agent, model, .. } => agent.command_line(*model, places)?,
+        Work::Agent { agent, model, session, .. } => {
+            let session = session.as_ref().map(|session| session.id.as_str());
+            agent.command_line(*model, session, places)?
+        }
         Work::Command(line) if line.is_empty() => Vec::new(),
         Work::Command(line) => line.argv(),
     };

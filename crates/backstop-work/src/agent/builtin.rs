@@ -1,6 +1,6 @@
 //! The agents that are known by name: one table, nothing else.
 
-use super::definition::{Agent, OutputDialect, PromptBy};
+use super::definition::{Agent, OutputDialect, PromptBy, Resume};
 
 /// An agent that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Builtin {
     pub env: &'static [(&'static str, &'static str)],
     /// Whose models it uses, where it uses those of one.
     pub provider: Option<&'static str>,
+    /// How it continues a session.
+    pub resume: Resume,
 }
 
 /// Every agent that is known by name. All take their prompt on standard input: a command line is seen by every user of
@@ -44,12 +46,21 @@ pub const BUILTINS: &[Builtin] = &[
             // Its last answer has the shape of a result, whether or not it writes the file.
             "--json-schema",
             "{schema}",
+            "{resume}",
             "{options}",
         ],
         model_flag: "--model",
         output: OutputDialect::ClaudeJson,
-        env: &[],
+        // By itself it tries ten times, over three minutes, even a refused key. The waiting is ours: it is recorded,
+        // shared with other phases and shown.
+        env: &[("CLAUDE_CODE_MAX_RETRIES", "2")],
         provider: Some("anthropic"),
+        // Newer versions find a session from another worktree of its repository too; older ones refuse it.
+        resume: Resume {
+            words: &["--resume", "{session}"],
+            refused: &["No conversation found with session ID"],
+            same_folder: false,
+        },
     },
     Builtin {
         name: "codex",
@@ -70,6 +81,7 @@ pub const BUILTINS: &[Builtin] = &[
             "-o",
             "{last_message_file}",
             "{options}",
+            "{resume}",
             // The prompt comes on standard input.
             "-",
         ],
@@ -77,6 +89,11 @@ pub const BUILTINS: &[Builtin] = &[
         output: OutputDialect::CodexJsonl,
         env: &[],
         provider: Some("openai"),
+        resume: Resume {
+            words: &["resume", "{session}"],
+            refused: &["no rollout found for", "No saved session found"],
+            same_folder: false,
+        },
     },
     Builtin {
         name: "opencode",
@@ -89,6 +106,7 @@ pub const BUILTINS: &[Builtin] = &[
             "--print-logs",
             "--log-level",
             "ERROR",
+            "{resume}",
             "{options}",
         ],
         model_flag: "--model",
@@ -97,6 +115,12 @@ pub const BUILTINS: &[Builtin] = &[
         env: &[("OPENCODE_PERMISSION", "{\"external_directory\":{\"{result_folder}/*\":\"allow\"}}")],
         // It speaks to any of them: a guard of its own, which its hooks close, too.
         provider: Some("opencode"),
+        // Elsewhere it hangs and says nothing.
+        resume: Resume {
+            words: &["--session", "{session}"],
+            refused: &["Session not found", "NotFoundError"],
+            same_folder: true,
+        },
     },
 ];
 
@@ -112,6 +136,7 @@ pub fn builtin(name: &str) -> Option<Agent> {
         output: found.output,
         env: found.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         provider: found.provider.map(str::to_owned),
+        resume: Some(found.resume),
     })
 }
 

@@ -23,7 +23,19 @@ pub const PLACEHOLDERS: &[(&str, &str)] = &[
     ("folder", "the folder that it works in"),
     ("model", "the model; without it, the model follows the model flag"),
     ("options", "an argument of its own: the model and further arguments go here, else at the end"),
+    ("resume", "an argument of its own: the words that continue a session go here, where one is continued"),
 ];
+
+/// How an agent continues a session of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resume {
+    /// The words that say so; `{session}` is the session's id.
+    pub words: &'static [&'static str],
+    /// What it prints where it knows no such session.
+    pub refused: &'static [&'static str],
+    /// Whether it finds a session only in the folder in which that was begun.
+    pub same_folder: bool,
+}
 
 /// How an agent takes its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -72,6 +84,8 @@ pub struct Agent {
     pub env: Vec<(String, String)>,
     /// Whose models it uses, where it is known: `anthropic`, `openai`.
     pub provider: Option<String>,
+    /// How it continues a session; nothing where it has none.
+    pub resume: Option<Resume>,
 }
 
 /// What else may be said about an agent of one's own.
@@ -99,9 +113,16 @@ pub fn from_template(name: &str, argv: Vec<String>, options: TemplateOptions) ->
         output: options.output,
         env: options.env,
         provider: options.provider,
+        resume: None,
     };
     agent.check()?;
     Ok(agent)
+}
+
+impl Resume {
+    fn line(self, session: &str) -> impl Iterator<Item = OsString> {
+        self.words.iter().map(move |word| word.replace("{session}", session).into())
+    }
 }
 
 /// A piece of an argument.
@@ -176,6 +197,7 @@ impl Agent {
     pub(super) fn command_line(
         &self,
         model: Option<&str>,
+        session: Option<&str>,
         places: &Places,
     ) -> Result<Vec<OsString>, AgentError> {
         self.check()?;
@@ -193,6 +215,11 @@ impl Agent {
         for argument in &self.argv {
             if argument == "{options}" {
                 line.append(&mut options);
+                continue;
+            }
+            if argument == "{resume}" {
+                let words = self.resume.zip(session).map(|(resume, id)| resume.line(id));
+                line.extend(words.into_iter().flatten());
                 continue;
             }
             line.push(filled(argument, model, places));
@@ -229,7 +256,7 @@ mod tests {
 
     fn shown(agent: &Agent, model: Option<&str>) -> Vec<String> {
         let places = Places::new(Path::new("S"), Path::new("F"));
-        let line = agent.command_line(model, &places).unwrap();
+        let line = agent.command_line(model, None, &places).unwrap();
         line.iter().map(|a| a.to_string_lossy().into_owned()).collect()
     }
 
@@ -256,6 +283,25 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_continued_by_its_id_and_the_prompt_stays_last() {
+        let places = Places::new(Path::new("S"), Path::new("F"));
+        for (name, want) in [
+            ("claude", &["--resume", "s-1", "--model", "m"][..]),
+            ("codex", &["--model", "m", "resume", "s-1", "-"]),
+            ("opencode", &["--session", "s-1", "--model", "m"]),
+        ] {
+            let agent = builtin(name).unwrap();
+            let line = agent.command_line(Some("m"), Some("s-1"), &places).unwrap();
+            assert_eq!(
+                line[line.len() - want.len()..],
+                want.iter().map(OsString::from).collect::<Vec<_>>()[..]
+            );
+            let without = agent.command_line(Some("m"), None, &places).unwrap();
+            assert!(!without.iter().any(|word| word.to_string_lossy().contains("resume")), "{without:?}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_run_is_named_with_a_way_out() {
         let long = "x".repeat(ARGUMENT_BYTES_MAX + 1);
         let cases: &[(&[&str], &str, &str)] = &[
@@ -272,9 +318,9 @@ mod tests {
             assert!(error.hint().contains(hint), "{}", error.hint());
         }
         let places = Places::new(Path::new("S"), Path::new("F"));
-        let needs = template(&["a", "{model}"]).unwrap().command_line(None, &places).unwrap_err();
+        let needs = template(&["a", "{model}"]).unwrap().command_line(None, None, &places).unwrap_err();
         assert!(matches!(needs, AgentError::NeedsModel { .. }));
-        let takes_none = template(&["a"]).unwrap().command_line(Some("m"), &places).unwrap_err();
+        let takes_none = template(&["a"]).unwrap().command_line(Some("m"), None, &places).unwrap_err();
         assert!(matches!(takes_none, AgentError::TakesNoModel { .. }));
         let env = TemplateOptions { env: vec![("A=B".to_owned(), String::new())], ..Default::default() };
         assert!(from_template("mine", vec!["a".to_owned()], env).is_err());

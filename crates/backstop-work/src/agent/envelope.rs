@@ -1,7 +1,8 @@
 //! What an agent says it did: the result envelope.
 //!
-//! What decides is read strictly (phase, status, tasks, error): a wrong type there is no result. What is checked by others
-//! anyway (gates, files, commit message) is read leniently: what does not fit is left out. Every text and list is cut.
+//! Only `phase_id` and `status` decide whether it is one. Everything else is read as far as it can be: a number in quotes is
+//! a number, a list of finished tasks is their count, what fits nothing is left out. What was odd is noted
+//! ([`Envelope::oddities`]). Every text and list is cut.
 
 use super::phase;
 use super::trouble::ResultTrouble;
@@ -74,6 +75,8 @@ pub struct Envelope {
     pub files: Files,
     /// Why it failed.
     pub error: Option<ClaimedError>,
+    /// Fields that are not as they were asked for, in words.
+    pub oddities: Vec<String>,
 }
 
 impl Envelope {
@@ -88,32 +91,40 @@ impl Envelope {
         if !phase::is_same(&phase_id, phase_key) {
             return Err(ResultTrouble::OtherPhase(cut(&phase_id, NAME_BYTES_MAX)));
         }
+        let status = status(object.get("status"))?;
+        let mut odd = Oddities::default();
         let tasks = match object.get("tasks") {
             None | Some(Value::Null | Value::Array(_)) => None,
             Some(Value::Object(tasks)) => Some(tasks),
-            Some(_) => return Err(ResultTrouble::invalid("tasks", "is not an object")),
+            Some(_) => {
+                odd.note("tasks", "is not an object");
+                None
+            }
         };
         let task = |field: &str| {
             let flat = object.get(&format!("tasks_{field}"));
             flat.filter(|v| !v.is_null()).or_else(|| tasks.and_then(|t| t.get(field)))
         };
-        let tasks_total = count("tasks_total", task("total"))?;
-        let tasks_completed = count("tasks_completed", task("completed"))?;
+        let mut tasks_total = count("tasks_total", task("total"), &mut odd);
+        let tasks_completed = count("tasks_completed", task("completed"), &mut odd);
         if let (Some(total), Some(completed)) = (tasks_total, tasks_completed)
             && completed > total
         {
-            return Err(ResultTrouble::invalid("tasks_completed", format!("is {completed} of {total}")));
+            odd.note("tasks_completed", &format!("is {completed} of {total}"));
+            tasks_total = None;
         }
+        let listed = task("done").or_else(|| task("completed").filter(|value| value.is_array()));
         Ok(Self {
-            status: status(object.get("status"))?,
+            status,
             phase_id: cut(&phase_id, NAME_BYTES_MAX),
             tasks_total,
             tasks_completed,
-            tasks_done: done(task("done"))?,
+            tasks_done: done(listed, &mut odd),
             quality_gates: gates(object.get("quality_gates")),
             commit_message: text(object.get("commit_message"), MESSAGE_BYTES_MAX),
             files: files(object.get("files")),
-            error: error(object.get("error"))?,
+            error: error(object.get("error")),
+            oddities: odd.0,
         })
     }
 
@@ -158,33 +169,69 @@ fn status(value: Option<&Value>) -> Result<Claim, ResultTrouble> {
     }
 }
 
-fn count(field: &str, value: Option<&Value>) -> Result<Option<u32>, ResultTrouble> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_u64().filter(|n| *n <= TASKS_MAX) {
-            Some(n) => Ok(u32::try_from(n).ok()),
-            None => Err(ResultTrouble::invalid(field, format!("is no number from 0 to {TASKS_MAX}"))),
-        },
+/// What is not as it was asked for.
+#[derive(Default)]
+struct Oddities(Vec<String>);
+
+impl Oddities {
+    fn note(&mut self, field: &str, why: &str) {
+        self.0.push(format!("`{field}` {why}"));
     }
 }
 
-fn done(value: Option<&Value>) -> Result<Option<Vec<usize>>, ResultTrouble> {
-    let wrong = |why: &str| Err(ResultTrouble::invalid("tasks_done", why));
-    let items = match value {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::Array(items)) => items,
-        Some(_) => return wrong("is no list of numbers"),
-    };
-    let mut numbers = Vec::new();
-    for item in items {
-        match item.as_u64().filter(|n| (1..=TASKS_MAX).contains(n)).and_then(|n| usize::try_from(n).ok()) {
-            Some(n) => numbers.push(n),
-            None => return wrong("is no list of task numbers, counted from 1"),
+/// A number, however it is written: `3`, `3.0`, `"3"`, `"3 of 5"`, `"3/5"`.
+fn number(value: &Value) -> Option<u64> {
+    let number = match value {
+        Value::String(text) => {
+            let text = text.trim();
+            let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            let rest = text[digits..].trim_start();
+            let is_count = rest.is_empty() || rest.starts_with('/') || rest.starts_with("of ");
+            text[..digits].parse().ok().filter(|_| is_count)
         }
+        value => value.as_u64().or_else(|| whole(value.as_f64()?)),
+    };
+    number.filter(|n| *n <= TASKS_MAX)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Held within the range first.
+fn whole(number: f64) -> Option<u64> {
+    (number.fract() == 0.0 && (0.0..=1e9).contains(&number)).then_some(number as u64)
+}
+
+/// How many tasks. A list stands for its length.
+fn count(field: &str, value: Option<&Value>, odd: &mut Oddities) -> Option<u32> {
+    let value = value.filter(|value| !value.is_null())?;
+    let count = match value {
+        Value::Array(items) => u64::try_from(items.len()).ok().filter(|n| *n <= TASKS_MAX),
+        value => number(value),
+    };
+    if !value.is_u64() {
+        odd.note(field, if value.is_array() { "is a list, not a number" } else { "is not a number" });
+    } else if count.is_none() {
+        odd.note(field, &format!("is no number from 0 to {TASKS_MAX}"));
     }
+    count.and_then(|n| u32::try_from(n).ok())
+}
+
+/// The numbers of finished tasks, counted from 1. A list with anything else in it says nothing about which are done.
+fn done(value: Option<&Value>, odd: &mut Oddities) -> Option<Vec<usize>> {
+    let items = match value? {
+        Value::Null => return None,
+        Value::Array(items) => items,
+        _ => {
+            odd.note("tasks_done", "is no list of numbers");
+            return None;
+        }
+    };
+    let task = |item: &Value| number(item).filter(|n| *n >= 1).and_then(|n| usize::try_from(n).ok());
+    let Some(mut numbers) = items.iter().map(task).collect::<Option<Vec<usize>>>() else {
+        odd.note("tasks_done", "is no list of task numbers, counted from 1");
+        return None;
+    };
     numbers.sort_unstable();
     numbers.dedup();
-    Ok(Some(numbers))
+    Some(numbers)
 }
 
 fn gates(value: Option<&Value>) -> Vec<GateClaim> {
@@ -212,22 +259,26 @@ fn files(value: Option<&Value>) -> Files {
     Files { created: list("created"), modified: list("modified"), deleted: list("deleted") }
 }
 
-fn error(value: Option<&Value>) -> Result<Option<ClaimedError>, ResultTrouble> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(message)) => {
-            Ok(Some(ClaimedError { message: Some(cut(message, MESSAGE_BYTES_MAX)), ..Default::default() }))
-        }
-        Some(Value::Object(fields)) => Ok(Some(ClaimedError {
+/// Why it failed: an object, a text, or whatever else was written there.
+fn error(value: Option<&Value>) -> Option<ClaimedError> {
+    let written = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match value? {
+        Value::Null => None,
+        Value::Object(fields) => Some(ClaimedError {
             kind: text(fields.get("type"), NAME_BYTES_MAX),
             message: text(fields.get("message"), MESSAGE_BYTES_MAX),
-            details: match fields.get("details") {
-                None | Some(Value::Null) => None,
-                Some(Value::String(details)) => Some(cut(details, DETAILS_BYTES_MAX)),
-                Some(other) => Some(cut(&other.to_string(), DETAILS_BYTES_MAX)),
-            },
-        })),
-        Some(_) => Err(ResultTrouble::invalid("error", "is neither an object nor text")),
+            details: fields
+                .get("details")
+                .filter(|details| !details.is_null())
+                .map(|details| cut(&written(details), DETAILS_BYTES_MAX)),
+        }),
+        other => Some(ClaimedError {
+            message: Some(cut(&written(other), MESSAGE_BYTES_MAX)),
+            ..ClaimedError::default()
+        }),
     }
 }
 
@@ -266,15 +317,6 @@ mod tests {
             (json!({"phase_id": "2a", "status": "complete | failed"}), "status"),
             (json!({"phase_id": "2a", "status": 1}), "status"),
             (json!({"phase_id": [], "status": "complete"}), "phase_id"),
-            (json!({"phase_id": "2a", "status": "complete", "tasks": 3}), "tasks"),
-            (json!({"phase_id": "2a", "status": "complete", "tasks_total": -1}), "tasks_total"),
-            (json!({"phase_id": "2a", "status": "complete", "tasks_total": 1e9}), "tasks_total"),
-            (
-                json!({"phase_id": "2a", "status": "complete", "tasks": {"total": 1, "completed": 2}}),
-                "tasks_completed",
-            ),
-            (json!({"phase_id": "2a", "status": "complete", "tasks_done": [0]}), "tasks_done"),
-            (json!({"phase_id": "2a", "status": "failed", "error": 7}), "error"),
         ];
         for (value, want) in cases {
             match read(value.clone()) {
@@ -287,6 +329,42 @@ mod tests {
             Err(ResultTrouble::OtherPhase("3".into()))
         );
         assert_eq!(read(json!({"status": "complete"})), Err(ResultTrouble::Missing));
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_type_is_read_as_far_as_it_can_be_and_noted() {
+        let complete = |more: Value| {
+            let mut object = json!({"phase_id": "2a", "status": "complete"});
+            object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            read(object).unwrap()
+        };
+        let cases = [
+            (json!({"tasks_completed": ["add the route", "write tests"]}), Some(2), "tasks_completed"),
+            (json!({"tasks_completed": "2"}), Some(2), "tasks_completed"),
+            (json!({"tasks_completed": "2 of 5"}), Some(2), "tasks_completed"),
+            (json!({"tasks_completed": 2.0}), Some(2), "tasks_completed"),
+            (json!({"tasks_completed": "all"}), None, "tasks_completed"),
+            (json!({"tasks_completed": -1}), None, "tasks_completed"),
+            (json!({"tasks_completed": 1e9}), None, "tasks_completed"),
+            (json!({"tasks_completed": true}), None, "tasks_completed"),
+            (json!({"tasks": 3}), None, "tasks"),
+            (json!({"tasks": {"total": 1, "completed": 2}}), Some(2), "tasks_completed"),
+            (json!({"tasks_done": [0]}), None, "tasks_done"),
+            (json!({"tasks_done": "1, 2"}), None, "tasks_done"),
+        ];
+        for (more, completed, odd) in cases {
+            let envelope = complete(more.clone());
+            assert_eq!(envelope.tasks_completed, completed, "{more}");
+            assert!(envelope.oddities[0].contains(odd), "{more}: {:?}", envelope.oddities);
+        }
+        assert_eq!(complete(json!({"tasks_completed": [1, "3"]})).tasks_done, Some(vec![1, 3]));
+        assert_eq!(complete(json!({"tasks_done": ["1", 2]})).tasks_done, Some(vec![1, 2]));
+        assert_eq!(complete(json!({"error": 7})).error.unwrap().message, Some("7".into()));
+        assert!(
+            complete(json!({"tasks_completed": 2, "tasks_total": 2, "tasks_done": [1, 2]}))
+                .oddities
+                .is_empty()
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::assignment::Task;
 use super::dialect::{AgentOutput, Failure, Report};
 use super::envelope::Envelope;
+use super::question::asked;
 use super::trouble::ResultTrouble;
 use crate::Claim;
 use backstop_classify::Classifier;
@@ -31,21 +32,31 @@ pub(super) struct Case<'a> {
     pub(super) envelope: Option<&'a Envelope>,
     pub(super) trouble: Option<&'a ResultTrouble>,
     pub(super) tasks: &'a [Task],
+    /// The question for which it was ended.
+    pub(super) question: Option<Fault>,
+    /// The last lines that it wrote, without events.
+    pub(super) last_lines: String,
 }
 
 impl Case<'_> {
     /// The fault, where there is one.
     pub(super) fn fault(&self) -> Option<Fault> {
+        if let Some(question) = &self.question {
+            return Some(question.clone());
+        }
         if self.ended.cause == Cause::Stopped {
             return self.ended.fault(self.classifier, self.command, self.at);
         }
-        if let Report::Failed(failure) = &self.output.report {
-            return Some(self.reported(failure));
-        }
-        if !self.outvoted()
-            && let Some(fault) = self.ended.fault(self.classifier, self.command, self.at)
-        {
+        let own = self.envelope.filter(|_| self.ended_by_itself());
+        if let Some(fault) = own.and_then(|envelope| self.named_failure(envelope)) {
             return Some(fault);
+        }
+        if let Some(fault) = self.process_fault() {
+            let claims_failure = own.filter(|envelope| envelope.status == Claim::Failed);
+            return match claims_failure {
+                Some(envelope) if fault.reason == Reason::Unknown => self.claimed(envelope),
+                _ => Some(fault),
+            };
         }
         if let Some(trouble) = self.trouble {
             let mut fault = with_cause(Reason::ParseError, trouble.to_string());
@@ -55,10 +66,37 @@ impl Case<'_> {
         self.envelope.and_then(|envelope| self.claimed(envelope))
     }
 
+    /// Whether it says that everything is done, and how it ended says otherwise.
+    pub(super) fn is_contradicted(&self) -> bool {
+        self.ended_by_itself()
+            && self.envelope.is_some_and(|envelope| envelope.status == Claim::Complete)
+            && self.process_fault().is_some()
+    }
+
+    /// Whether nobody ended it.
+    fn ended_by_itself(&self) -> bool {
+        self.ended.cause == Cause::Itself && self.ended.status.code.is_some()
+    }
+
+    /// What its dialect and its exit status say, without what it claims.
+    fn process_fault(&self) -> Option<Fault> {
+        if let Report::Failed(failure) = &self.output.report {
+            return Some(self.reported(failure));
+        }
+        if self.outvoted() {
+            return None;
+        }
+        let fault = self.ended.fault(self.classifier, self.command, self.at)?;
+        // One that cannot ask ends with its question.
+        let is_vague =
+            matches!(fault.reason, Reason::Unknown | Reason::InvalidUsage | Reason::PermissionDenied);
+        let question = is_vague.then(|| asked(&self.last_lines)).flatten();
+        Some(question.unwrap_or(fault))
+    }
+
     /// Whether two signals say that it worked, and only the exit code says otherwise.
     fn outvoted(&self) -> bool {
-        self.ended.cause == Cause::Itself
-            && self.ended.status.code.is_some()
+        self.ended_by_itself()
             && self.output.report == Report::Succeeded
             && self.envelope.is_some_and(|envelope| envelope.status == Claim::Complete)
     }
@@ -132,11 +170,17 @@ impl Case<'_> {
             return self.open_tasks(envelope);
         }
         let error = envelope.error.as_ref();
-        let named = error.and_then(|e| e.kind.as_ref()).and_then(|kind| from_seed_name(kind.raw()));
+        let named = named_reason(envelope);
         let words = error.and_then(|e| e.message.as_ref().or(e.details.as_ref()).or(e.kind.as_ref()));
         let words = words
             .map_or_else(|| "it says that it failed, and not why".to_owned(), |w| w.line(CAUSE_CHARS_MAX));
         Some(with_cause(named.unwrap_or(Reason::TaskIncomplete), words))
+    }
+
+    /// The failure that it claims, where it says what kind it is.
+    fn named_failure(&self, envelope: &Envelope) -> Option<Fault> {
+        let is_named = envelope.status == Claim::Failed && named_reason(envelope).is_some();
+        is_named.then(|| self.claimed(envelope)).flatten()
     }
 
     /// Tasks that a claim of completeness leaves open, by number and text.
@@ -174,6 +218,12 @@ impl Case<'_> {
         }
         Some(with_cause(Reason::TaskIncomplete, cause))
     }
+}
+
+/// The reason that `error.type` names.
+fn named_reason(envelope: &Envelope) -> Option<Reason> {
+    let kind = envelope.error.as_ref()?.kind.as_ref()?;
+    from_seed_name(kind.raw()).filter(|reason| *reason != Reason::Unknown)
 }
 
 fn with_cause(reason: Reason, cause: String) -> Fault {

@@ -14,14 +14,20 @@
 //! | row | seen | fault |
 //! |---|---|---|
 //! | 1 | somebody asked for its end | `interrupted` |
-//! | 2 | our clock ended it, and its dialect had reported nothing | `timeout` |
-//! | 3 | its dialect reports a failure, whatever the exit code, and also where it then hung until our clock ended it | what the classifier makes of status, provider and text |
+//! | 2 | it asks something that nobody will answer, and was ended for it | what the question is about |
+//! | 3 | our clock ended it, and its dialect had reported nothing | `timeout` |
 //! | 4 | ended by a signal | what [`Ended::fault`](backstop_exec::Ended::fault) says |
-//! | 5 | exit code not 0, and not both of: its dialect reports success, its envelope claims `complete` | what `Ended::fault` says |
-//! | 6 | an agent without a valid envelope; a command that wrote one that is not valid | `parse_error` |
-//! | 7 | the envelope claims `failed` | the reason that `error.type` names, else `task_incomplete` |
-//! | 8 | the envelope claims `complete` and leaves tasks open | `task_incomplete`, which names them |
-//! | 9 | anything else | none |
+//! | 5 | it ended by itself, whatever its exit code, and the envelope claims `failed` and says of what (`error.type`) | that reason |
+//! | 6 | its dialect reports a failure, whatever the exit code, and also where it then hung until our clock ended it | what the classifier makes of status, provider and text |
+//! | 7 | exit code not 0, and not both of: its dialect reports success, its envelope claims `complete` | what `Ended::fault` says |
+//! | 8 | rows 6 and 7 say `unknown`, and the envelope claims `failed` | `task_incomplete`, with its words |
+//! | 9 | an agent without a valid envelope; a command that wrote one that is not valid | `parse_error` |
+//! | 10 | the envelope claims `failed` | `task_incomplete` |
+//! | 11 | the envelope claims `complete` and leaves tasks open | `task_incomplete`, which names them |
+//! | 12 | anything else | none |
+//!
+//! Where rows 6 or 7 decide and the envelope claims `complete`, the attempt is
+//! [contradicted](Attempted::is_contradicted): gates that pass may decide otherwise.
 //!
 //! What counts as the dialect's report: for claude the last `result` line by `is_error`, `api_error_status`,
 //! `terminal_reason` and `subtype` (`"subtype":"success"` stands on failures too); for codex the last `turn.failed` or
@@ -44,21 +50,24 @@ mod judge;
 mod phase;
 mod places;
 mod prompt;
+mod question;
 mod retry;
 mod schema;
+mod session;
 mod trouble;
 
 pub use crate::{Claim, CommandLine};
 pub use agent_error::AgentError;
 pub use assignment::{Assignment, GateToRun, Task};
-pub use attempt::{Attempt, Attempted, Work, attempt};
+pub use attempt::{Attempt, Attempted, QUESTION_SILENCE, Work, attempt};
 pub use builtin::{BUILTINS, Builtin, builtin};
-pub use definition::{Agent, OutputDialect, PLACEHOLDERS, PromptBy, TemplateOptions, from_template};
+pub use definition::{Agent, OutputDialect, PLACEHOLDERS, PromptBy, Resume, TemplateOptions, from_template};
 pub use envelope::{ClaimedError, Envelope, Files, GateClaim};
 pub use error::AttemptError;
 pub use find::{OBJECT_BYTES_MAX, find_result};
 pub use places::{RESULT_BYTES_MAX, result_file};
-pub use prompt::prompt;
+pub use prompt::{ask_for_result, continuation, prompt};
 pub use retry::RetryContext;
 pub use schema::RESULT_SCHEMA;
+pub use session::{Continued, OnSession};
 pub use trouble::ResultTrouble;

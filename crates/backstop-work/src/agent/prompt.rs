@@ -42,6 +42,40 @@ pub fn prompt(assignment: &Assignment) -> String {
     out
 }
 
+/// The prompt of an attempt that continues the agent's session: it knows the task, and its files are as it left them.
+pub fn continuation(assignment: &Assignment, why: &SafeText) -> String {
+    let mut out = String::new();
+    let id = line(&SafeText::new(&assignment.phase_id));
+    let _ = writeln!(out, "# Phase {id}, continued\n");
+    let _ = writeln!(
+        out,
+        "Your work on phase {id} was cut off: {}. Your changes are in the current folder as you left them. Go on where you \
+         stopped; what is done need not be done again. The task and its rules are as before. Nobody can answer questions.\n",
+        line(why)
+    );
+    gates(&mut out, &assignment.gates);
+    result(&mut out, assignment);
+    out
+}
+
+/// The short prompt that asks for a missing result, when the work is there.
+pub fn ask_for_result(assignment: &Assignment) -> String {
+    let mut out = String::new();
+    let id = line(&SafeText::new(&assignment.phase_id));
+    let _ = writeln!(out, "# Phase {id}: the result is missing\n");
+    let _ = writeln!(
+        out,
+        "Phase {id} of the plan was worked on in the current folder, and the run ended without a valid result. Change no file \
+         and run no tests. Look at what was changed if you need to (`git status`, `git diff`), and write the result.\n"
+    );
+    if !assignment.tasks.is_empty() {
+        let tasks: Vec<String> = assignment.tasks.iter().take(TASKS_MAX).enumerate().map(numbered).collect();
+        let _ = writeln!(out, "{}\n", fenced(&SafeText::new(tasks.join("\n")), usize::MAX));
+    }
+    result(&mut out, assignment);
+    out
+}
+
 fn header(out: &mut String, a: &Assignment) {
     let id = line(&SafeText::new(&a.phase_id));
     let _ = writeln!(out, "# Phase {id}: {}\n", line(&a.phase_name));
@@ -249,6 +283,15 @@ mod tests {
         let text = prompt(&short);
         for absent in ["## The last attempt", "## Conflict", "## Gates", "by number", "at the same time"] {
             assert!(!text.contains(absent), "{absent}");
+        }
+    }
+
+    #[test]
+    fn short_prompts_name_the_phase_and_the_place_of_the_result() {
+        for text in [continuation(&full(), &"a\n# b".into()), ask_for_result(&full())] {
+            assert!(text.contains("# Phase 2A") && text.contains("scratch/out/result.json"), "{text}");
+            assert!(!text.contains("\n# b") && text.len() < prompt(&full()).len(), "{text}");
+            assert!(find_result(text.as_bytes(), "2a").is_err());
         }
     }
 

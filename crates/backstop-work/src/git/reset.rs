@@ -33,6 +33,13 @@ impl Slot {
         Ok(Reset { put_aside })
     }
 
+    /// Puts the files of a saved commit into the slot, uncommitted, on top of the commit that it is at. To be called right
+    /// after [`Slot::reset_to`].
+    pub fn restore(&self, saved: &Sha) -> Result<(), GitError> {
+        self.call().args(["read-tree", "-u", "--reset"]).arg(saved).done()?;
+        self.call().args(["reset", "-q"]).arg(&self.at()?).done().map(|_| ())
+    }
+
     fn check_saved(&self, saved: Option<&Sha>) -> Result<(), GitError> {
         self.check_head(saved)?;
         let head = self.head()?.map_or_else(|| self.at(), Ok)?;

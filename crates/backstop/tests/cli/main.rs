@@ -43,6 +43,7 @@ mod plan_gates;
 mod plan_git;
 mod plan_resume;
 mod plan_run;
+mod plan_sessions;
 mod plan_store_trouble;
 mod plan_terminal;
 mod plan_text;

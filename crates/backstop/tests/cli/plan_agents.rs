@@ -92,7 +92,7 @@ fn the_template_echoed_back_is_no_result() {
     let done = run(&project, &["--commit", "auto"]).go().code(3);
     has(&done.stderr(), &["parse_error"]);
     assert_eq!(reasons(&project), ["parse_error", "parse_error"]);
-    assert_eq!(ran(&project), ["1 1", "1 2"]);
+    assert_eq!(ran(&project), ["1 1", "1 1", "1 2", "1 2"], "each is asked once for its result");
 }
 
 #[test]
@@ -100,7 +100,6 @@ fn a_result_of_another_phase_or_with_nonsense_in_it_is_none() {
     for (name, result) in [
         ("other", r#"{"phase_id": "2", "status": "complete"}"#),
         ("status", r#"{"phase_id": "1", "status": "finished"}"#),
-        ("type", r#"{"phase_id": "1", "status": "complete", "tasks_completed": "all"}"#),
         ("cut", r#"{"phase_id": "1", "status": "comp"#),
     ] {
         let project = project(
@@ -110,6 +109,43 @@ fn a_result_of_another_phase_or_with_nonsense_in_it_is_none() {
         run(&project, &["--commit", "auto"]).go().code(3);
         assert_eq!(reasons(&project), ["parse_error", "parse_error"], "{name}");
     }
+}
+
+#[test]
+fn a_field_of_the_wrong_type_is_noted_and_the_work_counts() {
+    for (name, tasks) in [("list", "[\"task 1\"]"), ("words", "\"all\""), ("text", "\"1\"")] {
+        let result = format!(r#"{{"phase_id": "1", "status": "complete", "tasks_completed": {tasks}}}"#);
+        let project = project(
+            &format!("odd-{name}"),
+            &format!("echo one > one.txt; echo '{result}' > $BACKSTOP_RESULT"),
+        );
+        let done = run(&project, &["--commit", "auto"]).go().code(0);
+        has(&done.stderr(), &["in the agent's result `tasks_completed` is"]);
+        assert_eq!(ran(&project), ["1 1"], "{name}");
+    }
+}
+
+#[test]
+fn its_own_report_of_a_failure_counts_whatever_its_exit_code_is() {
+    let script = r#"echo 'I will start by reading the plan section.'
+        printf '{"phase_id": "1", "status": "failed", "error": {"type": "dependency_missing", "message": "need @types/jest"}}' > $BACKSTOP_RESULT; exit 1"#;
+    let project = project("own-report", script);
+    let done = run(&project, &["--commit", "auto"]).go().code(3);
+    has(&done.stderr(), &["dependency_missing", "need @types/jest"]);
+    assert_eq!(
+        (reasons(&project), ran(&project)),
+        (vec!["dependency_missing".to_owned()], vec!["1 1".to_owned()])
+    );
+}
+
+#[test]
+fn an_error_exit_after_a_claim_of_success_is_outvoted_by_a_gate_and_by_nothing_else() {
+    let script = "echo right > one.txt; complete; exit 7";
+    let project = with_settings("gate-decides", script, "agent = 'fake'\ngates = ['grep -q right one.txt']");
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert_eq!(ran(&project), ["1 1"]);
+    let project = with_settings("exit-decides", script, "agent = 'fake'\ngates = []");
+    run(&project, &["--commit", "auto"]).go().code(3);
 }
 
 #[test]

@@ -143,6 +143,7 @@ impl Worktrees<'_> {
                 slot: slot_state.number,
                 previous: None,
                 moved_since: false,
+                has_earlier_work: false,
                 stop: &job.stop,
                 reporter,
             };

@@ -24,8 +24,11 @@ use backstop_runtime::host::{
 };
 use backstop_work::git::{GitError, Repo, Sha, attempt_ref, tip_ref};
 use slots::{SlotState, Slots};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+/// How many attempts that were refused before they began are passed over to find earlier work.
+const REFUSED_MAX: usize = 20;
 
 /// Runs phases in git worktrees.
 pub struct Worktrees<'w> {
@@ -110,7 +113,9 @@ impl<'w> Worktrees<'w> {
 
     fn attempt_in_slot(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
         let base = self.tip_commit(job.tip.as_ref())?;
-        let mut slot_state = self.take_free().map_err(|error| git_fault(&error))?;
+        let session = self.runner.session_to_continue(job);
+        let folder = session.as_ref().map(|session| Path::new(&session.folder));
+        let mut slot_state = self.take_for(folder).map_err(|error| git_fault(&error))?;
         let done = self.attempt_in(job, reporter, &base, &mut slot_state);
         match &done {
             Ok(result) if result.fault.is_none() => {
@@ -140,9 +145,20 @@ impl<'w> Worktrees<'w> {
         slot_state.slot.provide(self.repo.root(), &self.link, &self.copy).map_err(fault)?;
         let base_tree = self.repo.tree_of(base).map_err(fault)?;
         let phase = self.runner.phase(job.node).id.key();
-        let previous = job.attempt.checked_sub(1).filter(|n| *n > 0 && job.previous.is_some());
-        let previous =
-            previous.and_then(|n| self.repo.read_ref(&attempt_ref(self.run, phase, n)).ok().flatten());
+        let saved_of = |n: u32| self.repo.read_ref(&attempt_ref(self.run, phase, n)).ok().flatten();
+        let is_told = job.previous.is_some() || job.lost;
+        // An attempt that was refused before it began has saved nothing: the one before it counts.
+        let mut earlier_attempts = (1..job.attempt).rev().take(REFUSED_MAX).filter(|_| is_told);
+        let previous = earlier_attempts.find_map(saved_of);
+        slot_state.note_attempt(phase, job.attempt);
+        // Whoever continues a session finds the files as it left them, unless others have moved the
+        // tip meanwhile.
+        let session = self.runner.session_to_continue(job);
+        let earlier = session.and_then(|session| saved_of(session.attempt));
+        let earlier = earlier.filter(|saved| self.repo.contains(saved, base).unwrap_or(false));
+        if let Some(saved) = &earlier {
+            slot_state.slot.restore(saved).map_err(fault)?;
+        }
         let mut result = {
             let changed = || slot_state.slot.tree_hash().ok().map(|tree| tree != base_tree);
             let dir = AttemptDir {
@@ -154,6 +170,7 @@ impl<'w> Worktrees<'w> {
                 moved_since: previous
                     .as_ref()
                     .is_some_and(|previous| !self.repo.contains(previous, base).unwrap_or(true)),
+                has_earlier_work: earlier.is_some(),
                 stop: &job.stop,
                 reporter,
             };

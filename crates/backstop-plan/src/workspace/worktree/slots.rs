@@ -1,7 +1,8 @@
 //! The slots of a run: worktrees that are reused, so that build caches stay warm.
 
 use super::Worktrees;
-use backstop_work::git::{GitError, Sha, Slot};
+use backstop_core::Name;
+use backstop_work::git::{GitError, Sha, Slot, attempt_ref};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{MutexGuard, PoisonError};
@@ -11,6 +12,24 @@ pub(super) struct SlotState {
     pub(super) slot: Slot,
     pub(super) number: usize,
     pub(super) saved: Option<Sha>,
+}
+
+/// The file in a slot's git folder that says which attempt works in it.
+const ATTEMPT_FILE: &str = "backstop-attempt";
+
+impl SlotState {
+    /// Notes which attempt works here, so that its work can be told from others' after a crash.
+    pub(super) fn note_attempt(&self, phase: &Name, attempt: u32) {
+        // Without it the work is saved all the same, under the slot's name.
+        let _ = std::fs::write(self.slot.git_dir().join(ATTEMPT_FILE), format!("{phase} {attempt}"));
+    }
+
+    /// The attempt that worked here last.
+    fn noted_attempt(&self) -> Option<(Name, u32)> {
+        let text = std::fs::read_to_string(self.slot.git_dir().join(ATTEMPT_FILE)).ok()?;
+        let (phase, attempt) = text.split_once(' ')?;
+        Some((phase.parse().ok()?, attempt.parse().ok()?))
+    }
 }
 
 #[derive(Default)]
@@ -39,6 +58,30 @@ impl Worktrees<'_> {
         self.open(number)
     }
 
+    /// Takes the slot of this folder, where it is free, else any other. Slots that a killed process
+    /// left are opened first: what is in them is saved as the work of the attempt that was cut off.
+    pub(super) fn take_for(&self, folder: Option<&Path>) -> Result<SlotState, GitError> {
+        loop {
+            let number = {
+                let mut slots = self.slots();
+                if !self.slot_path(slots.made + 1).exists() {
+                    break;
+                }
+                slots.made += 1;
+                slots.made
+            };
+            let left = self.open(number)?;
+            self.give_back(left);
+        }
+        let mut slots = self.slots();
+        let at = slots.free.iter().position(|free| Some(free.slot.path()) == folder);
+        if let Some(at) = at {
+            return Ok(slots.free.remove(at));
+        }
+        drop(slots);
+        self.take_free()
+    }
+
     pub(super) fn slot_path(&self, number: usize) -> PathBuf {
         self.folder.join(format!("slot-{number}"))
     }
@@ -50,8 +93,14 @@ impl Worktrees<'_> {
         let mut slot_state = SlotState { slot, number, saved: None };
         if slot_state.slot.was_there() {
             // A killed process left it: its content is saved before anything is done to it.
-            let name =
-                format!("refs/backstop/{}/%slot-{number}/{}", self.run, self.times_left_in_use(number)?);
+            let attempt = slot_state.noted_attempt().map(|(phase, n)| attempt_ref(self.run, &phase, n));
+            let attempt = attempt.filter(|name| matches!(self.repo.read_ref(name), Ok(None)));
+            let name = match attempt {
+                Some(name) => name,
+                None => {
+                    format!("refs/backstop/{}/%slot-{number}/{}", self.run, self.times_left_in_use(number)?)
+                }
+            };
             let at = slot_state.slot.at()?;
             slot_state.saved = Some(slot_state.slot.save(&at, &name, "what a killed run left")?.sha);
         }

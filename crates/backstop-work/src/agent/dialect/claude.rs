@@ -6,12 +6,14 @@
 use super::{AgentOutput, Failure, Report, number, status, text};
 use backstop_core::Usage;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Reasons for its end that are failures whatever else the result says.
 const TERMINAL_FAILURES: &[&str] = &["prompt_too_long", "api_error"];
 
 pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     let mut resets_at = None;
+    let (mut seen, mut messages) = (BTreeSet::new(), Usage::default());
     for event in events {
         if let Some(id) = text(event, "/session_id") {
             output.session_id = Some(id.to_owned());
@@ -22,6 +24,7 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                 for part in content.into_iter().flatten().filter(|p| text(p, "/type") == Some("text")) {
                     output.add_text(text(part, "/text").unwrap_or_default());
                 }
+                add_message(event, &mut seen, &mut messages);
             }
             Some("rate_limit_event") => {
                 // A limit that lets through says nothing about the end.
@@ -32,6 +35,9 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
             Some("result") => ends(event, resets_at, output),
             _ => {}
         }
+    }
+    if output.usage.is_none() && !seen.is_empty() {
+        output.usage = Some(messages);
     }
 }
 
@@ -69,13 +75,40 @@ fn ends(event: &Value, resets_at: Option<i64>, output: &mut AgentOutput) {
         let what = what.iter().find_map(|path| text(denial, path));
         output.add_denial(what.map_or_else(|| tool.to_owned(), |what| format!("{tool}: {what}")));
     }
-    let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
-    output.usage = event.get("usage").map(|usage| Usage {
-        input_tokens: input
-            .iter()
-            .map(|field| number(usage, &format!("/{field}")))
-            .fold(0, u64::saturating_add),
+    let cost = event.get("total_cost_usd").and_then(Value::as_f64);
+    // `usage` is of the main agent alone, `modelUsage` is of its subagents too, and of the whole session.
+    let models = event.get("modelUsage").and_then(Value::as_object).filter(|models| !models.is_empty());
+    output.usage_of_session = models.is_some();
+    output.usage = match models {
+        Some(models) => {
+            let input = ["/inputTokens", "/cacheReadInputTokens", "/cacheCreationInputTokens"];
+            let sum = |paths: &[&str]| {
+                let tokens = models.values().flat_map(|model| paths.iter().map(|path| number(model, path)));
+                tokens.fold(0, u64::saturating_add)
+            };
+            Some(Usage { input_tokens: sum(&input), output_tokens: sum(&["/outputTokens"]), cost_usd: cost })
+        }
+        None => event.get("usage").map(|usage| Usage { cost_usd: cost, ..tokens(usage) }),
+    };
+}
+
+/// The tokens of a `usage` object.
+fn tokens(usage: &Value) -> Usage {
+    let input = ["/input_tokens", "/cache_creation_input_tokens", "/cache_read_input_tokens"];
+    Usage {
+        input_tokens: input.iter().map(|path| number(usage, path)).fold(0, u64::saturating_add),
         output_tokens: number(usage, "/output_tokens"),
-        cost_usd: event.get("total_cost_usd").and_then(Value::as_f64),
-    });
+        cost_usd: None,
+    }
+}
+
+/// What the messages say that they used: all that is known of a run that was ended before its `result`.
+fn add_message(event: &Value, seen: &mut BTreeSet<String>, sum: &mut Usage) {
+    let Some(usage) = event.pointer("/message/usage") else { return };
+    // A message with several parts is printed once for each.
+    let id = text(event, "/message/id").unwrap_or_default();
+    if id.is_empty() || !seen.insert(id.to_owned()) {
+        return;
+    }
+    *sum = sum.plus(tokens(usage));
 }

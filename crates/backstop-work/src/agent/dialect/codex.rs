@@ -3,6 +3,7 @@
 //! Only `turn.failed` and `turn.completed` decide: `error` lines and failed items are printed by successful runs too.
 
 use super::{AgentOutput, Failure, Report, number, text};
+use backstop_core::Usage;
 use serde_json::{Value, json};
 
 pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
@@ -28,10 +29,14 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
             }
             Some("turn.completed") => {
                 output.report = Report::Succeeded;
+                // It counts from the beginning of the thread, continued or not: the last one counts.
                 if let Some(usage) = event.get("usage") {
-                    let sum = output.usage.get_or_insert_default();
-                    sum.input_tokens = sum.input_tokens.saturating_add(number(usage, "/input_tokens"));
-                    sum.output_tokens = sum.output_tokens.saturating_add(number(usage, "/output_tokens"));
+                    output.usage_of_session = true;
+                    output.usage = Some(Usage {
+                        input_tokens: number(usage, "/input_tokens"),
+                        output_tokens: number(usage, "/output_tokens"),
+                        cost_usd: None,
+                    });
                 }
             }
             _ => {}

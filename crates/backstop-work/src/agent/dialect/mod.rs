@@ -18,6 +18,8 @@ const LINE_BYTES_MAX: usize = 2 << 20;
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
 /// How much of the end of plain text is taken for last words.
 const LAST_WORDS_BYTES_MAX: usize = 1 << 10;
+/// The longest id of a session.
+const SESSION_BYTES_MAX: usize = 200;
 /// How many denials are kept, and how much of each.
 const DENIALS_MAX: usize = 32;
 const DENIAL_CHARS_MAX: usize = 300;
@@ -61,9 +63,17 @@ pub(super) struct AgentOutput {
     pub(super) session_id: Option<String>,
     pub(super) denials: Vec<SafeText>,
     pub(super) usage: Option<Usage>,
+    /// Whether `usage` is that of the whole session, what was used before it was continued included.
+    pub(super) usage_of_session: bool,
 }
 
 impl AgentOutput {
+    /// What this run of a session used, where `before` is what its earlier ones did.
+    pub(super) fn own_usage(&self, before: Usage) -> Option<Usage> {
+        let usage = self.usage?;
+        Some(if self.usage_of_session { usage.since(before) } else { usage })
+    }
+
     fn add_text(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.words.push_str(text);
@@ -109,6 +119,32 @@ pub(super) fn read_output(dialect: OutputDialect, stdout: &HeadTail) -> AgentOut
         }
     }
     output
+}
+
+/// The id of the session that an event names.
+pub(super) fn session_of(dialect: OutputDialect, line: &[u8]) -> Option<String> {
+    let line = line.trim_ascii();
+    if !line.starts_with(b"{") || line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    let event: Value = serde_json::from_slice(line).ok()?;
+    let id = match dialect {
+        OutputDialect::ClaudeJson => text(&event, "/session_id"),
+        OutputDialect::CodexJsonl if text(&event, "/type") == Some("thread.started") => {
+            text(&event, "/thread_id")
+        }
+        OutputDialect::OpencodeJsonl => text(&event, "/sessionID"),
+        OutputDialect::CodexJsonl | OutputDialect::Text => None,
+    };
+    id.filter(|id| is_session_id(id)).map(str::to_owned)
+}
+
+/// Whether this can be the id of a session. It becomes a word of a command line: no option, no path, no control.
+pub(super) fn is_session_id(id: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    id.len() <= SESSION_BYTES_MAX
+        && id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && id.chars().all(is_plain)
 }
 
 /// The events of a text: one a line, or all of them in one array or object.

@@ -31,20 +31,19 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                 if text(event, "/part/reason") == Some("stop") {
                     output.report = Report::Succeeded;
                 }
-                add_step(output.usage.get_or_insert_default(), event);
+                output.usage = Some(output.usage.unwrap_or_default().plus(step_usage(event)));
             }
             _ => {}
         }
     }
 }
 
-/// Adds what one step used to the sum.
-fn add_step(sum: &mut Usage, step: &Value) {
-    let input = ["/part/tokens/input", "/part/tokens/cache/read", "/part/tokens/cache/write"];
-    let read = input.iter().map(|path| number(step, path)).fold(0, u64::saturating_add);
-    sum.input_tokens = sum.input_tokens.saturating_add(read);
-    sum.output_tokens = sum.output_tokens.saturating_add(number(step, "/part/tokens/output"));
-    if let Some(cost) = step.pointer("/part/cost").and_then(Value::as_f64) {
-        sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost);
+/// What one step used. Thinking is counted apart from the output there.
+fn step_usage(step: &Value) -> Usage {
+    let sum = |paths: &[&str]| paths.iter().map(|path| number(step, path)).fold(0, u64::saturating_add);
+    Usage {
+        input_tokens: sum(&["/part/tokens/input", "/part/tokens/cache/read", "/part/tokens/cache/write"]),
+        output_tokens: sum(&["/part/tokens/output", "/part/tokens/reasoning"]),
+        cost_usd: step.pointer("/part/cost").and_then(Value::as_f64),
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::agent::definition::OutputDialect::{self, ClaudeJson, CodexJsonl, OpencodeJsonl, Text};
 use crate::agent::{dialect, find_result};
+use backstop_core::Usage;
 use backstop_exec::{HeadTail, Status};
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ impl Judged {
             envelope: found.as_ref().ok(),
             trouble: found.as_ref().err(),
             tasks: &self.tasks,
+            question: None,
+            last_lines: String::from_utf8_lossy(&self.ended.stdout.end(1 << 10)).into_owned(),
         };
         case.fault()
     }
@@ -328,6 +331,37 @@ fn a_claim_of_failure_is_the_reason_that_it_names() {
 }
 
 #[test]
+fn its_own_report_of_a_failure_counts_whatever_the_exit_code_is() {
+    let jest = r#"{"phase_id":"2a","status":"failed","error":{"type":"dependency_missing","message":"need @types/jest"}}"#;
+    let claude_failed = claude("null", "api_error", "API Error: Connection error.");
+    let quoted = serde_json::to_string(jest).unwrap();
+    let before =
+        format!(r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":{quoted}}}]}}}}"#);
+    for judged in [
+        Judged::new(Text, 1, &format!("I will start by reading the plan section.\n{jest}\n")),
+        Judged::new(Text, 1, &format!("FAIL src/a.test.ts\nTests: 1 failed, 1 total\n{jest}\n")),
+        Judged::new(CodexJsonl, 1, &codex(jest, "")),
+        Judged::new(ClaudeJson, 1, &format!("{before}\n{claude_failed}")),
+    ] {
+        let fault = judged.fault().unwrap();
+        let want = (Reason::DependencyMissing, Some("need @types/jest".into()));
+        assert_eq!((fault.reason, fault.cause), want, "{:?}", judged.ended.stdout);
+    }
+    // One that does not say of what it failed adds its words to what nobody recognises, and to nothing else.
+    let unnamed = r#"{"phase_id":"2a","status":"failed","error":"I give up"}"#;
+    let fault = Judged::new(Text, 1, &format!("working\n{unnamed}\n")).fault().unwrap();
+    assert_eq!((fault.reason, fault.cause), (Reason::TaskIncomplete, Some("I give up".into())));
+    let limited = format!("API Error: 429 rate_limit_error\n{unnamed}\n");
+    assert_eq!(Judged::new(Text, 1, &limited).reason(), Some(Reason::RateLimited));
+    // Hard signals come first.
+    let mut killed = Judged::new(Text, 0, jest);
+    killed.ended.status = Status { code: None, signal: Some(11) };
+    assert_eq!(killed.reason(), Some(Reason::Crash));
+    killed.ended = ended(Cause::WallClock, None, jest, "");
+    assert_eq!(killed.reason(), Some(Reason::Timeout));
+}
+
+#[test]
 fn a_claim_of_completeness_that_leaves_tasks_open_names_them() {
     let task = |text: &str, done| Task { text: text.into(), done };
     let tasks = vec![task("route", false), task("schema", true), task("docs", false)];
@@ -372,6 +406,20 @@ fn words_sessions_denials_and_costs_are_heard() {
     assert_eq!(output.message(), Some("all done".into()));
     let usage = output.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (107, 3, Some(0.25)));
+    // Subagents are in `modelUsage`, and so is what was used before the session was continued.
+    let models = r#","modelUsage":{"a":{"inputTokens":300,"outputTokens":16,"cacheReadInputTokens":40,"cacheCreationInputTokens":2,"costUSD":0.2},"b":{"inputTokens":58,"outputTokens":4,"costUSD":0.05}}"#;
+    let output = dialect::read_output(ClaudeJson, &kept(&claude_done("all done", models)));
+    let before = Usage { input_tokens: 100, output_tokens: 7, cost_usd: Some(0.125) };
+    let own = Usage { input_tokens: 300, output_tokens: 13, cost_usd: Some(0.125) };
+    assert_eq!(output.own_usage(before), Some(own));
+    // One that was ended before its result has said what its messages used, each once.
+    let message = |id: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"{id}","content":[],"usage":{{"input_tokens":5,"output_tokens":1}}}}}}"#
+        )
+    };
+    let cut = [message("m-1"), message("m-1"), message("m-2")].join("\n");
+    assert_eq!(dialect::read_output(ClaudeJson, &kept(&cut)).usage.unwrap().tokens(), 12);
     let output = dialect::read_output(CodexJsonl, &kept(&codex("hello", CODEX_DONE)));
     assert_eq!((output.session_id.as_deref(), output.message()), (Some("t-1"), Some("hello".into())));
     assert_eq!(output.usage.unwrap().output_tokens, 122);

@@ -167,6 +167,7 @@ fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
         run: found.run,
         state,
         progress: Progress::of(&rows, elapsed, None),
+        usage: record.progress.used(),
         rows,
         changed: changed.map(|phase| phase.plan.shown.clone()).collect(),
         next,

@@ -71,6 +71,13 @@ pub(crate) struct Run {
     /// Budget to spend: one unit for each attempt of a phase
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) budget: Option<String>,
+    /// US dollars that the agents may spend before the run halts, such as 5.00, as far as they say
+    /// what they spend
+    #[arg(long, value_name = "USD", hide_short_help = true)]
+    pub(crate) max_cost: Option<String>,
+    /// Tokens that the agents may use before the run halts, such as 2M
+    #[arg(long, value_name = "TOKENS", hide_short_help = true)]
+    pub(crate) max_tokens: Option<String>,
     /// Continue the last run of this plan (the default if there is one)
     #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) resume: bool,
@@ -276,6 +283,8 @@ fn flags(args: &Run) -> Vec<Given> {
         ("--timeout", "plan.timeout", args.timeout.clone()),
         ("--idle", "plan.idle", args.idle.clone()),
         ("--halt-timeout", "plan.halt_timeout", args.halt_timeout.clone()),
+        ("--max-cost", "plan.max_cost", args.max_cost.clone()),
+        ("--max-tokens", "plan.max_tokens", args.max_tokens.clone()),
     ];
     let given = given.into_iter().filter_map(|(flag, key, value)| {
         Some(Given { flag: flag.to_owned(), key: key.to_owned(), value: value? })

@@ -1,0 +1,103 @@
+//! Whether a retry continues the agent's own session, or starts a new one.
+//!
+//! A session is continued by its id where the last attempt was only cut off: its work is right as far as it goes, and the agent
+//! knows what it has done. Where it took a wrong path (failed tests, a conflict, an untrue claim), a new session is told what
+//! failed and does not carry the old thoughts along.
+
+use super::phase_runner::AttemptDir;
+use backstop_core::Reason;
+use backstop_runtime::host::{AgentSession, AttemptJob};
+use backstop_work::agent::Agent;
+
+/// When a session is continued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ContinueSession {
+    /// Where the last attempt was only cut off.
+    #[default]
+    Auto,
+    /// Never.
+    Never,
+    /// Wherever there is one.
+    Always,
+}
+
+impl ContinueSession {
+    /// By its name in the configuration.
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "never" => ContinueSession::Never,
+            "always" => ContinueSession::Always,
+            _ => ContinueSession::Auto,
+        }
+    }
+
+    /// Whether a session whose last attempt ended like this is continued; nothing stands for a lost one.
+    fn wants(self, reason: Option<Reason>) -> bool {
+        match self {
+            ContinueSession::Never => false,
+            ContinueSession::Always => true,
+            ContinueSession::Auto => reason.is_none_or(was_cut_off),
+        }
+    }
+
+    /// The session that this attempt is to continue, before it is known where it will work.
+    pub(super) fn session(self, job: &AttemptJob, agent: Option<&Agent>) -> Option<AgentSession> {
+        let prior = job.session.clone().filter(|prior| self.wants(prior.reason))?;
+        let can = agent.is_some_and(|agent| agent.name == prior.session.agent && agent.resume.is_some());
+        can.then_some(prior.session)
+    }
+}
+
+/// Whether this cut the work off, and does not say that it went wrong.
+fn was_cut_off(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::RateLimited
+            | Reason::QuotaExhausted
+            | Reason::AuthError
+            | Reason::NetworkTransient
+            | Reason::NetworkPermanent
+            | Reason::ServiceDown
+            | Reason::Interrupted
+            | Reason::BudgetExhausted
+            | Reason::DiskFull
+            | Reason::OutOfMemory
+            | Reason::ResourceExhausted
+            | Reason::ResourceContention
+            // The work is done, and its result is missing.
+            | Reason::ParseError
+    )
+}
+
+/// Whether the session can be continued in the folder of this attempt.
+pub(super) fn fits(session: &AgentSession, agent: &Agent, dir: &AttemptDir<'_>) -> bool {
+    let same_folder = dir.folder.to_str() == Some(session.folder.as_str());
+    let is_found = same_folder || agent.resume.is_some_and(|resume| !resume.same_folder);
+    dir.has_earlier_work && is_found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_cut_off_goes_on_and_what_went_wrong_begins_anew() {
+        use ContinueSession::{Always, Auto, Never};
+        for reason in
+            [None, Some(Reason::RateLimited), Some(Reason::NetworkTransient), Some(Reason::ParseError)]
+        {
+            assert!(Auto.wants(reason) && Always.wants(reason) && !Never.wants(reason), "{reason:?}");
+        }
+        for reason in [
+            Reason::TestFailure,
+            Reason::FileConflict,
+            Reason::VerificationMismatch,
+            Reason::TaskIncomplete,
+            Reason::ContextOverflow,
+            Reason::Timeout,
+        ] {
+            assert!(!Auto.wants(Some(reason)) && Always.wants(Some(reason)), "{reason}");
+        }
+        assert_eq!(["auto", "never", "always"].map(ContinueSession::from_name), [Auto, Never, Always]);
+    }
+}
