@@ -80,6 +80,7 @@ const OTHERS: &[(&str, Direction, &str)] = &[
     ("LANG", Read, "the same"),
     ("GITHUB_TOKEN", Read, "the token of a `github` sink that names no variable of its own"),
     ("SUDO_UID", Read, "the user whose files root reads as its own"),
+    ("RUST_BACKTRACE", Read, "any value shows where a defect of Backstop lies"),
     ("TMPDIR", Read, "where the demo makes its folder"),
     ("GIT_CEILING_DIRECTORIES", Set, "for the demo's commands, so that git finds no repository around them"),
 ];

@@ -229,7 +229,7 @@ pub const KEYS: &[Key] = &[
     key(
         "plan.setup",
         ValueKind::Words,
-        "none",
+        "[]",
         "the command that sets a worktree up before anybody works in it, such as `[\"npm\", \"ci\"]`",
     ),
     key(

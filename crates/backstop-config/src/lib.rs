@@ -319,7 +319,7 @@ impl Config {
     /// The words of a command, if one is set.
     fn words(&self, key: &str) -> Option<Vec<String>> {
         match &self.set(key)?.written.value {
-            Value::Texts(words) => Some(words.clone()),
+            Value::Texts(words) => Some(words.clone()).filter(|words| !words.is_empty()),
             Value::Text(line) => Some(vec!["sh".to_owned(), "-c".to_owned(), line.clone()]),
             _ => None,
         }

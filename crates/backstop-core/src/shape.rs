@@ -33,6 +33,9 @@ const CREDENTIAL_CHARS_MAX: usize = 60;
 const COMMAND_CHARS_MAX: usize = 120;
 /// More parts than this between hyphens or underscores are a sentence and no name.
 const NAME_PARTS_MAX: usize = 7;
+/// More words than this without a flag, a path or a number between them are a sentence and no
+/// command.
+const COMMAND_PLAIN_WORDS_MAX: usize = 4;
 /// More words than this are a sentence and no login.
 const CREDENTIAL_WORDS_MAX: usize = 5;
 
@@ -65,10 +68,21 @@ impl SafeText {
                     && !text.is_empty()
                     && !text.chars().any(|c| c.is_control() || matches!(c, '`' | '#' | '<' | '>' | '!'))
                     && self.line(COMMAND_CHARS_MAX) == text
+                    && !is_sentence(text)
             }
         };
         fits.then_some(text)
     }
+}
+
+/// Whether so many plain words follow each other that it is a sentence and no command.
+fn is_sentence(text: &str) -> bool {
+    let mut plain_words = 0;
+    text.split_whitespace().any(|word| {
+        let is_plain = word.trim_matches(['\'', '"', ',', '.']).chars().all(char::is_alphabetic);
+        plain_words = if is_plain { plain_words + 1 } else { 0 };
+        plain_words > COMMAND_PLAIN_WORDS_MAX
+    })
 }
 
 #[cfg(test)]

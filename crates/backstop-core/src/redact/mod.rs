@@ -121,7 +121,8 @@ impl Redactor {
         let mut masked: Vec<String> = words.iter().map(|word| self.redact(word).into_owned()).collect();
         for at in 1..words.len() {
             let (flag, value) = (&words[at - 1], &words[at]);
-            if flag.starts_with('-') && !flag.contains(char::is_whitespace) && masked[at] == *value {
+            let is_name = flag.starts_with('-') || flag.ends_with(':');
+            if is_name && !flag.contains(char::is_whitespace) && masked[at] == *value {
                 // The value is one word, whatever is in it.
                 let word: String = value.chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect();
                 let together = format!("{flag} {word}");
@@ -138,11 +139,6 @@ impl Redactor {
             }
         }
         masked
-    }
-
-    /// A command as one line, with every secret masked.
-    pub fn redact_command(&self, words: &[String]) -> String {
-        self.redact(&self.redact_arguments(words).join(" ")).into_owned()
     }
 
     /// Whether the value of a field is a secret, as the field's name says.

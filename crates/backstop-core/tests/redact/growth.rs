@@ -1,15 +1,24 @@
 //! The time that masking takes grows with the text, whatever is in it.
 
 use backstop_core::Redactor;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// How long this thread has worked: other programs on the machine do not count.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a value of ours, which the call fills in.
+    let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(done, 0, "the clock of this thread cannot be read");
+    Duration::new(u64::try_from(time.tv_sec).unwrap(), u32::try_from(time.tv_nsec).unwrap())
+}
 
 /// The best of several timings.
 fn best(mut work: impl FnMut()) -> Duration {
     (0..2)
         .map(|_| {
-            let begun = Instant::now();
+            let begun = cpu_time();
             work();
-            begun.elapsed()
+            cpu_time().saturating_sub(begun)
         })
         .min()
         .unwrap_or_default()

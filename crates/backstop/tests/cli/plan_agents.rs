@@ -232,7 +232,7 @@ fn what_an_agent_leaves_running_is_ended_when_it_is_done() {
 
 #[test]
 fn a_flood_is_bounded_in_memory_and_on_the_disk() {
-    let script = "yes 'a line that goes on and on and on' | head -c 100000000; grep -E '^Name|^VmHWM' /proc/$PPID/status > $PLACE/peak; echo one > one.txt; complete";
+    let script = "yes 'a line that goes on and on and on' | head -c 100000000; above=$(awk '/^PPid/ { print $2 }' /proc/$PPID/status); grep -E '^Name|^VmHWM' /proc/$above/status > $PLACE/peak; echo one > one.txt; complete";
     let project = project("flood", script);
     run(&project, &["--commit", "auto"]).go().code(0);
     let peak = place(&project, "peak");

@@ -217,6 +217,7 @@ pub(super) fn find(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) -> usi
     if !is_command || !is_known(program) {
         return at;
     }
+    let text = &text[..quoted_until(text, at)];
     let (words, end) = words(text, at);
     let plain: Vec<&[u8]> = words.iter().map(|range| &text[range.clone()]).collect();
     for (word, range) in secret_arguments(&plain) {
@@ -224,6 +225,16 @@ pub(super) fn find(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) -> usi
         found.push(start + range.start..start + range.end);
     }
     end
+}
+
+/// Where a command ends that stands in quotes, as a string of JSON does: at the next one of these.
+/// Without quotes, at the end of the text.
+fn quoted_until(text: &[u8], at: usize) -> usize {
+    let quote = at.checked_sub(1).map(|before| text[before]).filter(|byte| matches!(byte, b'"' | b'\''));
+    let Some(quote) = quote else { return text.len() };
+    let limit = text.len().min(at + COMMAND_BYTES_MAX);
+    let is_end = |&end: &usize| text[end] == quote && text[end - 1] != b'\\';
+    (at..limit).find(is_end).unwrap_or(text.len())
 }
 
 /// The words of a command line, without their quotes, and where it ends.
