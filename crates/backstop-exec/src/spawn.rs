@@ -80,6 +80,9 @@ pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
     if spec.ignores_sigpipe {
         ignore_sigpipe(&mut command);
     }
+    if spec.ends_with_us {
+        end_with_us(&mut command);
+    }
     if spec.pty {
         return start_on_terminal(spec, input, command, &name);
     }
@@ -95,7 +98,7 @@ pub(crate) fn start(spec: &Spec, input: &Input) -> Result<Running, StartError> {
             closed.push(0);
             Stdio::null()
         }
-        Input::File { file, .. } => Stdio::from(file.try_clone().map_err(system)?),
+        Input::File { file, .. } | Input::Pipe(file) => Stdio::from(file.try_clone().map_err(system)?),
         Input::Watched(watched) => match watched.begin().map_err(system)? {
             watched::Source::Own(file) => Stdio::from(file),
             watched::Source::Copy(copy) => {
@@ -183,6 +186,28 @@ fn ignore_sigpipe(command: &mut Command) {
             Ok(())
         });
     }
+}
+
+/// Has the command killed when the thread that started it is gone.
+fn end_with_us(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        let parent = std::process::id();
+        // SAFETY: between fork and exec two system calls are made, which are safe there.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // Whoever died before this line will not be noticed.
+                if libc::getppid().cast_unsigned() == parent {
+                    Ok(())
+                } else {
+                    Err(std::io::Error::from_raw_os_error(libc::ESRCH))
+                }
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
 }
 
 /// Closes these of the command's standard streams.

@@ -72,6 +72,9 @@ pub struct Spec {
     /// Whether the command stays in our process group, so that the terminal's keys reach it as they
     /// would without us. Its processes are found by descent alone then; only Linux can do that.
     pub shares_group: bool,
+    /// Whether the command is killed when the thread that supervises it is gone, SIGKILL of this
+    /// process included. Only Linux can do that.
+    pub ends_with_us: bool,
     /// Whether SIGPIPE is ignored when the command starts.
     pub ignores_sigpipe: bool,
     /// Whether background processes of a command that exited by itself are left running.

@@ -40,7 +40,10 @@ impl OperationAdmission {
         self.streak
             .get_or_init(|| {
                 let known = self.known_streak();
-                if let (None, Ok(Some(store))) = (&known, self.project().existing_limits()) {
+                // A call that succeeds, and never failed before, writes nothing.
+                if let (None, Ok(Some(store))) = (&known, self.project().existing_limits())
+                    && store.streak(&self.limits.place).is_ok_and(|stored| stored.is_some())
+                {
                     let _ = store.end_streak(&self.limits.place);
                 }
                 known
