@@ -174,7 +174,9 @@ impl ValueKind {
                 // The address may contain a secret, so it is not shown.
                 Err(wrong) => Err(Wrong::new(format!("what is there {wrong}")).hint(wrong.hint())),
             },
-            ValueKind::Words | ValueKind::Text if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
+            ValueKind::Words | ValueKind::Text if given.contains('\0') => {
+                Err(Wrong::new("found a NUL character".to_owned()))
+            }
             ValueKind::Words | ValueKind::Text => Ok(Value::Text(given.to_owned())),
             ValueKind::Reasons => match text.parse::<Reason>() {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
@@ -190,7 +192,9 @@ impl ValueKind {
             {
                 Err(Wrong::new(format!("found `{}`", shown_text(text))))
             }
-            ValueKind::Line | ValueKind::Patterns | ValueKind::ToolPatterns => Ok(Value::Text(text.to_owned())),
+            ValueKind::Line | ValueKind::Patterns | ValueKind::ToolPatterns => {
+                Ok(Value::Text(text.to_owned()))
+            }
             ValueKind::Names => {
                 let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
                 if text.is_empty() || text.as_bytes()[0].is_ascii_digit() || !text.bytes().all(allowed) {

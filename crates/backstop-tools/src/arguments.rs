@@ -102,7 +102,8 @@ impl Mismatch {
             parts.push(format!("missing: {}", list(&self.missing)));
         }
         if !self.mistyped.is_empty() {
-            let all: Vec<String> = self.mistyped.iter().map(|(name, kind)| format!("{name} is {kind}")).collect();
+            let all: Vec<String> =
+                self.mistyped.iter().map(|(name, kind)| format!("{name} is {kind}")).collect();
             parts.push(format!("mistyped: {}", all.join(", ")));
         }
         if !self.unknown.is_empty() {
@@ -128,8 +129,11 @@ pub(crate) fn params(pairs: &[(String, String)]) -> Vec<Param> {
 
 /// A JSON Pointer as people write it: `labels.0.name`.
 fn dotted(pointer: &str) -> String {
-    let parts: Vec<String> =
-        pointer.trim_start_matches('/').split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let parts: Vec<String> = pointer
+        .trim_start_matches('/')
+        .split('/')
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect();
     parts.join(".")
 }
 
@@ -146,8 +150,13 @@ fn type_of(value: &Value) -> &'static str {
 
 /// The parameters of a tool: those that are required first, `?` after those that are not.
 pub(crate) fn expected(schema: &Value) -> Vec<(String, String)> {
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
     let is_required = |name: &str| required.contains(&name);
     let one = |(name, kind): (&String, &Value)| {
@@ -190,9 +199,7 @@ fn type_words(kind: &Value, root: &Value, depth: usize) -> String {
             if item.contains(' ') { format!("({item})[]") } else { format!("{item}[]") }
         }
         Some(Value::String(name)) => name.clone(),
-        Some(Value::Array(names)) => {
-            names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | ")
-        }
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
         _ => "any".to_owned(),
     }
 }
@@ -230,11 +237,21 @@ mod tests {
             let read = Schema::read(&schema).unwrap();
             assert_eq!(read.check(&schema, &json!({ "title": "x", "labels": ["a"] })), None);
             let wrong = read.check(&schema, &json!({ "body": 5, "lables": [], "labels": ["a", 1] })).unwrap();
-            assert_eq!(wrong.summary(), "missing: title; mistyped: body is a number, labels.1 is a number; unknown: lables");
-            let expected: Vec<String> = wrong.expected.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
+            assert_eq!(
+                wrong.summary(),
+                "missing: title; mistyped: body is a number, labels.1 is a number; unknown: lables"
+            );
+            let expected: Vec<String> =
+                wrong.expected.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
             assert_eq!(
                 expected,
-                ["title: string", "body?: string", "labels?: string[]", "state?: \"open\" | \"closed\"", "where?: string | null"]
+                [
+                    "title: string",
+                    "body?: string",
+                    "labels?: string[]",
+                    "state?: \"open\" | \"closed\"",
+                    "where?: string | null"
+                ]
             );
         }
     }
@@ -242,7 +259,8 @@ mod tests {
     #[test]
     fn a_value_is_not_told() {
         let schema = json!({ "properties": { "state": { "enum": ["open"] }, "n": { "maximum": 3 } } });
-        let wrong = Schema::read(&schema).unwrap().check(&schema, &json!({ "state": "canary", "n": 99 })).unwrap();
+        let wrong =
+            Schema::read(&schema).unwrap().check(&schema, &json!({ "state": "canary", "n": 99 })).unwrap();
         assert!(wrong.problems.len() == 2 && !wrong.summary().contains("canary"), "{wrong:?}");
     }
 

@@ -74,7 +74,10 @@ impl BatchItem {
         let mut ids = HashSet::new();
         for (index, item) in items.iter().enumerate() {
             if !ids.insert(item.id.as_str()) {
-                return Err(error(format!("item {}", index + 1), format!("the id `{}` is there twice", item.id)));
+                return Err(error(
+                    format!("item {}", index + 1),
+                    format!("the id `{}` is there twice", item.id),
+                ));
             }
         }
         Ok(items)
@@ -152,7 +155,8 @@ impl BatchReport {
     /// The failed items that may be called again without anybody's word: a file that
     /// [`BatchItem::read`] reads. What needs a confirmation is not among them.
     pub fn repeatable_subset(&self) -> String {
-        let again = self.failed().filter(|item| item.failure().is_none_or(|failure| failure.confirm.is_none()));
+        let again =
+            self.failed().filter(|item| item.failure().is_none_or(|failure| failure.confirm.is_none()));
         again.map(|item| format!("{}\n", item.item.line())).collect()
     }
 
@@ -163,14 +167,16 @@ impl BatchReport {
             let message = match item.failure() {
                 Some(failure) => {
                     let text = failure.errors.last().cloned().unwrap_or_default();
-                    let confirm = failure.confirm.as_ref().map(|command| format!(" (`{command}` repeats it)"));
+                    let confirm =
+                        failure.confirm.as_ref().map(|command| format!(" (`{command}` repeats it)"));
                     SafeText::new(format!("{}{}", text.raw(), confirm.unwrap_or_default()))
                 }
                 None => SafeText::new("it was not begun"),
             };
             FailedItem { id: id(item), message }
         });
-        let warnings = self.items.iter().filter_map(ItemResult::success).flat_map(|success| &success.warnings);
+        let warnings =
+            self.items.iter().filter_map(ItemResult::success).flat_map(|success| &success.warnings);
         partial_success(&PartialSuccess {
             tool: SafeText::new(name),
             params: Vec::new(),
@@ -260,7 +266,9 @@ mod tests {
 
     #[test]
     fn a_batch_is_lines_or_a_list() {
-        let lines = BatchItem::read("{\"tool\":\"a\"}\n\n{\"id\":\"x\",\"tool\":\"b\",\"arguments\":{\"n\":1.50}}\n").unwrap();
+        let lines =
+            BatchItem::read("{\"tool\":\"a\"}\n\n{\"id\":\"x\",\"tool\":\"b\",\"arguments\":{\"n\":1.50}}\n")
+                .unwrap();
         assert_eq!(lines.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["1", "x"]);
         assert_eq!(lines[1].arguments, "{\"n\":1.50}");
         let list = BatchItem::read("[{\"id\":7,\"tool\":\"a\"}]").unwrap();

@@ -70,7 +70,9 @@ impl ChainError {
         match self {
             Self::Missing { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::Missing { .. } => "`$from` names the `id` of another step".to_owned(),
-            Self::Cycle(_) => "a step can use the results of others only if those do not use its own".to_owned(),
+            Self::Cycle(_) => {
+                "a step can use the results of others only if those do not use its own".to_owned()
+            }
             Self::Unreadable(_) | Self::Step { .. } => {
                 "a chain is a list of {\"id\": …, \"tool\": …, \"arguments\": …}".to_owned()
             }
@@ -152,8 +154,12 @@ fn check_references(value: &Value) -> Result<(), String> {
             }
             let pointer_is_text = object.get("pointer").is_none_or(Value::is_string);
             match reference(value) {
-                Some((_, pointer)) if pointer_is_text && (pointer.is_empty() || pointer.starts_with('/')) => Ok(()),
-                _ => Err(format!("`{FROM}` names a step, and `pointer` is a JSON Pointer such as \"/items/0\"")),
+                Some((_, pointer)) if pointer_is_text && (pointer.is_empty() || pointer.starts_with('/')) => {
+                    Ok(())
+                }
+                _ => Err(format!(
+                    "`{FROM}` names a step, and `pointer` is a JSON Pointer such as \"/items/0\""
+                )),
             }
         }
         Value::Object(object) => object.values().try_for_each(check_references),
@@ -374,7 +380,9 @@ async fn run_step(
     };
     let request = match CallRequest::tool(&step.tool, &arguments.to_string()) {
         Ok(request) => request.cancelled_by(cancel.clone()),
-        Err(error) => return StepResult::Failed(Value::Null, SafeText::new(error.to_string()), error.to_string()),
+        Err(error) => {
+            return StepResult::Failed(Value::Null, SafeText::new(error.to_string()), error.to_string());
+        }
     };
     match toolbox.call(request).await {
         CallOutcome::Done(success) => {
@@ -405,8 +413,12 @@ mod tests {
 
     #[test]
     fn a_missing_step_and_a_cycle_are_spelled_out() {
-        let missing = chain(r#"[{"id":"list","tool":"t"},{"tool":"t","arguments":{"x":{"$from":"lits"}}}]"#).unwrap_err();
-        assert_eq!(missing.to_string(), "step `2` uses the result of `lits`, which is not a step of this chain");
+        let missing = chain(r#"[{"id":"list","tool":"t"},{"tool":"t","arguments":{"x":{"$from":"lits"}}}]"#)
+            .unwrap_err();
+        assert_eq!(
+            missing.to_string(),
+            "step `2` uses the result of `lits`, which is not a step of this chain"
+        );
         assert_eq!(missing.hint(), "did you mean `list`?");
         let cycle = chain(
             r#"[{"id":"a","tool":"t","arguments":{"x":{"$from":"b"}}},{"id":"b","tool":"t","arguments":{"x":{"$from":"a"}}}]"#,
@@ -420,7 +432,12 @@ mod tests {
     #[test]
     fn mistakes_are_found_before_anything_is_called() {
         for text in [
-            "", "[]", "{}", "5", r#"[{"tol":"t"}]"#, r#"[{"tool":"t","arguments":5}]"#,
+            "",
+            "[]",
+            "{}",
+            "5",
+            r#"[{"tol":"t"}]"#,
+            r#"[{"tool":"t","arguments":5}]"#,
             r#"[{"id":"a","tool":"t"},{"id":"a","tool":"t"}]"#,
             r#"[{"id":"a","tool":"t"},{"tool":"t","arguments":{"x":{"$from":"a","path":"/"}}}]"#,
             r#"[{"id":"a","tool":"t"},{"tool":"t","arguments":{"x":{"$from":"a","pointer":"x"}}}]"#,
@@ -434,7 +451,8 @@ mod tests {
     #[test]
     fn results_are_taken_by_pointer() {
         let results = BTreeMap::from([("a".to_owned(), json!({ "items": [{ "id": 7 }] }))]);
-        let arguments = json!({ "id": { "$from": "a", "pointer": "/items/0/id" }, "all": { "$from": "a" }, "x": [1] });
+        let arguments =
+            json!({ "id": { "$from": "a", "pointer": "/items/0/id" }, "all": { "$from": "a" }, "x": [1] });
         let want = json!({ "id": 7, "all": { "items": [{ "id": 7 }] }, "x": [1] });
         assert_eq!(filled(&arguments, &results), Ok(want));
         let gone = filled(&json!({ "x": { "$from": "a", "pointer": "/nope" } }), &results).unwrap_err();

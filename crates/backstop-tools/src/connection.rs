@@ -20,6 +20,9 @@ const NOTE_CHARS_MAX: usize = 300;
 /// How long a server has to answer a ping after a call has timed out.
 const PING: Duration = Duration::from_secs(2);
 
+/// How long a call goes on at least after the server has asked something.
+const WHILE_ASKED: Duration = Duration::from_secs(1);
+
 /// Who is told of a call's progress.
 pub(crate) trait ProgressSink: Send + Sync {
     /// Passes the parameters of a progress notification on.
@@ -201,7 +204,7 @@ pub(crate) async fn request<L: Link + ?Sized>(
         about: params.as_deref().and_then(about),
     };
     let mut last = began;
-    let total_end = limits.total.and_then(|total| began.checked_add(total));
+    let mut total_end = limits.total.and_then(|total| began.checked_add(total));
     let failure = {
         let mut sending = std::pin::pin!(link.transport().send(message));
         let mut is_sent = false;
@@ -212,7 +215,14 @@ pub(crate) async fn request<L: Link + ?Sized>(
                 biased;
                 event = waiting.events.recv() => event,
                 () = cancel.cancelled() => break RequestFailure::Cancelled { sent: sent.load(Ordering::Acquire) },
-                () = until(end) => {
+                () = until(end), if link.inbox().is_asking() => {
+                    // The server waits for an answer of ours: a person may be typing it.
+                    last = Instant::now();
+                    total_end = total_end.map(|end| end.max(last + WHILE_ASKED));
+                    tokio::time::sleep(WHILE_ASKED / 10).await;
+                    continue;
+                }
+                () = until(end), if !link.inbox().is_asking() => {
                     let since_progress = end == idle_end && end != total_end;
                     let limit = if since_progress { limits.idle } else { limits.total };
                     break RequestFailure::TimedOut {
@@ -242,7 +252,8 @@ pub(crate) async fn request<L: Link + ?Sized>(
                     }
                 }
                 None => {
-                    let kind = link.inbox().closed().unwrap_or(crate::transport::TransportFailureKind::Closed);
+                    let kind =
+                        link.inbox().closed().unwrap_or(crate::transport::TransportFailureKind::Closed);
                     let failure = TransportFailure::new(backstop_core::Dispatch::Lost, kind);
                     return Err(RequestFailure::Transport(failure));
                 }

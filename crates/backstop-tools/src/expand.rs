@@ -15,7 +15,10 @@ pub(crate) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> R
     while let Some(at) = rest.find("${") {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
-        let Some(end) = from.find('}') else { break };
+        let Some(end) = from.find('}') else {
+            rest = from;
+            break;
+        };
         let inner = &from[2..end];
         let (name, default) = match inner.split_once(":-") {
             Some((name, default)) => (name, Some(default)),

@@ -136,11 +136,9 @@ pub(crate) fn of_request(upstream: &Upstream, project: &Project, failure: Reques
     let server = &upstream.name;
     let sent_or_not = |sent: bool| if sent { Dispatch::Lost } else { Dispatch::NotDispatched };
     match failure {
-        RequestFailure::Rpc(error) => Classified {
-            fault: of_rpc(project, &error),
-            dispatch: Dispatch::Answered,
-            timed_out: None,
-        },
+        RequestFailure::Rpc(error) => {
+            Classified { fault: of_rpc(project, &error), dispatch: Dispatch::Answered, timed_out: None }
+        }
         RequestFailure::Transport(failure) => Classified {
             fault: of_transport(upstream, project, &failure),
             dispatch: failure.dispatch,
@@ -155,7 +153,12 @@ pub(crate) fn of_request(upstream: &Upstream, project: &Project, failure: Reques
             Classified { fault, dispatch: sent_or_not(sent), timed_out: Some(after) }
         }
         RequestFailure::Cancelled { sent } => Classified {
-            fault: of(Reason::Interrupted, project, "the call was cancelled", "call it again if it is wanted"),
+            fault: of(
+                Reason::Interrupted,
+                project,
+                "the call was cancelled",
+                "call it again if it is wanted",
+            ),
             dispatch: sent_or_not(sent),
             timed_out: None,
         },
@@ -189,7 +192,10 @@ pub(crate) fn of_error_result(project: &Project, result: &Value) -> Fault {
     if fault.reason == Reason::Unknown {
         fault = fault.renamed(Reason::ToolFailed);
     }
-    fault.cause = Some(masked(project, if text.is_empty() { "the tool reports an error without a message" } else { &text }));
+    fault.cause = Some(masked(
+        project,
+        if text.is_empty() { "the tool reports an error without a message" } else { &text },
+    ));
     fault
 }
 
@@ -215,12 +221,9 @@ fn of_transport(upstream: &Upstream, project: &Project, failure: &TransportFailu
             &format!("{server} has forgotten the session"),
             "wait a moment and try again",
         ),
-        TransportFailureKind::NoAnswer(what) => of(
-            Reason::NetworkTransient,
-            project,
-            &format!("{server}: {what}"),
-            "wait a moment and try again",
-        ),
+        TransportFailureKind::NoAnswer(what) => {
+            of(Reason::NetworkTransient, project, &format!("{server}: {what}"), "wait a moment and try again")
+        }
         TransportFailureKind::Http { message, errno, timed_out } => {
             let signal = Signal {
                 errno: errno.map(str::to_owned),
@@ -274,8 +277,10 @@ fn auth_facts(upstream: &Upstream, headers: &[(String, String)], fault: &mut Fau
         fault.facts.renewal = Some(SafeText::new(address));
     }
     let credential = fault.facts.credential.as_ref().map(|text| text.raw().to_owned()).unwrap_or_default();
-    let renewal = fault.facts.renewal.as_ref().map(|text| format!(" (see {})", text.raw())).unwrap_or_default();
-    fault.suggested_action = SafeText::new(format!("renew the credential of {server}: {credential}{renewal}"));
+    let renewal =
+        fault.facts.renewal.as_ref().map(|text| format!(" (see {})", text.raw())).unwrap_or_default();
+    fault.suggested_action =
+        SafeText::new(format!("renew the credential of {server}: {credential}{renewal}"));
 }
 
 fn of_exit(upstream: &Upstream, project: &Project, exit: &Exit) -> Fault {
@@ -283,7 +288,8 @@ fn of_exit(upstream: &Upstream, project: &Project, exit: &Exit) -> Fault {
     let command = upstream.settings.command.clone().unwrap_or_default();
     let at = project.process.now();
     let found = exit.ended.fault(classifier(project), &command, at);
-    let mut fault = found.filter(|fault| fault.reason != Reason::Unknown).unwrap_or_else(|| Fault::new(Reason::Crash));
+    let mut fault =
+        found.filter(|fault| fault.reason != Reason::Unknown).unwrap_or_else(|| Fault::new(Reason::Crash));
     let wrote = match (last_line(&exit.stderr), &exit.garbage) {
         (Some(line), _) => format!("; it wrote: {line}"),
         (None, Some(garbage)) => format!("; it wrote: {}", garbage.trim()),
@@ -291,7 +297,8 @@ fn of_exit(upstream: &Upstream, project: &Project, exit: &Exit) -> Fault {
     };
     fault.cause = Some(masked(project, &format!("{server} {}{wrote}", exit.words())));
     if fault.reason == Reason::Crash {
-        fault.suggested_action = SafeText::new(format!("`backstop tools doctor {server}` shows what it wrote"));
+        fault.suggested_action =
+            SafeText::new(format!("`backstop tools doctor {server}` shows what it wrote"));
     }
     fault
 }

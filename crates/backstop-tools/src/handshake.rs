@@ -5,9 +5,7 @@
 
 use crate::connection::{Connection, Link, RequestFailure, RequestLimits, request};
 use crate::jsonrpc::{self, METHOD_NOT_FOUND, RpcError};
-use crate::protocol::{
-    Era, LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION, UNSUPPORTED_VERSION, our_name,
-};
+use crate::protocol::{Era, LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION, UNSUPPORTED_VERSION, our_name};
 use crate::transport::{Inbox, Outgoing, Transport};
 use backstop_engine::Cancel;
 use serde_json::{Value, json};
@@ -102,11 +100,7 @@ async fn initialize(
     }
 }
 
-async fn discover(
-    link: &Fresh<'_>,
-    limits: RequestLimits,
-    cancel: &Cancel,
-) -> Result<Value, RequestFailure> {
+async fn discover(link: &Fresh<'_>, limits: RequestLimits, cancel: &Cancel) -> Result<Value, RequestFailure> {
     let hello = request(link, "server/discover", None, limits, cancel, None).await?;
     let hello = jsonrpc::value(&hello);
     let versions = hello.get("supportedVersions").and_then(Value::as_array);

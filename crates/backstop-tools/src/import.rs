@@ -59,7 +59,8 @@ impl Client {
         let project = |path: &str| Some(places.project.join(path));
         let home = |path: &str| places.home.as_ref().map(|home| home.join(path));
         let config = |path: &str| {
-            let folder = places.config.clone().or_else(|| places.home.as_ref().map(|home| home.join(".config")));
+            let folder =
+                places.config.clone().or_else(|| places.home.as_ref().map(|home| home.join(".config")));
             folder.map(|folder| folder.join(path))
         };
         let claude = || match &places.claude {
@@ -76,12 +77,12 @@ impl Client {
             ],
             Self::Cursor => vec![project(".cursor/mcp.json"), home(".cursor/mcp.json")],
             Self::VsCode => vec![project(".vscode/mcp.json"), config("Code/User/mcp.json")],
-            Self::OpenCode => vec![
-                project("opencode.json"),
-                project("opencode.jsonc"),
-                config("opencode/opencode.json"),
-            ],
-            Self::Codex => vec![project(".codex/config.toml"), codex().map(|folder| folder.join("config.toml"))],
+            Self::OpenCode => {
+                vec![project("opencode.json"), project("opencode.jsonc"), config("opencode/opencode.json")]
+            }
+            Self::Codex => {
+                vec![project(".codex/config.toml"), codex().map(|folder| folder.join("config.toml"))]
+            }
         };
         files.into_iter().flatten().collect()
     }
@@ -170,8 +171,7 @@ pub(crate) fn servers_of(from: &str, places: &ImportPlaces) -> Result<Imported, 
 }
 
 fn read(file: &Path) -> Result<Imported, ImportError> {
-    let unreadable =
-        |why: String| ImportError::Unreadable { file: file.display().to_string(), why };
+    let unreadable = |why: String| ImportError::Unreadable { file: file.display().to_string(), why };
     let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
     if size > FILE_BYTES_MAX {
         return Err(unreadable(format!("it is larger than {FILE_BYTES_MAX} bytes")));
@@ -264,7 +264,11 @@ fn settings(entry: &Value) -> Result<McpServerSettings, String> {
         }
         _ => {}
     }
-    if settings.command.is_some() { Ok(settings) } else { Err("it has neither a command nor a url".to_owned()) }
+    if settings.command.is_some() {
+        Ok(settings)
+    } else {
+        Err("it has neither a command nor a url".to_owned())
+    }
 }
 
 /// Whether an entry is our own gateway.
@@ -344,10 +348,16 @@ mod tests {
         } }));
         assert_eq!(claude.servers.keys().map(Name::as_str).collect::<Vec<_>>(), ["github-tools", "remote"]);
         assert_eq!(claude.left_out.len(), 4, "{:?}", claude.left_out);
-        let opencode = of(json!({ "mcp": { "a": { "type": "local", "command": ["x", "y"], "environment": { "E": "1" } } } }));
+        let opencode = of(
+            json!({ "mcp": { "a": { "type": "local", "command": ["x", "y"], "environment": { "E": "1" } } } }),
+        );
         let server = &opencode.servers[&"a".parse::<Name>().unwrap()];
-        assert_eq!((server.command.as_deref(), server.args.as_slice(), server.env["E"].as_str()), (Some("x"), &["y".to_owned()][..], "1"));
-        let codex = of(json!({ "mcp_servers": { "a": { "url": "https://x", "bearer_token_env_var": "TOKEN" } } }));
+        assert_eq!(
+            (server.command.as_deref(), server.args.as_slice(), server.env["E"].as_str()),
+            (Some("x"), &["y".to_owned()][..], "1")
+        );
+        let codex =
+            of(json!({ "mcp_servers": { "a": { "url": "https://x", "bearer_token_env_var": "TOKEN" } } }));
         assert_eq!(codex.servers[&"a".parse::<Name>().unwrap()].headers["Authorization"], "Bearer ${TOKEN}");
         assert_eq!(of(json!({ "servers": { "a": { "command": "x" } } })).servers.len(), 1);
     }

@@ -73,16 +73,21 @@ pub(crate) enum BadMessage {
 
 #[derive(Deserialize)]
 struct Envelope<'m> {
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "present")]
     id: Option<&'m RawValue>,
     #[serde(default, borrow)]
     method: Option<Cow<'m, str>>,
     #[serde(default, borrow)]
     params: Option<&'m RawValue>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "present")]
     result: Option<&'m RawValue>,
     #[serde(default)]
     error: Option<RpcError>,
+}
+
+/// A member that is there, even if it is null.
+fn present<'m, D: serde::Deserializer<'m>>(deserializer: D) -> Result<Option<&'m RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl Message {
@@ -269,9 +274,9 @@ mod tests {
 
     #[test]
     fn the_three_kinds_of_messages() {
-        let Ok(Message::Request { id, method, params }) =
-            parse(r#"{"jsonrpc":"2.0","id":"a\"1","method":"tools/call","params":{"x":1.50,"big":123456789012345678901}}"#)
-        else {
+        let Ok(Message::Request { id, method, params }) = parse(
+            r#"{"jsonrpc":"2.0","id":"a\"1","method":"tools/call","params":{"x":1.50,"big":123456789012345678901}}"#,
+        ) else {
             panic!("no request")
         };
         assert_eq!((id.get(), method.as_str()), (r#""a\"1""#, "tools/call"));
@@ -289,8 +294,16 @@ mod tests {
 
     #[test]
     fn what_is_no_message() {
-        for text in ["", "x", "[]", "1", "{}", r#"{"id":1}"#, r#"{"id":null,"method":"x"}"#, r#"{"id":{},"method":"x"}"#]
-        {
+        for text in [
+            "",
+            "x",
+            "[]",
+            "1",
+            "{}",
+            r#"{"id":1}"#,
+            r#"{"id":null,"method":"x"}"#,
+            r#"{"id":{},"method":"x"}"#,
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
         assert_eq!(parse(&"[".repeat(DEPTH_MAX + 1)).unwrap_err(), BadMessage::TooDeep);
@@ -348,7 +361,12 @@ mod tests {
     fn a_line_that_is_too_long_costs_itself_only() {
         let mut lines = Lines::default();
         let mut seen = Vec::new();
-        let mut take = |line: Line<'_>| seen.push(match line { Line::Whole(l) => l.len(), Line::TooLong => usize::MAX });
+        let mut take = |line: Line<'_>| {
+            seen.push(match line {
+                Line::Whole(l) => l.len(),
+                Line::TooLong => usize::MAX,
+            })
+        };
         for _ in 0..20 {
             lines.push(&vec![b'x'; 1 << 20], &mut take);
         }

@@ -28,7 +28,7 @@ mod chain;
 mod connection;
 mod expand;
 mod fault;
-// mod gateway;
+mod gateway;
 mod handshake;
 mod import;
 mod jsonrpc;
@@ -46,7 +46,7 @@ pub use batch::{BatchError, BatchItem, BatchReport, ITEMS_MAX, ItemResult, run_b
 pub use call::{CALL_FLAG, CallFailure, CallOutcome, CallRequest, CallSuccess, ConfirmError};
 pub use catalogue::{CacheState, Catalogue, ServerListing, Tool, ToolChange};
 pub use chain::{Chain, ChainError, ChainReport, StepResult, run_chain};
-// pub use gateway::{Gateway, GatewaySettings};
+pub use gateway::{Gateway, GatewaySettings, HttpAccess};
 pub use import::{Client, Found, ImportError, ImportPlaces, Imported, imports};
 pub use toolbox::{SetupProblem, Toolbox, ToolboxError};
 pub use upstream::{Upstream, UpstreamState};

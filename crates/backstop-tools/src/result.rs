@@ -45,11 +45,8 @@ impl Head {
             warnings: Option<Value>,
             errors: Option<Value>,
         }
-        let inner: Structured = self
-            .structured
-            .as_ref()
-            .and_then(|raw| serde_json::from_str(raw.get()).ok())
-            .unwrap_or_default();
+        let inner: Structured =
+            self.structured.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let lists = [&self.warnings, &self.errors, &inner.warnings, &inner.errors];
         let items = lists.into_iter().flatten().filter_map(Value::as_array).flatten();
         items.take(WARNINGS_MAX).map(words).collect()

@@ -25,7 +25,8 @@ pub(crate) fn suggest(given: &str, catalogue: &Catalogue) -> Suggestions {
     let (prefix, bare) = given.split_once(SEPARATOR).map_or((None, given), |(p, b)| (Some(p), b));
     let servers = catalogue.servers();
     let known = prefix.is_some_and(|prefix| servers.iter().any(|server| server == prefix));
-    let category = catalogue.tools().find(|tool| Some(tool.server.as_str()) == prefix).and_then(|t| t.category());
+    let category =
+        catalogue.tools().find(|tool| Some(tool.server.as_str()) == prefix).and_then(|t| t.category());
     let mut scored: Vec<(bool, u32, &str)> = catalogue
         .tools()
         .filter_map(|tool| {

@@ -140,7 +140,12 @@ impl Upstream {
     pub(crate) fn fingerprint(&self) -> String {
         let settings = &self.settings;
         let parts = json!([
-            settings.command, settings.args, settings.cwd, settings.env, settings.url, settings.headers,
+            settings.command,
+            settings.args,
+            settings.cwd,
+            settings.env,
+            settings.url,
+            settings.headers,
         ]);
         let mut hasher = Sha256::new();
         hasher.update(parts.to_string().as_bytes());
@@ -289,7 +294,8 @@ impl Upstream {
         if let Some(url) = &self.settings.url {
             let address = Address::parse(&filled(url, false)?)
                 .map_err(|error| StartFailure::Address(error.to_string(), error.hint()))?;
-            let headers = self.settings.headers.iter().map(|(name, value)| Ok((name.clone(), filled(value, true)?)));
+            let headers =
+                self.settings.headers.iter().map(|(name, value)| Ok((name.clone(), filled(value, true)?)));
             let target = HttpTarget { address, headers: headers.collect::<Result<_, StartFailure>>()? };
             return Ok((Transport::Http(Http::new(self.http.clone(), target, inbox)), None));
         }
@@ -402,7 +408,9 @@ impl Answering {
                         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
                         let (answers, connection) = (Arc::clone(&answers), connection.clone());
                         tokio::spawn(async move {
+                            let asking = connection.upgrade().map(|connection| connection.inbox.asks());
                             let result = answers.answer(&method, params.as_deref()).await;
+                            drop(asking);
                             if let Some(connection) = connection.upgrade() {
                                 connection.answer(&id, &result).await;
                             }
@@ -422,7 +430,10 @@ impl Answering {
                 let uri = format!("file://{}", self.root.display());
                 Ok(jsonrpc::raw(&json!({ "roots": [{ "uri": uri, "name": "project" }] })))
             }
-            _ => Err(RpcError::new(METHOD_NOT_FOUND, format!("{method} is not available: nobody can answer it"))),
+            _ => Err(RpcError::new(
+                METHOD_NOT_FOUND,
+                format!("{method} is not available: nobody can answer it"),
+            )),
         }
     }
 }

@@ -78,8 +78,7 @@ pub struct ExecutionFailure {
 /// The notice about a tool that ran and reported an error.
 pub fn execution_failure(given: &ExecutionFailure) -> Notice {
     let failures = given.attempts.saturating_add(given.earlier);
-    let advice =
-        tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, failures);
+    let advice = tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, failures);
     let actions = match (advice, given.reason) {
         (Some(advice), _) => advice.actions,
         (None, Reason::ToolFailed) => ACTIONS,

@@ -5,7 +5,7 @@ use crate::arguments::{Mismatch, expected};
 use crate::catalogue::Tool;
 use crate::connection::{Connection, Partial, RequestFailure, RequestLimits};
 use crate::fault;
-use crate::jsonrpc::{self, Raw};
+use crate::jsonrpc::{self, Raw, RpcError};
 use crate::result::Head;
 use crate::suggest::{Suggestions, suggest};
 use crate::toolbox::Toolbox;
@@ -105,7 +105,7 @@ fn unusable(toolbox: &Toolbox, name: &str) -> Option<String> {
 pub(super) struct Last {
     pub(super) partial: Partial,
     /// What the server answered, where it answered that the call failed.
-    pub(super) answer: Option<Result<Raw, crate::jsonrpc::RpcError>>,
+    pub(super) answer: Option<Result<Raw, RpcError>>,
     pub(super) timed_out: Option<Duration>,
     pub(super) mismatch: Option<Mismatch>,
     pub(super) suggestions: Option<Suggestions>,
@@ -217,7 +217,8 @@ impl<'t> CallOperation<'t> {
             total: shorter(self.request.timeout.or(settings.timeout), attempt.left),
         };
         let _slot = upstream.slot().await;
-        let connection = upstream.connection(&attempt.cancel).await.map_err(|fault| self.not_started(*fault))?;
+        let connection =
+            upstream.connection(&attempt.cancel).await.map_err(|fault| self.not_started(*fault))?;
         let (method, params) = self.message();
         let mut answer = self.ask(&connection, &method, &params, limits, &attempt.cancel).await;
         // A session that the server has forgotten is renewed once: nothing was done in it.
@@ -255,7 +256,8 @@ impl<'t> CallOperation<'t> {
     ) -> Result<Raw, RequestFailure> {
         let mut partial = Partial::default();
         let sink = self.request.progress.as_deref();
-        let answer = connection.request(method, Some(params), limits, cancel, Some((&mut partial, sink))).await;
+        let answer =
+            connection.request(method, Some(params), limits, cancel, Some((&mut partial, sink))).await;
         self.last.set(|last| last.partial = partial);
         answer
     }

@@ -69,19 +69,33 @@ impl CallFailure {
             .map(|(name, value)| (masked(name.raw()), masked_param(toolbox, &name, &value)))
             .collect();
         let partial = last.partial.summary().map(|text| masked(&text));
-        let message = |fault: &Fault| fault.cause.clone().unwrap_or_else(|| SafeText::new(fault.reason.code()));
+        let message =
+            |fault: &Fault| fault.cause.clone().unwrap_or_else(|| SafeText::new(fault.reason.code()));
         let mut errors: Vec<SafeText> = faults.iter().map(message).collect();
         if errors.is_empty() {
             errors.push(message(&ending.fault));
         }
         let category = last.tool.as_ref().and_then(|tool| tool.category()).map(SafeText::new);
         let name = SafeText::new(tool.as_str());
-        let known = Known { name: &name, params: &params, category: category.as_ref(), last: &last, partial: partial.as_ref() };
+        let known = Known {
+            name: &name,
+            params: &params,
+            category: category.as_ref(),
+            last: &last,
+            partial: partial.as_ref(),
+        };
         let notice = known.notice(&ending.fault, attempts, earlier, confirm.as_deref());
-        let advice =
-            tool_advice(&name, category.as_ref(), ending.fault.reason, &message(&ending.fault), attempts.saturating_add(earlier));
+        let advice = tool_advice(
+            &name,
+            category.as_ref(),
+            ending.fault.reason,
+            &message(&ending.fault),
+            attempts.saturating_add(earlier),
+        );
         let suggestion = match (&confirm, advice) {
-            (Some(command), _) => SafeText::new(format!("check whether it took effect; `{command}` repeats it")),
+            (Some(command), _) => {
+                SafeText::new(format!("check whether it took effect; `{command}` repeats it"))
+            }
             (None, Some(advice)) => SafeText::new(advice.next),
             (None, None) if ending.fault.reason == Reason::ToolNotFound => SafeText::new(notice.next()),
             (None, None) => failure_suggestion(&ending.fault),
@@ -177,7 +191,8 @@ impl Known<'_> {
         match fault.reason {
             Reason::ToolNotFound => {
                 let suggestions = self.last.suggestions.clone().unwrap_or_default();
-                let texts = |names: &[String]| names.iter().map(|name| SafeText::new(name.as_str())).collect();
+                let texts =
+                    |names: &[String]| names.iter().map(|name| SafeText::new(name.as_str())).collect();
                 tool_not_found(&ToolNotFound {
                     tool,
                     params,
@@ -199,7 +214,9 @@ impl Known<'_> {
                     names.iter().map(|name| SafeText::new(name.as_str())).collect()
                 };
                 let mistyped: Vec<(String, String)> = mismatch.mistyped.iter().cloned().collect();
-                let is_named = mismatch.missing.is_empty() && mismatch.mistyped.is_empty() && mismatch.unknown.is_empty();
+                let is_named = mismatch.missing.is_empty()
+                    && mismatch.mistyped.is_empty()
+                    && mismatch.unknown.is_empty();
                 invalid_parameters(&InvalidParameters {
                     tool,
                     params,

@@ -189,7 +189,11 @@ impl Toolbox {
             }
             Err(ending) => {
                 let confirm = self.put_aside(&run.recorder, &request, &ending);
-                let _ = run.recorder.end(vec![ended(ending.outcome, Some(ending.fault.reason), confirm.as_ref())]);
+                let _ = run.recorder.end(vec![ended(
+                    ending.outcome,
+                    Some(ending.fault.reason),
+                    confirm.as_ref(),
+                )]);
                 aftermath::run_ended(&self.project, &run.recorder, false);
                 let parts = FailureParts {
                     tool: name,
@@ -287,8 +291,11 @@ impl Toolbox {
             learns: self.policy.learn,
         };
         let admission = Arc::new(self.admission.operation(limits, None).map_err(failed)?);
-        let policy =
-            if request.confirmed.is_some() { self.policy.clone().with_attempts(1) } else { self.policy.clone() };
+        let policy = if request.confirmed.is_some() {
+            self.policy.clone().with_attempts(1)
+        } else {
+            self.policy.clone()
+        };
         Ok(OperationRun {
             project: Arc::clone(&self.project),
             recorder,

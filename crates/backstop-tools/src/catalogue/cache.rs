@@ -40,7 +40,8 @@ pub(crate) fn load(project: &Project) -> (BTreeMap<Name, ServerListing>, CacheSt
         Ok(_) => {}
     }
     let read = std::fs::read(&path).map_err(|error| error.to_string());
-    let kept = read.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).map_err(|error| error.to_string()));
+    let kept =
+        read.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).map_err(|error| error.to_string()));
     match kept {
         Ok(kept) if kept.schema == SCHEMA => (kept.servers, CacheState::Read),
         Ok(kept) => (none(), CacheState::Invalid(format!("it has version {}, not {SCHEMA}", kept.schema))),

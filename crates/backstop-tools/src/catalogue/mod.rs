@@ -10,7 +10,7 @@ use crate::arguments::Schema;
 use crate::names::unique_names;
 use crate::protocol::Era;
 use backstop_config::McpServerSettings;
-use backstop_core::{Name, SafeText, Sha256, Timestamp};
+use backstop_core::{Name, SafeText, Timestamp};
 use backstop_report::tool_kind;
 use globset::Glob;
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,8 @@ impl ServerListing {
     pub(crate) fn new(fingerprint: String, listing: Listing, old: Option<&Self>, now: Timestamp) -> Self {
         let mut changes: Vec<ToolChange> = old.map(|old| old.changes.clone()).unwrap_or_default();
         // A server whose settings changed is another server.
-        for before in old.filter(|old| old.fingerprint == fingerprint).into_iter().flat_map(|old| &old.tools) {
+        for before in old.filter(|old| old.fingerprint == fingerprint).into_iter().flat_map(|old| &old.tools)
+        {
             let after = listing.tools.iter().find(|tool| tool["name"] == before["name"]);
             let what = after.map(|after| changed(before, after)).unwrap_or_default();
             if !what.is_empty() {
@@ -169,6 +170,11 @@ impl Tool {
         let mut tool = self.raw.clone();
         tool["name"] = Value::from(self.name.as_str());
         tool
+    }
+
+    /// Its parameters: the name, with `?` where it is optional, and the type.
+    pub fn parameters(&self) -> Vec<(String, String)> {
+        crate::arguments::expected(self.input_schema())
     }
 
     /// The schema of its arguments, as the server gives it.
@@ -299,13 +305,6 @@ impl Catalogue {
     }
 }
 
-/// What a list says, as a hash.
-pub(crate) fn hash(value: &Value) -> String {
-    let mut hasher = Sha256::new();
-    hasher.update(value.to_string().as_bytes());
-    hasher.hex()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,11 +338,19 @@ mod tests {
     #[test]
     fn a_tool_that_is_described_differently_is_noticed() {
         let at = Timestamp::from_millis(7);
-        let old = ServerListing::new("f".into(), listing(json!([{ "name": "a", "description": "x" }, { "name": "b" }])), None, at);
+        let old = ServerListing::new(
+            "f".into(),
+            listing(json!([{ "name": "a", "description": "x" }, { "name": "b" }])),
+            None,
+            at,
+        );
         assert!(old.changes.is_empty());
         let new = listing(json!([{ "name": "a", "description": "y", "inputSchema": {} }, { "name": "c" }]));
         let same = ServerListing::new("f".into(), new.clone(), Some(&old), at);
-        assert_eq!(same.changes, [ToolChange { tool: "a".into(), what: vec!["description".into(), "schema".into()], at }]);
+        assert_eq!(
+            same.changes,
+            [ToolChange { tool: "a".into(), what: vec!["description".into(), "schema".into()], at }]
+        );
         assert!(ServerListing::new("other".into(), new, Some(&old), at).changes.is_empty());
     }
 

@@ -143,9 +143,8 @@ impl Shared {
     }
 
     async fn post(&self, message: Outgoing) -> Result<(), TransportFailure> {
-        let not_sent = |text: String| {
-            TransportFailure::new(Dispatch::NotDispatched, TransportFailureKind::Write(text))
-        };
+        let not_sent =
+            |text: String| TransportFailure::new(Dispatch::NotDispatched, TransportFailureKind::Write(text));
         let session = self.session().id.clone();
         let request = self.request(Method::POST, session.as_deref(), Some(&message));
         let request = request.and_then(|request| request.header("content-type", "application/json"));

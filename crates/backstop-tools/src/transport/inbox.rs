@@ -68,6 +68,18 @@ pub(crate) struct Inbox {
     /// Lines that were no message, or too long for one.
     unreadable: AtomicU64,
     closed: watch::Sender<Option<TransportFailureKind>>,
+    /// How many questions of the server are being answered.
+    asking: AtomicU64,
+}
+
+/// A question of the server that is being answered, for as long as this is kept.
+#[derive(Debug)]
+pub(crate) struct Asking(Arc<Inbox>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Where one message goes.
@@ -90,6 +102,7 @@ impl Inbox {
             garbage: Mutex::default(),
             unreadable: AtomicU64::new(0),
             closed: watch::Sender::new(None),
+            asking: AtomicU64::new(0),
         };
         (Arc::new(inbox), from_peer)
     }
@@ -117,6 +130,17 @@ impl Inbox {
             }
             None => false,
         }
+    }
+
+    /// Notes that a question of the server is being answered.
+    pub(crate) fn asks(self: &Arc<Self>) -> Asking {
+        self.asking.fetch_add(1, Ordering::Relaxed);
+        Asking(Arc::clone(self))
+    }
+
+    /// Whether a question of the server is being answered.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Relaxed) > 0
     }
 
     /// Whether anybody waits for anything.

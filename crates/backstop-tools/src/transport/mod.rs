@@ -11,7 +11,7 @@ mod sse;
 mod stdio;
 
 pub(crate) use http::{Http, HttpTarget};
-pub(crate) use inbox::{CallEvent, Inbox, PeerMessage, Waiting};
+pub(crate) use inbox::{CallEvent, Inbox, PeerMessage};
 pub(crate) use stdio::{Program, Stdio};
 
 use backstop_core::Dispatch;
@@ -97,14 +97,6 @@ impl Transport {
         match self {
             Self::Stdio(stdio) => stdio.send(message).await,
             Self::Http(http) => http.send(message),
-        }
-    }
-
-    /// The end of what the program wrote to standard error.
-    pub(crate) fn stderr_tail(&self) -> Option<String> {
-        match self {
-            Self::Stdio(stdio) => Some(stdio.stderr_tail()).filter(|tail| !tail.is_empty()),
-            Self::Http(_) => None,
         }
     }
 

@@ -88,7 +88,8 @@ impl Stdio {
             }
         };
         std::thread::Builder::new().name(format!("mcp {name}")).spawn(supervised).map_err(system)?;
-        let started = told.await.unwrap_or_else(|_| Err(system(std::io::Error::other("it was not started"))))?;
+        let started =
+            told.await.unwrap_or_else(|_| Err(system(std::io::Error::other("it was not started"))))?;
         let (queue, messages) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(write(messages, sender, Arc::clone(inbox)));
         Ok(Self { queue: Mutex::new(Some(queue)), inbox: Arc::clone(inbox), stop, stderr, started })
@@ -112,10 +113,6 @@ impl Stdio {
             let kind = self.inbox.closed().unwrap_or(TransportFailureKind::Closed);
             self.inbox.fail(id, TransportFailure::new(Dispatch::NotDispatched, kind));
         }
-    }
-
-    pub(super) fn stderr_tail(&self) -> String {
-        text_of(&self.stderr)
     }
 
     /// What it writes to standard error, readable after it has gone.

@@ -46,3 +46,7 @@ mod rules;
 mod stats;
 mod stories;
 mod surfaces;
+mod tools;
+mod tools_calls;
+mod tools_gateway;
+mod tools_many;
