@@ -531,6 +531,10 @@ pub(crate) fn find(path: &[&str]) -> KeyMatch {
 
 /// The key with this name, written with dots.
 pub(crate) fn named(name: &str) -> Option<&'static Key> {
+    // Settings are looked up by their whole name, often: that needs no pattern.
+    if let Some(key) = KEYS.iter().find(|key| key.name == name && !key.is_pattern()) {
+        return Some(key);
+    }
     match find(&name.split('.').collect::<Vec<_>>()) {
         KeyMatch::Key(key) => Some(key),
         KeyMatch::Section | KeyMatch::Unknown => None,

@@ -135,18 +135,6 @@ impl Connection {
         matches!(answer, Ok(_) | Err(RequestFailure::Rpc(_)))
     }
 
-    /// Sends a notification.
-    pub(crate) async fn notify(&self, method: &str, params: Option<&RawValue>) {
-        self.transport
-            .send(Outgoing {
-                bytes: jsonrpc::notification(method, params),
-                id: None,
-                method: method.to_owned(),
-                about: None,
-            })
-            .await;
-    }
-
     /// Answers a request of the server.
     pub(crate) async fn answer(&self, id: &RawValue, result: &Result<Raw, RpcError>) {
         self.transport

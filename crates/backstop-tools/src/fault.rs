@@ -17,6 +17,10 @@ use std::time::Duration;
 /// How much of a message is kept as the cause, in characters.
 const CAUSE_CHARS_MAX: usize = 2000;
 
+/// What tools say of a file that they may not open.
+const FILE_DENIED: &[&str] =
+    &["EACCES", "EPERM", "outside allowed directories", "Permission denied (os error"];
+
 /// Why a server could not be started or greeted.
 #[derive(Debug)]
 pub(crate) enum StartFailure {
@@ -89,8 +93,17 @@ pub(crate) fn of_start(upstream: &Upstream, project: &Project, failure: StartFai
             of(Reason::InvalidUsage, project, &format!("the url of {server} {what}"), hint)
         }
         StartFailure::Program(error) => of_program(server, project, &error),
+        StartFailure::Greeting {
+            failure:
+                RequestFailure::Transport(TransportFailure { kind: TransportFailureKind::Ended(exit), .. }),
+            ..
+        } => of_exit(upstream, project, &exit, true),
         StartFailure::Greeting { failure, stderr } => {
             let mut classified = of_request(upstream, project, failure);
+            if classified.timed_out.is_some() {
+                let next = format!("check that it starts, or raise `mcp.{server}.start_timeout`");
+                classified.fault.suggested_action = SafeText::new(next);
+            }
             if let Some(last) = stderr.as_deref().and_then(last_line)
                 && !classified.fault.cause.as_ref().is_some_and(|cause| cause.raw().contains(last))
             {
@@ -192,17 +205,19 @@ pub(crate) fn of_error_result(project: &Project, result: &Value) -> Fault {
     if fault.reason == Reason::Unknown {
         fault = fault.renamed(Reason::ToolFailed);
     }
-    fault.cause = Some(masked(
-        project,
-        if text.is_empty() { "the tool reports an error without a message" } else { &text },
-    ));
+    // A file that may not be opened is no matter of a credential.
+    if fault.reason == Reason::AuthError && FILE_DENIED.iter().any(|words| text.contains(words)) {
+        fault = fault.renamed(Reason::PermissionDenied);
+    }
+    let silent = "the tool reports an error without a message";
+    fault.cause = Some(masked(project, if text.is_empty() { silent } else { &text }));
     fault
 }
 
 fn of_transport(upstream: &Upstream, project: &Project, failure: &TransportFailure) -> Fault {
     let server = &upstream.name;
     match &failure.kind {
-        TransportFailureKind::Ended(exit) => of_exit(upstream, project, exit),
+        TransportFailureKind::Ended(exit) => of_exit(upstream, project, exit, false),
         TransportFailureKind::Closed => of(
             Reason::NetworkTransient,
             project,
@@ -283,18 +298,29 @@ fn auth_facts(upstream: &Upstream, headers: &[(String, String)], fault: &mut Fau
         SafeText::new(format!("renew the credential of {server}: {credential}{renewal}"));
 }
 
-fn of_exit(upstream: &Upstream, project: &Project, exit: &Exit) -> Fault {
+/// The fault of a program that ended. What it wrote before it was ready says why it did not start;
+/// later it may be about anything.
+fn of_exit(upstream: &Upstream, project: &Project, exit: &Exit, starting: bool) -> Fault {
     let server = &upstream.name;
-    let command = upstream.settings.command.clone().unwrap_or_default();
-    let at = project.process.now();
-    let found = exit.ended.fault(classifier(project), &command, at);
-    let mut fault =
-        found.filter(|fault| fault.reason != Reason::Unknown).unwrap_or_else(|| Fault::new(Reason::Crash));
+    // Its standard output is messages: tools' names and descriptions, and no reason.
+    let signal = Signal {
+        command: upstream.settings.command.clone(),
+        exit: exit.ended.status.code.map(i64::from),
+        signal: exit.ended.status.signal.map(i64::from),
+        at: Some(project.process.now()),
+        stderr: exit.stderr.clone().into_bytes(),
+        ..Signal::default()
+    };
+    let found = starting.then(|| classifier(project).classify(&signal)).flatten();
+    let found = found.filter(|fault| fault.reason != Reason::Unknown);
+    let mut fault = found.unwrap_or_else(|| Fault::new(Reason::Crash));
     let wrote = match (last_line(&exit.stderr), &exit.garbage) {
         (Some(line), _) => format!("; it wrote: {line}"),
         (None, Some(garbage)) => format!("; it wrote: {}", garbage.trim()),
         (None, None) => String::new(),
     };
+    let cause = fault.cause.as_ref().filter(|_| starting).map(|cause| cause.raw().to_owned());
+    let wrote = cause.map_or(wrote, |cause| format!("; it wrote: {cause}"));
     fault.cause = Some(masked(project, &format!("{server} {}{wrote}", exit.words())));
     if fault.reason == Reason::Crash {
         fault.suggested_action =

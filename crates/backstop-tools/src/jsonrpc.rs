@@ -365,7 +365,7 @@ mod tests {
             seen.push(match line {
                 Line::Whole(l) => l.len(),
                 Line::TooLong => usize::MAX,
-            })
+            });
         };
         for _ in 0..20 {
             lines.push(&vec![b'x'; 1 << 20], &mut take);

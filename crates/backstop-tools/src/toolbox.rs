@@ -7,7 +7,7 @@ use crate::result_cache::ResultCache;
 use crate::upstream::Upstream;
 use crate::{import, leftovers};
 use backstop_classify::Classifier;
-use backstop_config::{ConfigError, McpServerSettings};
+use backstop_config::{CommonMcpSettings, ConfigError, McpServerSettings};
 use backstop_core::{Fault, Name, Policy, SafeText};
 use backstop_engine::Cancel;
 use backstop_http::Client;
@@ -40,6 +40,16 @@ pub enum ToolboxError {
     Config(#[from] ConfigError),
 }
 
+/// A tool, and the server that has it.
+pub(crate) type Found = (Arc<Tool>, Arc<Upstream>);
+
+/// A server that could not be asked for its tools, and why.
+#[derive(Debug)]
+pub(crate) struct Unlisted {
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) fault: Box<Fault>,
+}
+
 /// The servers, their tools, and what is put around a call.
 #[derive(Debug)]
 pub struct Toolbox {
@@ -51,7 +61,9 @@ pub struct Toolbox {
     pub(crate) results: ResultCache,
     upstreams: BTreeMap<Name, Arc<Upstream>>,
     catalogue: RwLock<Arc<Catalogue>>,
-    listings: Mutex<BTreeMap<Name, ServerListing>>,
+    listings: Mutex<BTreeMap<Name, Arc<ServerListing>>>,
+    /// The settings that all servers have in common.
+    pub(crate) common: CommonMcpSettings,
     cache_state: CacheState,
     problems: Vec<SetupProblem>,
     /// How often in a row calls of a tool have failed in this process.
@@ -82,8 +94,11 @@ impl Toolbox {
         let fits = |name: &Name, listing: &ServerListing| {
             upstreams.get(name).is_some_and(|upstream| upstream.fingerprint() == listing.fingerprint)
         };
-        let listings: BTreeMap<Name, ServerListing> =
-            kept.into_iter().filter(|(name, listing)| fits(name, listing)).collect();
+        let listings: BTreeMap<Name, Arc<ServerListing>> = kept
+            .into_iter()
+            .filter(|(name, listing)| fits(name, listing))
+            .map(|(name, listing)| (name, Arc::new(listing)))
+            .collect();
         for (name, listing) in &listings {
             if let Some(upstream) = upstreams.get(name) {
                 upstream.remember_era(listing.era);
@@ -98,6 +113,7 @@ impl Toolbox {
             upstreams,
             catalogue: RwLock::default(),
             listings: Mutex::new(listings),
+            common: project.config.mcp(),
             cache_state,
             problems,
             failures: Mutex::default(),
@@ -141,7 +157,7 @@ impl Toolbox {
         let settings = self.upstreams.iter().map(|(name, upstream)| (name.clone(), &upstream.settings));
         let settings: BTreeMap<Name, &McpServerSettings> = settings.collect();
         // A single server may be offered without its name; one that has not been asked counts too.
-        let prefix = self.project.config.mcp().prefix || self.upstreams.len() != 1;
+        let prefix = self.common.prefix || self.upstreams.len() != 1;
         let catalogue = Catalogue::new(lock(&self.listings).clone(), &settings, prefix);
         *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalogue);
     }
@@ -149,7 +165,7 @@ impl Toolbox {
     /// Whether a server's list is there and young enough.
     pub(crate) fn is_fresh(&self, server: &Name) -> bool {
         let now = self.project.process.now();
-        let age_max = self.project.config.mcp().cache_for;
+        let age_max = self.common.cache_for;
         lock(&self.listings).get(server).is_some_and(|listing| now.since(listing.listed_at) < age_max)
     }
 
@@ -165,10 +181,10 @@ impl Toolbox {
         let now = self.project.process.now();
         let changed = {
             let mut listings = lock(&self.listings);
-            let old = listings.get(server);
+            let old = listings.get(server).map(|old| &**old);
             let new = ServerListing::new(upstream.fingerprint(), listing, old, now);
             let changed = old.is_none_or(|old| !old.is_same(&new));
-            listings.insert(server.clone(), new);
+            listings.insert(server.clone(), Arc::new(new));
             if let Err(error) = cache::save(&self.project, &listings) {
                 self.project.process.warn(&format!("the list of tools is not kept: {error}"), None);
             }
@@ -225,19 +241,22 @@ impl Toolbox {
         }
     }
 
-    /// A tool, and the server that has it. A tool that is not known is asked for once.
-    pub(crate) async fn find(&self, name: &str, cancel: &Cancel) -> Option<(Arc<Tool>, Arc<Upstream>)> {
+    /// A tool, and the server that has it. A tool that is not known is asked for once; an error says
+    /// why its server cannot be asked.
+    pub(crate) async fn find(&self, name: &str, cancel: &Cancel) -> Result<Option<Found>, Unlisted> {
         let known = || {
             let tool = Arc::clone(self.catalogue().get(name)?);
             let upstream = Arc::clone(self.upstreams.get(&tool.server)?);
             Some((tool, upstream))
         };
         if let Some(found) = known() {
-            return Some(found);
+            return Ok(Some(found));
         }
-        let upstream = self.server_of(name)?;
-        self.refresh(&upstream.name, cancel).await.ok()?;
-        known()
+        let Some(upstream) = self.server_of(name) else { return Ok(None) };
+        match self.refresh(&upstream.name, cancel).await {
+            Ok(_) => Ok(known()),
+            Err(fault) => Err(Unlisted { upstream: Arc::clone(upstream), fault }),
+        }
     }
 
     /// A call of this tool has ended. Returns how often in a row calls of it had failed before.

@@ -67,7 +67,8 @@ impl Project {
             known().unwrap_or(false)
         };
         let config = backstop_config::load(&place.surroundings, flags, &is_trusted)?;
-        let secrets = secrets_in(&place.variables, &config.redact_env());
+        let mut secrets = secrets_in(&place.variables, &config.redact_env());
+        secrets.extend(secrets::of_mcp_servers(&config));
         Ok(Self {
             root: root_of(place),
             config,

@@ -1,5 +1,6 @@
 //! Which environment variables hold secrets.
 
+use backstop_config::Config;
 use std::path::Path;
 
 /// Words in a variable's name that say that its value is a secret.
@@ -24,6 +25,22 @@ pub fn secrets_in(variables: &[(String, String)], named: &[String]) -> Vec<Strin
     let by_name = variables.iter().filter(|(name, value)| is_secret_name(name) && !is_setting(value));
     let asked_for = variables.iter().filter(|(name, _)| named.contains(name));
     by_name.chain(asked_for).map(|(_, value)| value.clone()).collect()
+}
+
+/// The secrets that the settings of MCP servers hold as they are: headers, and variables whose names
+/// say so. What they take from the environment is known already.
+pub(super) fn of_mcp_servers(config: &Config) -> Vec<String> {
+    let mut found = Vec::new();
+    for settings in config.mcp_servers().into_values() {
+        let variables = settings.env.into_iter().filter(|(name, _)| is_secret_name(name));
+        for (_, value) in variables.chain(settings.headers) {
+            let value = value.strip_prefix("Bearer ").unwrap_or(&value);
+            if value.len() >= SECRET_BYTES_MIN && !value.contains("${") {
+                found.push(value.to_owned());
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::fault;
 use crate::jsonrpc::{self, Raw, RpcError};
 use crate::result::Head;
 use crate::suggest::{Suggestions, suggest};
-use crate::toolbox::Toolbox;
+use crate::toolbox::{Toolbox, Unlisted};
 use crate::transport::TransportFailureKind;
 use crate::upstream::Upstream;
 use backstop_config::McpServerSettings;
@@ -26,6 +26,8 @@ pub(super) enum Target {
     Tool { tool: Arc<Tool>, upstream: Arc<Upstream>, arguments: Value },
     /// Any method of a server.
     Raw { upstream: Arc<Upstream>, method: String },
+    /// A tool of a server that cannot be asked for its tools.
+    Unlisted(Unlisted),
     /// There is none.
     Unknown { what: String, suggestions: Suggestions, why: Option<String> },
 }
@@ -35,10 +37,11 @@ impl Target {
     pub(super) async fn find(toolbox: &Toolbox, request: &CallRequest) -> Self {
         match &request.target {
             WantedTarget::Tool(name) => match toolbox.find(name, &request.cancel).await {
-                Some((tool, upstream)) => {
+                Ok(Some((tool, upstream))) => {
                     Self::Tool { tool, upstream, arguments: jsonrpc::value(&request.arguments) }
                 }
-                None => Self::Unknown {
+                Err(unlisted) => Self::Unlisted(unlisted),
+                Ok(None) => Self::Unknown {
                     what: name.clone(),
                     suggestions: suggest(name, &toolbox.catalogue()),
                     why: unusable(toolbox, name),
@@ -69,6 +72,7 @@ impl Target {
     fn upstream(&self) -> Option<&Arc<Upstream>> {
         match self {
             Self::Tool { upstream, .. } | Self::Raw { upstream, .. } => Some(upstream),
+            Self::Unlisted(unlisted) => Some(&unlisted.upstream),
             Self::Unknown { .. } => None,
         }
     }
@@ -78,6 +82,8 @@ impl Target {
         match self {
             Self::Tool { tool, .. } => tool.repeatable,
             Self::Raw { method, .. } => only_reads(method),
+            // What is not known may change something.
+            Self::Unlisted(_) => false,
             Self::Unknown { .. } => true,
         }
     }
@@ -181,6 +187,9 @@ impl<'t> CallOperation<'t> {
                 self.last.set(|last| last.mismatch = Some(mismatch));
                 Err(Failed::classified(fault, Dispatch::NotDispatched))
             }
+            Target::Unlisted(unlisted) => {
+                Err(Failed::classified((*unlisted.fault).clone(), Dispatch::NotDispatched))
+            }
             Target::Raw { .. } => Ok(()),
         }
     }
@@ -205,7 +214,7 @@ impl<'t> CallOperation<'t> {
                 ("tools/call".to_owned(), params.unwrap_or_else(|_| jsonrpc::raw(&Value::Null)))
             }
             Target::Raw { method, .. } => (method.clone(), self.request.arguments.clone()),
-            Target::Unknown { .. } => (String::new(), jsonrpc::raw(&Value::Null)),
+            Target::Unlisted(_) | Target::Unknown { .. } => (String::new(), jsonrpc::raw(&Value::Null)),
         }
     }
 
@@ -316,6 +325,10 @@ impl Operation for CallOperation<'_> {
     }
 
     async fn attempt(&mut self, attempt: Attempt) -> Result<Raw, Failed> {
+        // A server that could not be asked before is asked again.
+        if attempt.number > 1 && matches!(self.target, Target::Unlisted(_)) {
+            self.target = Target::find(self.toolbox, &self.request).await;
+        }
         self.check()?;
         let Some(upstream) = self.target.upstream().cloned() else {
             return Err(Fault::new(Reason::ToolNotFound).into());

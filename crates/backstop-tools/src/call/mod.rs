@@ -273,7 +273,7 @@ impl Toolbox {
             Box::new(CallFailure::before(self, request, Reason::StateInvalid, &error.to_string()))
         };
         let recorder = Arc::new(Recorder::begin(&self.project, opening).map_err(failed)?);
-        let budget = self.project.config.mcp().budget.and_then(|name| name.parse().ok());
+        let budget = self.common.budget.as_deref().and_then(|name| name.parse().ok());
         let wait_max = deadline.unwrap_or(self.policy.wait_max).min(self.policy.wait_max);
         let limits = OperationLimits {
             provider: None,

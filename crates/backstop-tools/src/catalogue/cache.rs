@@ -9,16 +9,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The version of the file.
 const SCHEMA: u32 = 1;
 /// The largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Kept {
     schema: u32,
     servers: BTreeMap<Name, ServerListing>,
+}
+
+#[derive(Debug, Serialize)]
+struct ToKeep<'k> {
+    schema: u32,
+    servers: BTreeMap<&'k Name, &'k ServerListing>,
 }
 
 /// Where the lists are kept.
@@ -50,9 +57,12 @@ pub(crate) fn load(project: &Project) -> (BTreeMap<Name, ServerListing>, CacheSt
 }
 
 /// Keeps the lists. What another process has kept meanwhile of other servers stays.
-pub(crate) fn save(project: &Project, servers: &BTreeMap<Name, ServerListing>) -> std::io::Result<()> {
+pub(crate) fn save(project: &Project, servers: &BTreeMap<Name, Arc<ServerListing>>) -> std::io::Result<()> {
     let Some(path) = file(project) else { return Ok(()) };
-    let kept = Kept { schema: SCHEMA, servers: servers.clone() };
+    let kept = ToKeep {
+        schema: SCHEMA,
+        servers: servers.iter().map(|(name, listing)| (name, &**listing)).collect(),
+    };
     let bytes = serde_json::to_vec(&kept).map_err(std::io::Error::other)?;
     write_atomic(&path, &bytes)?;
     view(project, servers);
@@ -60,7 +70,7 @@ pub(crate) fn save(project: &Project, servers: &BTreeMap<Name, ServerListing>) -
 }
 
 /// Writes the view for people, where the project has a folder for views.
-fn view(project: &Project, servers: &BTreeMap<Name, ServerListing>) {
+fn view(project: &Project, servers: &BTreeMap<Name, Arc<ServerListing>>) {
     let folder = project.root.join(".backstop");
     let path = folder.join("tools.json");
     let is_folder = folder.symlink_metadata().is_ok_and(|meta| meta.is_dir());

@@ -123,12 +123,21 @@ pub struct Tool {
     /// Whether a second call does no more than the first, as the server or the settings say.
     pub repeatable: bool,
     category: Option<String>,
-    raw: Value,
+    /// The list that it is in, and where.
+    listing: Arc<ServerListing>,
+    index: usize,
     schema: OnceLock<Result<Schema, String>>,
 }
 
 impl Tool {
-    fn new(name: String, server: &Name, raw: Value, settings: Option<&McpServerSettings>) -> Self {
+    fn new(
+        name: String,
+        server: &Name,
+        listing: &Arc<ServerListing>,
+        index: usize,
+        settings: Option<&McpServerSettings>,
+    ) -> Self {
+        let raw = &listing.tools[index];
         let tool = raw["name"].as_str().unwrap_or_default().to_owned();
         let hint = |key: &str| raw["annotations"][key].as_bool().unwrap_or(false);
         let read_only = hint("readOnlyHint");
@@ -144,7 +153,8 @@ impl Tool {
             server: server.clone(),
             name,
             tool,
-            raw,
+            listing: Arc::clone(listing),
+            index,
             schema: OnceLock::new(),
         }
     }
@@ -162,12 +172,12 @@ impl Tool {
 
     /// Everything that the server says of it, under its own name.
     pub fn raw(&self) -> &Value {
-        &self.raw
+        &self.listing.tools[self.index]
     }
 
     /// Everything that the server says of it, under the name that callers use.
     pub(crate) fn public(&self) -> Value {
-        let mut tool = self.raw.clone();
+        let mut tool = self.raw().clone();
         tool["name"] = Value::from(self.name.as_str());
         tool
     }
@@ -179,7 +189,7 @@ impl Tool {
 
     /// The schema of its arguments, as the server gives it.
     pub(crate) fn input_schema(&self) -> &Value {
-        &self.raw["inputSchema"]
+        &self.raw()["inputSchema"]
     }
 
     /// The schema of its arguments, where it can be used; else why not.
@@ -205,36 +215,35 @@ pub(crate) fn matches_any(patterns: &[String], tool: &str) -> bool {
 #[derive(Debug, Default)]
 pub struct Catalogue {
     tools: BTreeMap<String, Arc<Tool>>,
-    listings: BTreeMap<Name, ServerListing>,
+    listings: BTreeMap<Name, Arc<ServerListing>>,
 }
 
 impl Catalogue {
     /// From the lists of servers. `settings` says what of a server is offered, and how.
     pub(crate) fn new(
-        listings: BTreeMap<Name, ServerListing>,
+        listings: BTreeMap<Name, Arc<ServerListing>>,
         settings: &BTreeMap<Name, &McpServerSettings>,
         prefix: bool,
     ) -> Self {
         let prefix = prefix || listings.len() != 1;
         let offered = |server: &Name, tool: &Value| {
             let Some(name) = tool["name"].as_str().filter(|name| !name.is_empty()) else { return false };
-            let settings = settings.get(server);
-            settings.is_none_or(|settings| {
+            settings.get(server).is_none_or(|settings| {
                 (settings.allow.is_empty() || matches_any(&settings.allow, name))
                     && !matches_any(&settings.deny, name)
             })
         };
-        let all: Vec<(&Name, &Value)> = listings
+        let all: Vec<(&Name, &Arc<ServerListing>, usize)> = listings
             .iter()
-            .flat_map(|(server, listing)| listing.tools.iter().map(move |tool| (server, tool)))
-            .filter(|(server, tool)| offered(server, tool))
+            .flat_map(|(server, listing)| (0..listing.tools.len()).map(move |at| (server, listing, at)))
+            .filter(|(server, listing, at)| offered(server, &listing.tools[*at]))
             .collect();
-        let parts = all.iter().map(|(server, tool)| {
-            (prefix.then_some(server.as_str()), tool["name"].as_str().unwrap_or_default())
+        let parts = all.iter().map(|(server, listing, at)| {
+            (prefix.then_some(server.as_str()), listing.tools[*at]["name"].as_str().unwrap_or_default())
         });
         let names = unique_names(parts);
-        let made = names.into_iter().zip(&all).map(|(name, (server, raw))| {
-            let tool = Tool::new(name.clone(), server, (*raw).clone(), settings.get(*server).copied());
+        let made = names.into_iter().zip(&all).map(|(name, (server, listing, at))| {
+            let tool = Tool::new(name.clone(), server, listing, *at, settings.get(*server).copied());
             (name, Arc::new(tool))
         });
         Self { tools: made.collect(), listings: listings.clone() }
@@ -251,7 +260,8 @@ impl Catalogue {
             left_out: 0,
             changes: Vec::new(),
         };
-        let listings = lists.iter().map(|(server, tools)| (server.parse().unwrap(), listing(tools)));
+        let listings =
+            lists.iter().map(|(server, tools)| (server.parse().unwrap(), Arc::new(listing(tools))));
         Self::new(listings.collect(), &BTreeMap::new(), true)
     }
 
@@ -276,7 +286,7 @@ impl Catalogue {
     }
 
     /// The list of each server that has been asked.
-    pub fn listings(&self) -> &BTreeMap<Name, ServerListing> {
+    pub fn listings(&self) -> &BTreeMap<Name, Arc<ServerListing>> {
         &self.listings
     }
 
@@ -320,7 +330,7 @@ mod tests {
         let tools = json!([{ "name": "get_a" }, { "name": "get_b" }, { "name": "set_a" }, { "nonsense": 1 }]);
         let listings = |name: &str| {
             let new = ServerListing::new("f".into(), listing(tools.clone()), None, Timestamp::from_millis(0));
-            BTreeMap::from([(name.parse::<Name>().unwrap(), new)])
+            BTreeMap::from([(name.parse::<Name>().unwrap(), Arc::new(new))])
         };
         let settings = McpServerSettings {
             allow: vec!["get_*".to_owned()],
@@ -358,7 +368,9 @@ mod tests {
     fn a_tool_is_repeatable_by_its_annotations_or_the_settings() {
         let tool = |annotations: Value| json!({ "name": "a", "annotations": annotations });
         let made = |raw: Value, settings: Option<&McpServerSettings>| {
-            Tool::new("s__a".into(), &"s".parse().unwrap(), raw, settings)
+            let listing = listing(json!([raw]));
+            let listing = ServerListing::new("f".into(), listing, None, Timestamp::from_millis(0));
+            Tool::new("s__a".into(), &"s".parse().unwrap(), &Arc::new(listing), 0, settings)
         };
         assert!(!made(tool(json!({})), None).repeatable);
         assert!(!made(tool(json!({ "destructiveHint": false })), None).repeatable);

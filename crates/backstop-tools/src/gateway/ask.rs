@@ -68,13 +68,15 @@ impl Gateway {
         });
         let active =
             Arc::new(ActiveCall { session: Arc::clone(asked.session), era: asked.era, questions, wants_log });
-        let server = self.toolbox.server_of(&request.name()).map(|upstream| upstream.name.clone());
+        let server = self.toolbox().server_of(&request.name()).map(|upstream| upstream.name.clone());
         if let Some(server) = &server {
             lock(&self.active).entry(server.clone()).or_default().push(Arc::clone(&active));
         }
         let (gateway, again) = (Arc::clone(self), request.clone());
         tokio::spawn(async move {
-            let outcome = gateway.toolbox.call(request).await;
+            let toolbox = gateway.toolbox();
+            let outcome = toolbox.call(request).await;
+            drop(toolbox);
             if let Some(server) = server
                 && let Some(calls) = lock(&gateway.active).get_mut(&server)
             {
@@ -142,7 +144,7 @@ impl Gateway {
     }
 
     fn random(&self) -> u64 {
-        (self.toolbox.project.process.random)()
+        (self.toolbox().project.process.random)()
     }
 
     /// A held call whose client has answered. Nothing, where no call of ours has this state.

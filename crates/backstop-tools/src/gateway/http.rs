@@ -105,7 +105,7 @@ impl Gateway {
         for (_, session) in lock(&server.sessions).by_id.values() {
             session.session.cancel_all();
         }
-        self.toolbox.close().await;
+        self.toolbox().close().await;
         Ok(())
     }
 }
@@ -113,7 +113,7 @@ impl Gateway {
 impl Server {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
         if let Err(refused) = self.check(request.headers()) {
-            return refused;
+            return *refused;
         }
         if request.uri().path() != PATH {
             return words(StatusCode::NOT_FOUND, &format!("the gateway is at {PATH}"));
@@ -128,28 +128,29 @@ impl Server {
     }
 
     /// Refuses web pages and strangers.
-    fn check(&self, headers: &HeaderMap) -> Result<(), Answer> {
+    fn check(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
+        let refused = |why: &str| Err(Box::new(words(StatusCode::FORBIDDEN, why)));
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default().to_owned());
         if self.loopback {
             let host = text("host").unwrap_or_default();
             if !is_local(&host) {
-                return Err(words(StatusCode::FORBIDDEN, "the host is not this machine"));
+                return refused("the host is not this machine");
             }
             if let Some(origin) = text("origin")
                 && !origin.split_once("://").is_some_and(|(_, host)| is_local(host))
             {
-                return Err(words(StatusCode::FORBIDDEN, "requests from other origins are refused"));
+                return refused("requests from other origins are refused");
             }
         } else if text("origin").is_some() {
-            return Err(words(StatusCode::FORBIDDEN, "requests from web pages are refused"));
+            return refused("requests from web pages are refused");
         }
         if let Some(token) = &self.access.token {
             let given = text("authorization").unwrap_or_default();
             let given = given.strip_prefix("Bearer ").unwrap_or_default();
             if !is_same(given.as_bytes(), token.as_bytes()) {
-                let mut refused = words(StatusCode::UNAUTHORIZED, "a bearer token is needed");
-                refused.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer"));
-                return Err(refused);
+                let mut answer = words(StatusCode::UNAUTHORIZED, "a bearer token is needed");
+                answer.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer"));
+                return Err(Box::new(answer));
             }
         }
         Ok(())
@@ -163,7 +164,7 @@ impl Server {
             .is_some_and(|accept| accept.contains("text/event-stream"));
         let body = match read(request.into_body()).await {
             Ok(body) => body,
-            Err(refused) => return refused,
+            Err((status, why)) => return words(status, why),
         };
         let message = match Message::parse(&body) {
             Ok(message) => message,
@@ -227,7 +228,7 @@ impl Server {
         id: &serde_json::value::RawValue,
         params: Option<&serde_json::value::RawValue>,
     ) -> Answer {
-        let random = self.gateway.toolbox.project.process.random;
+        let random = self.gateway.toolbox().project.process.random;
         let name = format!("{:016x}{:016x}", random(), random());
         let (out, rest) = mpsc::channel(OUT_MAX);
         let session = Arc::new(Session::new(out, SafeText::new(format!("mcp-{}", &name[..8]))));
@@ -293,14 +294,14 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |odd, (a, b)| odd | (a ^ b)) == 0
 }
 
-async fn read(body: Incoming) -> Result<Vec<u8>, Answer> {
+async fn read(body: Incoming) -> Result<Vec<u8>, (StatusCode, &'static str)> {
     let mut body = std::pin::pin!(body);
     let mut bytes = Vec::new();
     while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let Ok(frame) = frame else { return Err(words(StatusCode::BAD_REQUEST, "the request was cut off")) };
+        let Ok(frame) = frame else { return Err((StatusCode::BAD_REQUEST, "the request was cut off")) };
         if let Ok(data) = frame.into_data() {
             if bytes.len() + data.len() > MESSAGE_BYTES_MAX {
-                return Err(words(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long"));
+                return Err((StatusCode::PAYLOAD_TOO_LARGE, "the message is too long"));
             }
             bytes.extend_from_slice(&data);
         }

@@ -23,11 +23,12 @@ impl Gateway {
     /// The tools of all servers: at once from what is known, refreshed behind.
     pub(super) async fn tools(self: &Arc<Self>) -> Vec<Value> {
         let (mut unknown, mut old): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
-        for name in self.toolbox.upstreams().keys() {
+        let toolbox = self.toolbox();
+        for name in toolbox.upstreams().keys() {
             let is_first = lock(&self.refreshed).insert(name.clone());
-            if !self.toolbox.is_listed(name) {
+            if !toolbox.is_listed(name) {
                 unknown.push(name.clone());
-            } else if is_first && !self.toolbox.is_fresh(name) {
+            } else if is_first && !toolbox.is_fresh(name) {
                 old.push(name.clone());
             } else if is_first {
                 lock(&self.refreshed).remove(name);
@@ -38,22 +39,22 @@ impl Gateway {
         }
         if !unknown.is_empty() {
             let asked = unknown.len();
-            let answers = self.toolbox.refresh_all(unknown, Some(LIST_WAIT)).await;
+            let answers = toolbox.refresh_all(unknown, Some(LIST_WAIT)).await;
             if answers.len() < asked {
                 let gateway = Arc::clone(self);
                 tokio::spawn(async move { gateway.tell_when_listed().await });
             }
         }
         let own = self.settings.own_tools.then(super::own_tools::definitions).unwrap_or_default();
-        self.toolbox.catalogue().tools().map(|tool| tool.public()).chain(own).collect()
+        toolbox.catalogue().tools().map(|tool| tool.public()).chain(own).collect()
     }
 
     /// Tells clients when servers that were slow have given their lists.
     async fn tell_when_listed(&self) {
-        let before = self.toolbox.catalogue().len();
+        let before = self.toolbox().catalogue().len();
         for _ in 0..60 {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            if self.toolbox.catalogue().len() != before {
+            if self.toolbox().catalogue().len() != before {
                 self.tell_all("notifications/tools/list_changed").await;
                 return;
             }
@@ -63,8 +64,9 @@ impl Gateway {
     /// The servers that have this, as far as is known: `resources` or `prompts`.
     async fn having(&self, capability: &str, cancel: &Cancel) -> Vec<(Name, Arc<Connection>)> {
         let mut found = Vec::new();
-        for (name, upstream) in self.toolbox.upstreams() {
-            let known = self.toolbox.catalogue();
+        let toolbox = self.toolbox();
+        for (name, upstream) in toolbox.upstreams() {
+            let known = toolbox.catalogue();
             let listing = known.listings().get(name);
             let may_have = listing.is_none_or(|l| l.hello["capabilities"].get(capability).is_some());
             if !may_have {
@@ -132,7 +134,8 @@ impl Gateway {
         let nothing = || RpcError::new(INVALID_PARAMS, format!("there is no prompt {name}"));
         let (server, prompt) = name.split_once(SEPARATOR).ok_or_else(nothing)?;
         let server: Name = server.parse().map_err(|_| nothing())?;
-        let upstream = self.toolbox.upstreams().get(&server).ok_or_else(nothing)?;
+        let toolbox = self.toolbox();
+        let upstream = toolbox.upstreams().get(&server).ok_or_else(nothing)?;
         let connection = upstream.connection(&asked.cancel).await.map_err(|fault| {
             let cause = fault.cause.as_ref().map(|cause| cause.raw().to_owned()).unwrap_or_default();
             RpcError::new(jsonrpc::INTERNAL_ERROR, cause)

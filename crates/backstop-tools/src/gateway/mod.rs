@@ -27,11 +27,16 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 /// How often unused servers are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether the calls of servers that are set up no longer have ended.
+const OLD_CALLS_LOOK: Duration = Duration::from_millis(200);
+/// How many times, before they are ended all the same.
+const OLD_CALLS_LOOKS: u32 = 3000;
 
 /// How the gateway behaves.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +47,7 @@ pub struct GatewaySettings {
 
 /// One MCP server in front of all others.
 pub struct Gateway {
-    pub(crate) toolbox: Arc<Toolbox>,
+    toolbox: RwLock<Arc<Toolbox>>,
     settings: GatewaySettings,
     sessions: Mutex<Vec<Weak<Session>>>,
     /// The calls that are running, by server, oldest first.
@@ -70,7 +75,7 @@ impl Gateway {
     /// A gateway to these servers. None is started yet.
     pub fn new(toolbox: Arc<Toolbox>, settings: GatewaySettings) -> Arc<Self> {
         Arc::new_cyclic(|own| Self {
-            toolbox,
+            toolbox: RwLock::new(toolbox),
             settings,
             sessions: Mutex::default(),
             active: Mutex::default(),
@@ -81,12 +86,41 @@ impl Gateway {
         })
     }
 
+    /// The servers as they are set up now.
+    pub(crate) fn toolbox(&self) -> Arc<Toolbox> {
+        Arc::clone(&self.toolbox.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The settings have changed: from now on these servers are served. Those from before are ended
+    /// when their calls are, and clients are told that the lists changed.
+    pub async fn replace(self: &Arc<Self>, toolbox: Arc<Toolbox>) {
+        let old = {
+            let mut current = self.toolbox.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, toolbox)
+        };
+        lock(&self.refreshed).clear();
+        lock(&self.resources).clear();
+        if let Some(session) = self.live_sessions().first() {
+            self.client_is_known(session);
+        }
+        tokio::spawn(async move {
+            for _ in 0..OLD_CALLS_LOOKS {
+                if Arc::strong_count(&old) == 1 {
+                    break;
+                }
+                tokio::time::sleep(OLD_CALLS_LOOK).await;
+            }
+            old.close().await;
+        });
+        self.tell_all("notifications/tools/list_changed").await;
+    }
+
     /// Looks after the servers until `cancel` fires: those that nobody uses are stopped.
     async fn look_after(self: Arc<Self>, cancel: Cancel) {
         loop {
             tokio::select! {
                 () = cancel.cancelled() => return,
-                () = tokio::time::sleep(LOOK_EVERY) => self.toolbox.stop_unused().await,
+                () = tokio::time::sleep(LOOK_EVERY) => self.toolbox().stop_unused().await,
             }
         }
     }
@@ -104,7 +138,8 @@ impl Gateway {
     /// A client has said what it can do: servers that are started from now on are told.
     fn client_is_known(&self, session: &Session) {
         let Some(own) = self.own.upgrade() else { return };
-        for upstream in self.toolbox.upstreams().values() {
+        let toolbox = self.toolbox();
+        for upstream in toolbox.upstreams().values() {
             upstream.answered_by(Arc::clone(&own) as Arc<dyn Peers>, session.capabilities());
         }
     }
@@ -114,7 +149,7 @@ impl Gateway {
         let Some(own) = self.own.upgrade() else { return };
         let server = server.clone();
         tokio::spawn(async move {
-            if own.toolbox.refresh(&server, &Cancel::new()).await == Ok(true) {
+            if own.toolbox().refresh(&server, &Cancel::new()).await == Ok(true) {
                 own.tell_all("notifications/tools/list_changed").await;
             }
         });

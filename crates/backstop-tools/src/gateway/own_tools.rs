@@ -148,7 +148,7 @@ impl Gateway {
         };
         let at_once = given["at_once"].as_u64().unwrap_or(AT_ONCE);
         let at_once = usize::try_from(at_once).unwrap_or(1).min(64);
-        let report = run_batch(&self.toolbox, items, at_once, &asked.cancel).await;
+        let report = run_batch(&self.toolbox(), items, at_once, &asked.cancel).await;
         let notice = report.notice("backstop_batch", None).terminal(backstop_report::Style::PLAIN);
         text(notice, Some(report.report()), !report.is_done())
     }
@@ -158,7 +158,7 @@ impl Gateway {
             Ok(chain) => chain,
             Err(error) => return mistake(&error.to_string(), &error.hint()),
         };
-        let report = run_chain(&self.toolbox, chain, &asked.cancel).await;
+        let report = run_chain(&self.toolbox(), chain, &asked.cancel).await;
         let words = match report.failed() {
             None => format!("all {} steps are done\n", report.steps.len()),
             Some((step, _, notice)) => format!(
@@ -172,7 +172,7 @@ impl Gateway {
 
     fn search(&self, given: &Value) -> Value {
         let limit = usize::try_from(given["limit"].as_u64().unwrap_or(FOUND)).unwrap_or(usize::MAX);
-        let catalogue = self.toolbox.catalogue();
+        let catalogue = self.toolbox().catalogue();
         let found = catalogue.search(given["query"].as_str().unwrap_or_default());
         let rows: Vec<Value> = found
             .iter()
@@ -200,7 +200,8 @@ impl Gateway {
                 "give the id that the failure named, such as r-7f3a",
             );
         };
-        let journal = self.toolbox.project.existing_journal().ok().flatten();
+        let toolbox = self.toolbox();
+        let journal = toolbox.project.existing_journal().ok().flatten();
         let events = journal.and_then(|journal| journal.load(id).ok()).unwrap_or_default();
         if events.is_empty() {
             return mistake(
@@ -222,7 +223,7 @@ impl Gateway {
             return raw(&mistake(&format!("`{run}` is not a run id"), "give the id that the failure named"));
         };
         let typed = given.get("arguments").filter(|value| value.is_object()).map(ToString::to_string);
-        let request = match self.toolbox.take_confirmed(id, typed.as_deref()) {
+        let request = match self.toolbox().take_confirmed(id, typed.as_deref()) {
             Ok(request) => request.cancelled_by(asked.cancel.clone()),
             Err(error) => {
                 return raw(&mistake(&error.to_string(), "`backstop deferred list` shows what waits"));

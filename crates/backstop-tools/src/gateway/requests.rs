@@ -135,7 +135,8 @@ impl Gateway {
     /// What the servers say about themselves, and which cannot be used.
     fn instructions(&self) -> String {
         let mut text = String::new();
-        for problem in self.toolbox.problems() {
+        let toolbox = self.toolbox();
+        for problem in toolbox.problems() {
             text.push_str(&format!(
                 "The tools of {} are not available: {}; {}.\n",
                 problem.server,
@@ -143,7 +144,7 @@ impl Gateway {
                 problem.hint
             ));
         }
-        for (server, listing) in self.toolbox.catalogue().listings() {
+        for (server, listing) in toolbox.catalogue().listings() {
             if let Some(said) = listing.hello.get("instructions").and_then(Value::as_str) {
                 let said: String = said.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
                 text.push_str(&format!("{server}: {said}\n"));
@@ -228,7 +229,8 @@ impl Gateway {
     pub(super) fn told(&self, outcome: CallOutcome) -> Result<Raw, RpcError> {
         match outcome {
             CallOutcome::Done(success) => {
-                if let Some(server) = self.toolbox.server_of(&success.tool)
+                let toolbox = self.toolbox();
+                if let Some(server) = toolbox.server_of(&success.tool)
                     && lock(&self.refreshed).insert(server.name.clone())
                 {
                     // It runs now: whether its list is still what it was is found out behind.

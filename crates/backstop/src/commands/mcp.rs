@@ -2,14 +2,20 @@
 
 use super::tools::{places, with_toolbox};
 use crate::error::{CliError, DONE, failed, usage};
-use crate::terminal;
+use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, table, to_json};
-use backstop_tools::{Found, Gateway, GatewaySettings, HttpAccess, imports};
+use backstop_tools::{Found, Gateway, GatewaySettings, HttpAccess, Toolbox, imports};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use std::fs::File;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::task::JoinHandle;
 
 /// Serve the tools of all MCP servers as one MCP server, on standard input and output.
 ///
@@ -59,9 +65,13 @@ fn serve(args: &Mcp, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     // Standard output carries messages alone; words for people go to standard error.
     with_toolbox(log_format, async |toolbox, cancel| {
         let gateway = Gateway::new(toolbox, GatewaySettings { own_tools: !args.no_own_tools });
-        let (input, output) = (Box::new(std::io::stdin()), Box::new(std::io::stdout()));
+        let cannot = |error: std::io::Error| failed(format!("cannot serve: {error}"));
+        let own = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from).map_err(cannot);
+        let (input, output) = (own(std::io::stdin().as_fd())?, own(std::io::stdout().as_fd())?);
+        let watching = watch(Arc::clone(&gateway));
         let served = gateway.serve_stdio(input, output, &cancel).await;
-        served.map(|()| DONE).map_err(|error| failed(format!("cannot serve: {error}")))
+        watching.abort();
+        served.map(|()| DONE).map_err(cannot)
     })
 }
 
@@ -83,8 +93,58 @@ fn serve_http(args: &Mcp, address: SocketAddr, log_format: Option<LogFormat>) ->
     with_toolbox(log_format, async |toolbox, cancel| {
         terminal::say(&format!("serving at http://{at}/mcp\n"));
         let gateway = Gateway::new(toolbox, GatewaySettings { own_tools: !args.no_own_tools });
-        gateway.serve_http(listener, HttpAccess { token }, &cancel).await.map(|()| DONE).map_err(cannot)
+        let watching = watch(Arc::clone(&gateway));
+        let served = gateway.serve_http(listener, HttpAccess { token }, &cancel).await;
+        watching.abort();
+        served.map(|()| DONE).map_err(cannot)
     })
+}
+
+/// How often it is looked whether the settings have changed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Takes up changes of the settings, and of what is trusted, while the gateway serves.
+fn watch(gateway: Arc<Gateway>) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut last = stamps();
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let now = stamps();
+            if now == last {
+                continue;
+            }
+            last = now;
+            let opened = || -> Result<Toolbox, CliError> {
+                let project = process::open_quietly(&[], None)?;
+                Ok(Toolbox::open(Arc::new(project), &places()?)?)
+            };
+            match opened() {
+                Ok(toolbox) => gateway.replace(Arc::new(toolbox)).await,
+                Err(error) => terminal::tell(&error),
+            }
+        }
+    })
+}
+
+/// The files that say which servers there are, and whether they are trusted: when each was changed.
+fn stamps() -> Vec<(PathBuf, Option<SystemTime>, u64)> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    if let Ok(project) = process::open_quietly(&[], None) {
+        files.extend(project.config.files().iter().map(|file| file.file.path.clone()));
+        files.push(project.root.join("backstop.toml"));
+        if let Ok(folder) = project.folder() {
+            files.extend(["user.db", "user.db-wal"].map(|name| folder.root().join(name)));
+        }
+    }
+    if let Ok(places) = places() {
+        files.extend(imports(&places).into_iter().map(|found| found.file));
+    }
+    let stamp = |file: PathBuf| {
+        let found = file.metadata().ok();
+        let changed = found.as_ref().and_then(|found| found.modified().ok());
+        (file, changed, found.map_or(0, |found| found.len()))
+    };
+    files.into_iter().map(stamp).collect()
 }
 
 fn import(json: bool) -> Result<u8, CliError> {

@@ -49,4 +49,5 @@ mod surfaces;
 mod tools;
 mod tools_calls;
 mod tools_gateway;
+mod tools_http;
 mod tools_many;

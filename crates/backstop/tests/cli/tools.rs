@@ -116,6 +116,9 @@ impl Client {
 
     /// The next message for which this holds.
     pub(crate) fn wait(&mut self, what: &str, mut is_it: impl FnMut(&Value) -> bool) -> Value {
+        if let Some(at) = self.seen.iter().position(&mut is_it) {
+            return self.seen.remove(at);
+        }
         loop {
             let message = self.messages.recv_timeout(Duration::from_secs(60));
             let message = message.unwrap_or_else(|_| panic!("{what} did not come; seen: {:?}", self.seen));

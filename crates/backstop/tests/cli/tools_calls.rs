@@ -186,9 +186,15 @@ fn a_refused_credential_and_a_denied_permission_are_not_retried() {
         let report = tools.call(tool, json!({})).go().code(1).json();
         assert_eq!((report["reason"].as_str(), tools.calls(tool)), (Some(reason), 1), "{report}");
     }
-    let tools = Tools::with("call-unset", &[], "env.SECRET = \"${NO_SUCH_VARIABLE}\"");
-    let report = tools.call("echo", json!({ "message": "x" })).go().code(1).json();
-    assert_eq!(report["reason"], "tool_not_found");
+    let other = "[mcp.other]\ncommand = \"python3\"\nenv = { SECRET = \"${NO_SUCH_VARIABLE}\" }";
+    let tools = Tools::with("call-unset", &[], other);
+    let report = tools.run(&["call", "--json", "other__echo", "{}"]).go().code(1).json();
+    assert_eq!(
+        (report["reason"].as_str(), report["attempts"].as_u64()),
+        (Some("auth_error"), Some(1)),
+        "{report}"
+    );
+    assert!(report["next"].as_str().unwrap().contains("set NO_SUCH_VARIABLE"), "{report}");
     let doctor = tools.run(&["tools", "doctor", "--json"]).go().code(1).json().to_string();
     assert!(doctor.contains("NO_SUCH_VARIABLE") && doctor.contains("auth_error"), "{doctor}");
 }
@@ -222,7 +228,7 @@ fn a_server_that_does_not_start_says_why() {
     assert!(done.stderr().contains("left-pad"), "{}", done.stderr());
     let silent = Tools::with("call-silent", &["never-initialize"], "start_timeout = \"300ms\"");
     let doctor = silent.run(&["tools", "doctor"]).go().code(1).stdout();
-    assert!(doctor.contains("timeout: no answer from fake within 300ms"), "{doctor}");
+    assert!(doctor.contains("timeout: no answer from fake within 300 ms"), "{doctor}");
     let missing = Tools::with("call-missing", &[], "");
     missing.project.file("backstop.toml", "[mcp.fake]\ncommand = \"no-such-program-here\"\n");
     missing.run(&["trust"]).go().code(0);

@@ -314,3 +314,24 @@ fn the_gateways_own_tools_call_many_search_and_chain() {
         client.request("tools/call", json!({ "name": "backstop_chain", "arguments": { "steps": steps } }));
     assert_eq!(chain["structuredContent"]["steps"][1]["result"]["sum"], 9, "{chain}");
 }
+
+#[test]
+fn a_change_of_the_settings_is_taken_up_while_it_serves() {
+    let tools = Tools::new("gateway-reload", &[]);
+    let mut client = tools.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let names =
+        |client: &mut crate::tools::Client| client.request("tools/list", json!({}))["tools"].to_string();
+    assert!(names(&mut client).contains("fake__echo"));
+    let changed = tools.settings(&[], "deny = [\"echo\"]");
+    tools.project.file("backstop.toml", changed);
+    // It is not trusted any more: its tools are gone, and a call says why.
+    until("the tools are gone", || !names(&mut client).contains("fake__"));
+    let refused = client.call("add", json!({ "a": 1, "b": 2 }));
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("backstop trust"), "{refused}");
+    tools.run(&["trust"]).go().code(0);
+    until("the tools are back", || names(&mut client).contains("fake__add"));
+    assert!(!names(&mut client).contains("fake__echo"));
+    assert!(client.seen.iter().any(|message| message["method"] == "notifications/tools/list_changed"));
+    assert_eq!(client.call("add", json!({ "a": 1, "b": 2 }))["structuredContent"]["sum"], 3);
+}

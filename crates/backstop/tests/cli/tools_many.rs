@@ -1,5 +1,7 @@
 //! Batches and chains of MCP calls, lists of tools, and bad input.
 
+use crate::docs::fits;
+use crate::harness::schema;
 use crate::tools::Tools;
 use serde_json::{Value, json};
 
@@ -223,4 +225,38 @@ fn servers_of_other_programs_are_found_and_used_where_the_settings_say_so() {
     tools.run(&["trust"]).go().code(0);
     let listed = tools.run(&["tools", "list"]).go().code(0).stdout();
     assert!(listed.contains("theirs__echo") && !listed.contains("backstop__"), "{listed}");
+}
+
+#[test]
+fn outputs_of_tools_fit_their_schemas() {
+    let tools = Tools::new("tools-schemas", &[]);
+    let say = |args: &[&str], code: i32| tools.run(args).go().code(code).json();
+    fits(&schema("tools"), &say(&["tools", "list", "--json"], 0), "tools list");
+    fits(&schema("tools"), &say(&["tools", "search", "--json", "echo"], 0), "tools search");
+    fits(&schema("tools-show"), &say(&["tools", "show", "--json", "fake__add"], 0), "tools show");
+    fits(&schema("tools-refresh"), &say(&["tools", "refresh", "--json"], 0), "tools refresh");
+    fits(&schema("tools-doctor"), &say(&["tools", "doctor", "--json"], 0), "tools doctor");
+    fits(&schema("call"), &tools.call("partial", json!({})).go().code(0).json(), "call");
+    for tool in ["fail", "add", "nope", "auth"] {
+        fits(&schema("call-failure"), &tools.call(tool, json!({})).go().code(1).json(), "call-failure");
+    }
+    let items = [
+        json!({ "tool": "fake__echo", "arguments": { "message": "x" } }),
+        json!({ "tool": "fake__fail-read" }),
+    ];
+    let file = tools.project.file("calls.jsonl", lines(&items));
+    let report = tools.run(&["batch", "--json"]).arg(&file).go().code(1).json();
+    fits(&schema("batch"), &report, "batch");
+    fits(&schema("call-failure"), &report["items"][1]["failure"], "a failed item");
+    let file = tools.project.file(
+        "steps.json",
+        json!([{ "tool": "fake__json" }, { "tool": "fake__fail-read" }, { "tool": "fake__json" }])
+            .to_string(),
+    );
+    fits(&schema("chain"), &tools.run(&["chain", "--json"]).arg(&file).go().code(1).json(), "chain");
+    tools.project.file(".mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}, \"b\": {}}}");
+    fits(&schema("mcp-import"), &say(&["mcp", "import", "--json"], 0), "mcp import");
+    for event in tools.project.events() {
+        fits(&schema("event"), &event, "event");
+    }
 }
