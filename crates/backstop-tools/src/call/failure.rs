@@ -277,3 +277,84 @@ fn masked_param(toolbox: &Toolbox, name: &SafeText, value: &SafeText) -> SafeTex
         None => SafeText::new(backstop_core::MASK),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::ImportPlaces;
+    use backstop_config::Surroundings;
+    use backstop_core::{Timestamp, Zone};
+    use backstop_runtime::{Place, Process, Project, process};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn toolbox(folder: &std::path::Path) -> Toolbox {
+        let process = Process {
+            now: || Timestamp::from_millis(0),
+            random: || 4,
+            id: process::current(),
+            is_alive: process::is_alive,
+            variable: |_| None,
+            caller: None,
+            session: None,
+            parent: None,
+            deadline: None,
+            disabled: false,
+            cwd: folder.to_owned(),
+            temp_dir: folder.to_owned(),
+            zone: Zone::utc,
+            program: None,
+            commit_hook: None,
+            output: Arc::new(()),
+        };
+        let surroundings =
+            Surroundings { cwd: folder.to_owned(), home: None, xdg_config_home: None, env: &|_| None };
+        let place = Place { surroundings, state_root: Some(folder.join("state")), variables: Vec::new() };
+        let project = Project::open(&place, &[], process).unwrap();
+        Toolbox::open(Arc::new(project), &ImportPlaces::default()).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// The seed's checklist, over the surface itself: class, summary, tool, key parameters, a
+        /// next step, and no repetition that nobody confirmed.
+        #[test]
+        fn every_failure_says_what_it_is_and_what_to_do(
+            tool in "[a-z]{3,9}__[a-z]{3,9}", message in "[a-z]{4,20}", value in "[a-z]{4,12}", confirm in any::<bool>(),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let toolbox = toolbox(folder.path());
+            for reason in Reason::all() {
+                let mut fault = Fault::new(reason);
+                fault.cause = Some(SafeText::new(message.as_str()));
+                let decision = Decision { action: Action::Surface, why: String::new() };
+                let ending = Ending { outcome: Outcome::Failed, fault: fault.clone(), decision };
+                let command = confirm.then(|| "backstop call --confirm r-1234".to_owned());
+                let parts = FailureParts {
+                    tool: tool.clone(),
+                    params: vec![(SafeText::new("name"), SafeText::new(value.as_str()))],
+                    ending,
+                    faults: vec![fault],
+                    attempts: 1,
+                    elapsed: Duration::from_millis(5),
+                    run: None,
+                    confirm: command.clone(),
+                    earlier: 0,
+                };
+                let failure = CallFailure::new(&toolbox, parts, Last::default());
+                let (text, report) = (failure.text(), failure.report());
+                for part in [reason.code(), reason.class().name(), tool.as_str(), value.as_str()] {
+                    prop_assert!(text.contains(part), "{reason}: {part}\n{text}");
+                }
+                prop_assert!(text.contains("Next: ") && !report["next"].as_str().unwrap_or_default().is_empty(), "{text}");
+                prop_assert!(!report["suggestion"].as_str().unwrap_or_default().is_empty());
+                let error = format!("Attempt 1: {message}");
+                prop_assert_eq!(report["errors"][0].as_str(), Some(error.as_str()));
+                // What may not be repeated by itself names the command, and nothing says to repeat it.
+                if let (Some(command), false) = (&command, matches!(reason, Reason::ToolNotFound | Reason::InvalidParameters | Reason::Unknown)) {
+                    prop_assert!(text.contains(command.as_str()), "{reason}\n{text}");
+                }
+            }
+        }
+    }
+}

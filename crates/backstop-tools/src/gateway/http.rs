@@ -189,7 +189,10 @@ impl Server {
                 let (out, rest) = mpsc::channel(OUT_MAX);
                 let own = Arc::new(Session::new(out, SafeText::new("http")));
                 let asker = session.map_or_else(|| Arc::clone(&own), |session| Arc::clone(&session.session));
-                let cancel = asker.begin(&id);
+                let Some(cancel) = asker.begin(&id) else {
+                    let refused = Err(super::requests::too_many());
+                    return json(StatusCode::OK, jsonrpc::response(&id, &refused));
+                };
                 let gateway = Arc::clone(&self.gateway);
                 if !(streams && method == "tools/call") {
                     let result = gateway.answer(&asker, &method, params.as_deref(), cancel).await;

@@ -43,7 +43,10 @@ impl Gateway {
         match message {
             Message::Request { id, method, params } => {
                 let (gateway, session) = (Arc::clone(self), Arc::clone(session));
-                let cancel = session.begin(&id);
+                let Some(cancel) = session.begin(&id) else {
+                    session.send(jsonrpc::response(&id, &Err(too_many()))).await;
+                    return;
+                };
                 tokio::spawn(async move {
                     let result = gateway.answer(&session, &method, params.as_deref(), cancel.clone()).await;
                     session.end(&id);
@@ -244,6 +247,11 @@ impl Gateway {
             },
         }
     }
+}
+
+/// A request that is one too many.
+pub(super) fn too_many() -> RpcError {
+    RpcError::new(jsonrpc::INTERNAL_ERROR, "too many requests are being worked on: wait for some answers")
 }
 
 /// The result that tells a client that a call failed: the text that explains it, what the server

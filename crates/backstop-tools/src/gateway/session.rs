@@ -18,6 +18,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How many messages may wait to be written.
 pub(super) const OUT_MAX: usize = 64;
+/// How many requests of a client are worked on at once.
+const RUNNING_MAX: usize = 4096;
 /// How long a client may take to answer a question.
 const ANSWER_MAX: Duration = Duration::from_secs(600);
 
@@ -119,11 +121,16 @@ impl Session {
         lock(&self.era).unwrap_or(Era::Legacy)
     }
 
-    /// Begins to work on a request. It ends when the client cancels it.
-    pub(super) fn begin(&self, id: &RawValue) -> Cancel {
+    /// Begins to work on a request. It ends when the client cancels it. Nothing, where there are too
+    /// many already.
+    pub(super) fn begin(&self, id: &RawValue) -> Option<Cancel> {
         let cancel = Cancel::new();
-        lock(&self.running).insert(id.get().to_owned(), cancel.clone());
-        cancel
+        let mut running = lock(&self.running);
+        if running.len() >= RUNNING_MAX {
+            return None;
+        }
+        running.insert(id.get().to_owned(), cancel.clone());
+        Some(cancel)
     }
 
     /// The work on a request is over.

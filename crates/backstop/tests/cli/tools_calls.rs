@@ -282,10 +282,6 @@ fn a_secret_is_in_no_answer_and_in_no_record() {
 #[test]
 fn a_result_of_a_tool_that_reads_is_used_again_where_the_settings_say_so() {
     let tools = Tools::with("call-cache", &[], "cache = \"10m\"");
-    let file = tools
-        .project
-        .file("calls.jsonl", "{\"tool\":\"fake__echo\",\"arguments\":{\"message\":\"x\"}}\n".repeat(1));
-    tools.run(&["batch", "--at-once", "1"]).arg(&file).go().code(0);
     let twice = "{\"id\":\"a\",\"tool\":\"fake__echo\",\"arguments\":{\"message\":\"y\"}}\n{\"id\":\"b\",\"tool\":\"fake__echo\",\"arguments\":{\"message\":\"y\"}}\n";
     let file = tools.project.file("twice.jsonl", twice);
     let report = tools.run(&["batch", "--json", "--at-once", "1"]).arg(&file).go().code(0).json();

@@ -335,3 +335,45 @@ fn a_change_of_the_settings_is_taken_up_while_it_serves() {
     assert!(client.seen.iter().any(|message| message["method"] == "notifications/tools/list_changed"));
     assert_eq!(client.call("add", json!({ "a": 1, "b": 2 }))["structuredContent"]["sum"], 3);
 }
+
+#[test]
+fn advice_is_that_of_the_tools_kind_and_remembers_earlier_failures() {
+    let tools = Tools::with("gateway-advice", &[], "category = \"browser\"");
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let click = |client: &mut crate::tools::Client| {
+        client.call("click", json!({ "uid": "1" }))["content"][0]["text"].to_string()
+    };
+    assert!(!click(&mut client).contains("hover"));
+    // A click that fails again and again has advice of its own.
+    assert!(click(&mut client).contains("hover over it"));
+    let gone = client.call("fail", json!({ "uid": "1" }));
+    assert!(gone["content"][0]["text"].as_str().unwrap().contains("take_snapshot"), "{gone}");
+    assert!(
+        gone["structuredContent"]["suggestion"].as_str().unwrap().contains("backstop call --confirm"),
+        "{gone}"
+    );
+}
+
+#[test]
+fn what_a_killed_gateway_left_is_ended_by_the_next_command() {
+    let tools = Tools::new("gateway-leftover", &[]);
+    let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let pid_file = tools.project.beside("server/sleeper");
+    let line = format!(
+        "sleep 600 </dev/null >/dev/null 2>&1 & echo $! > {}; exec python3 {}",
+        pid_file.display(),
+        script.display()
+    );
+    tools.project.file("backstop.toml", format!("[mcp.fake]\ncommand = \"sh\"\nargs = [\"-c\", {line:?}]\n"));
+    tools.run(&["trust"]).go().code(0);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    client.call("echo", json!({ "message": "x" }));
+    let pid = std::fs::read_to_string(&pid_file).unwrap();
+    client.child.kill().unwrap();
+    client.child.wait().unwrap();
+    assert!(is_alive(&pid), "it ignores that its input has ended");
+    tools.run(&["tools", "list"]).go().code(0);
+    until("the leftover is gone", || !is_alive(&pid));
+}

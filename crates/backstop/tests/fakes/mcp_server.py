@@ -64,7 +64,7 @@ TOOLS = [
     tool("die-once", read_only=True), tool("lost"), tool("twice"), tool("other-id"), tool("flood"),
     tool("partial"), tool("ask"), tool("count", read_only=True), tool("freeze", read_only=True),
     tool("secret", properties={"token": {"type": "string"}}),
-    tool("json", read_only=True), tool("auth"), tool("denied"),
+    tool("json", read_only=True), tool("auth"), tool("denied"), tool("click"),
 ]
 waiting = {}
 next_id = [1000]
@@ -155,6 +155,8 @@ def call(request_id, params):
         return error("401 Unauthorized: Bad credentials")
     if name == "denied":
         return error("EACCES: permission denied, open '/root/x'")
+    if name == "click":
+        return error("it did not work")
     if name == "secret":
         os._exit(9)
     return None
