@@ -32,7 +32,7 @@ pub use mcp::{CommonMcpSettings, McpServerSettings};
 pub use reference::markdown;
 pub use show::{check, check_json, get_json, show, show_json, untrusted, warning};
 pub use sinks::{SINK_KINDS, SinkSettings};
-pub use trust::{Candidate, candidate};
+pub use trust::{Candidate, candidate, hash as trust_hash};
 
 use backstop_core::{MachineLimits, Policy, Reason, RetryBudget};
 use backstop_http::Address;

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The hash that trust is given to: of the file's canonical path and its content.
-pub(crate) fn hash(canonical: &Path, content: &[u8]) -> String {
+pub fn hash(canonical: &Path, content: &[u8]) -> String {
     let path = canonical.as_os_str().as_bytes();
     let mut hasher = Sha256::new();
     // The length separates the two: a longer path with a shorter content is another input.

@@ -22,6 +22,7 @@ mod patch;
 mod plugin;
 mod record;
 mod strip;
+mod text_change;
 #[cfg(test)]
 mod tests;
 
@@ -31,3 +32,4 @@ pub use error::{InstallError, JsonErrorKind};
 pub use hooks::COMMAND;
 pub use installed::{Installed, installed};
 pub use record::Records;
+pub use text_change::TextChange;

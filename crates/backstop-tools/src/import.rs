@@ -1,7 +1,7 @@
 //! MCP servers that other programs' settings name: `.mcp.json`, Claude Code, Claude Desktop, Cursor,
 //! VS Code, OpenCode, Codex. They are read, never changed. Our own entry in them is no upstream.
 
-use backstop_config::McpServerSettings;
+use backstop_config::{McpServerSettings, trust_hash};
 use backstop_core::Name;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -131,6 +131,41 @@ pub struct Imported {
     pub servers: BTreeMap<Name, McpServerSettings>,
     /// What it has besides, and why it is not used.
     pub left_out: Vec<(String, String)>,
+    /// What trust is given to: its path and its content.
+    pub(crate) hash: String,
+}
+
+/// A file of the project that the settings take servers from. It starts nothing before it is
+/// trusted as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectImport {
+    /// The file, under its canonical path.
+    pub file: PathBuf,
+    /// What trust is given to: its path and its content.
+    pub hash: String,
+    /// The names of its servers.
+    pub servers: Vec<String>,
+}
+
+/// The files of the project that these entries of `mcp.from` name.
+pub fn project_imports(from: &[String], places: &ImportPlaces) -> Vec<ProjectImport> {
+    let found = from.iter().filter_map(|from| servers_of(from, places).ok());
+    let of_project = found.filter(|imported| is_of_project(&imported.file, places));
+    let import = |imported: Imported| ProjectImport {
+        servers: imported.servers.keys().map(ToString::to_string).collect(),
+        file: canonical(&imported.file),
+        hash: imported.hash,
+    };
+    of_project.map(import).collect()
+}
+
+fn canonical(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
+}
+
+/// Whether a file comes with the project, and so maybe from somebody else.
+pub(crate) fn is_of_project(file: &Path, places: &ImportPlaces) -> bool {
+    canonical(file).starts_with(canonical(&places.project)) || file.starts_with(&places.project)
 }
 
 /// What was found of one program.
@@ -177,19 +212,25 @@ fn read(file: &Path) -> Result<Imported, ImportError> {
         return Err(unreadable(format!("it is larger than {FILE_BYTES_MAX} bytes")));
     }
     let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    let hash = trust_hash(&canonical(file), text.as_bytes());
     let is_toml = file.extension().is_some_and(|extension| extension == "toml");
     let content: Value = if is_toml {
         toml::from_str(&text).map_err(|error| unreadable(error.message().to_owned()))?
     } else {
         serde_json::from_str(&without_comments(&text)).map_err(|error| unreadable(error.to_string()))?
     };
-    Ok(servers_in(file, &content))
+    Ok(Imported { hash, ..servers_in(file, &content) })
 }
 
 /// The servers in a file's content, wherever its program keeps them: `mcpServers`, `servers` (VS
 /// Code), `mcp` (OpenCode), `mcp_servers` (Codex).
 fn servers_in(file: &Path, content: &Value) -> Imported {
-    let mut imported = Imported { file: file.to_owned(), servers: BTreeMap::new(), left_out: Vec::new() };
+    let mut imported = Imported {
+        file: file.to_owned(),
+        servers: BTreeMap::new(),
+        left_out: Vec::new(),
+        hash: String::new(),
+    };
     for key in ["mcpServers", "servers", "mcp", "mcp_servers"] {
         for (name, entry) in content.get(key).and_then(Value::as_object).into_iter().flatten() {
             match settings(entry) {

@@ -14,6 +14,7 @@ use backstop_http::Client;
 use backstop_runtime::admission::Admission;
 use backstop_runtime::recorder::successes::Successes;
 use backstop_runtime::{Project, ProjectError};
+use backstop_store::UserStore;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -313,6 +314,16 @@ fn servers(project: &Project, places: &import::ImportPlaces) -> (Servers, Vec<Se
     }
     for from in project.config.mcp().from {
         match import::servers_of(&from, places) {
+            Ok(imported) if !is_trusted(project, &imported, places) => {
+                let file = imported.file.display();
+                let what = format!("it is set up by {file}, which is not trusted as it is now");
+                let names = imported.servers.keys().map(ToString::to_string);
+                problems.extend(names.map(|server| SetupProblem {
+                    server,
+                    what: SafeText::new(what.as_str()),
+                    hint: "read the file, then `backstop trust`".to_owned(),
+                }));
+            }
             Ok(imported) => {
                 for (name, settings) in imported.servers {
                     found.entry(name).or_insert((settings, imported.file.display().to_string()));
@@ -326,4 +337,17 @@ fn servers(project: &Project, places: &import::ImportPlaces) -> (Servers, Vec<Se
         }
     }
     (found, problems)
+}
+
+/// Whether a file may start something: one of the user's own, or one of the project that is trusted
+/// as it is.
+fn is_trusted(project: &Project, imported: &import::Imported, places: &import::ImportPlaces) -> bool {
+    if !import::is_of_project(&imported.file, places) {
+        return true;
+    }
+    let file = imported.file.canonicalize().unwrap_or_else(|_| imported.file.clone());
+    let known = || -> Option<bool> {
+        UserStore::open_existing(project.folder().ok()?).ok()??.is_trusted(&file, &imported.hash).ok()
+    };
+    known().unwrap_or(false)
 }

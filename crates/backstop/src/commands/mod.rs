@@ -18,6 +18,7 @@ pub(crate) mod explain;
 pub(crate) mod guard;
 pub(crate) mod hook;
 pub(crate) mod init;
+mod init_mcp;
 pub(crate) mod mcp;
 pub(crate) mod notify;
 pub(crate) mod plan;

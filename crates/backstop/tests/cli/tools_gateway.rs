@@ -377,3 +377,25 @@ fn what_a_killed_gateway_left_is_ended_by_the_next_command() {
     tools.run(&["tools", "list"]).go().code(0);
     until("the leftover is gone", || !is_alive(&pid));
 }
+
+#[test]
+fn what_a_server_of_the_new_era_wants_to_know_is_asked_in_the_clients_own_way() {
+    let tools = Tools::new("gateway-ask-new", &["modern"]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({ "elicitation": {} }));
+    let id = client.ask("tools/call", json!({ "name": "fake__ask", "arguments": {} }));
+    let question = client.wait("the question", |message| message["method"] == "elicitation/create");
+    assert_eq!(question["params"]["message"], "which one?");
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept" } }));
+    let done = client.answer(id)["result"]["content"][0]["text"].to_string();
+    assert!(done.contains("accept") && done.contains("state-1"), "{done}");
+    // A client of the same era gets the question as it is, and answers it as it wants.
+    let mut client = tools.gateway(&[]);
+    let mut params = json!({ "name": "fake__ask", "arguments": {}, "_meta": modern_meta() });
+    let wanted = client.request("tools/call", params.clone());
+    assert_eq!((wanted["resultType"].as_str(), wanted["requestState"].as_str()), (Some("input_required"), Some("state-1")));
+    params["requestState"] = "state-1".into();
+    params["inputResponses"] = json!({ "q": { "action": "decline" } });
+    let done = client.request("tools/call", params);
+    assert!(done["content"][0]["text"].as_str().unwrap().contains("decline"), "{done}");
+}

@@ -225,6 +225,15 @@ fn servers_of_other_programs_are_found_and_used_where_the_settings_say_so() {
     tools.run(&["trust"]).go().code(0);
     let listed = tools.run(&["tools", "list"]).go().code(0).stdout();
     assert!(listed.contains("theirs__echo") && !listed.contains("backstop__"), "{listed}");
+    // A file that has changed since it was trusted starts nothing.
+    let starts = tools.pids().len();
+    let evil = json!({ "mcpServers": { "theirs": { "command": "touch", "args": ["pwned"] } } });
+    tools.project.file(".mcp.json", evil.to_string());
+    let done = tools.run(&["tools", "refresh"]).go().code(0);
+    assert!(done.stderr().contains("the tools of theirs are missing") && done.stderr().contains("backstop trust"), "{}", done.stderr());
+    assert!(!tools.project.path().join("pwned").exists() && tools.pids().len() == starts);
+    let shown = tools.run(&["trust", "--show"]).go().code(0).stdout();
+    assert!(shown.contains(".mcp.json (not trusted): theirs"), "{shown}");
 }
 
 #[test]
@@ -259,4 +268,36 @@ fn outputs_of_tools_fit_their_schemas() {
     for event in tools.project.events() {
         fits(&schema("event"), &event, "event");
     }
+}
+
+#[test]
+fn a_projects_servers_move_behind_the_gateway_and_come_back_to_the_byte() {
+    let tools = Tools::new("init-mcp", &[]);
+    tools.project.file("backstop.toml", "[exec]\ngrace = \"1s\"");
+    let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let log = tools.project.beside("server/log");
+    let mcp = format!(
+        "{{\n  // ours\n  \"mcpServers\": {{ \"theirs\": {{\"command\": \"python3\", \"args\": [{:?}], \"env\": {{\"MCP_LOG\": {:?}}} }}, }},\n  \"x\": 1\n}}\n",
+        script.display().to_string(), log.display().to_string()
+    );
+    let opencode = "{\"mcp\": {\"far\": {\"type\": \"remote\", \"url\": \"http://127.0.0.1:9/mcp\"}}, \"theme\": \"dark\"}";
+    tools.project.file(".mcp.json", &mcp);
+    tools.project.file("opencode.json", opencode);
+    let before = || (tools.project.read("backstop.toml"), tools.project.read(".mcp.json"), tools.project.read("opencode.json"));
+    let was = before();
+    let dry = tools.run(&["init", "--mcp", "--dry-run"]).go().code(0).stdout();
+    assert!(dry.contains("+[mcp.theirs]") && dry.contains("nothing was written"), "{dry}");
+    assert_eq!(before(), was);
+    let moved = tools.run(&["init", "--mcp", "--json"]).go().code(0).json();
+    fits(&schema("init-mcp"), &moved, "init --mcp");
+    assert_eq!(moved["changes"].as_array().unwrap().len(), 3);
+    assert!(before().1.contains("\"backstop\"") && before().1.contains("// ours") && !before().1.contains("theirs"));
+    assert!(tools.run(&["config", "check"]).go().code(0).stdout().contains("no"), "the settings are sound");
+    tools.run(&["trust"]).go().code(0);
+    let listed = tools.run(&["tools", "list", "--server", "theirs"]).go().code(0).stdout();
+    assert!(listed.contains("theirs__echo"), "{listed}");
+    // Once is enough.
+    assert!(tools.run(&["init", "--mcp"]).go().code(0).stdout().contains("no MCP servers to move"));
+    tools.run(&["init", "--mcp", "--remove"]).go().code(0);
+    assert_eq!(before(), was);
 }

@@ -140,6 +140,11 @@ def call(request_id, params):
         return text("dry again")
     if name == "partial":
         return {**text("two of three"), "structuredContent": {"warnings": ["one is old"], "errors": [{"message": "one is gone"}]}}
+    if name == "ask" and "modern" in behaviours:
+        if "inputResponses" not in params:
+            return {"resultType": "input_required", "requestState": "state-1",
+                    "inputRequests": {"q": {"method": "elicitation/create", "params": {"message": "which one?"}}}}
+        return text("answered: " + json.dumps([params["inputResponses"], params["requestState"]], sort_keys=True))
     if name == "ask":
         answer = ask("elicitation/create", {"message": "which one?", "requestedSchema": {"type": "object", "properties": {}}})
         return text("answered: " + json.dumps(answer, sort_keys=True))
@@ -198,7 +203,7 @@ def answer(message):
             send({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32602, "message": "Unknown tool: " + params["name"]}})
             return
         if "modern" in behaviours:
-            result["resultType"] = "complete"
+            result.setdefault("resultType", "complete")
     else:
         send({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32601, "message": "Method not found"}})
         return
