@@ -22,9 +22,9 @@ mod patch;
 mod plugin;
 mod record;
 mod strip;
-mod text_change;
 #[cfg(test)]
 mod tests;
+mod text_change;
 
 pub use agent::{Agent, Folders, Scope, Target};
 pub use change::{Change, FileAction};

@@ -115,7 +115,11 @@ mod tests {
         let text = "{ // servers\n  \"other\": 1,\n  \"mcpServers\" : {\"a\":{\"command\":\"x\"},},\n}\n";
         std::fs::write(&file, text).unwrap();
         let change = TextChange::replace_object(&file, "mcpServers", "{\"b\": {}}").unwrap().unwrap();
-        assert!(change.diff("a.json").contains("+  \"mcpServers\" : {\"b\": {}},"), "{}", change.diff("a.json"));
+        assert!(
+            change.diff("a.json").contains("+  \"mcpServers\" : {\"b\": {}},"),
+            "{}",
+            change.diff("a.json")
+        );
         change.apply(&records).unwrap();
         assert!(std::fs::read_to_string(&file).unwrap().contains("// servers"));
         TextChange::undo(&file, &records).unwrap().unwrap().apply(&records).unwrap();

@@ -47,6 +47,8 @@ pub use call::{CALL_FLAG, CallFailure, CallOutcome, CallRequest, CallSuccess, Co
 pub use catalogue::{CacheState, Catalogue, ServerListing, Tool, ToolChange};
 pub use chain::{Chain, ChainError, ChainReport, StepResult, run_chain};
 pub use gateway::{Gateway, GatewaySettings, HttpAccess};
-pub use import::{Client, Found, ImportError, ImportPlaces, Imported, ProjectImport, imports, project_imports};
+pub use import::{
+    Client, Found, ImportError, ImportPlaces, Imported, ProjectImport, imports, project_imports,
+};
 pub use toolbox::{SetupProblem, Toolbox, ToolboxError};
 pub use upstream::{Upstream, UpstreamState};

@@ -37,6 +37,9 @@ impl OperationAdmission {
     /// The failures in a row before this operation began. A file that changed since the last one
     /// ends the streak. It is found out once: what the operation itself writes is no change.
     pub fn streak(&self) -> Option<&Streak> {
+        if self.limits.place.is_empty() {
+            return None;
+        }
         self.streak
             .get_or_init(|| {
                 let known = self.known_streak();
@@ -66,7 +69,10 @@ impl OperationAdmission {
         let place = &self.limits.place;
         if faults.is_empty() {
             // What was refused before it began says nothing.
-            if succeeded && let Ok(Some(store)) = self.project().existing_limits() {
+            if succeeded
+                && !place.is_empty()
+                && let Ok(Some(store)) = self.project().existing_limits()
+            {
                 let _ = store.end_streak(place);
             }
             return None;
@@ -76,6 +82,9 @@ impl OperationAdmission {
             let retried = u64::from(u32::try_from(index).unwrap_or(u32::MAX) + 1 < attempts);
             let cured = u64::from(succeeded && index + 1 == faults.len());
             let _ = store.note_experience(&signature_of(fault), fault.reason, 1, retried, cured);
+        }
+        if place.is_empty() {
+            return None;
         }
         if succeeded {
             let _ = store.end_streak(place);

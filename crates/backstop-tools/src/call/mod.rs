@@ -275,6 +275,10 @@ impl Toolbox {
         let recorder = Arc::new(Recorder::begin(&self.project, opening).map_err(failed)?);
         let budget = self.common.budget.as_deref().and_then(|name| name.parse().ok());
         let wait_max = deadline.unwrap_or(self.policy.wait_max).min(self.policy.wait_max);
+        let place = match &self.common.budget {
+            Some(_) => format!("{}: {operation}", self.project.root.display()),
+            None => String::new(),
+        };
         let limits = OperationLimits {
             provider: None,
             client: target.server().and_then(|server| format!("mcp-{server}").parse().ok()),
@@ -285,7 +289,8 @@ impl Toolbox {
             },
             command: String::new(),
             operation: request.name(),
-            place: format!("{}: {operation}", self.project.root.display()),
+            // Loops are stopped where there is a budget; without one, nobody needs to know.
+            place,
             wait_max,
             words_max: wait_max,
             learns: self.policy.learn,

@@ -35,8 +35,9 @@ fn entry(client: Client) -> Option<(&'static str, Value)> {
 
 pub(super) fn run(args: &Init) -> Result<(), CliError> {
     let folders = folders()?;
-    let state = process::state_root(folders.home.as_deref())
-        .ok_or_else(|| failed("there is no folder to keep what was there before").hint("set BACKSTOP_STATE_DIR"))?;
+    let state = process::state_root(folders.home.as_deref()).ok_or_else(|| {
+        failed("there is no folder to keep what was there before").hint("set BACKSTOP_STATE_DIR")
+    })?;
     let records = Records::new(Some(state.join("init")));
     let settings = folders.project.join("backstop.toml");
     // All are looked at before any is written.
@@ -54,11 +55,13 @@ fn plan(settings: &Path, project: &Path) -> Result<Vec<TextChange>, CliError> {
     let (mut changes, mut moved) = (Vec::new(), BTreeMap::<Name, (McpServerSettings, PathBuf)>::new());
     for found in imports(&places()?).into_iter().filter(|found| found.file.starts_with(project)) {
         let Some((key, entry)) = entry(found.client) else { continue };
-        let imported = found.servers.map_err(|error| usage(&error).hint("correct the file, then try again"))?;
+        let imported =
+            found.servers.map_err(|error| usage(&error).hint("correct the file, then try again"))?;
         if imported.servers.is_empty() {
             continue;
         }
-        if let Some((name, why)) = imported.left_out.iter().find(|(_, why)| !why.contains("Backstop itself")) {
+        if let Some((name, why)) = imported.left_out.iter().find(|(_, why)| !why.contains("Backstop itself"))
+        {
             let (name, why) = (SafeText::new(name.as_str()).line(60), SafeText::new(why.as_str()).line(100));
             return Err(failed(format!("{}: `{name}` cannot be moved: {why}", found.file.display()))
                 .hint("take it out of the file first, or name the file in `mcp.from`"));
@@ -88,7 +91,8 @@ fn undo(settings: &Path, records: &Records) -> Result<Vec<TextChange>, CliError>
 fn block(name: &Name, server: &McpServerSettings, from: &Path) -> String {
     let text = |text: &str| Value::from(text).to_string();
     let pairs = |pairs: &BTreeMap<String, String>| {
-        let all: Vec<String> = pairs.iter().map(|(key, value)| format!("{} = {}", text(key), text(value))).collect();
+        let all: Vec<String> =
+            pairs.iter().map(|(key, value)| format!("{} = {}", text(key), text(value))).collect();
         format!("{{ {} }}", all.join(", "))
     };
     let from = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -123,11 +127,17 @@ fn tell(args: &Init, project: &Path, changes: &[TextChange]) -> Result<(), CliEr
         return terminal::print(&format!("{}\n", to_json(&all)));
     }
     if changes.is_empty() {
-        let what = if args.remove { "nothing was moved here" } else { "no MCP servers to move were found in this project" };
+        let what = if args.remove {
+            "nothing was moved here"
+        } else {
+            "no MCP servers to move were found in this project"
+        };
         return terminal::print(&format!("{what}\n"));
     }
-    let mut text: String =
-        changes.iter().map(|change| SafeText::new(process_text(&change.diff(&shown(&change.file)))).terminal()).collect();
+    let mut text: String = changes
+        .iter()
+        .map(|change| SafeText::new(process_text(&change.diff(&shown(&change.file)))).terminal())
+        .collect();
     text.push_str(match (args.dry_run, args.remove) {
         (true, _) => "\nnothing was written\n",
         (false, true) => "\neverything is as it was before\n",

@@ -393,7 +393,10 @@ fn what_a_server_of_the_new_era_wants_to_know_is_asked_in_the_clients_own_way() 
     let mut client = tools.gateway(&[]);
     let mut params = json!({ "name": "fake__ask", "arguments": {}, "_meta": modern_meta() });
     let wanted = client.request("tools/call", params.clone());
-    assert_eq!((wanted["resultType"].as_str(), wanted["requestState"].as_str()), (Some("input_required"), Some("state-1")));
+    assert_eq!(
+        (wanted["resultType"].as_str(), wanted["requestState"].as_str()),
+        (Some("input_required"), Some("state-1"))
+    );
     params["requestState"] = "state-1".into();
     params["inputResponses"] = json!({ "q": { "action": "decline" } });
     let done = client.request("tools/call", params);

@@ -230,7 +230,11 @@ fn servers_of_other_programs_are_found_and_used_where_the_settings_say_so() {
     let evil = json!({ "mcpServers": { "theirs": { "command": "touch", "args": ["pwned"] } } });
     tools.project.file(".mcp.json", evil.to_string());
     let done = tools.run(&["tools", "refresh"]).go().code(0);
-    assert!(done.stderr().contains("the tools of theirs are missing") && done.stderr().contains("backstop trust"), "{}", done.stderr());
+    assert!(
+        done.stderr().contains("the tools of theirs are missing") && done.stderr().contains("backstop trust"),
+        "{}",
+        done.stderr()
+    );
     assert!(!tools.project.path().join("pwned").exists() && tools.pids().len() == starts);
     let shown = tools.run(&["trust", "--show"]).go().code(0).stdout();
     assert!(shown.contains(".mcp.json (not trusted): theirs"), "{shown}");
@@ -278,12 +282,19 @@ fn a_projects_servers_move_behind_the_gateway_and_come_back_to_the_byte() {
     let log = tools.project.beside("server/log");
     let mcp = format!(
         "{{\n  // ours\n  \"mcpServers\": {{ \"theirs\": {{\"command\": \"python3\", \"args\": [{:?}], \"env\": {{\"MCP_LOG\": {:?}}} }}, }},\n  \"x\": 1\n}}\n",
-        script.display().to_string(), log.display().to_string()
+        script.display().to_string(),
+        log.display().to_string()
     );
     let opencode = "{\"mcp\": {\"far\": {\"type\": \"remote\", \"url\": \"http://127.0.0.1:9/mcp\"}}, \"theme\": \"dark\"}";
     tools.project.file(".mcp.json", &mcp);
     tools.project.file("opencode.json", opencode);
-    let before = || (tools.project.read("backstop.toml"), tools.project.read(".mcp.json"), tools.project.read("opencode.json"));
+    let before = || {
+        (
+            tools.project.read("backstop.toml"),
+            tools.project.read(".mcp.json"),
+            tools.project.read("opencode.json"),
+        )
+    };
     let was = before();
     let dry = tools.run(&["init", "--mcp", "--dry-run"]).go().code(0).stdout();
     assert!(dry.contains("+[mcp.theirs]") && dry.contains("nothing was written"), "{dry}");
@@ -291,7 +302,11 @@ fn a_projects_servers_move_behind_the_gateway_and_come_back_to_the_byte() {
     let moved = tools.run(&["init", "--mcp", "--json"]).go().code(0).json();
     fits(&schema("init-mcp"), &moved, "init --mcp");
     assert_eq!(moved["changes"].as_array().unwrap().len(), 3);
-    assert!(before().1.contains("\"backstop\"") && before().1.contains("// ours") && !before().1.contains("theirs"));
+    assert!(
+        before().1.contains("\"backstop\"")
+            && before().1.contains("// ours")
+            && !before().1.contains("theirs")
+    );
     assert!(tools.run(&["config", "check"]).go().code(0).stdout().contains("no"), "the settings are sound");
     tools.run(&["trust"]).go().code(0);
     let listed = tools.run(&["tools", "list", "--server", "theirs"]).go().code(0).stdout();
