@@ -144,3 +144,66 @@ fn a_gateway_is_an_upstream_of_another() {
         "{gone}"
     );
 }
+
+/// A server that answers every request with these bytes. Gives its address.
+fn answering(answer: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut head = BufReader::new(stream.try_clone().unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while head.read_line(&mut line).is_ok_and(|count| count > 2) {
+                if let Some(given) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = given.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let _ = head.read_exact(&mut vec![0; length]);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn what_a_server_refuses_is_said_with_what_to_do() {
+    for (answer, reason, says) in [
+        (
+            "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer resource_metadata=\"https://auth.example/meta\"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            "auth_error",
+            "renew the credential of far: HTTP_TEST_TOKEN (see https://auth.example/meta)",
+        ),
+        (
+            "HTTP/1.1 429 Too Many Requests\r\nretry-after: 3600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            "rate_limited",
+            "",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\nconnection: close\r\n\r\n<ok>",
+            "network_transient",
+            "",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: nonsense\n\n",
+            "network_transient",
+            "",
+        ),
+    ] {
+        let tools = Tools::new("http-answers", &[]);
+        let settings = format!(
+            "[mcp.far]\nurl = \"http://{}/mcp\"\nheaders = {{ Authorization = \"Bearer ${{HTTP_TEST_TOKEN}}\" }}\n",
+            answering(answer)
+        );
+        tools.project.file("backstop.toml", settings);
+        tools.run(&["trust"]).go().code(0);
+        let run = tools.run(&["tools", "doctor", "--json"]).env("HTTP_TEST_TOKEN", "secret-in-a-header");
+        let doctor = run.go().code(1);
+        let server = doctor.json()["servers"][0].clone();
+        let notes = server["notes"].to_string();
+        assert!(notes.contains(reason), "{reason}: {notes}");
+        assert!(server["next"].as_str().unwrap().contains(says), "{server}");
+        assert!(!doctor.stdout().contains("secret-in-a-header"));
+    }
+}
