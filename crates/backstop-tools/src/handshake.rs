@@ -31,7 +31,8 @@ impl Link for Fresh<'_> {
     }
 }
 
-/// Greets a server. `era` is the one that it spoke the last time.
+/// Greets a server. `era` is the one that it spoke the last time. A server that is not greeted is
+/// ended, with all that it started.
 pub(crate) async fn greet(
     transport: Transport,
     inbox: Arc<Inbox>,
@@ -41,23 +42,12 @@ pub(crate) async fn greet(
     cancel: &Cancel,
 ) -> Result<Connection, RequestFailure> {
     let limits = RequestLimits { idle: None, total: limit };
-    let modern = Fresh { transport: &transport, inbox: &inbox, modern: Some(&capabilities) };
-    let legacy = Fresh { modern: None, ..modern };
-    let (era, hello) = match era {
-        Some(Era::Modern) => match discover(&modern, limits, cancel).await {
-            Ok(hello) => (Era::Modern, hello),
-            Err(RequestFailure::Rpc(_)) => {
-                (Era::Legacy, initialize(&legacy, &capabilities, limits, cancel).await?)
-            }
-            Err(failure) => return Err(failure),
-        },
-        _ => match initialize(&legacy, &capabilities, limits, cancel).await {
-            Ok(hello) => (Era::Legacy, hello),
-            Err(RequestFailure::Rpc(error)) if is_newer(&error) => {
-                (Era::Modern, discover(&modern, limits, cancel).await?)
-            }
-            Err(failure) => return Err(failure),
-        },
+    let (era, hello) = match agree(&transport, &inbox, &capabilities, era, limits, cancel).await {
+        Ok(agreed) => agreed,
+        Err(failure) => {
+            transport.stop().await;
+            return Err(failure);
+        }
     };
     let version = match era {
         Era::Modern => MODERN_VERSION.to_owned(),
@@ -72,6 +62,35 @@ pub(crate) async fn greet(
         transport.send(Outgoing { bytes, id: None, method, about: None }).await;
     }
     Ok(Connection { transport, inbox, era, hello, capabilities })
+}
+
+/// Finds out which era a server speaks, and what it says of itself.
+async fn agree(
+    transport: &Transport,
+    inbox: &Arc<Inbox>,
+    capabilities: &Value,
+    era: Option<Era>,
+    limits: RequestLimits,
+    cancel: &Cancel,
+) -> Result<(Era, Value), RequestFailure> {
+    let modern = Fresh { transport, inbox, modern: Some(capabilities) };
+    let legacy = Fresh { modern: None, ..modern };
+    if era == Some(Era::Modern) {
+        return match discover(&modern, limits, cancel).await {
+            Ok(hello) => Ok((Era::Modern, hello)),
+            Err(RequestFailure::Rpc(_)) => {
+                Ok((Era::Legacy, initialize(&legacy, capabilities, limits, cancel).await?))
+            }
+            Err(failure) => Err(failure),
+        };
+    }
+    match initialize(&legacy, capabilities, limits, cancel).await {
+        Ok(hello) => Ok((Era::Legacy, hello)),
+        Err(RequestFailure::Rpc(error)) if is_newer(&error) => {
+            Ok((Era::Modern, discover(&modern, limits, cancel).await?))
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Whether a refusal of `initialize` says that the server is of the new era.

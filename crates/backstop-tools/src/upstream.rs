@@ -269,7 +269,6 @@ impl Upstream {
             Transport::Stdio(stdio) => Some(stdio.tail()),
             Transport::Http(_) => None,
         };
-        // The transport goes with a failed greeting, and what was started ends with it.
         let greeting =
             handshake::greet(transport, inbox, capabilities, era, self.settings.start_timeout, cancel).await;
         let connection = greeting.map_err(|failure| StartFailure::Greeting {

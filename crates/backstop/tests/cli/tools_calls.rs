@@ -308,3 +308,17 @@ fn nothing_of_a_server_is_left_when_a_call_is_stopped() {
         until("the server is gone", || !is_alive(&pid));
     }
 }
+
+#[test]
+fn a_server_that_is_never_ready_is_ended_with_all_that_it_started() {
+    let tools = Tools::new("call-never-ready", &[]);
+    let pid_file = tools.project.beside("server/sleeper");
+    let line = format!("sleep 600 & echo $! > {}; sleep 600", pid_file.display());
+    let settings =
+        format!("[mcp.fake]\ncommand = \"sh\"\nargs = [\"-c\", {line:?}]\nstart_timeout = \"500ms\"\n");
+    tools.project.file("backstop.toml", settings);
+    tools.run(&["trust"]).go().code(0);
+    tools.run(&["tools", "doctor"]).go().code(1);
+    let pid = std::fs::read_to_string(&pid_file).unwrap();
+    assert!(!is_alive(&pid), "it is gone when the command has ended");
+}
