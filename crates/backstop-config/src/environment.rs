@@ -60,6 +60,7 @@ const OWN: &[(&str, Direction, &str)] = &[
         "when a command must have ended, as RFC 3339; a Backstop started inside obeys it",
     ),
     ("BACKSTOP_RUN_MARK", Set, "a mark on every process of a run, so that leftovers are found"),
+    ("BACKSTOP_UPSTREAM_MARK", Set, "a mark on every process of an MCP server, so that leftovers are found"),
     ("BACKSTOP_CRASH_AT", Read, "debug builds only, for tests: ends Backstop at this commit of the journal"),
     ("BACKSTOP_CLOCK_JUMP", Read, "debug builds only, for tests: makes the clock jump"),
 ];

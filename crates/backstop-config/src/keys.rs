@@ -17,6 +17,12 @@ const GATE: &str = "<gate>";
 const AGENT: &str = "<agent>";
 /// Stands for the name of a sink in the name of a key.
 const SINK: &str = "<sink>";
+/// Stands for the name of an MCP server in the name of a key.
+const SERVER: &str = "<server>";
+/// Stands for the name of an environment variable in the name of a key.
+const VARIABLE: &str = "<variable>";
+/// Stands for the name of an HTTP header in the name of a key.
+const HEADER: &str = "<header>";
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -74,10 +80,14 @@ pub enum ValueKind {
     Address,
     /// One line of text.
     Line,
+    /// Any text without NUL, empty text included; `${NAME}` in it stands for a variable.
+    Text,
     /// A list of names of environment variables. Those of all layers count together.
     Names,
     /// A list of patterns of commands, such as `./deploy.sh *`.
     Patterns,
+    /// A list of patterns of tools' names, such as `get_*`.
+    ToolPatterns,
     /// The jitter of delays.
     Jitter,
     /// What is done about a reason.
@@ -300,6 +310,63 @@ pub const KEYS: &[Key] = &[
     key("notify.<sink>.reason", ValueKind::Reasons, "all", "only these reasons"),
     key("notify.<sink>.project", ValueKind::Paths, "all", "only projects in these folders"),
     key(
+        "mcp.from",
+        ValueKind::Paths,
+        "[]",
+        "where else MCP servers are taken from: `claude`, `claude-desktop`, `cursor`, `vscode`, `codex`, `opencode`, or the path of such a file",
+    ),
+    key(
+        "mcp.prefix",
+        ValueKind::OneOf(YES_OR_NO),
+        "true",
+        "whether a tool is called `server__tool` even if there is only one server",
+    ),
+    key(
+        "mcp.cache_for",
+        ValueKind::Duration { none: false, min: Duration::ZERO, max: YEAR },
+        "1d",
+        "how old the list of tools may be before the servers are asked again",
+    ),
+    key("mcp.budget", ValueKind::Line, "none", "the budget that each attempt of a call takes a unit of"),
+    key("mcp.<server>.command", ValueKind::Text, "none", "the program of a server that is started"),
+    key("mcp.<server>.args", ValueKind::Words, "[]", "its arguments"),
+    key("mcp.<server>.cwd", ValueKind::Path, "none", "the folder that it is started in"),
+    key("mcp.<server>.env.<variable>", ValueKind::Text, "none", "a variable of its environment"),
+    key("mcp.<server>.url", ValueKind::Text, "none", "the address of a server that is reached over HTTP"),
+    key("mcp.<server>.headers.<header>", ValueKind::Text, "none", "a header of every request to it"),
+    key("mcp.<server>.disabled", ValueKind::OneOf(YES_OR_NO), "false", "whether the server is left out"),
+    key("mcp.<server>.timeout", LIMIT, "5m", "time limit for one attempt of a call"),
+    key("mcp.<server>.idle", LIMIT, "1m", "time limit for a call since its last progress"),
+    key("mcp.<server>.deadline", LIMIT, "10m", "time limit for all attempts of a call and the waits"),
+    key("mcp.<server>.start_timeout", LIMIT, "30s", "time limit for the server to start and list tools"),
+    key(
+        "mcp.<server>.stop_after",
+        LIMIT,
+        "10m",
+        "how long a server that was started may be unused before it is stopped",
+    ),
+    key(
+        "mcp.<server>.concurrency",
+        ValueKind::Count { min: 1, max: 1024 },
+        "32",
+        "how many calls it gets at once",
+    ),
+    key("mcp.<server>.allow", ValueKind::ToolPatterns, "all", "only these of its tools"),
+    key("mcp.<server>.deny", ValueKind::ToolPatterns, "[]", "none of these of its tools"),
+    key(
+        "mcp.<server>.category",
+        ValueKind::Line,
+        "by its name",
+        "the kind of its tools, for advice: `browser`, `github`, `graphql`, `docs`",
+    ),
+    key(
+        "mcp.<server>.repeatable",
+        ValueKind::ToolPatterns,
+        "[]",
+        "tools that may be called again although nobody knows whether the last call took effect",
+    ),
+    key("mcp.<server>.cache", LIMIT, "none", "how long the result of a read-only tool is used again"),
+    key(
         "host.disk_free_min",
         ValueKind::Size { min: 0, max: PB },
         "100MB",
@@ -458,6 +525,7 @@ impl Key {
                 | ValueKind::Words
                 | ValueKind::Reasons
                 | ValueKind::Patterns
+                | ValueKind::ToolPatterns
         )
     }
 
@@ -491,9 +559,22 @@ fn fits(pattern: &str, segment: &str) -> bool {
     match pattern {
         PROFILE => PROFILES.contains(&segment),
         REASON => Reason::from_code(segment).is_some(),
-        GATE | AGENT | SINK => segment.parse::<Name>().is_ok(),
+        GATE | AGENT | SINK | SERVER => segment.parse::<Name>().is_ok(),
+        VARIABLE => is_variable(segment),
+        HEADER => is_header(segment),
         name => name == segment,
     }
+}
+
+/// Whether this can be the name of an environment variable.
+fn is_variable(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    name.bytes().all(allowed) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+}
+
+/// Whether this can be the name of an HTTP header.
+fn is_header(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 fn begins_with(key: &Key, path: &[&str]) -> bool {
@@ -513,6 +594,10 @@ pub(crate) fn find(path: &[&str]) -> KeyMatch {
 
 /// The key with this name, written with dots.
 pub(crate) fn named(name: &str) -> Option<&'static Key> {
+    // Settings are looked up by their whole name, often: that needs no pattern.
+    if let Some(key) = KEYS.iter().find(|key| key.name == name && !key.is_pattern()) {
+        return Some(key);
+    }
     match find(&name.split('.').collect::<Vec<_>>()) {
         KeyMatch::Key(key) => Some(key),
         KeyMatch::Section | KeyMatch::Unknown => None,

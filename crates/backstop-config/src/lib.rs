@@ -13,6 +13,7 @@ mod file;
 mod find;
 mod keys;
 mod layers;
+mod mcp;
 mod owner;
 mod profile;
 mod reference;
@@ -28,11 +29,12 @@ pub use error::ConfigError;
 pub use find::{Surroundings, repository_root};
 pub use keys::{KEYS, Key, ValueKind};
 pub use layers::{FileRead, Given, Inert, Origin, load};
+pub use mcp::{CommonMcpSettings, McpServerSettings};
 pub use owner::Foreign;
 pub use reference::markdown;
 pub use show::{check, check_json, get_json, show, show_json, untrusted, warning};
 pub use sinks::{SINK_KINDS, SinkSettings};
-pub use trust::{Candidate, Sets, candidate};
+pub use trust::{Candidate, Sets, candidate, hash as trust_hash};
 
 use backstop_core::{MachineLimits, Policy, Reason, RetryBudget};
 use backstop_http::Address;
@@ -431,9 +433,11 @@ impl Config {
         };
         let plain = plain_keys().map(|key| row(key.name, self.written(key)));
         let below = |prefix| {
-            self.set_below(prefix).map(|(key, setting)| row(key, sinks::shown(key, &setting.written)))
+            let is_pattern = |key: &str| keys::named(key).is_none_or(Key::is_pattern);
+            let set = self.set_below(prefix).filter(move |(key, _)| is_pattern(key));
+            set.map(|(key, setting)| row(key, mcp::shown(key, &sinks::shown(key, &setting.written))))
         };
-        plain.chain(["gates.", "agent.", "notify.", "profile."].into_iter().flat_map(below)).collect()
+        plain.chain(["gates.", "agent.", "notify.", "mcp.", "profile."].into_iter().flat_map(below)).collect()
     }
 
     /// The value of one key. A key of a profile, gate, agent or sink that is not set has its default

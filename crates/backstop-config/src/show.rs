@@ -224,6 +224,10 @@ mod tests {
         plan.flaky                  0               default
         isolation.link              []              default
         isolation.copy              []              default
+        mcp.from                    []              default
+        mcp.prefix                  true            default
+        mcp.cache_for               1d              default
+        mcp.budget                  none            default
         host.disk_free_min          100MB           default
         host.memory_free_min        100MB           default
         freeze.reasons              []              default

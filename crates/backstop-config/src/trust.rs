@@ -42,7 +42,7 @@ const EXTENSIONS: &[&str] = &[
 ];
 
 /// The hash of a file's canonical path and its content.
-pub(crate) fn hash(canonical: &Path, content: &[u8]) -> String {
+pub fn hash(canonical: &Path, content: &[u8]) -> String {
     let mut hasher = begun(canonical);
     hasher.update(content);
     hasher.hex()

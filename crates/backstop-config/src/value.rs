@@ -124,6 +124,8 @@ impl ValueKind {
             ValueKind::Endpoint => "an address such as \"http://127.0.0.1:4318\", or \"none\"".to_owned(),
             ValueKind::Address => "an address such as \"https://hooks.example.com/alerts\"".to_owned(),
             ValueKind::Line => "one line of text".to_owned(),
+            ValueKind::Text => "text".to_owned(),
+            ValueKind::ToolPatterns => "a list of tools such as [\"get_*\"]".to_owned(),
             ValueKind::Names => "a list of names of environment variables".to_owned(),
             ValueKind::Patterns => "a list of commands such as [\"./deploy.sh *\"]".to_owned(),
             ValueKind::Jitter => "a jitter such as \"20%\", \"+10%\" or \"0\"".to_owned(),
@@ -184,8 +186,10 @@ impl ValueKind {
                 // The address may contain a secret, so it is not shown.
                 Err(wrong) => Err(Wrong::new(format!("what is there {wrong}")).hint(wrong.hint())),
             },
-            ValueKind::Words if given.contains('\0') => Err(Wrong::new("found a NUL character".to_owned())),
-            ValueKind::Words => Ok(Value::Text(given.to_owned())),
+            ValueKind::Words | ValueKind::Text if given.contains('\0') => {
+                Err(Wrong::new("found a NUL character".to_owned()))
+            }
+            ValueKind::Words | ValueKind::Text => Ok(Value::Text(given.to_owned())),
             ValueKind::Reasons => match text.parse::<Reason>() {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
                 Err(_) => {
@@ -195,12 +199,14 @@ impl ValueKind {
                     Err(Wrong::new(format!("there is no reason `{}`", shown_text(text))).hint(hint))
                 }
             },
-            ValueKind::Line | ValueKind::Patterns
+            ValueKind::Line | ValueKind::Patterns | ValueKind::ToolPatterns
                 if text.is_empty() || text.chars().any(char::is_control) =>
             {
                 Err(Wrong::new(format!("found `{}`", shown_text(text))))
             }
-            ValueKind::Line | ValueKind::Patterns => Ok(Value::Text(text.to_owned())),
+            ValueKind::Line | ValueKind::Patterns | ValueKind::ToolPatterns => {
+                Ok(Value::Text(text.to_owned()))
+            }
             ValueKind::Names => {
                 let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
                 if text.is_empty() || text.as_bytes()[0].is_ascii_digit() || !text.bytes().all(allowed) {

@@ -13,9 +13,12 @@ use backstop_core::{
     Action, Decision, Dispatch, EventKind, Failure, Fault, Machine, Observe, Outcome, Policy, Reason, Recent,
     Record, RecordError, RetryBudget, SafeText, Verdict,
 };
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// The built-in rules, made when the first failure needs them.
+static BUILTIN: LazyLock<Classifier> = LazyLock::new(Classifier::builtin);
 
 type Provider<T> = Arc<dyn Fn() -> T + Send + Sync>;
 
@@ -23,7 +26,8 @@ type Provider<T> = Arc<dyn Fn() -> T + Send + Sync>;
 #[derive(Clone)]
 pub struct Engine {
     policy: Arc<Policy>,
-    classifier: Arc<Classifier>,
+    /// The built-in rules where none are given.
+    classifier: Option<Arc<Classifier>>,
     record: Arc<dyn Record>,
     random: Arc<Random>,
     recent: Arc<RecentAttempts>,
@@ -78,7 +82,7 @@ impl Engine {
     pub fn new(policy: Policy) -> Self {
         Self {
             policy: Arc::new(policy),
-            classifier: Arc::new(Classifier::builtin()),
+            classifier: None,
             record: Arc::new(()),
             random: Arc::new(Random::new()),
             recent: Arc::default(),
@@ -96,7 +100,7 @@ impl Engine {
 
     /// Classifies failures with `classifier` instead of the built-in rules.
     pub fn classifying(mut self, classifier: Arc<Classifier>) -> Self {
-        self.classifier = classifier;
+        self.classifier = Some(classifier);
         self
     }
 
@@ -353,7 +357,11 @@ impl Engine {
             // The operation reported a failure: it counts as one even where the signal looks like
             // success.
             SignalOrFault::Signal(signal) => {
-                self.classifier.classify(signal).unwrap_or_else(|| Fault::new(Reason::Unknown))
+                let classified = match &self.classifier {
+                    Some(classifier) => classifier.classify(signal),
+                    None => BUILTIN.classify(signal),
+                };
+                classified.unwrap_or_else(|| Fault::new(Reason::Unknown))
             }
         };
         if let Some(observe) = &self.observe {

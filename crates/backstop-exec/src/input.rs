@@ -30,6 +30,8 @@ pub enum Input {
         /// The position in bytes at which every attempt starts.
         from: u64,
     },
+    /// The reading end of a pipe, as it is: for a command that is talked to while it runs.
+    Pipe(Arc<File>),
     /// A pipe whose content is stored up to a cap, and given to every attempt.
     Replay(Replay),
 }

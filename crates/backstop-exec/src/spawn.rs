@@ -147,7 +147,7 @@ pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running,
             closed.push(0);
             Stdio::null()
         }
-        Input::File { file, .. } => Stdio::from(file.try_clone().map_err(system)?),
+        Input::File { file, .. } | Input::Pipe(file) => Stdio::from(file.try_clone().map_err(system)?),
         Input::Watched(watched) => match watched.begin().map_err(system)? {
             watched::Source::Own(file) => Stdio::from(file),
             watched::Source::Copy(copy) => {

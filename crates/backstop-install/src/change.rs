@@ -274,8 +274,12 @@ fn missing_folders(file: &Path) -> Vec<PathBuf> {
 
 /// The content of a settings file; `None` if it does not exist.
 pub(crate) fn read(target: &Target) -> Result<Option<String>, InstallError> {
-    let file = &target.file;
-    let read = match &target.project {
+    read_in(target.project.as_deref(), &target.file)
+}
+
+/// The content of a file; `None` if it does not exist. In a project no link is followed.
+pub(crate) fn read_in(project: Option<&Path>, file: &Path) -> Result<Option<String>, InstallError> {
+    let read = match project {
         Some(project) => Folder::new(project).read(file, FILE_BYTES_MAX),
         None => named::read(file, FILE_BYTES_MAX).map(Some),
     };
@@ -285,7 +289,7 @@ pub(crate) fn read(target: &Target) -> Result<Option<String>, InstallError> {
         Err(error) if error.is_not_found() => {
             // There is something that leads nowhere.
             let is_link = file.symlink_metadata().is_ok_and(|found| found.is_symlink());
-            return if is_link { Err(InstallError::Dangling { file: file.clone() }) } else { Ok(None) };
+            return if is_link { Err(InstallError::Dangling { file: file.to_owned() }) } else { Ok(None) };
         }
         Err(error) => return Err(InstallError::refused(file, error)),
     };

@@ -126,6 +126,12 @@ pub enum InstallError {
         /// The file.
         file: PathBuf,
     },
+    /// The file was changed since something was put into it, so that it cannot be restored.
+    #[error("{} was changed since, and cannot be restored as it was", file.display())]
+    ChangedSince {
+        /// The file.
+        file: PathBuf,
+    },
     /// The file cannot be written.
     #[error("cannot write {}: {error}", file.display())]
     Write {
@@ -180,6 +186,9 @@ impl InstallError {
             Self::Place { .. } => "correct the file there, then run the command again".to_owned(),
             Self::NotOurs { .. } => "move it away if it is not needed, then run the command again".to_owned(),
             Self::Changed { .. } => "run the command again".to_owned(),
+            Self::ChangedSince { .. } => {
+                "take the entry `backstop` out by hand, and put the servers of backstop.toml back".to_owned()
+            }
             Self::Write { .. } => "check that you may write there, and that the disk is not full".to_owned(),
             Self::NothingFound => {
                 "name one: `backstop init --claude`, `--codex`, `--opencode` or `--all`".to_owned()

@@ -24,6 +24,7 @@ mod record;
 mod strip;
 #[cfg(test)]
 mod tests;
+mod text_change;
 
 pub use agent::{Agent, Folders, Scope, Target};
 pub use change::{Change, FileAction};
@@ -31,3 +32,4 @@ pub use error::{InstallError, JsonErrorKind};
 pub use hooks::COMMAND;
 pub use installed::{Installed, installed};
 pub use record::Records;
+pub use text_change::TextChange;

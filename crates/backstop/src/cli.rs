@@ -4,10 +4,11 @@
 //! Completions, man pages and the reference are made from this.
 
 use crate::commands::{
-    budget::Budget, classify::Classify, clean::Clean, config::Config, deferred::Deferred, demo::Demo,
-    diagnose::Diagnose, doctor::Doctor, drift::Drift, events::Events, exec::Exec, explain::Explain,
-    guard::Guard, hook::Hook, init::Init, notify::Notify, plan::Plan, reference::Completions, reference::Man,
-    reference::Reasons, rules::Rules, run::Run, runs::Runs, stats::Stats, trust::Trust, unfreeze::Unfreeze,
+    batch::Batch, budget::Budget, call::Call, chain::Chain, classify::Classify, clean::Clean, config::Config,
+    deferred::Deferred, demo::Demo, diagnose::Diagnose, doctor::Doctor, drift::Drift, events::Events,
+    exec::Exec, explain::Explain, guard::Guard, hook::Hook, init::Init, mcp::Mcp, notify::Notify, plan::Plan,
+    reference::Completions, reference::Man, reference::Reasons, rules::Rules, run::Run, runs::Runs,
+    stats::Stats, tools::Tools, trust::Trust, unfreeze::Unfreeze,
 };
 use backstop_config::LogFormat;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -49,6 +50,16 @@ pub(crate) enum Command {
     Exec(Box<Exec>),
     /// Take failure reports from tasks and coding agents, and answer them
     Hook(Hook),
+    /// List, search and check the tools of MCP servers
+    Tools(Tools),
+    /// Call an MCP tool: checked before it is sent, retried where that is safe
+    Call(Call),
+    /// Call many MCP tools at once; report what succeeded and what failed
+    Batch(Batch),
+    /// Call MCP tools one after the other; later calls use earlier results
+    Chain(Chain),
+    /// Serve all MCP servers as one, with checks, retries and explained failures
+    Mcp(Mcp),
     /// List, run or drop deferred work
     Deferred(Deferred),
     /// Watch a plan fail, recover and finish, offline
@@ -98,6 +109,7 @@ pub(crate) enum Command {
 /// The commands as `--help` groups them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "plan", "exec", "deferred", "hook", "demo"]),
+    ("MCP tools", &["mcp", "tools", "call", "batch", "chain"]),
     ("Look", &["classify", "explain", "runs", "events", "stats", "drift", "diagnose", "reasons", "rules"]),
     ("Limits", &["guard", "budget", "unfreeze"]),
     ("Set up", &["init", "notify", "config", "trust", "clean", "doctor", "completions", "man"]),

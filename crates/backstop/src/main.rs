@@ -12,8 +12,9 @@ mod terminal;
 
 use cli::{Cli, Command};
 use commands::{
-    budget, classify, clean, config, deferred, demo, diagnose, doctor, drift, events, exec, explain, guard,
-    hook, init, notify, plan, reference, rules, run, runs, stats, trust, unfreeze,
+    batch, budget, call, chain, classify, clean, config, deferred, demo, diagnose, doctor, drift, events,
+    exec, explain, guard, hook, init, mcp, notify, plan, reference, rules, run, runs, stats, tools, trust,
+    unfreeze,
 };
 use error::{CliError, DONE, USAGE};
 use std::process::ExitCode;
@@ -91,6 +92,11 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Plan(args)) => plan::run(&args, format),
         Some(Command::Exec(args)) => exec::run(&args, format),
         Some(Command::Hook(args)) => hook::run(&args, format),
+        Some(Command::Tools(args)) => tools::run(&args, format),
+        Some(Command::Call(args)) => call::run(&args, format),
+        Some(Command::Batch(args)) => batch::run(&args, format),
+        Some(Command::Chain(args)) => chain::run(&args, format),
+        Some(Command::Mcp(args)) => mcp::run(&args, format),
         Some(Command::Classify(args)) => classify::run(&args, format),
         Some(Command::Reasons(args)) => reference::reasons(&args).map(done),
         Some(Command::Explain(args)) => explain::run(&args, format).map(done),

@@ -47,7 +47,8 @@ pub(crate) fn stderr_style() -> Style {
 pub(crate) fn redactor() -> Arc<Redactor> {
     let known = REDACTOR.read().unwrap_or_else(PoisonError::into_inner).clone();
     known.unwrap_or_else(|| {
-        let redactor = Arc::new(project::redactor(process::variables(), Vec::new(), process::home()));
+        let redactor =
+            Arc::new(project::redactor(process::variables(), Vec::new(), Vec::new(), process::home()));
         mask_with(Arc::clone(&redactor));
         redactor
     })

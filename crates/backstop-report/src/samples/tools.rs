@@ -31,7 +31,9 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
         category: None,
         params: params.clone(),
         attempts: 3,
+        earlier: 0,
         confirm: None,
+        next: None,
     };
     let mut all = vec![
         sample("generic_error", generic_error(&error), &t.message),
@@ -44,6 +46,7 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
         params: params.clone(),
         nearest: ["a__copy", "b__copy", "c__move", "d", "e", "f"].map(SafeText::from).to_vec(),
         prefixes: vec!["MetaMCP_github".into(), "MetaMCP_chrome-devtools".into()],
+        message: None,
     };
     all.push(sample("tool_not_found", tool_not_found(&missing), &"Tool not found".into()));
     let nothing = ToolNotFound { nearest: vec![], prefixes: vec![], ..missing };

@@ -67,24 +67,29 @@ pub struct ExecutionFailure {
     pub params: Vec<(SafeText, SafeText)>,
     /// How many attempts were made.
     pub attempts: u32,
+    /// How often in a row calls of this tool had failed before this one.
+    pub earlier: u32,
     /// The command that repeats the call, where that needs confirmation.
     pub confirm: Option<SafeText>,
+    /// The next step, where the fault itself says it.
+    pub next: Option<SafeText>,
 }
 
 /// The notice about a tool that ran and reported an error.
 pub fn execution_failure(given: &ExecutionFailure) -> Notice {
-    let advice =
-        tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, given.attempts);
+    let failures = given.attempts.saturating_add(given.earlier);
+    let advice = tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, failures);
     let actions = match (advice, given.reason) {
         (Some(advice), _) => advice.actions,
         (None, Reason::ToolFailed) => ACTIONS,
         (None, reason) => reason.info().next_steps,
     };
-    let next = match &given.confirm {
-        Some(command) => Words::own("run ")
+    let next = match (&given.confirm, &given.next) {
+        (Some(command), _) => Words::own("run ")
             .and_code(command)
             .and(" to repeat it as it was, or call it with other parameters"),
-        None => ASK.into(),
+        (None, Some(next)) => Words::outside(next),
+        (None, None) => ASK.into(),
     };
     Notice::new("execution_failure", "Tool failed", Some(given.reason))
         .value("error", "Error", Value::Message(given.message.clone()))

@@ -20,6 +20,8 @@ pub struct ToolNotFound {
     pub nearest: Vec<SafeText>,
     /// The known prefixes, where the tool's own is not among them.
     pub prefixes: Vec<SafeText>,
+    /// Why its server is not there, where that is known.
+    pub message: Option<SafeText>,
 }
 
 /// The notice about a tool that does not exist.
@@ -40,6 +42,9 @@ pub fn tool_not_found(given: &ToolNotFound) -> Notice {
         .field("error", "Error", Words::own("Tool not found: ").and_outside(&given.tool))
         .data("tool", crate::notice::json_text(&given.tool))
         .reason_line()
+        .with(given.message.as_ref(), |notice, message| {
+            notice.value("message", "Message", Value::Message(message.clone()))
+        })
         .with((!given.params.is_empty()).then_some(&given.params), |notice, params| {
             notice.value("params", "Params", Value::Params(params.clone()))
         })

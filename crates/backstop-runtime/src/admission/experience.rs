@@ -37,11 +37,16 @@ impl OperationAdmission {
     /// The failures in a row before this operation began. A file that changed since the last one
     /// ends the streak. It is found out once: what the operation itself writes is no change.
     pub fn streak(&self) -> Option<&Streak> {
+        if self.limits.place.is_empty() {
+            return None;
+        }
         self.streak
             .get_or_init(|| {
                 let known = self.known_streak();
+                // A call that succeeds, and never failed before, writes nothing.
                 if known.is_none()
                     && let Some(store) = self.existing_store()
+                    && store.streak(&self.limits.place).is_ok_and(|stored| stored.is_some())
                 {
                     let _ = store.end_streak(&self.limits.place);
                 }
@@ -64,7 +69,10 @@ impl OperationAdmission {
         let place = &self.limits.place;
         if faults.is_empty() {
             // What was refused before it began says nothing.
-            if succeeded && let Some(store) = self.existing_store() {
+            if succeeded
+                && !place.is_empty()
+                && let Some(store) = self.existing_store()
+            {
                 let _ = store.end_streak(place);
             }
             return None;
@@ -77,6 +85,9 @@ impl OperationAdmission {
             let retried = u64::from(u32::try_from(index).unwrap_or(u32::MAX) + 1 < attempts);
             let cured = u64::from(succeeded && index + 1 == faults.len());
             let _ = store.note_experience(&signature_of(fault), fault.reason, 1, retried, cured);
+        }
+        if place.is_empty() {
+            return None;
         }
         if succeeded {
             let _ = store.end_streak(place);

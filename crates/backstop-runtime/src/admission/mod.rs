@@ -66,7 +66,8 @@ pub struct OperationLimits {
     pub command: String,
     /// What breakers know it by.
     pub operation: String,
-    /// What loops are recognised by: the project, and all of the operation.
+    /// What loops are recognised by: the project, and all of the operation. Empty where loops are not
+    /// looked for, so that a success asks the store nothing.
     pub place: String,
     /// How long its guard is waited for at most. One that is closed for longer ends it at once.
     pub wait_max: Duration,

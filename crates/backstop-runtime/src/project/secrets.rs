@@ -1,6 +1,7 @@
 //! Which secrets are known by their values: those in environment variables and in the credential
 //! files of programs that agents use.
 
+use backstop_config::Config;
 use backstop_core::Redactor;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -49,11 +50,17 @@ pub fn secrets_in(variables: &[(String, String)], named: &[String]) -> Vec<Strin
     by_name.chain(asked_for).map(|(_, value)| value.clone()).chain(in_addresses).collect()
 }
 
-/// Masks the secrets among these variables, those that are `named`, and those in the credential
-/// files below a home folder. The files are read when something is first redacted.
-pub fn redactor(variables: Vec<(String, String)>, named: Vec<String>, home: Option<PathBuf>) -> Redactor {
+/// Masks the secrets among these variables, those that are `named`, those that are `known`, and
+/// those in the credential files below a home folder. The files are read when something is first redacted.
+pub fn redactor(
+    variables: Vec<(String, String)>,
+    named: Vec<String>,
+    known: Vec<String>,
+    home: Option<PathBuf>,
+) -> Redactor {
     Redactor::reading(move || {
         let mut secrets = secrets_in(&variables, &named);
+        secrets.extend(known.iter().cloned());
         secrets.extend(home.iter().flat_map(|home| in_credential_files(home)));
         secrets
     })
@@ -113,6 +120,22 @@ fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// The secrets that the settings of MCP servers hold as they are: headers, and variables whose names
+/// say so. What they take from the environment is known already.
+pub(super) fn of_mcp_servers(config: &Config) -> Vec<String> {
+    let mut found = Vec::new();
+    for settings in config.mcp_servers().into_values() {
+        let variables = settings.env.into_iter().filter(|(name, _)| is_secret_name(name));
+        for (_, value) in variables.chain(settings.headers) {
+            let value = value.strip_prefix("Bearer ").unwrap_or(&value);
+            if value.len() >= SECRET_BYTES_MIN && !value.contains("${") {
+                found.push(value.to_owned());
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use backstop_runtime::Project;
 use backstop_runtime::admission::UNFREEZE;
 use backstop_runtime::aftermath::deferred::{readiness, waits_for_confirmation, words};
 use backstop_store::{Deferred as Work, DeferredId, Held, Hold};
+use backstop_tools::CALL_FLAG;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -209,8 +210,15 @@ fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, C
     if work.work.is_task {
         return Err(is_task(&command.join(" ")));
     }
+    let call = work.work.argv.first().filter(|flag| *flag == CALL_FLAG);
+    if let (Some(_), Some(run), true) = (call, waits_for_confirmation(&work.work.argv), work.runnable) {
+        std::env::set_current_dir(&work.work.folder)
+            .map_err(|error| CliError::read(&work.work.folder, error))?;
+        return super::call::confirm(run, json, log_format);
+    }
     if !work.runnable {
         let again = match waits_for_confirmation(&work.work.argv) {
+            Some(run) if call.is_some() => format!("backstop call --confirm {run} '{{…}}'"),
             Some(run) => format!("backstop exec --confirm {run} -- COMMAND"),
             None => "backstop exec -- COMMAND".to_owned(),
         };

@@ -40,7 +40,11 @@ pub(crate) struct Init {
     /// User settings, for all projects
     #[arg(long)]
     pub(crate) user: bool,
-    /// Remove the hooks
+    /// Move the project's MCP servers behind the gateway instead: `backstop mcp` replaces them, and
+    /// they go into backstop.toml
+    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "all", "user"])]
+    pub(crate) mcp: bool,
+    /// Remove the hooks; with --mcp, restore the files to the byte
     #[arg(long)]
     pub(crate) remove: bool,
     /// Show what would change; write nothing
@@ -61,6 +65,9 @@ struct Planned {
 }
 
 pub(crate) fn run(args: &Init) -> Result<(), CliError> {
+    if args.mcp {
+        return super::init_mcp::run(args);
+    }
     let folders = folders()?;
     let scope = if args.user { Scope::User } else { Scope::Project };
     let state = process::state_root(folders.home.as_deref());

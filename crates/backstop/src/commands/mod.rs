@@ -1,6 +1,9 @@
 //! The commands, one file or folder each: what may be typed, beside the code that carries it out.
 
+pub(crate) mod batch;
 pub(crate) mod budget;
+pub(crate) mod call;
+pub(crate) mod chain;
 pub(crate) mod classify;
 pub(crate) mod clean;
 pub(crate) mod config;
@@ -15,6 +18,8 @@ pub(crate) mod explain;
 pub(crate) mod guard;
 pub(crate) mod hook;
 pub(crate) mod init;
+mod init_mcp;
+pub(crate) mod mcp;
 pub(crate) mod notify;
 pub(crate) mod plan;
 pub(crate) mod reference;
@@ -22,5 +27,6 @@ pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod stats;
+pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod unfreeze;

@@ -1,10 +1,13 @@
 //! `backstop trust`: what a project's configuration runs and reads may take effect.
 
+use super::tools::places;
 use crate::error::{CliError, failed, usage};
 use crate::{process, terminal};
 use backstop_config::Sets;
 use backstop_core::SafeText;
 use backstop_report::{JSON_SCHEMA, to_json};
+use backstop_runtime::Project;
+use backstop_tools::{ProjectImport, project_imports};
 use clap::Args;
 use serde_json::json;
 
@@ -64,6 +67,11 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
         let files: Vec<&str> = candidate.covers().collect();
         format!("trust covers {}: a change in one of them ends it\n", files.join(", "))
     };
+    // What the trusted settings take MCP servers from is trusted with them, each file as it is now.
+    let imports = |project: &Project| -> Result<Vec<ProjectImport>, CliError> {
+        Ok(project_imports(&project.config.mcp().from, &places()?))
+    };
+    let mut named = imports(&project)?;
     let (word, text) = if args.show {
         let what = if trusted { "trusted" } else { "not trusted" };
         let none = if candidate.sets.is_empty() { "; nothing in it needs trust" } else { "" };
@@ -82,6 +90,9 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
         (what, text.concat())
     } else if args.revoke {
         let was = user.revoke(&candidate.canonical)?;
+        for import in &named {
+            user.revoke(&import.file)?;
+        }
         let text =
             if was { format!("{file} is trusted no longer\n") } else { format!("{file} was not trusted\n") };
         ("not trusted", text)
@@ -91,6 +102,10 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
                 .hint("it is no regular file, a link, or larger than 64 MB: put a file in its place"));
         }
         user.trust(&candidate.canonical, &candidate.hashes)?;
+        named = imports(&process::open_quietly(&[], None)?)?;
+        for import in &named {
+            user.trust(&import.file, &import.hash)?;
+        }
         let text = [
             format!("{file} is trusted as it is now\n"),
             lines("takes effect from now on:", &candidate.sets),
@@ -98,8 +113,26 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
         ];
         ("trusted", text.concat())
     };
+    let mut text = text;
+    if word == "trusted" {
+        for import in &named {
+            let path = SafeText::new(import.file.display().to_string()).line(200);
+            let servers = SafeText::new(import.servers.join(", ")).line(200);
+            let is = if user.trusted_hashes(&import.file)?.as_deref() == Some(import.hash.as_str()) {
+                "trusted"
+            } else {
+                "not trusted"
+            };
+            text.push_str(&format!("  MCP servers of {path} ({is}): {servers}\n"));
+        }
+    }
     if args.json {
-        return terminal::print(&format!("{}\n", to_json(&state(word))));
+        let mut all = state(word);
+        all["imports"] = named
+            .iter()
+            .map(|import| json!({ "file": import.file, "hash": import.hash, "servers": import.servers }))
+            .collect();
+        return terminal::print(&format!("{}\n", to_json(&all)));
     }
     terminal::print(&text)
 }

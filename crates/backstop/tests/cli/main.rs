@@ -53,3 +53,8 @@ mod rules;
 mod stats;
 mod stories;
 mod surfaces;
+mod tools;
+mod tools_calls;
+mod tools_gateway;
+mod tools_http;
+mod tools_many;

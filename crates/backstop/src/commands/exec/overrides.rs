@@ -8,6 +8,7 @@ use backstop_core::{Reason, RunId};
 use backstop_runtime::Project;
 use backstop_runtime::aftermath::deferred::{split, waits_for_confirmation};
 use backstop_store::Deferred;
+use backstop_tools::CALL_FLAG;
 use std::ffi::OsString;
 
 /// What a run waits for that must not be repeated by itself.
@@ -46,7 +47,10 @@ pub(super) fn argv(args: &mut Exec, project: &Project) -> Result<Vec<OsString>, 
     let Some(given) = &args.confirm else { return Ok(args.command.clone()) };
     let run: RunId = given.parse()?;
     let journal = project.existing_journal()?.ok_or_else(|| not_waiting(run))?;
-    let waits = |work: &&Deferred| work.work.run == run && waits_for_confirmation(&work.work.argv).is_some();
+    let is_call = |work: &Deferred| work.work.argv.first().is_some_and(|flag| flag == CALL_FLAG);
+    let waits = |work: &&Deferred| {
+        work.work.run == run && waits_for_confirmation(&work.work.argv).is_some() && !is_call(work)
+    };
     let all = journal.deferred()?;
     let waiting = all.iter().find(waits).ok_or_else(|| not_waiting(run))?;
     let (flags, command) = split(&waiting.work.argv);

@@ -1,0 +1,161 @@
+"""The gateway against its server without it: latency, throughput, CPU, the first list, memory.
+
+  benches/mcp.py BACKSTOP [SERVER WORDS...]
+
+The server is server-everything where its words are given, else the tests' scripted one. Prints,
+asserts nothing: machines differ.
+"""
+import json, os, pathlib, resource, statistics, subprocess, sys, tempfile, time
+
+backstop = os.path.abspath(sys.argv[1])
+server = [os.path.abspath(word) if os.path.isfile(word) else word for word in sys.argv[2:]]
+root = pathlib.Path(__file__).resolve().parent.parent
+server = server or [sys.executable, str(root / "crates/backstop/tests/fakes/mcp_server.py")]
+scratch = pathlib.Path(tempfile.mkdtemp(prefix="backstop-bench-"))
+env = {**os.environ, "BACKSTOP_STATE_DIR": str(scratch / "state"), "HOME": str(scratch)}
+
+
+class Peer:
+    """A client that writes lines and reads lines."""
+
+    def __init__(self, words, folder):
+        self.child = subprocess.Popen(words, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.next = 0
+
+    def send(self, method, params):
+        self.next += 1
+        line = {"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}
+        self.child.stdin.write(json.dumps(line).encode() + b"\n")
+        self.child.stdin.flush()
+        return self.next
+
+    def read(self):
+        while True:
+            message = json.loads(self.child.stdout.readline())
+            if "id" in message and "method" not in message:
+                return message
+
+    def ask(self, method, params):
+        self.send(method, params)
+        return self.read()
+
+    def hello(self):
+        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}})
+        self.child.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        self.child.stdin.flush()
+
+    def cpu(self):
+        fields = open(f"/proc/{self.child.pid}/stat").read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory_mb(self):
+        for line in open(f"/proc/{self.child.pid}/status"):
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.wait()
+
+
+def sequential(peer, tool, count=1000):
+    times = []
+    for _ in range(count):
+        began = time.perf_counter()
+        answer = peer.ask("tools/call", {"name": tool, "arguments": {"message": "x"}})
+        times.append(time.perf_counter() - began)
+        assert not answer["result"].get("isError"), answer
+    return statistics.median(times) * 1e3
+
+
+def at_once(peer, tool, count=2000, width=32):
+    began = time.perf_counter()
+    waiting = 0
+    for sent in range(count):
+        peer.send("tools/call", {"name": tool, "arguments": {"message": "x"}})
+        waiting += 1
+        if waiting == width:
+            peer.read()
+            waiting -= 1
+    for _ in range(waiting):
+        peer.read()
+    return count / (time.perf_counter() - began)
+
+
+def project(name, servers):
+    folder = scratch / name
+    folder.mkdir()
+    (folder / "backstop.toml").write_text(servers)
+    subprocess.run([backstop, "trust"], cwd=folder, env=env, check=True, capture_output=True)
+    return folder
+
+
+def settings(name, words):
+    return f"[mcp.{name}]\ncommand = {json.dumps(words[0])}\nargs = {json.dumps(words[1:])}\n"
+
+
+folder = project("one", settings("s", server))
+direct, ours = Peer(server, folder), Peer([backstop, "mcp"], folder)
+direct.hello()
+ours.hello()
+ours.ask("tools/list", {})
+sequential(direct, "echo", 50), sequential(ours, "s__echo", 50)
+for number in (1, 2, 3):
+    theirs, through = sequential(direct, "echo"), sequential(ours, "s__echo")
+    print(f"mcp echo, round {number}: p50 {through:.3f} ms, direct {theirs:.3f} ms, ratio {through / theirs:.2f} (at most 1.5 is wanted)")
+for number in (1, 2, 3):
+    theirs, through = at_once(direct, "echo"), at_once(ours, "s__echo")
+    print(f"mcp echo, 32 at once, round {number}: {through:.0f}/s, direct {theirs:.0f}/s, ratio {through / theirs:.2f} (at least 0.8 is wanted)")
+before = ours.cpu()
+sequential(ours, "s__echo", 2000)
+cpu = (ours.cpu() - before) / 2
+print(f"mcp echo: {cpu:.3f} s of CPU for 1,000 calls in the gateway")
+# fastmcp's proxy, where its Python is named.
+if os.environ.get("FASTMCP_PYTHON"):
+    script = scratch / "proxy.py"
+    entry = {"command": server[0], "args": server[1:]}
+    script.write_text(f"from fastmcp.server import create_proxy\ncreate_proxy({{'mcpServers': {{'s': {entry!r}}}}}).run(show_banner=False)\n")
+    proxy = Peer([os.environ["FASTMCP_PYTHON"], str(script)], folder)
+    proxy.hello()
+    names = [tool["name"] for tool in proxy.ask("tools/list", {})["result"]["tools"]]
+    name = next(name for name in names if name.endswith("echo"))
+    sequential(proxy, name, 50)
+    before = proxy.cpu()
+    theirs = sequential(proxy, name, 500)
+    used = (proxy.cpu() - before) * 2
+    print(f"mcp echo: fastmcp's proxy p50 {theirs:.3f} ms, {used:.3f} s of CPU for 1,000 calls; ours is {cpu / used:.3f} of it (a quarter is wanted)")
+    proxy.close()
+direct.close()
+ours.close()
+
+ten = project("ten", "".join(settings(f"s{n}", server) for n in range(10)))
+subprocess.run([backstop, "tools", "refresh"], cwd=ten, env=env, check=True, capture_output=True)
+times = []
+for _ in range(5):
+    began = time.perf_counter()
+    peer = Peer([backstop, "mcp"], ten)
+    peer.hello()
+    listed = peer.ask("tools/list", {})
+    times.append((time.perf_counter() - began) * 1e3)
+    peer.close()
+print(f"mcp: first tools/list with ten cached servers, from the start: {statistics.median(times):.0f} ms, {len(listed['result']['tools'])} tools (under 50 ms is wanted)")
+
+# A server with 100 tools, fifty times.
+many = scratch / "many.py"
+many.write_text(
+    "import json, sys\n"
+    "tools = [{'name': 'tool_%d' % n, 'description': 'does something ' * 20, 'inputSchema': {'type': 'object', 'properties':\n"
+    "          {'p%d' % p: {'type': 'string', 'description': 'a parameter'} for p in range(6)}}} for n in range(100)]\n"
+    "for line in sys.stdin:\n"
+    "    m = json.loads(line)\n"
+    "    if 'id' not in m: continue\n"
+    "    r = {'tools': tools} if m['method'] == 'tools/list' else {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x', 'version': '1'}}\n"
+    "    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)\n"
+)
+fifty = project("fifty", "".join(settings(f"s{n}", [sys.executable, str(many)]) for n in range(50)))
+subprocess.run([backstop, "tools", "refresh"], cwd=fifty, env=env, check=True, capture_output=True)
+peer = Peer([backstop, "mcp"], fifty)
+peer.hello()
+listed = peer.ask("tools/list", {})
+print(f"mcp: memory with fifty servers' catalogues ({len(listed['result']['tools'])} tools): {peer.memory_mb():.0f} MB (100 MB is wanted)")
+peer.close()

@@ -1,0 +1,483 @@
+//! Calls one after the other, where later ones use the results of earlier ones.
+//!
+//! A step's arguments may hold `{"$from": "STEP", "pointer": "/a/0"}` wherever a value may stand:
+//! it is replaced by that part of the step's result, by JSON Pointer. A step that fails ends the
+//! chain, with everything that was done, and a file from which it can be continued.
+
+use crate::call::{CallOutcome, CallRequest};
+use crate::toolbox::Toolbox;
+use backstop_core::SafeText;
+use backstop_core::nearest::nearest;
+use backstop_engine::Cancel;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many steps a chain may have.
+const STEPS_MAX: usize = 1000;
+/// What marks a value that is taken from a result.
+const FROM: &str = "$from";
+
+/// One step of a chain.
+#[derive(Debug, Clone, PartialEq)]
+struct Step {
+    id: String,
+    tool: String,
+    arguments: Value,
+}
+
+/// A chain that can be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chain {
+    steps: Vec<Step>,
+    /// The results of steps that were done before, by id.
+    done: BTreeMap<String, Value>,
+}
+
+/// Why a chain cannot be run. Nothing of it was called.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A step cannot be read.
+    #[error("step {number}: {what}")]
+    Step {
+        /// The number of the step, from 1.
+        number: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A step uses the result of one that is not there.
+    #[error("step `{step}` uses the result of `{missing}`, which is not a step of this chain")]
+    Missing {
+        /// The step.
+        step: String,
+        /// The step that is missing.
+        missing: String,
+        /// A step with a similar name.
+        nearest: Option<String>,
+    },
+    /// Steps wait for each other.
+    #[error("the steps wait for each other: {}", .0.join(" -> "))]
+    Cycle(Vec<String>),
+}
+
+impl ChainError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Missing { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::Missing { .. } => "`$from` names the `id` of another step".to_owned(),
+            Self::Cycle(_) => {
+                "a step can use the results of others only if those do not use its own".to_owned()
+            }
+            Self::Unreadable(_) | Self::Step { .. } => {
+                "a chain is a list of {\"id\": …, \"tool\": …, \"arguments\": …}".to_owned()
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenStep {
+    #[serde(default)]
+    id: Option<String>,
+    tool: String,
+    #[serde(default)]
+    arguments: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenChain {
+    #[serde(default)]
+    schema: Option<u32>,
+    steps: Vec<Value>,
+    #[serde(default)]
+    done: BTreeMap<String, Value>,
+}
+
+impl Chain {
+    /// Reads a chain: a list of steps, or an object with `steps`. Steps are put into an order in
+    /// which each comes after those whose results it uses; else they stay as they are.
+    pub fn read(text: &str) -> Result<Self, ChainError> {
+        let unreadable = |error: serde_json::Error| ChainError::Unreadable(format!("not a chain: {error}"));
+        let value: Value = serde_json::from_str(text).map_err(unreadable)?;
+        let written = match value {
+            Value::Array(steps) => WrittenChain { schema: None, steps, done: BTreeMap::new() },
+            other => serde_json::from_value(other).map_err(unreadable)?,
+        };
+        let _ = written.schema;
+        if written.steps.is_empty() || written.steps.len() > STEPS_MAX {
+            return Err(ChainError::Unreadable(format!(
+                "a chain has 1 to {STEPS_MAX} steps, this one has {}",
+                written.steps.len()
+            )));
+        }
+        let mut steps: Vec<Step> = Vec::new();
+        for (index, step) in written.steps.into_iter().enumerate() {
+            let wrong = |what: String| ChainError::Step { number: index + 1, what };
+            let step: WrittenStep = serde_json::from_value(step).map_err(|error| wrong(error.to_string()))?;
+            let id = step.id.unwrap_or_else(|| (index + 1).to_string());
+            if steps.iter().any(|known| known.id == id) {
+                return Err(wrong(format!("the id `{id}` is there twice")));
+            }
+            let arguments = Value::Object(step.arguments);
+            check_references(&arguments).map_err(wrong)?;
+            steps.push(Step { id, tool: step.tool, arguments });
+        }
+        Ok(Self { steps: ordered(steps)?, done: written.done })
+    }
+
+    /// The ids of its steps, in the order in which they are called.
+    pub fn ids(&self) -> Vec<&str> {
+        self.steps.iter().map(|step| step.id.as_str()).collect()
+    }
+}
+
+/// The step and the pointer that a value names, where it is a reference.
+fn reference(value: &Value) -> Option<(&str, &str)> {
+    let object = value.as_object()?;
+    let step = object.get(FROM)?.as_str()?;
+    Some((step, object.get("pointer").map_or("", |pointer| pointer.as_str().unwrap_or_default())))
+}
+
+fn check_references(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Object(object) if object.contains_key(FROM) => {
+            let odd = object.keys().find(|key| !matches!(key.as_str(), FROM | "pointer"));
+            if let Some(odd) = odd {
+                return Err(format!("a reference has `{FROM}` and `pointer`: found `{odd}`"));
+            }
+            let pointer_is_text = object.get("pointer").is_none_or(Value::is_string);
+            match reference(value) {
+                Some((_, pointer)) if pointer_is_text && (pointer.is_empty() || pointer.starts_with('/')) => {
+                    Ok(())
+                }
+                _ => Err(format!(
+                    "`{FROM}` names a step, and `pointer` is a JSON Pointer such as \"/items/0\""
+                )),
+            }
+        }
+        Value::Object(object) => object.values().try_for_each(check_references),
+        Value::Array(list) => list.iter().try_for_each(check_references),
+        _ => Ok(()),
+    }
+}
+
+/// The steps whose results a value uses.
+fn used(value: &Value, found: &mut Vec<String>) {
+    match (reference(value), value) {
+        (Some((step, _)), _) => found.push(step.to_owned()),
+        (None, Value::Object(object)) => object.values().for_each(|value| used(value, found)),
+        (None, Value::Array(list)) => list.iter().for_each(|value| used(value, found)),
+        _ => {}
+    }
+}
+
+/// Puts each step after those whose results it uses.
+fn ordered(steps: Vec<Step>) -> Result<Vec<Step>, ChainError> {
+    let needs: Vec<Vec<usize>> = steps
+        .iter()
+        .map(|step| {
+            let mut names = Vec::new();
+            used(&step.arguments, &mut names);
+            let index = |name: String| {
+                steps.iter().position(|other| other.id == name).ok_or_else(|| ChainError::Missing {
+                    step: step.id.clone(),
+                    nearest: nearest(&name, steps.iter().map(|step| step.id.as_str())).map(str::to_owned),
+                    missing: name,
+                })
+            };
+            names.into_iter().map(index).collect()
+        })
+        .collect::<Result<_, _>>()?;
+    let (mut order, mut placed): (Vec<usize>, Vec<bool>) = (Vec::new(), vec![false; steps.len()]);
+    while order.len() < steps.len() {
+        let next = (0..steps.len()).find(|at| !placed[*at] && needs[*at].iter().all(|need| placed[*need]));
+        let Some(next) = next else { return Err(ChainError::Cycle(cycle(&steps, &needs, &placed))) };
+        placed[next] = true;
+        order.push(next);
+    }
+    let mut steps: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
+    Ok(order.into_iter().filter_map(|at| steps[at].take()).collect())
+}
+
+/// One cycle among the steps that could not be placed, spelled out.
+fn cycle(steps: &[Step], needs: &[Vec<usize>], placed: &[bool]) -> Vec<String> {
+    let Some(mut at) = (0..steps.len()).find(|at| !placed[*at]) else { return Vec::new() };
+    let mut path: Vec<usize> = Vec::new();
+    while !path.contains(&at) {
+        path.push(at);
+        // Every step that is not placed needs another one that is not.
+        let Some(next) = needs[at].iter().find(|need| !placed[**need]) else { break };
+        at = *next;
+    }
+    let from = path.iter().position(|step| *step == at).unwrap_or(0);
+    path[from..].iter().chain([&at]).map(|step| steps[*step].id.clone()).collect()
+}
+
+/// The arguments with every reference replaced. An error names the reference that leads nowhere.
+fn filled(value: &Value, results: &BTreeMap<String, Value>) -> Result<Value, String> {
+    if let Some((step, pointer)) = reference(value) {
+        let result = results.get(step).ok_or_else(|| format!("step `{step}` has no result"))?;
+        return result
+            .pointer(pointer)
+            .cloned()
+            .ok_or_else(|| format!("the result of step `{step}` has nothing at `{pointer}`"));
+    }
+    match value {
+        Value::Object(object) => {
+            let members = object.iter().map(|(key, value)| Ok((key.clone(), filled(value, results)?)));
+            members.collect::<Result<Map<_, _>, String>>().map(Value::Object)
+        }
+        Value::Array(list) => {
+            list.iter().map(|value| filled(value, results)).collect::<Result<_, _>>().map(Value::Array)
+        }
+        other => Ok(other.clone()),
+    }
+}
+
+/// What later steps see of a result: its structured content, else the JSON in its text, else all of
+/// it.
+fn seen(result: &Value) -> Value {
+    if let Some(structured) = result.get("structuredContent").filter(|structured| !structured.is_null()) {
+        return structured.clone();
+    }
+    let text = crate::result::text_of(result);
+    match serde_json::from_str::<Value>(&text) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+        _ if text.is_empty() => result.clone(),
+        _ => json!({ "text": text }),
+    }
+}
+
+/// What became of one step.
+#[derive(Debug)]
+pub enum StepResult {
+    /// It was done, now or by an earlier run.
+    Done {
+        /// What later steps see of its result.
+        result: Value,
+        /// Whether an earlier run did it.
+        before: bool,
+    },
+    /// It failed, and the chain ended.
+    Failed(Value, SafeText, String),
+    /// It was not begun.
+    NotBegun,
+}
+
+/// What became of a chain.
+#[derive(Debug)]
+pub struct ChainReport {
+    chain: Chain,
+    /// Each step's id and tool, and what became of it, in order.
+    pub steps: Vec<(String, String, StepResult)>,
+}
+
+impl ChainReport {
+    /// Whether every step was done.
+    pub fn is_done(&self) -> bool {
+        self.steps.iter().all(|(_, _, step)| matches!(step, StepResult::Done { .. }))
+    }
+
+    /// The step that failed: its id, its message, and its text for people.
+    pub fn failed(&self) -> Option<(&str, &SafeText, &str)> {
+        self.steps.iter().find_map(|(id, _, step)| match step {
+            StepResult::Failed(_, message, text) => Some((id.as_str(), message, text.as_str())),
+            _ => None,
+        })
+    }
+
+    /// A file that [`Chain::read`] reads and that continues with the step that failed.
+    pub fn rest(&self) -> String {
+        let done: BTreeMap<&str, &Value> = self
+            .steps
+            .iter()
+            .filter_map(|(id, _, step)| match step {
+                StepResult::Done { result, .. } => Some((id.as_str(), result)),
+                _ => None,
+            })
+            .collect();
+        let steps: Vec<Value> = self
+            .chain
+            .steps
+            .iter()
+            .map(|step| json!({ "id": step.id, "tool": step.tool, "arguments": step.arguments }))
+            .collect();
+        json!({ "schema": 1, "steps": steps, "done": done }).to_string()
+    }
+
+    /// The report for programs.
+    pub fn report(&self) -> Value {
+        let step = |(id, tool, step): &(String, String, StepResult)| match step {
+            StepResult::Done { result, before } => json!({
+                "id": id, "tool": tool, "state": "done", "before": before, "result": result, "failure": null,
+            }),
+            StepResult::Failed(report, ..) => json!({
+                "id": id, "tool": tool, "state": "failed", "before": false, "result": null, "failure": report,
+            }),
+            StepResult::NotBegun => json!({
+                "id": id, "tool": tool, "state": "not_begun", "before": false, "result": null, "failure": null,
+            }),
+        };
+        json!({
+            "schema": backstop_report::JSON_SCHEMA,
+            "done": self.is_done(),
+            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Runs a chain. A step that fails has had its attempts, and ends it.
+pub async fn run_chain(toolbox: &Arc<Toolbox>, chain: Chain, cancel: &Cancel) -> ChainReport {
+    let mut results = chain.done.clone();
+    let mut steps = Vec::new();
+    let mut ended = false;
+    for step in &chain.steps {
+        let result = if ended {
+            StepResult::NotBegun
+        } else if let Some(result) = chain.done.get(&step.id) {
+            StepResult::Done { result: result.clone(), before: true }
+        } else {
+            run_step(toolbox, step, &results, cancel).await
+        };
+        match &result {
+            StepResult::Done { result, .. } => {
+                results.insert(step.id.clone(), result.clone());
+            }
+            _ => ended = true,
+        }
+        steps.push((step.id.clone(), step.tool.clone(), result));
+    }
+    ChainReport { chain, steps }
+}
+
+async fn run_step(
+    toolbox: &Arc<Toolbox>,
+    step: &Step,
+    results: &BTreeMap<String, Value>,
+    cancel: &Cancel,
+) -> StepResult {
+    let arguments = match filled(&step.arguments, results) {
+        Ok(arguments) => arguments,
+        Err(what) => {
+            let report = json!({
+                "schema": backstop_report::JSON_SCHEMA, "tool": step.tool, "attempts": 0,
+                "errors": [format!("Attempt 1: {what}")], "reason": "invalid_parameters",
+                "suggestion": "correct the pointer",
+            });
+            let text = format!(
+                "Error: {what}\nReason: invalid_parameters (user)\nTool: {}\nNext: correct the pointer\n",
+                SafeText::new(step.tool.as_str())
+            );
+            return StepResult::Failed(report, SafeText::new(what), text);
+        }
+    };
+    let request = match CallRequest::tool(&step.tool, &arguments.to_string()) {
+        Ok(request) => request.cancelled_by(cancel.clone()),
+        Err(error) => {
+            return StepResult::Failed(Value::Null, SafeText::new(error.to_string()), error.to_string());
+        }
+    };
+    match toolbox.call(request).await {
+        CallOutcome::Done(success) => {
+            let result: Value = serde_json::from_str(success.result()).unwrap_or(Value::Null);
+            StepResult::Done { result: seen(&result), before: false }
+        }
+        CallOutcome::Failed(failure) => {
+            let message = failure.errors.last().cloned().unwrap_or_default();
+            StepResult::Failed(failure.report(), message, failure.text())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn chain(text: &str) -> Result<Vec<String>, ChainError> {
+        Chain::read(text).map(|chain| chain.ids().into_iter().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn steps_come_after_those_that_they_use() {
+        let text = r#"[{"id":"b","tool":"t","arguments":{"x":[{"$from":"a","pointer":"/y"}]}},{"id":"a","tool":"t"},{"tool":"t"}]"#;
+        assert_eq!(chain(text).unwrap(), ["a", "b", "3"]);
+    }
+
+    #[test]
+    fn a_missing_step_and_a_cycle_are_spelled_out() {
+        let missing = chain(r#"[{"id":"list","tool":"t"},{"tool":"t","arguments":{"x":{"$from":"lits"}}}]"#)
+            .unwrap_err();
+        assert_eq!(
+            missing.to_string(),
+            "step `2` uses the result of `lits`, which is not a step of this chain"
+        );
+        assert_eq!(missing.hint(), "did you mean `list`?");
+        let cycle = chain(
+            r#"[{"id":"a","tool":"t","arguments":{"x":{"$from":"b"}}},{"id":"b","tool":"t","arguments":{"x":{"$from":"a"}}}]"#,
+        )
+        .unwrap_err();
+        assert_eq!(cycle.to_string(), "the steps wait for each other: a -> b -> a");
+        let own = chain(r#"[{"id":"a","tool":"t","arguments":{"x":{"$from":"a"}}}]"#).unwrap_err();
+        assert_eq!(own, ChainError::Cycle(vec!["a".into(), "a".into()]));
+    }
+
+    #[test]
+    fn mistakes_are_found_before_anything_is_called() {
+        for text in [
+            "",
+            "[]",
+            "{}",
+            "5",
+            r#"[{"tol":"t"}]"#,
+            r#"[{"tool":"t","arguments":5}]"#,
+            r#"[{"id":"a","tool":"t"},{"id":"a","tool":"t"}]"#,
+            r#"[{"id":"a","tool":"t"},{"tool":"t","arguments":{"x":{"$from":"a","path":"/"}}}]"#,
+            r#"[{"id":"a","tool":"t"},{"tool":"t","arguments":{"x":{"$from":"a","pointer":"x"}}}]"#,
+            r#"[{"id":"a","tool":"t"},{"tool":"t","arguments":{"x":{"$from":5}}}]"#,
+            r#"{"steps":[{"tool":"t"}],"stepps":[]}"#,
+        ] {
+            assert!(chain(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn results_are_taken_by_pointer() {
+        let results = BTreeMap::from([("a".to_owned(), json!({ "items": [{ "id": 7 }] }))]);
+        let arguments =
+            json!({ "id": { "$from": "a", "pointer": "/items/0/id" }, "all": { "$from": "a" }, "x": [1] });
+        let want = json!({ "id": 7, "all": { "items": [{ "id": 7 }] }, "x": [1] });
+        assert_eq!(filled(&arguments, &results), Ok(want));
+        let gone = filled(&json!({ "x": { "$from": "a", "pointer": "/nope" } }), &results).unwrap_err();
+        assert_eq!(gone, "the result of step `a` has nothing at `/nope`");
+        assert_eq!(seen(&json!({ "content": [{ "text": "[1]" }] })), json!([1]));
+        assert_eq!(seen(&json!({ "content": [{ "text": "hi" }] })), json!({ "text": "hi" }));
+        assert_eq!(seen(&json!({ "structuredContent": { "a": 1 } })), json!({ "a": 1 }));
+    }
+
+    proptest! {
+        #[test]
+        fn every_chain_without_a_cycle_has_an_order(needs in prop::collection::vec(prop::collection::vec(0usize..12, 0..3), 1..12)) {
+            let steps: Vec<Value> = needs.iter().enumerate().map(|(at, needs)| {
+                // Only earlier steps are needed: there is no cycle.
+                let from: Vec<Value> = needs.iter().filter(|need| **need < at).map(|need| json!({ "$from": need.to_string() })).collect();
+                json!({ "id": at.to_string(), "tool": "t", "arguments": { "x": from } })
+            }).rev().collect();
+            let order = Chain::read(&Value::Array(steps).to_string()).unwrap();
+            let order = order.ids();
+            for (at, needs) in needs.iter().enumerate() {
+                let place = |step: usize| order.iter().position(|id| *id == step.to_string()).unwrap();
+                for need in needs.iter().filter(|need| **need < at) {
+                    prop_assert!(place(*need) < place(at));
+                }
+            }
+        }
+    }
+}

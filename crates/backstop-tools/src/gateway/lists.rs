@@ -1,0 +1,169 @@
+//! Lists of all servers together: tools, resources, prompts.
+
+use super::requests::Asked;
+use super::{Gateway, lock};
+use crate::connection::{Connection, RequestFailure, RequestLimits};
+use crate::jsonrpc::{self, INVALID_PARAMS, Raw, RpcError, raw, with_member};
+use crate::names::{SEPARATOR, public_name};
+use backstop_core::Name;
+use backstop_engine::Cancel;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a list waits for servers that have not been asked before. Whoever is slower comes with
+/// a change of the list.
+const LIST_WAIT: Duration = Duration::from_secs(10);
+/// How long one server may take for a resource or a prompt.
+const READ_MAX: Duration = Duration::from_secs(60);
+/// How many resources are remembered by their server.
+const RESOURCES_MAX: usize = 10_000;
+
+impl Gateway {
+    /// The tools of all servers: at once from what is known, refreshed behind.
+    pub(super) async fn tools(self: &Arc<Self>) -> Vec<Value> {
+        let (mut unknown, mut old): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
+        let toolbox = self.toolbox();
+        for name in toolbox.upstreams().keys() {
+            let is_first = lock(&self.refreshed).insert(name.clone());
+            if !toolbox.is_listed(name) {
+                unknown.push(name.clone());
+            } else if is_first && !toolbox.is_fresh(name) {
+                old.push(name.clone());
+            } else if is_first {
+                lock(&self.refreshed).remove(name);
+            }
+        }
+        for name in &old {
+            self.refresh_behind(name);
+        }
+        if !unknown.is_empty() {
+            let asked = unknown.len();
+            let answers = toolbox.refresh_all(unknown, Some(LIST_WAIT)).await;
+            if answers.len() < asked {
+                let gateway = Arc::clone(self);
+                tokio::spawn(async move { gateway.tell_when_listed().await });
+            }
+        }
+        let own = self.settings.own_tools.then(super::own_tools::definitions).unwrap_or_default();
+        toolbox.catalogue().tools().map(|tool| tool.public()).chain(own).collect()
+    }
+
+    /// Tells clients when servers that were slow have given their lists.
+    async fn tell_when_listed(&self) {
+        let before = self.toolbox().catalogue().len();
+        for _ in 0..60 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if self.toolbox().catalogue().len() != before {
+                self.tell_all("notifications/tools/list_changed").await;
+                return;
+            }
+        }
+    }
+
+    /// The servers that have this, as far as is known: `resources` or `prompts`.
+    async fn having(&self, capability: &str, cancel: &Cancel) -> Vec<(Name, Arc<Connection>)> {
+        let mut found = Vec::new();
+        let toolbox = self.toolbox();
+        for (name, upstream) in toolbox.upstreams() {
+            let known = toolbox.catalogue();
+            let listing = known.listings().get(name);
+            let may_have = listing.is_none_or(|l| l.hello["capabilities"].get(capability).is_some());
+            if !may_have {
+                continue;
+            }
+            if let Ok(connection) = upstream.connection(cancel).await
+                && connection.has(capability)
+            {
+                found.push((name.clone(), connection));
+            }
+        }
+        found
+    }
+
+    /// A list of all servers together. A server that does not answer costs its own part.
+    pub(super) async fn list_all(&self, method: &str, cancel: &Cancel) -> Result<Raw, RpcError> {
+        let (capability, key) = match method {
+            "resources/list" => ("resources", "resources"),
+            "resources/templates/list" => ("resources", "resourceTemplates"),
+            _ => ("prompts", "prompts"),
+        };
+        let limits = RequestLimits { idle: None, total: Some(LIST_WAIT) };
+        let mut all: Vec<Value> = Vec::new();
+        for (server, connection) in self.having(capability, cancel).await {
+            let Ok(page) = connection.request(method, None, limits, cancel, None).await else { continue };
+            let page = jsonrpc::value(&page);
+            for mut item in page[key].as_array().cloned().unwrap_or_default() {
+                if key == "prompts"
+                    && let Some(name) = item["name"].as_str()
+                {
+                    item["name"] = public_name(Some(server.as_str()), name).into();
+                }
+                if let Some(uri) = item["uri"].as_str() {
+                    let mut known = lock(&self.resources);
+                    if known.len() < RESOURCES_MAX {
+                        known.insert(uri.to_owned(), server.clone());
+                    }
+                }
+                all.push(item);
+            }
+        }
+        Ok(raw(&json!({ key: all })))
+    }
+
+    /// Reads a resource of the server that has it; where that is not known, of the first that does.
+    pub(super) async fn read_resource(&self, asked: &Asked<'_>) -> Result<Raw, RpcError> {
+        let uri = asked.text("uri").ok_or_else(|| RpcError::new(INVALID_PARAMS, "`uri` is missing"))?;
+        let known = lock(&self.resources).get(&uri).cloned();
+        let mut last = RpcError::new(-32002, format!("no server has the resource {uri}"));
+        for (server, connection) in self.having("resources", &asked.cancel).await {
+            if known.as_ref().is_some_and(|known| *known != server) {
+                continue;
+            }
+            match self.ask_one(&connection, "resources/read", asked).await {
+                Ok(result) => return Ok(result),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Gets a prompt under the name that it is listed by.
+    pub(super) async fn get_prompt(&self, asked: &Asked<'_>) -> Result<Raw, RpcError> {
+        let name = asked.text("name").ok_or_else(|| RpcError::new(INVALID_PARAMS, "`name` is missing"))?;
+        let nothing = || RpcError::new(INVALID_PARAMS, format!("there is no prompt {name}"));
+        let (server, prompt) = name.split_once(SEPARATOR).ok_or_else(nothing)?;
+        let server: Name = server.parse().map_err(|_| nothing())?;
+        let toolbox = self.toolbox();
+        let upstream = toolbox.upstreams().get(&server).ok_or_else(nothing)?;
+        let connection = upstream.connection(&asked.cancel).await.map_err(|fault| {
+            let cause = fault.cause.as_ref().map(|cause| cause.raw().to_owned()).unwrap_or_default();
+            RpcError::new(jsonrpc::INTERNAL_ERROR, cause)
+        })?;
+        let params = asked.params.map(|params| with_member(params, "name", &Value::from(prompt)));
+        let asked = Asked {
+            session: asked.session,
+            params: params.as_deref(),
+            era: asked.era,
+            cancel: asked.cancel.clone(),
+        };
+        self.ask_one(&connection, "prompts/get", &asked).await
+    }
+
+    async fn ask_one(
+        &self,
+        connection: &Connection,
+        method: &str,
+        asked: &Asked<'_>,
+    ) -> Result<Raw, RpcError> {
+        let limits = RequestLimits { idle: None, total: Some(READ_MAX) };
+        let answer = connection.request(method, asked.params, limits, &asked.cancel, None).await;
+        answer.map_err(|failure| match failure {
+            RequestFailure::Rpc(error) => error,
+            RequestFailure::TimedOut { .. } => {
+                RpcError::new(jsonrpc::INTERNAL_ERROR, "the server does not answer")
+            }
+            _ => RpcError::new(jsonrpc::INTERNAL_ERROR, "the connection to the server failed"),
+        })
+    }
+}

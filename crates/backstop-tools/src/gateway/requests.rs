@@ -1,0 +1,295 @@
+//! What each method of the gateway does.
+
+use super::session::ToClient;
+use super::{Gateway, Session, lock};
+use crate::call::{CallFailure, CallOutcome, CallRequest, WantedTarget};
+use crate::connection::meta_of;
+use crate::jsonrpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Raw, RpcError, raw, with_member};
+use crate::protocol::{
+    Era, LEGACY_VERSION, LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_SERVER, META_VERSION,
+    MODERN_VERSION, UNSUPPORTED_VERSION, our_name,
+};
+use crate::result::Head;
+use backstop_engine::Cancel;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many characters of a server's instructions are passed on.
+const INSTRUCTIONS_CHARS_MAX: usize = 2000;
+/// Errors that a client acts on by itself: they pass as they are.
+const PASSED_ON: &[i64] = &[-32042, -32021];
+
+/// A request of a client.
+pub(super) struct Asked<'a> {
+    pub(super) session: &'a Arc<Session>,
+    pub(super) params: Option<&'a RawValue>,
+    pub(super) era: Era,
+    pub(super) cancel: Cancel,
+}
+
+impl Asked<'_> {
+    /// A member of the parameters.
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        let params: BTreeMap<String, &RawValue> = serde_json::from_str(self.params?.get()).ok()?;
+        serde_json::from_str(params.get(key)?.get()).ok()
+    }
+}
+
+impl Gateway {
+    /// A message of a client arrived.
+    pub(super) async fn receive(self: &Arc<Self>, session: &Arc<Session>, message: Message) {
+        match message {
+            Message::Request { id, method, params } => {
+                let (gateway, session) = (Arc::clone(self), Arc::clone(session));
+                let Some(cancel) = session.begin(&id) else {
+                    session.send(jsonrpc::response(&id, &Err(too_many()))).await;
+                    return;
+                };
+                tokio::spawn(async move {
+                    let result = gateway.answer(&session, &method, params.as_deref(), cancel.clone()).await;
+                    session.end(&id);
+                    // Nobody waits for the answer to a request that was cancelled.
+                    if !cancel.is_cancelled() {
+                        session.send(jsonrpc::response(&id, &result)).await;
+                    }
+                });
+            }
+            Message::Notification { method, params } => self.noticed(session, &method, params.as_deref()),
+            Message::Response { id, result } => session.answered(&id, result),
+        }
+    }
+
+    fn noticed(&self, session: &Session, method: &str, params: Option<&RawValue>) {
+        if method == "notifications/cancelled"
+            && let Some(params) = params
+        {
+            let params: Option<BTreeMap<String, &RawValue>> = serde_json::from_str(params.get()).ok();
+            if let Some(id) = params.as_ref().and_then(|params| params.get("requestId")) {
+                session.cancel(id.get());
+            }
+        }
+    }
+
+    /// The answer to a request, in the shape of the client's era.
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        method: &str,
+        params: Option<&RawValue>,
+        cancel: Cancel,
+    ) -> Result<Raw, RpcError> {
+        let era = self.era_of(session, params)?;
+        let asked = Asked { session, params, era, cancel };
+        let result = self.carry_out(&asked, method).await?;
+        Ok(match era {
+            Era::Legacy => result,
+            Era::Modern => modern(&result, method),
+        })
+    }
+
+    /// The era of a request: one of the modern era says so in each.
+    fn era_of(&self, session: &Session, params: Option<&RawValue>) -> Result<Era, RpcError> {
+        let meta = params.map(meta_of).unwrap_or_default();
+        let Some(version) = meta.get(META_VERSION).and_then(Value::as_str) else { return Ok(session.era()) };
+        if version != MODERN_VERSION {
+            let mut error =
+                RpcError::new(UNSUPPORTED_VERSION, format!("version {version} of MCP is not known here"));
+            let supported: Vec<&str> =
+                [MODERN_VERSION].into_iter().chain(LEGACY_VERSIONS.iter().copied()).collect();
+            error.data = Some(json!({ "supported": supported, "requested": version }));
+            return Err(error);
+        }
+        if session.introduce(Era::Modern, meta.get(META_CLIENT), meta.get(META_CAPABILITIES)) {
+            self.client_is_known(session);
+        }
+        Ok(Era::Modern)
+    }
+
+    async fn carry_out(self: &Arc<Self>, asked: &Asked<'_>, method: &str) -> Result<Raw, RpcError> {
+        match method {
+            "initialize" => Ok(raw(&self.initialize(asked))),
+            "server/discover" => Ok(raw(&self.discover())),
+            "ping" => Ok(raw(&json!({}))),
+            "tools/list" => Ok(raw(&json!({ "tools": self.tools().await }))),
+            "tools/call" => self.call_tool(asked).await,
+            "logging/setLevel" => Ok(raw(&json!({}))),
+            "resources/list" | "resources/templates/list" | "prompts/list" => {
+                self.list_all(method, &asked.cancel).await
+            }
+            "resources/read" => self.read_resource(asked).await,
+            "prompts/get" => self.get_prompt(asked).await,
+            "resources/subscribe"
+            | "resources/unsubscribe"
+            | "completion/complete"
+            | "subscriptions/listen" => {
+                let words = format!("{method} is not passed on by this gateway");
+                Err(RpcError::new(METHOD_NOT_FOUND, words))
+            }
+            _ => Err(RpcError::new(METHOD_NOT_FOUND, format!("unknown method {method}"))),
+        }
+    }
+
+    fn capabilities(&self) -> Value {
+        json!({ "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "logging": {} })
+    }
+
+    /// What the servers say about themselves, and which cannot be used.
+    fn instructions(&self) -> String {
+        let mut text = String::new();
+        let toolbox = self.toolbox();
+        for problem in toolbox.problems() {
+            text.push_str(&format!(
+                "The tools of {} are not available: {}; {}.\n",
+                problem.server,
+                problem.what.line(200),
+                problem.hint
+            ));
+        }
+        for (server, listing) in toolbox.catalogue().listings() {
+            if let Some(said) = listing.hello.get("instructions").and_then(Value::as_str) {
+                let said: String = said.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
+                text.push_str(&format!("{server}: {said}\n"));
+            }
+        }
+        text
+    }
+
+    fn initialize(&self, asked: &Asked<'_>) -> Value {
+        let params = asked.params.map(jsonrpc::value).unwrap_or_default();
+        let wanted = params["protocolVersion"].as_str().unwrap_or_default();
+        let version = if LEGACY_VERSIONS.contains(&wanted) { wanted } else { LEGACY_VERSION };
+        asked.session.introduce(Era::Legacy, params.get("clientInfo"), params.get("capabilities"));
+        self.client_is_known(asked.session);
+        json!({
+            "protocolVersion": version,
+            "capabilities": self.capabilities(),
+            "serverInfo": our_name(),
+            "instructions": self.instructions(),
+        })
+    }
+
+    fn discover(&self) -> Value {
+        json!({
+            "supportedVersions": [MODERN_VERSION],
+            "capabilities": self.capabilities(),
+            "instructions": self.instructions(),
+            "_meta": { META_SERVER: our_name() },
+        })
+    }
+
+    async fn call_tool(self: &Arc<Self>, asked: &Asked<'_>) -> Result<Raw, RpcError> {
+        let invalid = |words: &str| RpcError::new(INVALID_PARAMS, words);
+        let params = asked.params.ok_or_else(|| invalid("tools/call needs parameters"))?;
+        let mut members: BTreeMap<String, Raw> =
+            serde_json::from_str(params.get()).map_err(|_| invalid("the parameters are not an object"))?;
+        let name: String = members
+            .remove("name")
+            .and_then(|name| serde_json::from_str(name.get()).ok())
+            .ok_or_else(|| invalid("`name` is missing"))?;
+        let arguments = members.remove("arguments").unwrap_or_else(|| raw(&json!({})));
+        let mut meta = meta_of(params);
+        members.remove("_meta");
+        if self.settings.own_tools
+            && let Some(tool) = super::own_tools::find(&name)
+        {
+            return Ok(self.call_own(tool, &arguments, asked).await);
+        }
+        if let Some(state) =
+            members.get("requestState").and_then(|state| serde_json::from_str::<String>(state.get()).ok())
+            && let Some(resumed) =
+                self.resume(&state, members.get("inputResponses").map(|raw| jsonrpc::value(raw)))
+        {
+            return self.until_input(resumed, asked).await;
+        }
+        let token = meta.remove("progressToken");
+        let mut request = CallRequest::new(WantedTarget::Tool(name), arguments.get())
+            .map_err(|error| invalid(&error.to_string()))?
+            .cancelled_by(asked.cancel.clone());
+        request.meta = (!meta.is_empty()).then_some(Value::Object(meta));
+        request.more = members.into_iter().collect();
+        self.make_call(request, token, asked).await
+    }
+
+    /// Makes a call for a client, and passes what servers ask meanwhile on to it.
+    pub(super) async fn make_call(
+        self: &Arc<Self>,
+        mut request: CallRequest,
+        token: Option<Value>,
+        asked: &Asked<'_>,
+    ) -> Result<Raw, RpcError> {
+        request.caller = asked.session.caller();
+        request.session = Some(asked.session.id.clone());
+        if let Some(token) = token {
+            request.progress = Some(Arc::new(ToClient { session: Arc::clone(asked.session), token }));
+        }
+        let running = self.start_call(request, asked);
+        self.until_input(running, asked).await
+    }
+
+    /// What a client is told of a call.
+    pub(super) fn told(&self, outcome: CallOutcome) -> Result<Raw, RpcError> {
+        match outcome {
+            CallOutcome::Done(success) => {
+                let toolbox = self.toolbox();
+                if let Some(server) = toolbox.server_of(&success.tool)
+                    && lock(&self.refreshed).insert(server.name.clone())
+                {
+                    // It runs now: whether its list is still what it was is found out behind.
+                    self.refresh_behind(&server.name);
+                }
+                Ok(success.result)
+            }
+            CallOutcome::Failed(failure) => match &failure.answer {
+                Some(Err(error)) if PASSED_ON.contains(&error.code) => Err(error.clone()),
+                _ => Ok(raw(&failure_result(&failure))),
+            },
+        }
+    }
+}
+
+/// A request that is one too many.
+pub(super) fn too_many() -> RpcError {
+    RpcError::new(jsonrpc::INTERNAL_ERROR, "too many requests are being worked on: wait for some answers")
+}
+
+/// The result that tells a client that a call failed: the text that explains it, what the server
+/// gave besides text, and the report.
+fn failure_result(failure: &CallFailure) -> Value {
+    let mut text = failure.text();
+    if let (Some(run), Some(_)) = (failure.run, &failure.confirm) {
+        text.push_str(&format!(
+            "To repeat it: call the tool `backstop_confirm` with {{\"run\": \"{run}\"}}.\n"
+        ));
+    }
+    let mut content = vec![json!({ "type": "text", "text": text })];
+    if let Some(Ok(answer)) = &failure.answer {
+        let answer = jsonrpc::value(answer);
+        let blocks = answer["content"].as_array().cloned().unwrap_or_default();
+        content.extend(blocks.into_iter().filter(|block| block["type"] != "text"));
+    }
+    json!({ "content": content, "structuredContent": failure.report(), "isError": true })
+}
+
+/// A result as clients of the modern era want it.
+fn modern(result: &RawValue, method: &str) -> Raw {
+    let mut result = result.to_owned();
+    if Head::of(&result).result_type.is_none() {
+        result = with_member(&result, "resultType", &Value::from("complete"));
+    }
+    let is_list = method.ends_with("/list") || matches!(method, "server/discover" | "resources/read");
+    if is_list {
+        let members: Map<String, Value> = match jsonrpc::value(&result) {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        };
+        if !members.contains_key("ttlMs") {
+            result = with_member(&result, "ttlMs", &Value::from(0));
+        }
+        if !members.contains_key("cacheScope") {
+            result = with_member(&result, "cacheScope", &Value::from("private"));
+        }
+    }
+    result
+}

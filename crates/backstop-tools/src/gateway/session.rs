@@ -1,0 +1,194 @@
+//! One client of the gateway.
+
+use super::lock;
+use crate::connection::ProgressSink;
+use crate::jsonrpc::{self, Raw, RpcError};
+use crate::protocol::Era;
+use backstop_core::SafeText;
+use backstop_engine::Cancel;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// How many messages may wait to be written.
+pub(super) const OUT_MAX: usize = 64;
+/// How many requests of a client are worked on at once.
+const RUNNING_MAX: usize = 4096;
+/// How long a client may take to answer a question.
+const ANSWER_MAX: Duration = Duration::from_secs(600);
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Session {
+    out: mpsc::Sender<Vec<u8>>,
+    /// What it said of itself: its name, and what it can do.
+    client: Mutex<(Option<SafeText>, Value)>,
+    era: Mutex<Option<Era>>,
+    /// A name for the session in the journal.
+    pub(super) id: SafeText,
+    next_id: AtomicU64,
+    questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, RpcError>>>>,
+    /// The requests that are being worked on, by the text of their id.
+    running: Mutex<HashMap<String, Cancel>>,
+    /// The session that this one is a request of: questions are numbered and answered there.
+    within: Option<Arc<Session>>,
+}
+
+impl Session {
+    pub(super) fn new(out: mpsc::Sender<Vec<u8>>, id: SafeText) -> Self {
+        Self {
+            out,
+            client: Mutex::new((None, json!({}))),
+            era: Mutex::default(),
+            id,
+            next_id: AtomicU64::new(1),
+            questions: Mutex::default(),
+            running: Mutex::default(),
+            within: None,
+        }
+    }
+
+    /// Where messages to the client go.
+    pub(super) fn sender(&self) -> mpsc::Sender<Vec<u8>> {
+        self.out.clone()
+    }
+
+    /// The same client, for one request: what is sent to it goes another way, and what it answers
+    /// arrives here.
+    pub(super) fn for_request(self: &Arc<Self>, out: mpsc::Sender<Vec<u8>>) -> Self {
+        Self {
+            out,
+            client: Mutex::new(lock(&self.client).clone()),
+            era: Mutex::new(*lock(&self.era)),
+            id: self.id.clone(),
+            next_id: AtomicU64::new(1),
+            questions: Mutex::default(),
+            running: Mutex::default(),
+            within: Some(Arc::clone(self)),
+        }
+    }
+
+    /// Sends a message to the client. One that is gone gets none.
+    pub(super) async fn send(&self, bytes: Vec<u8>) {
+        let _ = self.out.send(bytes).await;
+    }
+
+    /// Notes who the client is.
+    pub(super) fn introduce(&self, era: Era, info: Option<&Value>, capabilities: Option<&Value>) -> bool {
+        let is_new = lock(&self.era).replace(era).is_none();
+        let mut client = lock(&self.client);
+        if let Some(name) = info.and_then(|info| info.get("name")).and_then(Value::as_str) {
+            let version =
+                info.and_then(|info| info.get("version")).and_then(Value::as_str).unwrap_or_default();
+            client.0 = Some(SafeText::new(format!("{name} {version}").trim()));
+        }
+        if let Some(capabilities) = capabilities {
+            client.1 = capabilities.clone();
+        }
+        is_new
+    }
+
+    /// The client's name.
+    pub(super) fn caller(&self) -> Option<SafeText> {
+        lock(&self.client).0.clone()
+    }
+
+    /// What the client can do that a server may ask for.
+    pub(super) fn capabilities(&self) -> Value {
+        let known = lock(&self.client).1.clone();
+        let mut told = serde_json::Map::new();
+        for key in ["roots", "sampling", "elicitation"] {
+            if let Some(value) = known.get(key) {
+                told.insert(key.to_owned(), value.clone());
+            }
+        }
+        Value::Object(told)
+    }
+
+    /// Whether the client can be asked this.
+    pub(super) fn can_answer(&self, method: &str) -> bool {
+        let key = method.split('/').next().unwrap_or_default();
+        lock(&self.client).1.get(key).is_some()
+    }
+
+    pub(super) fn era(&self) -> Era {
+        lock(&self.era).unwrap_or(Era::Legacy)
+    }
+
+    /// Begins to work on a request. It ends when the client cancels it. Nothing, where there are too
+    /// many already.
+    pub(super) fn begin(&self, id: &RawValue) -> Option<Cancel> {
+        let cancel = Cancel::new();
+        let mut running = lock(&self.running);
+        if running.len() >= RUNNING_MAX {
+            return None;
+        }
+        running.insert(id.get().to_owned(), cancel.clone());
+        Some(cancel)
+    }
+
+    /// The work on a request is over.
+    pub(super) fn end(&self, id: &RawValue) {
+        lock(&self.running).remove(id.get());
+    }
+
+    /// The client does not want an answer any more.
+    pub(super) fn cancel(&self, id: &str) {
+        if let Some(cancel) = lock(&self.running).get(id) {
+            cancel.cancel();
+        }
+    }
+
+    /// The client is gone: nothing of its work is wanted.
+    pub(super) fn cancel_all(&self) {
+        for cancel in lock(&self.running).values() {
+            cancel.cancel();
+        }
+    }
+
+    /// Asks the client something, and waits for its answer.
+    pub(super) async fn ask(&self, method: &str, params: Option<&RawValue>) -> Result<Raw, RpcError> {
+        let session = self.within.as_deref().unwrap_or(self);
+        let id = session.next_id.fetch_add(1, Ordering::Relaxed);
+        let (tell, told) = oneshot::channel();
+        lock(&session.questions).insert(id, tell);
+        // Ids of ours are texts, so that no client takes one for an id of its own.
+        self.send(jsonrpc::request(&format!("\"backstop-{id}\""), method, params)).await;
+        let answer = tokio::time::timeout(ANSWER_MAX, told).await;
+        lock(&session.questions).remove(&id);
+        match answer {
+            Ok(Ok(answer)) => answer,
+            _ => Err(RpcError::new(jsonrpc::INTERNAL_ERROR, "the client did not answer")),
+        }
+    }
+
+    /// The client answered a question.
+    pub(super) fn answered(&self, id: &RawValue, result: Result<Raw, RpcError>) {
+        let number = id.get().trim_matches('"').strip_prefix("backstop-").and_then(|n| n.parse().ok());
+        let waiting = number.and_then(|number: u64| lock(&self.questions).remove(&number));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(result);
+        }
+    }
+}
+
+/// Passes the progress of a call on, under the client's own token.
+pub(super) struct ToClient {
+    pub(super) session: Arc<Session>,
+    pub(super) token: Value,
+}
+
+impl ProgressSink for ToClient {
+    fn progress<'a>(&'a self, params: &'a RawValue) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(async move {
+            let params = jsonrpc::with_member(params, "progressToken", &self.token);
+            self.session.send(jsonrpc::notification("notifications/progress", Some(&params))).await;
+        })
+    }
+}

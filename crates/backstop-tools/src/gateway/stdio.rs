@@ -1,0 +1,198 @@
+//! The gateway on standard streams: one client, a message a line.
+//!
+//! Pipes and sockets, which are what clients give, are read and written by the runtime itself: a
+//! thread for each would cost every call two wake-ups. Anything else has a thread.
+
+use super::session::OUT_MAX;
+use super::{Gateway, Session};
+use crate::jsonrpc::{self, BadMessage, INVALID_REQUEST, Line, Lines, Message, PARSE_ERROR, RpcError, raw};
+use backstop_core::SafeText;
+use backstop_engine::Cancel;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+
+/// How many bytes are read at once.
+const CHUNK_BYTES: usize = 64 << 10;
+/// How many pieces of input may wait.
+const IN_MAX: usize = 16;
+
+impl Gateway {
+    /// Serves one client until its input ends or `cancel` fires, then ends all servers.
+    pub async fn serve_stdio(
+        self: &Arc<Self>,
+        input: File,
+        output: File,
+        cancel: &Cancel,
+    ) -> std::io::Result<()> {
+        let mut input = Input::open(input)?;
+        let (out, to_write) = mpsc::channel(OUT_MAX);
+        Output::open(output)?.begin(to_write)?;
+        let id = SafeText::new(format!("mcp-{:x}", (self.toolbox().project.process.random)() >> 32));
+        let session = Arc::new(Session::new(out, id));
+        self.add_session(&session);
+        let looking = tokio::spawn(Arc::clone(self).look_after(cancel.clone()));
+        let (mut lines, mut chunk) = (Lines::default(), vec![0; CHUNK_BYTES]);
+        loop {
+            let count = tokio::select! {
+                count = input.read(&mut chunk) => count,
+                () = cancel.cancelled() => 0,
+            };
+            if count == 0 {
+                break;
+            }
+            let mut messages = Vec::new();
+            lines.push(&chunk[..count], |line| match line {
+                Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
+                Line::Whole(line) => messages.push(Message::parse(line)),
+                Line::TooLong => messages.push(Err(BadMessage::TooLong)),
+            });
+            for message in messages {
+                match message {
+                    Ok(message) => self.receive(&session, message).await,
+                    Err(bad) => {
+                        let code = if bad == BadMessage::NotRpc { INVALID_REQUEST } else { PARSE_ERROR };
+                        let error = Err(RpcError::new(code, bad.to_string()));
+                        session.send(jsonrpc::response(&raw(&Value::Null), &error)).await;
+                    }
+                }
+            }
+        }
+        input.close();
+        looking.abort();
+        session.cancel_all();
+        self.toolbox().close().await;
+        Ok(())
+    }
+}
+
+/// Where messages come from.
+enum Input {
+    Pipe(pipe::Receiver),
+    Socket(UnixStream),
+    Thread(mpsc::Receiver<Vec<u8>>),
+}
+
+impl Input {
+    fn open(mut file: File) -> std::io::Result<Self> {
+        let kind = file.metadata()?.file_type();
+        if kind.is_fifo() {
+            return pipe::Receiver::from_owned_fd(OwnedFd::from(file)).map(Self::Pipe);
+        }
+        if kind.is_socket() {
+            return socket(file).map(Self::Socket);
+        }
+        let (send, pieces) = mpsc::channel(IN_MAX);
+        std::thread::Builder::new().name("mcp input".to_owned()).spawn(move || {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            while let Ok(count @ 1..) = file.read(&mut chunk) {
+                if send.blocking_send(chunk[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self::Thread(pieces))
+    }
+
+    /// Reads a piece. None means that the input has ended.
+    async fn read(&mut self, chunk: &mut [u8]) -> usize {
+        match self {
+            Self::Pipe(pipe) => pipe.read(chunk).await.unwrap_or(0),
+            Self::Socket(socket) => socket.read(chunk).await.unwrap_or(0),
+            Self::Thread(pieces) => match pieces.recv().await {
+                Some(piece) => {
+                    chunk[..piece.len()].copy_from_slice(&piece);
+                    piece.len()
+                }
+                None => 0,
+            },
+        }
+    }
+
+    /// Leaves a pipe as it was: others may read from it after us.
+    fn close(self) {
+        if let Self::Pipe(pipe) = self {
+            let _ = pipe.into_blocking_fd();
+        }
+    }
+}
+
+/// Where messages go.
+enum Output {
+    Pipe(pipe::Sender),
+    Socket(UnixStream),
+    Other(File),
+}
+
+fn socket(file: File) -> std::io::Result<UnixStream> {
+    let stream = std::os::unix::net::UnixStream::from(OwnedFd::from(file));
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+impl Output {
+    fn open(file: File) -> std::io::Result<Self> {
+        let kind = file.metadata()?.file_type();
+        if kind.is_fifo() {
+            return pipe::Sender::from_owned_fd(OwnedFd::from(file)).map(Self::Pipe);
+        }
+        if kind.is_socket() {
+            return socket(file).map(Self::Socket);
+        }
+        Ok(Self::Other(file))
+    }
+
+    /// Writes messages until nobody has any more, or nobody reads them.
+    fn begin(self, mut messages: mpsc::Receiver<Vec<u8>>) -> std::io::Result<()> {
+        match self {
+            Self::Pipe(mut pipe) => {
+                tokio::spawn(async move {
+                    while let Some(bytes) = next(&mut messages).await {
+                        if pipe.write_all(&bytes).await.is_err() {
+                            return;
+                        }
+                    }
+                    let _ = pipe.into_blocking_fd();
+                });
+            }
+            Self::Socket(mut socket) => {
+                tokio::spawn(async move {
+                    while let Some(bytes) = next(&mut messages).await {
+                        if socket.write_all(&bytes).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            Self::Other(mut file) => {
+                std::thread::Builder::new().name("mcp output".to_owned()).spawn(move || {
+                    while let Some(mut bytes) = messages.blocking_recv() {
+                        bytes.push(b'\n');
+                        if file.write_all(&bytes).is_err() {
+                            return;
+                        }
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The next message as a line, with all that wait already.
+async fn next(messages: &mut mpsc::Receiver<Vec<u8>>) -> Option<Vec<u8>> {
+    let mut bytes = messages.recv().await?;
+    bytes.push(b'\n');
+    while let Ok(mut more) = messages.try_recv() {
+        bytes.append(&mut more);
+        bytes.push(b'\n');
+    }
+    Some(bytes)
+}

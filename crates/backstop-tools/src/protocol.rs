@@ -1,0 +1,39 @@
+//! The words of MCP, in both of its eras: with `initialize` (up to 2025-11-25) and with everything
+//! in each request (2026-07-28).
+
+use serde_json::{Value, json};
+
+/// The newest version that begins with `initialize`.
+pub(crate) const LEGACY_VERSION: &str = "2025-11-25";
+/// The version in which each request says everything.
+pub(crate) const MODERN_VERSION: &str = "2026-07-28";
+/// The versions that begin with `initialize`, newest first.
+pub(crate) const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// A version that the server does not have.
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Which of the two ways of speaking is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Era {
+    /// With `initialize`, sessions and requests from the server.
+    Legacy,
+    /// With everything in each request.
+    Modern,
+}
+
+/// Who we are.
+pub(crate) fn our_name() -> Value {
+    json!({ "name": "backstop", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// The `_meta` of a request to a server of the modern era.
+pub(crate) fn modern_meta(capabilities: &Value) -> Value {
+    json!({ META_VERSION: MODERN_VERSION, META_CLIENT: our_name(), META_CAPABILITIES: capabilities })
+}

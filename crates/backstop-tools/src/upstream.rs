@@ -1,0 +1,438 @@
+//! One MCP server and its life: started when it is first needed, restarted after a crash with a
+//! growing pause, stopped when nobody uses it.
+
+use crate::catalogue::Listing;
+use crate::connection::{Connection, RequestFailure, RequestLimits};
+use crate::expand::{self, expand};
+use crate::fault::{self, StartFailure};
+use crate::handshake;
+use crate::jsonrpc::{self, METHOD_NOT_FOUND, Raw, RpcError};
+use crate::leftovers::ChildFile;
+use crate::protocol::Era;
+use crate::transport::{Http, HttpTarget, Inbox, PeerMessage, Program, Stdio, Transport};
+use backstop_config::McpServerSettings;
+use backstop_core::{Fault, Name, Sha256};
+use backstop_engine::Cancel;
+use backstop_http::{Address, Client};
+use backstop_runtime::Project;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
+
+/// The pauses before a server is started again, by how often in a row it has crashed.
+const RESTART_PAUSES: &[Duration] = &[
+    Duration::ZERO,
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(30),
+];
+/// A server that ran for so long before it crashed starts anew with the shortest pause.
+const RAN_WELL: Duration = Duration::from_secs(60);
+/// How many pages of a list are asked for.
+const PAGES_MAX: usize = 100;
+/// How many tools of one server are taken.
+pub(crate) const TOOLS_MAX: usize = 2000;
+/// How many requests of one server are answered at once.
+const PEER_REQUESTS_MAX: usize = 16;
+
+/// Who answers what a server asks, and hears what it says by itself.
+pub(crate) trait Peers: Send + Sync {
+    /// A server said something.
+    fn notified(&self, server: &Name, method: &str, params: Option<&RawValue>);
+    /// A server asks something: sampling, elicitation, roots.
+    fn asked<'a>(
+        &'a self,
+        server: &'a Name,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> Pin<Box<dyn Future<Output = Result<Raw, RpcError>> + Send + 'a>>;
+}
+
+/// What an upstream is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamState {
+    /// Whether it runs, or a session with it is open.
+    pub running: bool,
+    /// The process, where it is a program.
+    pub pid: Option<u32>,
+    /// How often it was started.
+    pub starts: u32,
+    /// How often in a row it could not be started, or crashed.
+    pub failures: u32,
+    /// Lines that it wrote and that were no message.
+    pub unreadable: u64,
+    /// Answers that nobody had asked for.
+    pub stray_answers: u64,
+}
+
+#[derive(Default)]
+struct Live {
+    connection: Option<Arc<Connection>>,
+    /// What remembers the process, for whoever comes after a killed Backstop.
+    child: Option<ChildFile>,
+    started_at: Option<Instant>,
+    starts: u32,
+    failures: u32,
+    retry_at: Option<Instant>,
+    last_fault: Option<Fault>,
+}
+
+/// One MCP server.
+pub struct Upstream {
+    /// Its name in the settings.
+    pub name: Name,
+    /// Its settings.
+    pub settings: McpServerSettings,
+    /// Where its settings come from.
+    pub origin: String,
+    project: Arc<Project>,
+    http: Client,
+    live: tokio::sync::Mutex<Live>,
+    slots: Arc<Semaphore>,
+    last_used: Mutex<Option<Instant>>,
+    peers: Mutex<Option<Arc<dyn Peers>>>,
+    capabilities: Mutex<Value>,
+    era: Mutex<Option<Era>>,
+}
+
+impl std::fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upstream").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Upstream {
+    pub(crate) fn new(
+        name: Name,
+        settings: McpServerSettings,
+        origin: String,
+        project: Arc<Project>,
+        http: Client,
+    ) -> Self {
+        let slots = Arc::new(Semaphore::new(settings.concurrency.max(1)));
+        Self {
+            name,
+            settings,
+            origin,
+            project,
+            http,
+            live: tokio::sync::Mutex::default(),
+            slots,
+            last_used: Mutex::default(),
+            peers: Mutex::default(),
+            capabilities: Mutex::new(json!({})),
+            era: Mutex::default(),
+        }
+    }
+
+    /// What its list of tools depends on, as a hash: a change of it makes a cached list void.
+    pub(crate) fn fingerprint(&self) -> String {
+        let settings = &self.settings;
+        let parts = json!([
+            settings.command,
+            settings.args,
+            settings.cwd,
+            settings.env,
+            settings.url,
+            settings.headers,
+        ]);
+        let mut hasher = Sha256::new();
+        hasher.update(parts.to_string().as_bytes());
+        hasher.hex()
+    }
+
+    /// The environment variables that its settings take credentials from.
+    pub(crate) fn credential_variables(&self) -> Vec<String> {
+        let values = self.settings.env.values().chain(self.settings.headers.values());
+        values.flat_map(|value| expand::variables(value)).collect()
+    }
+
+    /// Who answers what it asks, and what they can do. It counts from the next start on.
+    pub(crate) fn answered_by(&self, peers: Arc<dyn Peers>, capabilities: Value) {
+        *lock(&self.peers) = Some(peers);
+        *lock(&self.capabilities) = capabilities;
+    }
+
+    /// The era that it spoke the last time, from the cache.
+    pub(crate) fn remember_era(&self, era: Era) {
+        lock(&self.era).get_or_insert(era);
+    }
+
+    /// What it is doing.
+    pub async fn state(&self) -> UpstreamState {
+        let live = self.live.lock().await;
+        let open = live.connection.as_ref().filter(|connection| !connection.is_closed());
+        let (unreadable, stray_answers) = open.map(|c| c.inbox.oddities()).unwrap_or_default();
+        UpstreamState {
+            running: open.is_some(),
+            pid: open.and_then(|connection| match &connection.transport {
+                Transport::Stdio(stdio) => Some(stdio.started.process.pid),
+                Transport::Http(_) => None,
+            }),
+            starts: live.starts,
+            failures: live.failures,
+            unreadable,
+            stray_answers,
+        }
+    }
+
+    /// Waits until it may get one more call.
+    pub(crate) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).acquire_owned().await.ok()
+    }
+
+    /// The connection to it; it is started where it does not run.
+    pub(crate) async fn connection(&self, cancel: &Cancel) -> Result<Arc<Connection>, Box<Fault>> {
+        let mut live = self.live.lock().await;
+        *lock(&self.last_used) = Some(Instant::now());
+        match live.connection.clone() {
+            Some(connection) if !connection.is_closed() => return Ok(connection),
+            Some(closed) => self.note_crash(&mut live, &closed),
+            None => {}
+        }
+        if let (Some(at), Some(fault)) = (live.retry_at, &live.last_fault)
+            && at > Instant::now()
+        {
+            let left = at.duration_since(Instant::now());
+            return Err(Box::new(fault::backing_off(&self.name, left, fault)));
+        }
+        live.starts += 1;
+        match self.start(cancel).await {
+            Ok((connection, child)) => {
+                live.connection = Some(Arc::clone(&connection));
+                live.child = child;
+                live.started_at = Some(Instant::now());
+                *lock(&self.era) = Some(connection.era);
+                Ok(connection)
+            }
+            Err(failure) => {
+                let is_cancelled = matches!(
+                    failure,
+                    StartFailure::Greeting { failure: RequestFailure::Cancelled { .. }, .. }
+                );
+                let fault = fault::of_start(self, &self.project, failure);
+                if !is_cancelled {
+                    self.note_failure(&mut live, fault.clone());
+                }
+                Err(Box::new(fault))
+            }
+        }
+    }
+
+    fn note_failure(&self, live: &mut Live, fault: Fault) {
+        let pause = RESTART_PAUSES[(live.failures as usize).min(RESTART_PAUSES.len() - 1)];
+        live.failures = live.failures.saturating_add(1);
+        live.retry_at = Instant::now().checked_add(pause);
+        live.last_fault = Some(fault);
+    }
+
+    /// A connection was found closed. A program that ran well for long begins with a short pause.
+    fn note_crash(&self, live: &mut Live, closed: &Connection) {
+        live.connection = None;
+        live.child = None;
+        if live.started_at.is_some_and(|at| at.elapsed() >= RAN_WELL) {
+            live.failures = 0;
+        }
+        if let Some(kind) = closed.inbox.closed() {
+            let fault = fault::of_closed(self, &self.project, &kind);
+            self.note_failure(live, fault);
+        }
+    }
+
+    /// A call was answered: it works.
+    pub(crate) async fn works(&self) {
+        if let Ok(mut live) = self.live.try_lock()
+            && live.failures > 0
+        {
+            live.failures = 0;
+            live.retry_at = None;
+        }
+    }
+
+    async fn start(&self, cancel: &Cancel) -> Result<(Arc<Connection>, Option<ChildFile>), StartFailure> {
+        let (inbox, from_peer) = Inbox::new();
+        let (transport, child) = self.open(&inbox).await?;
+        let capabilities = lock(&self.capabilities).clone();
+        let era = *lock(&self.era);
+        let tail = match &transport {
+            Transport::Stdio(stdio) => Some(stdio.tail()),
+            Transport::Http(_) => None,
+        };
+        let greeting =
+            handshake::greet(transport, inbox, capabilities, era, self.settings.start_timeout, cancel).await;
+        let connection = greeting.map_err(|failure| StartFailure::Greeting {
+            failure,
+            stderr: tail.map(|tail| tail.text()).filter(|text| !text.is_empty()),
+        })?;
+        let answering = Answering {
+            name: self.name.clone(),
+            peers: lock(&self.peers).clone(),
+            root: self.project.root.clone(),
+        };
+        let connection = Arc::new(connection);
+        answering.listen(&connection, from_peer);
+        Ok((connection, child))
+    }
+
+    async fn open(&self, inbox: &Arc<Inbox>) -> Result<(Transport, Option<ChildFile>), StartFailure> {
+        let variable = self.project.process.variable;
+        let filled = |text: &str, secret: bool| {
+            expand(text, &variable).map_err(|unset| StartFailure::Unset { variable: unset.name, secret })
+        };
+        if let Some(url) = &self.settings.url {
+            let address = Address::parse(&filled(url, false)?)
+                .map_err(|error| StartFailure::Address(error.to_string(), error.hint()))?;
+            let headers =
+                self.settings.headers.iter().map(|(name, value)| Ok((name.clone(), filled(value, true)?)));
+            let target = HttpTarget { address, headers: headers.collect::<Result<_, StartFailure>>()? };
+            return Ok((Transport::Http(Http::new(self.http.clone(), target, inbox)), None));
+        }
+        let command = self.settings.command.as_deref().ok_or(StartFailure::Nothing)?;
+        let mut argv = vec![filled(command, false)?];
+        for arg in &self.settings.args {
+            argv.push(filled(arg, false)?);
+        }
+        let mut env = Vec::new();
+        for (name, value) in &self.settings.env {
+            env.push((name.clone(), filled(value, true)?));
+        }
+        let mark = crate::leftovers::mark(&self.project.process);
+        env.push((crate::leftovers::MARK_VARIABLE.to_owned(), mark.clone()));
+        let program = Program { argv, folder: self.settings.cwd.clone(), env };
+        let stdio = Stdio::start(program, inbox).await.map_err(StartFailure::Program)?;
+        let child = ChildFile::write(&self.project, &stdio.started, &mark);
+        Ok((Transport::Stdio(stdio), child))
+    }
+
+    /// Lists its tools, asking it now.
+    pub(crate) async fn list(&self, cancel: &Cancel) -> Result<Listing, Box<Fault>> {
+        let connection = self.connection(cancel).await?;
+        let limits = RequestLimits { idle: None, total: self.settings.start_timeout };
+        let mut tools = Vec::new();
+        let mut cursor: Option<Value> = None;
+        for _ in 0..PAGES_MAX {
+            let params = cursor.as_ref().map(|cursor| jsonrpc::raw(&json!({ "cursor": cursor })));
+            let answer = connection.request("tools/list", params.as_deref(), limits, cancel, None).await;
+            let page = match answer {
+                Ok(page) => jsonrpc::value(&page),
+                // A server that has only resources or prompts may not know the question.
+                Err(RequestFailure::Rpc(error)) if error.code == METHOD_NOT_FOUND => break,
+                Err(failure) => {
+                    return Err(Box::new(fault::of_request(self, &self.project, failure).fault));
+                }
+            };
+            if let Some(Value::Array(found)) = page.get("tools") {
+                tools.extend(found.iter().cloned());
+            }
+            cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+            if cursor.is_none() || tools.len() >= TOOLS_MAX {
+                break;
+            }
+        }
+        self.works().await;
+        let left_out = tools.len().saturating_sub(TOOLS_MAX);
+        tools.truncate(TOOLS_MAX);
+        Ok(Listing { tools, left_out, era: connection.era, hello: connection.hello.clone() })
+    }
+
+    /// Ends it, where it has not been used for as long as the settings say.
+    pub(crate) async fn stop_if_unused(&self) {
+        let Some(limit) = self.settings.stop_after else { return };
+        let unused = lock(&self.last_used).is_some_and(|at| at.elapsed() >= limit);
+        if !unused {
+            return;
+        }
+        let mut live = self.live.lock().await;
+        let idle = live.connection.as_ref().is_some_and(|connection| connection.inbox.is_idle());
+        if idle && let Some(connection) = live.connection.take() {
+            live.child = None;
+            connection.transport.stop().await;
+        }
+    }
+
+    /// Ends it: it does not answer any more. Calls beside this one are told.
+    pub(crate) async fn abandon(&self, which: &Arc<Connection>) {
+        let mut live = self.live.lock().await;
+        if live.connection.as_ref().is_some_and(|connection| Arc::ptr_eq(connection, which)) {
+            live.connection = None;
+            live.child = None;
+        }
+        drop(live);
+        which.transport.stop().await;
+    }
+
+    /// Ends it, with all that it started.
+    pub async fn stop(&self) {
+        let mut live = self.live.lock().await;
+        if let Some(connection) = live.connection.take() {
+            connection.transport.stop().await;
+        }
+        live.child = None;
+    }
+}
+
+/// Answers what a server asks.
+struct Answering {
+    name: Name,
+    peers: Option<Arc<dyn Peers>>,
+    root: std::path::PathBuf,
+}
+
+impl Answering {
+    /// Begins to listen. The connection is kept only as long as others keep it.
+    fn listen(self, connection: &Arc<Connection>, mut from_peer: mpsc::Receiver<PeerMessage>) {
+        let connection = Arc::downgrade(connection);
+        let answers = Arc::new(self);
+        let slots = Arc::new(Semaphore::new(PEER_REQUESTS_MAX));
+        tokio::spawn(async move {
+            while let Some(message) = from_peer.recv().await {
+                match message {
+                    PeerMessage::Notification { method, params } => {
+                        if let Some(peers) = &answers.peers {
+                            peers.notified(&answers.name, &method, params.as_deref());
+                        }
+                    }
+                    PeerMessage::Request { id, method, params } => {
+                        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+                        let (answers, connection) = (Arc::clone(&answers), connection.clone());
+                        tokio::spawn(async move {
+                            let asking = connection.upgrade().map(|connection| connection.inbox.asks());
+                            let result = answers.answer(&method, params.as_deref()).await;
+                            drop(asking);
+                            if let Some(connection) = connection.upgrade() {
+                                connection.answer(&id, &result).await;
+                            }
+                            drop(slot);
+                        });
+                    }
+                }
+            }
+        });
+    }
+
+    async fn answer(&self, method: &str, params: Option<&RawValue>) -> Result<Raw, RpcError> {
+        match (method, &self.peers) {
+            ("ping", _) => Ok(jsonrpc::raw(&json!({}))),
+            (_, Some(peers)) => peers.asked(&self.name, method, params).await,
+            ("roots/list", None) => {
+                let uri = format!("file://{}", self.root.display());
+                Ok(jsonrpc::raw(&json!({ "roots": [{ "uri": uri, "name": "project" }] })))
+            }
+            _ => Err(RpcError::new(
+                METHOD_NOT_FOUND,
+                format!("{method} is not available: nobody can answer it"),
+            )),
+        }
+    }
+}

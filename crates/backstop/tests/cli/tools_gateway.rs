@@ -1,0 +1,404 @@
+//! The gateway on standard streams, with clients of both eras.
+
+use crate::harness::{is_alive, until};
+use crate::tools::{Tools, modern_meta};
+use serde_json::{Value, json};
+
+#[test]
+fn a_client_of_the_old_era_lists_and_calls() {
+    let tools = Tools::new("gateway", &[]);
+    let mut client = tools.gateway(&[]);
+    let hello = client.initialize(json!({}));
+    assert_eq!(hello["protocolVersion"], "2025-11-25");
+    assert_eq!(hello["serverInfo"]["name"], "backstop");
+    let listed = client.request("tools/list", json!({}));
+    assert!(listed.get("resultType").is_none());
+    let echo = listed["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "fake__echo").unwrap();
+    // What nobody here knows passes.
+    assert_eq!(
+        (&echo["x-unknown"]["kept"], &echo["annotations"]["readOnlyHint"]),
+        (&json!(true), &json!(true))
+    );
+    let own = |tool: &Value| tool["name"].as_str().unwrap().starts_with("backstop_");
+    assert_eq!(listed["tools"].as_array().unwrap().iter().filter(|tool| own(tool)).count(), 5);
+    let result = client.call("echo", json!({ "message": "hi", }));
+    assert_eq!((&result["content"][0]["text"], &result["_meta"]["kept"]), (&json!("hi"), &json!(1)));
+    assert_eq!(client.request("ping", json!({})), json!({}));
+    assert_eq!(client.leave(), Some(0));
+    for pid in tools.pids() {
+        until("the server is gone", || !is_alive(&pid));
+    }
+    // A success leaves no run.
+    assert_eq!(tools.project.events().len(), 0);
+}
+
+#[test]
+fn a_client_of_the_new_era_is_served_by_a_server_of_the_old_one() {
+    for behaviour in ["usual", "modern"] {
+        let tools = Tools::new("gateway-modern", &[behaviour]);
+        let mut client = tools.gateway(&["--no-own-tools"]);
+        let found = client.request("server/discover", json!({ "_meta": modern_meta() }));
+        assert_eq!(found["supportedVersions"], json!(["2026-07-28"]));
+        assert_eq!((&found["resultType"], &found["cacheScope"]), (&json!("complete"), &json!("private")));
+        let listed = client.request("tools/list", json!({ "_meta": modern_meta() }));
+        assert_eq!(listed["resultType"], "complete");
+        assert!(listed["ttlMs"].is_u64() && listed["tools"].as_array().unwrap().len() > 10, "{listed}");
+        let call = |message: &str| json!({ "name": "fake__echo", "arguments": { "message": message }, "_meta": modern_meta() });
+        let result = client.request("tools/call", call("new"));
+        assert_eq!(
+            (&result["resultType"], &result["content"][0]["text"]),
+            (&json!("complete"), &json!("new"))
+        );
+        let wrong = client
+            .request("tools/call", json!({ "name": "fake__add", "arguments": {}, "_meta": modern_meta() }));
+        assert_eq!(
+            (&wrong["isError"], &wrong["structuredContent"]["reason"]),
+            (&json!(true), &json!("invalid_parameters"))
+        );
+        let mut meta = modern_meta();
+        meta["io.modelcontextprotocol/protocolVersion"] = "2031-01-01".into();
+        let id = client.ask("tools/list", json!({ "_meta": meta }));
+        let error = client.answer(id);
+        assert_eq!(error["error"]["code"], -32022);
+        assert!(error["error"]["data"]["supported"].to_string().contains("2026-07-28"), "{error}");
+    }
+}
+
+#[test]
+fn a_failure_is_explained_in_the_result() {
+    let tools = Tools::new("gateway-failure", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let wrong = client.call("add", json!({ "a": 1 }));
+    let text = wrong["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("Missing: b") && wrong["isError"] == true, "{wrong}");
+    let unknown = client.call("ecko", json!({}));
+    assert!(unknown["content"][0]["text"].as_str().unwrap().contains("fake__echo"), "{unknown}");
+    let failed = client.call("fail", json!({ "title": "x" }));
+    let report = &failed["structuredContent"];
+    assert_eq!((report["tool"].as_str(), report["attempts"].as_u64()), (Some("fake__fail"), Some(1)));
+    assert!(failed["content"][0]["text"].as_str().unwrap().contains("backstop_confirm"), "{failed}");
+    let run = report["run"].as_str().unwrap().to_owned();
+    let explained = client
+        .request("tools/call", json!({ "name": "backstop_explain_failure", "arguments": { "run": run } }));
+    assert!(explained["content"][0]["text"].as_str().unwrap().contains("error.classified"), "{explained}");
+    client.request("tools/call", json!({ "name": "backstop_confirm", "arguments": { "run": run } }));
+    assert_eq!(tools.calls("fail"), 2);
+    let again =
+        client.request("tools/call", json!({ "name": "backstop_confirm", "arguments": { "run": run } }));
+    assert_eq!(again["isError"], true);
+    client.leave();
+    // Who called is on record.
+    let events = tools.run(&["events", "--json"]).go().code(0).stdout();
+    assert!(events.contains("test-client 9"), "{events}");
+}
+
+#[test]
+fn every_answer_about_a_failure_has_its_class_tool_parameters_and_next_step() {
+    let tools = Tools::with("gateway-answers", &[], "idle = \"300ms\"\ndeadline = \"3s\"");
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    for (tool, reason) in [
+        ("nope", "tool_not_found"),
+        ("hang-write", "timeout"),
+        ("fail", "tool_failed"),
+        ("fail-read", "tool_failed"),
+        ("auth", "auth_error"),
+        ("denied", "permission_denied"),
+        ("invalid", "invalid_parameters"),
+        ("die", "crash"),
+    ] {
+        let arguments = if tool == "invalid" {
+            json!({ "message": "key-value" })
+        } else {
+            json!({ "title": "key-value" })
+        };
+        let result = client.call(tool, arguments);
+        let (text, report) = (result["content"][0]["text"].as_str().unwrap(), &result["structuredContent"]);
+        assert_eq!(report["reason"], reason, "{text}");
+        for part in [reason, "(", &format!("fake__{tool}"), "key-value", "Next: "] {
+            assert!(text.contains(part), "{tool}: {part}\n{text}");
+        }
+        for key in ["tool", "attempts", "errors", "suggestion", "class", "next"] {
+            assert!(!report[key].is_null(), "{tool}: {key}");
+        }
+        // What may have changed something is repeated only after a word.
+        if ["hang-write", "fail", "die"].contains(&tool) {
+            assert_eq!((tools.calls(tool), report["confirm"].is_string()), (1, true), "{report}");
+        }
+    }
+}
+
+#[test]
+fn progress_is_complete_in_order_and_before_the_result() {
+    let tools = Tools::new("gateway-progress", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    for round in 0..3 {
+        let token = format!("token-{round}");
+        let id = client.ask(
+            "tools/call",
+            json!({ "name": "fake__progress", "arguments": {}, "_meta": { "progressToken": token } }),
+        );
+        client.seen.clear();
+        client.answer(id);
+        let steps: Vec<&Value> =
+            client.seen.iter().filter(|m| m["method"] == "notifications/progress").collect();
+        let told: Vec<u64> = steps.iter().map(|m| m["params"]["progress"].as_u64().unwrap()).collect();
+        assert_eq!(told, [1, 2, 3, 4, 5]);
+        assert!(steps.iter().all(|m| m["params"]["progressToken"] == token), "{steps:?}");
+    }
+}
+
+#[test]
+fn a_cancellation_reaches_the_server_and_gets_no_answer() {
+    let tools = Tools::new("gateway-cancel", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let id = client.ask("tools/call", json!({ "name": "fake__hang", "arguments": {} }));
+    until("the call is there", || tools.calls("hang") == 1);
+    client.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
+    );
+    until("the server is told", || tools.log().contains(&"notification notifications/cancelled".to_owned()));
+    // The next call is answered, the cancelled one never was.
+    client.seen.clear();
+    client.call("echo", json!({ "message": "x" }));
+    assert!(client.seen.iter().all(|message| message["id"] != id), "{:?}", client.seen);
+}
+
+#[test]
+fn what_a_server_asks_reaches_the_client_whose_call_it_is() {
+    let tools = Tools::new("gateway-ask", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({ "elicitation": {} }));
+    let id = client.ask("tools/call", json!({ "name": "fake__ask", "arguments": {} }));
+    let question = client.wait("the question", |message| message["method"] == "elicitation/create");
+    assert_eq!(question["params"]["message"], "which one?");
+    client.send(
+        &json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": {} } }),
+    );
+    let answer = client.answer(id);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("accept"), "{text}");
+    assert!(tools.log().iter().any(|line| line.starts_with("initialize") && line.contains("elicitation")));
+}
+
+#[test]
+fn a_client_of_the_new_era_answers_what_a_server_of_the_old_one_asks() {
+    let tools = Tools::new("gateway-ask-modern", &[]);
+    let mut client = tools.gateway(&[]);
+    let params = json!({ "name": "fake__ask", "arguments": {}, "_meta": modern_meta() });
+    let wanted = client.request("tools/call", params.clone());
+    assert_eq!(wanted["resultType"], "input_required", "{wanted}");
+    let (key, question) = wanted["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(
+        (question["method"].as_str(), question["params"]["message"].as_str()),
+        (Some("elicitation/create"), Some("which one?"))
+    );
+    let mut again = params;
+    again["requestState"] = wanted["requestState"].clone();
+    again["inputResponses"] = json!({ key: { "action": "decline" } });
+    let done = client.request("tools/call", again);
+    assert!(done["content"][0]["text"].as_str().unwrap().contains("decline"), "{done}");
+    assert_eq!(tools.calls("ask"), 1);
+}
+
+#[test]
+fn a_server_that_dies_costs_its_own_call_and_comes_back() {
+    let tools = Tools::new("gateway-die", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let hanging = client.ask("tools/call", json!({ "name": "fake__hang-write", "arguments": {} }));
+    until("the call is there", || tools.calls("hang-write") == 1);
+    let dead = client.call("die", json!({}));
+    assert_eq!(dead["structuredContent"]["reason"], "crash", "{dead}");
+    // The call beside it is told, too.
+    let beside = client.answer(hanging);
+    assert_eq!(beside["result"]["structuredContent"]["reason"], "crash", "{beside}");
+    assert_eq!(client.call("echo", json!({ "message": "back" }))["content"][0]["text"], "back");
+    let pid = tools.pids().last().unwrap().clone();
+    std::process::Command::new("kill").args(["-9", &pid]).status().unwrap();
+    until("it is dead", || !is_alive(&pid));
+    assert_eq!(client.call("echo", json!({ "message": "again" }))["content"][0]["text"], "again");
+}
+
+#[test]
+fn nothing_is_left_however_the_gateway_ends() {
+    for signal in ["-TERM", "-KILL"] {
+        let tools = Tools::new("gateway-end", &[]);
+        let mut client = tools.gateway(&[]);
+        client.initialize(json!({}));
+        client.call("echo", json!({ "message": "x" }));
+        client.ask("tools/call", json!({ "name": "fake__hang", "arguments": {} }));
+        until("the call is there", || tools.calls("hang") == 1);
+        std::process::Command::new("kill").args([signal, &client.child.id().to_string()]).status().unwrap();
+        client.child.wait().unwrap();
+        for pid in tools.pids() {
+            until("the server is gone", || !is_alive(&pid));
+        }
+    }
+}
+
+#[test]
+fn a_server_that_nobody_uses_is_stopped() {
+    let tools = Tools::with("gateway-idle", &[], "stop_after = \"200ms\"");
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    client.call("echo", json!({ "message": "x" }));
+    let pid = tools.pids().last().unwrap().clone();
+    until("the server is stopped", || !is_alive(&pid));
+    assert_eq!(client.call("echo", json!({ "message": "y" }))["content"][0]["text"], "y");
+}
+
+#[test]
+fn a_broken_server_costs_only_its_own_tools() {
+    let tools = Tools::with(
+        "gateway-broken",
+        &[],
+        "[mcp.broken]\ncommand = \"no-such-program-here\"\n[mcp.silent]\ncommand = \"sleep\"\nargs = [\"600\"]\nstart_timeout = \"1s\"",
+    );
+    let mut client = tools.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let listed = client.request("tools/list", json!({}));
+    assert!(
+        listed["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|tool| tool["name"].as_str().unwrap().starts_with("fake__"))
+    );
+    assert_eq!(client.call("echo", json!({ "message": "x" }))["content"][0]["text"], "x");
+}
+
+#[test]
+fn bad_messages_are_answered_in_words() {
+    let tools = Tools::new("gateway-bad", &[]);
+    let mut client = tools.gateway(&[]);
+    client.send_text("{ not json");
+    let error = client.wait("an error", |message| message["id"].is_null());
+    assert_eq!(error["error"]["code"], -32700);
+    client.send_text("{\"jsonrpc\": \"2.0\"}");
+    assert_eq!(client.wait("an error", |message| message["id"].is_null())["error"]["code"], -32600);
+    client.send_text(&"[".repeat(200));
+    assert_eq!(client.wait("an error", |message| message["id"].is_null())["error"]["code"], -32700);
+    client.initialize(json!({}));
+    for (method, code) in [("no/such", -32601), ("completion/complete", -32601), ("tools/call", -32602)] {
+        let id = client.ask(method, json!({}));
+        assert_eq!(client.answer(id)["error"]["code"], code, "{method}");
+    }
+}
+
+#[test]
+fn the_gateways_own_tools_call_many_search_and_chain() {
+    let tools = Tools::new("gateway-own", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let found = client
+        .request("tools/call", json!({ "name": "backstop_search_tools", "arguments": { "query": "echo" } }));
+    assert_eq!(found["structuredContent"]["found"], 0, "nothing is known before a list: {found}");
+    client.request("tools/list", json!({}));
+    let found = client
+        .request("tools/call", json!({ "name": "backstop_search_tools", "arguments": { "query": "echo" } }));
+    assert_eq!(found["structuredContent"]["tools"][0]["tool"], "fake__echo");
+    let items =
+        json!([{ "tool": "fake__echo", "arguments": { "message": "x" } }, { "tool": "fake__fail-read" }]);
+    let batch =
+        client.request("tools/call", json!({ "name": "backstop_batch", "arguments": { "items": items } }));
+    assert_eq!((&batch["structuredContent"]["succeeded"], &batch["isError"]), (&json!(1), &json!(true)));
+    let steps = json!([
+        { "id": "a", "tool": "fake__json" },
+        { "tool": "fake__add", "arguments": { "a": 1, "b": { "$from": "a", "pointer": "/items/1/id" } } },
+    ]);
+    let chain =
+        client.request("tools/call", json!({ "name": "backstop_chain", "arguments": { "steps": steps } }));
+    assert_eq!(chain["structuredContent"]["steps"][1]["result"]["sum"], 9, "{chain}");
+}
+
+#[test]
+fn a_change_of_the_settings_is_taken_up_while_it_serves() {
+    let tools = Tools::new("gateway-reload", &[]);
+    let mut client = tools.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let names =
+        |client: &mut crate::tools::Client| client.request("tools/list", json!({}))["tools"].to_string();
+    assert!(names(&mut client).contains("fake__echo"));
+    let changed = tools.settings(&[], "deny = [\"echo\"]");
+    tools.project.file("backstop.toml", changed);
+    // It is not trusted any more: its tools are gone, and a call says why.
+    until("the tools are gone", || !names(&mut client).contains("fake__"));
+    let refused = client.call("add", json!({ "a": 1, "b": 2 }));
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("backstop trust"), "{refused}");
+    tools.run(&["trust"]).go().code(0);
+    until("the tools are back", || names(&mut client).contains("fake__add"));
+    assert!(!names(&mut client).contains("fake__echo"));
+    assert!(client.seen.iter().any(|message| message["method"] == "notifications/tools/list_changed"));
+    assert_eq!(client.call("add", json!({ "a": 1, "b": 2 }))["structuredContent"]["sum"], 3);
+}
+
+#[test]
+fn advice_is_that_of_the_tools_kind_and_remembers_earlier_failures() {
+    let tools = Tools::with("gateway-advice", &[], "category = \"browser\"");
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let click = |client: &mut crate::tools::Client| {
+        client.call("click", json!({ "uid": "1" }))["content"][0]["text"].to_string()
+    };
+    assert!(!click(&mut client).contains("hover"));
+    // A click that fails again and again has advice of its own.
+    assert!(click(&mut client).contains("hover over it"));
+    let gone = client.call("fail", json!({ "uid": "1" }));
+    assert!(gone["content"][0]["text"].as_str().unwrap().contains("take_snapshot"), "{gone}");
+    assert!(
+        gone["structuredContent"]["suggestion"].as_str().unwrap().contains("backstop call --confirm"),
+        "{gone}"
+    );
+}
+
+#[test]
+fn what_a_killed_gateway_left_is_ended_by_the_next_command() {
+    let tools = Tools::new("gateway-leftover", &[]);
+    let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let pid_file = tools.project.beside("server/sleeper");
+    let line = format!(
+        "sleep 600 </dev/null >/dev/null 2>&1 & echo $! > {}; exec python3 {}",
+        pid_file.display(),
+        script.display()
+    );
+    tools.project.file("backstop.toml", format!("[mcp.fake]\ncommand = \"sh\"\nargs = [\"-c\", {line:?}]\n"));
+    tools.run(&["trust"]).go().code(0);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    client.call("echo", json!({ "message": "x" }));
+    let pid = std::fs::read_to_string(&pid_file).unwrap();
+    client.child.kill().unwrap();
+    client.child.wait().unwrap();
+    assert!(is_alive(&pid), "it ignores that its input has ended");
+    tools.run(&["tools", "list"]).go().code(0);
+    until("the leftover is gone", || !is_alive(&pid));
+}
+
+#[test]
+fn what_a_server_of_the_new_era_wants_to_know_is_asked_in_the_clients_own_way() {
+    let tools = Tools::new("gateway-ask-new", &["modern"]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({ "elicitation": {} }));
+    let id = client.ask("tools/call", json!({ "name": "fake__ask", "arguments": {} }));
+    let question = client.wait("the question", |message| message["method"] == "elicitation/create");
+    assert_eq!(question["params"]["message"], "which one?");
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept" } }));
+    let done = client.answer(id)["result"]["content"][0]["text"].to_string();
+    assert!(done.contains("accept") && done.contains("state-1"), "{done}");
+    // A client of the same era gets the question as it is, and answers it as it wants.
+    let mut client = tools.gateway(&[]);
+    let mut params = json!({ "name": "fake__ask", "arguments": {}, "_meta": modern_meta() });
+    let wanted = client.request("tools/call", params.clone());
+    assert_eq!(
+        (wanted["resultType"].as_str(), wanted["requestState"].as_str()),
+        (Some("input_required"), Some("state-1"))
+    );
+    params["requestState"] = "state-1".into();
+    params["inputResponses"] = json!({ "q": { "action": "decline" } });
+    let done = client.request("tools/call", params);
+    assert!(done["content"][0]["text"].as_str().unwrap().contains("decline"), "{done}");
+}

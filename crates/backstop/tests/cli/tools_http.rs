@@ -1,0 +1,209 @@
+//! The gateway over HTTP, and servers that are reached over HTTP: the one is the other's peer.
+
+use crate::harness::{Project, until};
+use crate::tools::{Tools, modern_meta};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+/// A gateway that serves over HTTP.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Served {
+    fn start(tools: &Tools, at: &str, flags: &[&str], variable: (&str, &str)) -> Self {
+        let args: Vec<&str> = ["mcp", "--http", at].into_iter().chain(flags.iter().copied()).collect();
+        let mut child =
+            tools.run(&args).env(variable.0, variable.1).command().stderr(Stdio::piped()).spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            assert!(errors.read_line(&mut line).unwrap() > 0, "it ended");
+            if let Some(rest) = line.trim().strip_prefix("serving at http://") {
+                break rest.strip_suffix("/mcp").unwrap().to_owned();
+            }
+        };
+        std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+        Self { child, address }
+    }
+
+    /// Sends one request by hand. Gives the status and the body.
+    fn post(&self, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let host = headers
+            .iter()
+            .find(|(name, _)| *name == "host")
+            .map_or(self.address.as_str(), |(_, value)| value);
+        let mut head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in headers.iter().filter(|(name, _)| *name != "host") {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ping(meta: bool) -> Value {
+    let params = if meta { json!({ "_meta": modern_meta() }) } else { json!({}) };
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": params })
+}
+
+#[test]
+fn web_pages_and_strangers_are_refused() {
+    let tools = Tools::new("http-refused", &[]);
+    let served = Served::start(&tools, "127.0.0.1:0", &["--token-env", "TOKEN"], ("TOKEN", "open-sesame"));
+    let token = ("authorization", "Bearer open-sesame");
+    for (headers, want) in [
+        (vec![token], 200),
+        (vec![token, ("host", "localhost:1")], 200),
+        (vec![token, ("origin", "http://localhost:3000")], 200),
+        (vec![token, ("host", "evil.example")], 403),
+        (vec![token, ("origin", "https://evil.example")], 403),
+        (vec![token, ("origin", "null")], 403),
+        (vec![], 401),
+        (vec![("authorization", "Bearer open-sesamE")], 401),
+        (vec![token, ("mcp-session-id", "nobody")], 404),
+    ] {
+        assert_eq!(served.post(&headers, &ping(true)).0, want, "{headers:?}");
+    }
+    assert_eq!(served.post(&[token], &json!([1])).0, 400);
+    // Beyond this machine nothing is served without a token.
+    let error = tools.run(&["mcp", "--http", "0.0.0.0:0"]).go().code(2).stderr();
+    assert!(error.contains("--token-env"), "{error}");
+}
+
+#[test]
+fn a_gateway_is_an_upstream_of_another() {
+    let behind = Tools::new("http-behind", &[]);
+    let mut served = Served::start(&behind, "127.0.0.1:0", &["--no-own-tools"], ("X", "x"));
+    let front = Tools::new("http-front", &[]);
+    let settings = format!(
+        "[profile.tool]\ndelays = [\"0\", \"20ms\"]\n[mcp.far]\nurl = \"http://{}/mcp\"\nheaders = {{ X-Test = \"${{HOME}}\" }}\n",
+        served.address
+    );
+    front.project.file("backstop.toml", settings);
+    front.run(&["trust"]).go().code(0);
+    let call = |project: &Project, tool: &str, arguments: Value| {
+        project.run(&["call", "--json", &format!("far__fake__{tool}"), &arguments.to_string()])
+    };
+    let answer = call(&front.project, "echo", json!({ "message": "far" })).go().code(0).json();
+    assert_eq!(answer["result"]["content"][0]["text"], "far");
+    let report = call(&front.project, "add", json!({})).go().code(1).json();
+    assert_eq!((report["reason"].as_str(), behind.calls("add")), (Some("invalid_parameters"), 0));
+
+    let mut client = front.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let far = |tool: &str, arguments: Value| json!({ "name": format!("far__fake__{tool}"), "arguments": arguments, "_meta": { "progressToken": 7 } });
+    client.request("tools/call", far("progress", json!({})));
+    let steps = client.seen.iter().filter(|m| m["method"] == "notifications/progress");
+    let steps: Vec<u64> = steps.map(|m| m["params"]["progress"].as_u64().unwrap()).collect();
+    assert_eq!(steps, [1, 2, 3, 4, 5]);
+
+    // The server starts anew and knows no session: it is renewed, and the call is made once.
+    let address = served.address.clone();
+    served.child.kill().unwrap();
+    served.child.wait().unwrap();
+    let again = Served::start(&behind, &address, &["--no-own-tools"], ("X", "x"));
+    let before = behind.calls("echo");
+    let result = client.request("tools/call", far("echo", json!({ "message": "renewed" })));
+    assert_eq!(result["content"][0]["text"], "renewed", "{result}");
+    assert_eq!(behind.calls("echo"), before + 1);
+
+    // A call that is cancelled here is cancelled there.
+    let id = client.ask("tools/call", far("hang", json!({})));
+    until("the call is there", || behind.calls("hang") == 1);
+    client.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
+    );
+    until("the server is told", || behind.log().contains(&"notification notifications/cancelled".to_owned()));
+
+    // Nobody there: said, and a call that reads is tried again.
+    drop(again);
+    let gone = client.request("tools/call", far("echo", json!({ "message": "x" })));
+    assert_eq!(
+        (&gone["isError"], &gone["structuredContent"]["attempts"]),
+        (&json!(true), &json!(3)),
+        "{gone}"
+    );
+}
+
+/// A server that answers every request with these bytes. Gives its address.
+fn answering(answer: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut head = BufReader::new(stream.try_clone().unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while head.read_line(&mut line).is_ok_and(|count| count > 2) {
+                if let Some(given) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = given.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let _ = head.read_exact(&mut vec![0; length]);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn what_a_server_refuses_is_said_with_what_to_do() {
+    for (answer, reason, says) in [
+        (
+            "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer resource_metadata=\"https://auth.example/meta\"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            "auth_error",
+            "renew the credential of far: HTTP_TEST_TOKEN (see https://auth.example/meta)",
+        ),
+        (
+            "HTTP/1.1 429 Too Many Requests\r\nretry-after: 3600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            "rate_limited",
+            "",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\nconnection: close\r\n\r\n<ok>",
+            "network_transient",
+            "",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: nonsense\n\n",
+            "network_transient",
+            "",
+        ),
+    ] {
+        let tools = Tools::new("http-answers", &[]);
+        let settings = format!(
+            "[mcp.far]\nurl = \"http://{}/mcp\"\nheaders = {{ Authorization = \"Bearer ${{HTTP_TEST_TOKEN}}\" }}\n",
+            answering(answer)
+        );
+        tools.project.file("backstop.toml", settings);
+        tools.run(&["trust"]).go().code(0);
+        let run = tools.run(&["tools", "doctor", "--json"]).env("HTTP_TEST_TOKEN", "secret-in-a-header");
+        let doctor = run.go().code(1);
+        let server = doctor.json()["servers"][0].clone();
+        let notes = server["notes"].to_string();
+        assert!(notes.contains(reason), "{reason}: {notes}");
+        assert!(server["next"].as_str().unwrap().contains(says), "{server}");
+        assert!(!doctor.stdout().contains("secret-in-a-header"));
+    }
+}
