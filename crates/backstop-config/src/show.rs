@@ -220,6 +220,9 @@ mod tests {
         plan.max_tokens             none            default
         plan.halt_timeout           10m             default
         plan.gates                  none            default
+        plan.setup                  []              default
+        plan.setup_inputs           []              default
+        plan.protect                []              default
         plan.gate_timeout           10m             default
         plan.flaky                  0               default
         isolation.link              []              default

@@ -169,7 +169,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        let redactor = redactor(Vec::new(), Vec::new(), Some(home.path().to_owned()));
+        let redactor = redactor(Vec::new(), Vec::new(), Vec::new(), Some(home.path().to_owned()));
         let secret = |n: usize| format!("x{n}Kq7Zt{n}mBw3Rv9");
         write(
             ".claude/.credentials.json",

@@ -291,6 +291,7 @@ mod tests {
     fn toolbox(folder: &std::path::Path) -> Toolbox {
         let process = Process {
             now: || Timestamp::from_millis(0),
+            boot_time: || None,
             random: || 4,
             id: process::current(),
             is_alive: process::is_alive,
@@ -307,8 +308,13 @@ mod tests {
             commit_hook: None,
             output: Arc::new(()),
         };
-        let surroundings =
-            Surroundings { cwd: folder.to_owned(), home: None, xdg_config_home: None, env: &|_| None };
+        let surroundings = Surroundings {
+            cwd: folder.to_owned(),
+            home: None,
+            xdg_config_home: None,
+            env: &|_| None,
+            users: Vec::new(),
+        };
         let place = Place { surroundings, state_root: Some(folder.join("state")), variables: Vec::new() };
         let project = Project::open(&place, &[], process).unwrap();
         Toolbox::open(Arc::new(project), &ImportPlaces::default()).unwrap()
