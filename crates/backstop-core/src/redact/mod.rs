@@ -125,8 +125,9 @@ impl Redactor {
             if is_name && !flag.contains(char::is_whitespace) && masked[at] == *value {
                 // The value is one word, whatever is in it.
                 let word: String = value.chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect();
-                let together = format!("{flag} {word}");
-                let is_secret = self.secrets(&together).iter().any(|range| range.end > flag.len() + 1);
+                let name = flag.replace(['"', '\''], "");
+                let together = format!("{name} {word}");
+                let is_secret = self.secrets(&together).iter().any(|range| range.end > name.len() + 1);
                 if is_secret {
                     masked[at] = MASK.to_owned();
                 }

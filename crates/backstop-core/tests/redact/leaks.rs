@@ -3,8 +3,10 @@
 use crate::planted::planted;
 use backstop_core::Redactor;
 
-/// The ways in which a line may be written, by name.
-const WAYS: &[(&str, fn(&str) -> String)] = &[
+/// A way in which a line may be written, and its name.
+type Way = (&'static str, fn(&str) -> String);
+
+const WAYS: &[Way] = &[
     ("as it is", str::to_owned),
     ("after a letter", |line| format!("x\n{line}")),
     ("as JSON", |line| serde_json::Value::from(line).to_string()),

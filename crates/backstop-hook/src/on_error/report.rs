@@ -544,7 +544,7 @@ mod tests {
         .unwrap();
         let kept: Vec<(&str, &str)> =
             report.fields.iter().map(|(name, text)| (name.as_str(), text.raw())).collect();
-        let masked = format!("{{\"number\":12,\"token\":\"{}\"}}", backstop_core::MASK);
+        let masked = format!("{{\"number\":12,\"token\":\"{MASK}\"}}");
         let want = [
             ("error.code", "7"),
             ("host", "w-1"),

@@ -87,9 +87,7 @@ impl Worktrees<'_> {
         })?;
         let baseline = self.runner.baseline().clone();
         failed.retain_mut(|(gate, checked)| {
-            !checked.passed
-                && baseline.judge(gate, checked) == crate::workspace::baseline::Standing::Counts
-                && !checked.passed
+            !checked.passed && baseline.judge(gate, checked) == crate::workspace::baseline::Standing::Counts
         });
         if failed.is_empty() {
             return Ok(());

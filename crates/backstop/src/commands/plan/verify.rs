@@ -53,7 +53,7 @@ pub(super) fn verify(project: &Project, args: &PlanVerify) -> Result<u8, CliErro
         terminal::say(&format!("checking: {}\n", SafeText::new(started.gate).line(80)));
     };
     let checks = run(&gates, &here, &Stop::new(), &mut started, &mut |_, _| {})
-        .map_err(|error| CliError::from(crate::error::failed(&error).hint(error.hint())))?;
+        .map_err(|error| crate::error::failed(&error).hint(error.hint()))?;
     let passed = checks.iter().all(|checked| checked.passed);
     if args.json {
         let gates: Vec<_> = checks
