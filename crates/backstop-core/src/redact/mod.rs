@@ -14,6 +14,7 @@ mod unescape;
 
 pub use stream::RedactStream;
 
+use crate::shell;
 use known::Known;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -140,6 +141,17 @@ impl Redactor {
             }
         }
         masked
+    }
+
+    /// A command as one line for a shell, with every secret masked. Words are masked before they are
+    /// quoted: quotes inside of them would hide what they are.
+    pub fn redact_command(&self, words: &[String]) -> String {
+        let masked = self.redact_arguments(words);
+        let quoted = words.iter().zip(&masked).map(|(word, masked)| match shell::quoted(word) == *word {
+            true => masked.clone(),
+            false => shell::quoted(masked),
+        });
+        quoted.collect::<Vec<_>>().join(" ")
     }
 
     /// Whether the value of a field is a secret, as the field's name says.

@@ -131,7 +131,9 @@ fn eight_at_once_are_told_to_wait_two_seconds_and_wait_no_thirty() {
         .map(|_| run_bash(&project, &["--provider", "loopback"], &client(port)).command().spawn().unwrap())
         .collect();
     for child in children {
-        assert!(child.wait_with_output().unwrap().status.success());
+        let done = child.wait_with_output().unwrap();
+        let (said, told) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success(), "{}: {said}{told}", done.status);
     }
     let waited: Vec<u64> = project
         .events()

@@ -232,7 +232,9 @@ impl Exec {
         if self.is_quiet() {
             terminal::be_quiet();
         }
-        let shown = shell::line(argv.iter().map(|word| word.to_string_lossy()));
+        let typed: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        // What the command is, and what is stored and shown of it.
+        let (command, shown) = (shell::line(&typed), project.redactor.redact_command(&typed));
         let policy = project.config.policy(&project.config.exec().profile)?;
         let mut policy = if self.classify { policy.with_attempts(1) } else { policy };
         if let Some(attempts) = self.attempts {
@@ -242,18 +244,18 @@ impl Exec {
         policy.wait_max = settings.wait_max.unwrap_or_else(|| wait_max(&policy));
         let cached_for = self.cache.as_deref().map(backstop_core::duration::parse).transpose()?;
         let classifier = Arc::new(project.classifier(&self.packs)?);
-        let repeatable = project.effects(&self.packs)?.judge(&shown, &project.config.repeatable_commands());
+        let repeatable = project.effects(&self.packs)?.judge(&command, &project.config.repeatable_commands());
         terminal::warn_inert(&project.config);
         for (what, hint) in process::unknown_variables() {
             terminal::warn(&what, Some(&hint));
         }
         let lines = Arc::new(Lines::new(project.config.log_format(), self.is_quiet()));
         if self.dry_run {
-            let admission = self.admission(project, RunId::from_random(0, 4), &shown, &policy, &lines)?;
+            let admission = self.admission(project, RunId::from_random(0, 4), &command, &policy, &lines)?;
             return self.show_dry_run(project, &shown, &policy, &repeatable, &admission);
         }
         let recorder = Arc::new(self.record(project, &shown, &lines)?);
-        let admission = Arc::new(self.admission(project, recorder.run(), &shown, &policy, &lines)?);
+        let admission = Arc::new(self.admission(project, recorder.run(), &command, &policy, &lines)?);
         let key = self.cache_key(cached_for, argv, project)?;
         if let Some((key, age)) = &key
             && let Some(code) = self.reuse_cached(project, &recorder, &admission, key, *age, &shown)
