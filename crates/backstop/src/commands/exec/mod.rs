@@ -251,11 +251,11 @@ impl Exec {
         }
         let lines = Arc::new(Lines::new(project.config.log_format(), self.is_quiet()));
         if self.dry_run {
-            let admission = self.admission(project, RunId::from_random(0, 4), &command, &policy, &lines)?;
+            let admission = self.admission(project, RunId::from_random(0, 4), &shown, &policy, &lines)?;
             return self.show_dry_run(project, &shown, &policy, &repeatable, &admission);
         }
         let recorder = Arc::new(self.record(project, &shown, &lines)?);
-        let admission = Arc::new(self.admission(project, recorder.run(), &command, &policy, &lines)?);
+        let admission = Arc::new(self.admission(project, recorder.run(), &shown, &policy, &lines)?);
         let key = self.cache_key(cached_for, argv, project)?;
         if let Some((key, age)) = &key
             && let Some(code) = self.reuse_cached(project, &recorder, &admission, key, *age, &shown)
