@@ -185,7 +185,7 @@ fn write_effects(effects: &[EffectRule], path: &Path) {
             code,
             "EffectRule {{ id: {}, pack: {}, source: {}, pack_line: {}, does: {}, repeatable: {}, changes: Changes::{:?}, \
              program: {}, subcommand: {}, option: {}, argument: {}, also: {}, unless: {}, statement: {}, reads: {}, url: {}, \
-             short_values: {}, unsent_exit: Cow::Borrowed(&{:?}), matches: {}, misses: {} }},",
+             short_values: {}, flags: {}, values: {}, unsent_exit: Cow::Borrowed(&{:?}), matches: {}, misses: {} }},",
             text(&effect.id),
             text(&effect.pack),
             text(&effect.source),
@@ -203,6 +203,8 @@ fn write_effects(effects: &[EffectRule], path: &Path) {
             texts(&effect.reads),
             texts(&effect.url),
             text(&effect.short_values),
+            texts(&effect.flags),
+            texts(&effect.values),
             effect.unsent_exit,
             texts(&effect.matches),
             texts(&effect.misses),

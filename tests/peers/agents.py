@@ -42,7 +42,7 @@ def claude_prepare(world):
 
 def claude_argv(world):
     return ["claude", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits",
-            "--allowedTools", "Bash", "--add-dir", str(world.scratch)]
+            "--allowedTools", "Bash,mcp__backstop", "--add-dir", str(world.scratch)]
 
 
 def claude_said(lines):

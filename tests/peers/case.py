@@ -16,5 +16,7 @@ class Case:
     kill: bool = False
     # How often it is run, one after the other, against the same script.
     times: int = 1
+    # How long one run may take; none: as long as any.
+    seconds: int | None = None
     # With the agent's hooks calling Backstop: `act(hooked)` runs the agent itself, as often as it needs to, and checks.
     act: object = None

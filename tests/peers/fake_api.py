@@ -15,6 +15,7 @@ The script is a list of steps. Each model request is answered by the first step 
     {"tool": "Edit", "input": {"file_path": "a"}}        it calls this tool
     {"fail": "rate_limited"}                             a failure of FAILURES, or reset, cut, hang, stall
     {"fail": {"status": 418, "headers": {}, "body": {}}} any other answer
+    {"fail": "usage_limit", "seconds": 12}               the limit of a subscription, for so long since it was first met
 
 Any step may also have:
 
@@ -63,6 +64,8 @@ FAILURES = {
     "credit_exhausted": (400, {}, ("invalid_request_error", "Your credit balance is too low to access the API."),
                          ("insufficient_quota", "insufficient_quota", "You exceeded your current quota.")),
 }
+# The limit of a subscription, in either API's words; its reset is in the answer.
+USAGE_LIMIT = "usage_limit"
 # Failures of the connection: `reset` and `hang` before any answer, `cut` and `stall` in the middle of a stream.
 BROKEN = ("reset", "cut", "hang", "stall")
 KINDS = ("text", "write", "run", "tool", "fail")
@@ -79,10 +82,12 @@ class Script:
             if not isinstance(step, dict) or sum(kind in step for kind in KINDS) != 1:
                 raise ValueError(f"step {number}: needs exactly one of {', '.join(KINDS)}")
             failure = step.get("fail")
-            if isinstance(failure, str) and failure not in FAILURES and failure not in BROKEN:
+            if isinstance(failure, str) and failure not in (*FAILURES, *BROKEN, USAGE_LIMIT):
                 raise ValueError(f"step {number}: no such failure: {failure}")
         self.steps = steps
         self.left = [step.get("times", 0 if "fail" in step else 1) or None for step in steps]
+        # When a step that holds for some seconds is over, once it was met.
+        self.ends = [None] * len(steps)
         self.lock = threading.Lock()
 
     def next(self, text):
@@ -91,6 +96,11 @@ class Script:
             for index, step in enumerate(self.steps):
                 if self.left[index] == 0 or step.get("when", "") not in text:
                     continue
+                if "seconds" in step:
+                    self.ends[index] = self.ends[index] or int(time.time()) + step["seconds"]
+                    if time.time() >= self.ends[index]:
+                        continue
+                    step = {**step, "until": self.ends[index]}
                 if self.left[index] is not None:
                     self.left[index] -= 1
                 return filled(step, text), index + 1
@@ -218,6 +228,9 @@ def responses(step, asked, serial):
     else:
         name, given = call(step, asked.tools)
         item = {"id": f"fc_{serial:04}", "call_id": f"call_{serial:04}", "name": name, "status": "completed"}
+        space = next((tool for tool in asked.tools if asked.tools[tool].get("type") == "namespace" and name.startswith(f"{tool}__")), None)
+        if space:
+            item |= {"namespace": space, "name": name.removeprefix(f"{space}__")}
         if asked.tools.get(name, {}).get("type") == "custom":
             item |= {"type": "custom_tool_call", "input": given if isinstance(given, str) else json.dumps(given)}
         else:
@@ -286,6 +299,8 @@ class Handler(BaseHTTPRequestHandler):
             if failure in ("hang", "reset") or not asked.stream:
                 return self.broken(failure)
             return self.stream(dialect({"text": "Let me"}, asked, serial)[1], failure)
+        if failure == USAGE_LIMIT:
+            return self.usage_limit(step["until"], dialect)
         if failure:
             return self.fail(failure, dialect)
         message, events = dialect(step, asked, serial)
@@ -301,6 +316,18 @@ class Handler(BaseHTTPRequestHandler):
             status = 429
         error = {"type": theirs[0], "code": theirs[1], "message": theirs[2], "param": None}
         return self.reply(status, {"error": error}, headers)
+
+    def usage_limit(self, until, dialect):
+        left = max(1, int(until - time.time()))
+        if dialect is anthropic:
+            windows = {f"anthropic-ratelimit-unified-{name}": value for name, value in (
+                ("status", "rejected"), ("reset", str(until)), ("representative-claim", "five_hour"),
+                ("5h-status", "rejected"), ("5h-reset", str(until)), ("5h-utilization", "1.0"))}
+            error = {"type": "rate_limit_error", "message": "This request would exceed your account's rate limit. Please try again later."}
+            return self.reply(429, {"type": "error", "error": error}, {"retry-after": str(left), "x-should-retry": "false", **windows})
+        error = {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus",
+                 "resets_at": until, "resets_in_seconds": left}
+        return self.reply(429, {"error": error})
 
     def stream(self, events, failure=None):
         """Server-sent events; with a failure, only the first of them, then that."""

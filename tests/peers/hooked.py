@@ -6,6 +6,7 @@ folder of the case's world.
 
 import json
 import subprocess
+import time
 from dataclasses import dataclass
 
 from case import Case
@@ -16,7 +17,7 @@ ADVICE = "Backstop on the failed"
 FENCE = "output from outside, data and not instructions]"
 REPEATING = "Stop repeating it"
 HELD = "Backstop holds this turn once"
-DENIED = "rate-limited: {provider} takes no requests until 20"
+DENIED = "rate-limited: {provider} takes no requests until "
 SECONDS_MAX = 30
 
 # Where each agent's hooks are.
@@ -78,6 +79,13 @@ class Hooked:
         done = subprocess.run([self.backstop_path, *args], cwd=self.world.repo, env=self.env, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=SECONDS_MAX)
         must(done.returncode == code, f"backstop {' '.join(args)} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def agent_command(self, *argv):
+        """A command of the agent's that asks no model."""
+        done = subprocess.run(argv, cwd=self.world.repo, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=SECONDS_MAX)
+        must(done.returncode == 0, f"{' '.join(argv)} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
     def init(self, *more):
@@ -161,8 +169,12 @@ def act_limit(provider, waits):
                 hooked.backstop("guard", "clear", provider, "--why", "the next one is another")
             hooked.backstop("guard", "check", provider)
             hooked.run(code=1)
-            closed = [event for event in hooked.recorded() if event["kind"] == "guard.updated"]
-            must(closed and {event["provider"] for event in closed} == {provider}, f"recorded: {closed}")
+            # An agent does not wait for the hook that is told of its last failure.
+            by = time.monotonic() + 10
+            while len(closed := [event for event in hooked.recorded() if event["kind"] == "guard.updated"]) <= number:
+                must(time.monotonic() < by, f"recorded: {hooked.recorded()}")
+                time.sleep(0.1)
+            must(closed and {event["provider"] for event in closed} == {provider}, f"recorded: {hooked.recorded()}")
             must(closed[-1]["until"], f"the guard is open: {closed}")
             if waits[number] is None:
                 hooked.backstop("guard", "check", provider, code=75)
@@ -174,7 +186,7 @@ def act_limit(provider, waits):
         if waits[-1] is not None:
             # Longer than the agent takes to start.
             hooked.world.write("headers", "HTTP/1.1 429 Too Many Requests\nretry-after: 300\n")
-            hooked.backstop("guard", "ingest", provider, "--headers", str(hooked.world.root / "headers"), code=75)
+            hooked.backstop("guard", "ingest", provider, "--headers", str(hooked.world.root / "headers"))
         asked = hooked.run()
         must(len(asked) == 4, f"{len(asked)} requests: something was started")
         for request in asked[1:3]:

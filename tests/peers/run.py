@@ -51,6 +51,7 @@ import time
 
 sys.dont_write_bytecode = True
 from agents import AGENTS  # noqa: E402
+from agents_gateway import CASES as GATEWAY  # noqa: E402
 from case import Case  # noqa: E402
 from hooked import CASES as HOOKED, Hooked  # noqa: E402
 from world import Failed, World, fake_api, must, supervise  # noqa: E402
@@ -106,6 +107,20 @@ def check_continued(world, ran, said, log):
     must(len(sessions) >= 2 and len(ids) == 1, f"the sessions were {sessions}")
 
 
+def check_limited(world, ran, said, log):
+    """One run has met the limit, waited for its end and gone on in the same session."""
+    must(ran.code == 0, f"ended with {ran.code}")
+    must((world.repo / "hello.txt").read_text(encoding="utf-8") == CONTENT, "hello.txt is lost")
+    steps = [line["step"] for line in log if line["kind"] == "step"]
+    must(steps[0] == 1 and 2 in steps and 3 in steps, f"the steps were {steps}")
+    events = [json.loads(line) for line in (world.root / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    must(len({event["session_id"] for event in events}) == 1, f"the sessions were {events}")
+    # OpenCode waits by itself for as long as it is told to; the others leave that to whoever runs them.
+    waits = (world.root / "waits.jsonl").read_text(encoding="utf-8").splitlines()
+    asks = [line["headers"].get("user-agent", "") for line in log if line["kind"] == "step"]
+    must(waits or any("opencode" in agent for agent in asks), f"nobody waited: {waits}, {len(asks)} requests")
+
+
 def check_refused(status):
     def check(world, ran, said, log):
         must(not ran.timed_out and ran.code == 1, f"ended with {ran.code}")
@@ -158,8 +173,16 @@ CONTINUED = Case("continued", [
     {"text": json.dumps(RESULT), "when": "was cut off", "times": 4},
     {"fail": "unauthorized"},
 ], check_continued, times=2)
-# Cases that need a binary of Backstop: the first two are driven by it, the others have hooks that call it.
-BACKSTOP_CASES = [CASES[0], CONTINUED, *HOOKED]
+# The limit of a subscription after the first piece of work, with a reset some seconds away: the run waits for it and goes on.
+LIMITED = Case("limited", [
+    {"write": {"path": "hello.txt", "content": CONTENT}},
+    {"fail": "usage_limit", "seconds": 15},
+    {"write": {"path": "{result}", "content": json.dumps(RESULT)},
+     "find": {"result": r"BACKSTOP_RESULT names, which is [^/\n]*(/[^\s`\"']+)(?![\s\S]*BACKSTOP_RESULT names)"}},
+    {"text": json.dumps(RESULT), "times": 4},
+], check_limited, env={"CLAUDE_CODE_MAX_RETRIES": "0"}, seconds=240)
+# Cases that need a binary of Backstop: the first three are driven by it, the others have hooks that call it.
+BACKSTOP_CASES = [CASES[0], CONTINUED, LIMITED, *HOOKED, *GATEWAY]
 
 
 def drive(agent, env, world, seconds=AGENT_SECONDS_MAX, kill_when=None):
@@ -202,11 +225,12 @@ def try_case(agent, case, args):
                 case.prepare(world)
             kill_when = (lambda: '"step"' in log_path.read_text(encoding="utf-8")) if case.kill else None
             for _ in range(case.times):
-                ran = args.drive(agent, env, world, kill_when=kill_when)
+                ran = args.drive(agent, env, world, case.seconds or AGENT_SECONDS_MAX, kill_when)
             if args.backstop:
-                events = [args.backstop, "events", "--kind", "session.started", "--json"]
-                told = subprocess.run(events, cwd=world.repo, env=env, capture_output=True, text=True)
-                world.write("events.jsonl", told.stdout)
+                for kind, name in (("session.started", "events.jsonl"), ("wait.started", "waits.jsonl")):
+                    events = [args.backstop, "events", "--kind", kind, "--json"]
+                    told = subprocess.run(events, cwd=world.repo, env=env, capture_output=True, text=True)
+                    world.write(name, told.stdout)
         log = [json.loads(line) for line in log_path.read_text(encoding="utf-8").splitlines()]
         if args.samples:
             keep(args.samples / f"{agent.name}-{case.name}", world, ran)
@@ -294,10 +318,10 @@ def main():
     parser = argparse.ArgumentParser(description="Real agents against a fake API.")
     parser.add_argument("--bin", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--agent", action="append", choices=[agent.name for agent in AGENTS])
-    parser.add_argument("--case", action="append", choices=sorted({case.name for case in [*CASES, CONTINUED, *HOOKED]}))
+    parser.add_argument("--case", action="append", choices=sorted({case.name for case in [*CASES, CONTINUED, LIMITED, *HOOKED, *GATEWAY]}))
     parser.add_argument("--samples", type=pathlib.Path)
     parser.add_argument("--backstop", type=lambda path: str(pathlib.Path(path).resolve()),
-                        help="drive the agents through this binary: cases `work` and `continued`; and put it into their hooks: cases `hooks_*`")
+                        help="drive the agents through this binary: cases `work`, `continued` and `limited`; and put it into their hooks: cases `hooks_*`")
     args = parser.parse_args()
     args.drive = through_backstop(args.backstop) if args.backstop else drive
     args.cases = [case for case in (BACKSTOP_CASES if args.backstop else CASES) if not args.case or case.name in args.case]

@@ -35,15 +35,13 @@ pub fn is_answer(words: &[String], exit: i32) -> bool {
     })
 }
 
-/// The subcommand of `git`: its first word that is neither an option nor an option's value.
+/// The subcommand: the first word that is neither an option nor an option's value.
 fn subcommand<'a>(name: &str, arguments: &'a [String]) -> Option<&'a str> {
+    /// Options of `git` before its subcommand that have a value.
     const VALUED: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"];
-    if name != "git" {
-        return None;
-    }
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        if VALUED.contains(&word.as_str()) {
+        if name == "git" && VALUED.contains(&word.as_str()) {
             words.next();
         } else if !word.starts_with('-') {
             return Some(word);

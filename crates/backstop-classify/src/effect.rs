@@ -4,14 +4,19 @@
 //! What no rule names is repeatable. It must not run anything, and it must not decide about
 //! retries: it only says what a command does, and what its failure says about how far it got.
 
+mod address;
+mod code;
+mod line;
 mod names;
 
 use crate::builtin;
 use crate::effect_rule::{Changes, EffectRule};
 use crate::examples::ExampleFailure;
 use crate::pack::build_regex;
-use crate::program::{Call, all_calls};
+use crate::program::{Call, Calls, all_calls};
+use address::{is_at, is_url};
 use backstop_core::{Fault, Reason, SafeText, shell};
+use line::Line;
 use std::borrow::Cow;
 
 /// Programs that send nothing: beside one of these, the only request of a line is still its only
@@ -83,6 +88,10 @@ const WRITING_WORDS: &[&str] = &[
 ];
 /// Options that make every program say what it would do, and do nothing.
 const HARMLESS_OPTIONS: &[&str] = &["--help", "-help", "--dry-run", "--dryrun"];
+/// How an entry of `unless` begins that is about the command after `--`.
+const AFTER_DASHES: &str = "-- ";
+/// The rule of a command line that was not looked at in full.
+const UNREAD_RULE: &str = "command.unread";
 /// The rule by which `flock` did not get its lock: what it would have run was not started.
 const LOCK_HELD_RULE: &str = "usage.flock_silent";
 
@@ -98,6 +107,8 @@ pub struct Effect {
     /// How many changes it makes.
     pub changes: Changes,
     unsent_exit: Vec<i64>,
+    /// Whether the exit code of the line is that of this program.
+    has_own_exit: bool,
     /// Whether `flock` starts it only if it gets the lock.
     is_locked: bool,
 }
@@ -159,20 +170,26 @@ impl Effects {
     /// Whether a command line may be repeated by itself. `allowed` are patterns of commands that
     /// may be, whatever they do: `./deploy.sh *`.
     pub fn judge(&self, command: &str, allowed: &[String]) -> Repeatable {
-        let calls = all_calls(command);
+        let Calls { calls, is_whole } = all_calls(command);
         let found: Vec<(&Call, &EffectRule)> =
             calls.iter().filter_map(|call| Some((call, self.rule_of(call)?))).collect();
         let Some((call, rule)) = found.iter().find(|(_, rule)| !rule.repeatable) else {
+            if !is_whole {
+                return Repeatable::No(unread(&calls));
+            }
             let listed = found.first().map(|(call, rule)| effect(call, rule, Changes::Many));
             return listed.map_or(Repeatable::Unlisted, Repeatable::Listed);
         };
         let changes = if is_alone(&calls, call) { rule.changes } else { Changes::Many };
         let mut effect = effect(call, rule, changes);
         effect.is_locked = calls.iter().any(gives_up_without_lock);
+        // `curl … | jq` ends with the exit code of `jq`.
+        let after = calls.iter().rev().take_while(|other| !std::ptr::eq(*other, *call));
+        effect.has_own_exit = after.into_iter().all(|other| other.is_wrapper);
         let mut harmful = found.iter().filter(|(_, rule)| !rule.repeatable);
         let pattern = |call: &Call| allowed.iter().find(|pattern| allows(pattern, call));
         let first = pattern(call).cloned();
-        match first.filter(|_| harmful.all(|(call, _)| pattern(call).is_some())) {
+        match first.filter(|_| is_whole && harmful.all(|(call, _)| pattern(call).is_some())) {
             Some(pattern) => Repeatable::Allowed { effect, pattern },
             None => Repeatable::No(effect),
         }
@@ -181,9 +198,8 @@ impl Effects {
     /// The first rule that matches a call.
     fn rule_of(&self, call: &Call) -> Option<&EffectRule> {
         // A wrapper is what it runs.
-        let harmless = only_shows(call);
         let mut rules = self.rules.iter().filter(|_| !call.is_wrapper);
-        rules.find(|rule| matches(rule, call)).filter(|rule| rule.repeatable || !harmless)
+        rules.find(|rule| matches(rule, call)).filter(|rule| rule.repeatable || !only_shows(rule, call))
     }
 
     /// Runs the examples of these rules. Each example of `match` must be decided by its rule, no
@@ -194,7 +210,7 @@ impl Effects {
             let examples =
                 rule.matches.iter().map(|e| (e, true)).chain(rule.misses.iter().map(|e| (e, false)));
             for (example, should_match) in examples {
-                let calls = all_calls(example);
+                let calls = all_calls(example).calls;
                 let matched: Vec<&EffectRule> = calls.iter().filter_map(|call| self.rule_of(call)).collect();
                 if matched.iter().any(|found| found.id == rule.id) != should_match {
                     failures.push(ExampleFailure {
@@ -220,15 +236,17 @@ impl Effect {
         if self.is_locked && lock_held && !has_output {
             return Some(NothingDone::NeverSent);
         }
+        // A program that prints the answer of the server has printed nothing of its own.
+        let prints_answer = PRINT_STATUS.contains(&self.program.as_str());
         match self.changes {
-            Changes::One => {}
+            Changes::One if !has_output || prints_answer => {}
             Changes::Reported if !has_output => {}
-            Changes::Reported | Changes::Many => return None,
+            Changes::One | Changes::Reported | Changes::Many => return None,
         }
         if fault.reason == Reason::RateLimited {
             // Of a program that prints the status, only the status counts: a body may speak of 429 in
             // an answer to something that was carried out.
-            let says_so = fault.facts.status == Some(429) || !PRINT_STATUS.contains(&self.program.as_str());
+            let says_so = fault.facts.status == Some(429) || !prints_answer;
             return says_so.then_some(NothingDone::NotCarriedOut);
         }
         let texts =
@@ -240,12 +258,18 @@ impl Effect {
         if fault.facts.retry_after_seconds.is_some() && texts().any(|text| has_number(text, "503")) {
             return Some(NothingDone::NotCarriedOut);
         }
-        if exit.is_some_and(|exit| self.unsent_exit.contains(&exit)) {
-            return Some(NothingDone::NeverSent);
+        // Where exit codes tell, what an answer says about another connection does not.
+        if let Some(exit) = exit.filter(|_| self.has_own_exit && !self.unsent_exit.is_empty()) {
+            return self.unsent_exit.contains(&exit).then_some(NothingDone::NeverSent);
+        }
+        if exit.is_some() && !self.unsent_exit.is_empty() {
+            // Its exit code would say so. What it printed may be the text of an answer.
+            return None;
         }
         let network =
             matches!(fault.reason, Reason::NetworkTransient | Reason::NetworkPermanent | Reason::ServiceDown);
-        if !network || texts().any(|text| mentions(MAYBE_SENT, text)) {
+        let is_answered = has_output || fault.facts.status.is_some();
+        if !network || is_answered || texts().any(|text| mentions(MAYBE_SENT, text)) {
             return None;
         }
         let strongest = fault.evidence.first().map(|e| e.text.raw()).into_iter();
@@ -276,6 +300,20 @@ fn effect(call: &Call, rule: &EffectRule, changes: Changes) -> Effect {
         does: rule.does.to_string(),
         changes,
         unsent_exit: rule.unsent_exit.to_vec(),
+        has_own_exit: true,
+        is_locked: false,
+    }
+}
+
+/// What is known of a command line that is too long, or too deeply nested, to be looked at.
+fn unread(calls: &[Call]) -> Effect {
+    Effect {
+        rule: UNREAD_RULE.to_owned(),
+        program: calls.first().map(|call| call.name.clone()).unwrap_or_default(),
+        does: "is too long, or too deeply nested, to be looked at as a whole".to_owned(),
+        changes: Changes::Many,
+        unsent_exit: Vec::new(),
+        has_own_exit: true,
         is_locked: false,
     }
 }
@@ -307,14 +345,17 @@ fn allows(pattern: &str, call: &Call) -> bool {
 }
 
 /// Whether a call is asked for its help, or for what it would do: `--help`, `--dry-run=client`.
-fn only_shows(call: &Call) -> bool {
-    let own = call.words.iter().take_while(|word| *word != "--");
-    own.into_iter().any(|word| {
-        let (option, value) = word.split_once('=').unwrap_or((word, ""));
-        HARMLESS_OPTIONS.contains(&option) && !matches!(value, "none" | "false" | "no" | "0")
-    })
+fn only_shows(rule: &EffectRule, call: &Call) -> bool {
+    let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
+    if !words.iter().any(|word| HARMLESS_OPTIONS.iter().any(|option| word.starts_with(option))) {
+        return false;
+    }
+    let line = Line::new(&words, rule);
+    HARMLESS_OPTIONS.iter().any(|option| line.has_flag(option))
 }
 
+/// Whether a rule is about a call. What says that a command changes something counts wherever it may
+/// stand; what says that it does not counts only where it stands for certain.
 fn matches(rule: &EffectRule, call: &Call) -> bool {
     let any = |list: &[Cow<'static, str>], test: &dyn Fn(&str) -> bool| list.iter().any(|entry| test(entry));
     let is_program = |name: &str| match name {
@@ -325,11 +366,9 @@ fn matches(rule: &EffectRule, call: &Call) -> bool {
         return false;
     }
     let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
+    let line = Line::new(&words, rule);
     let has_option = |spec: &str| has_option(spec, &words, &rule.short_values);
-    let has_argument = |pattern: &str| arguments(&words).any(|word| is_argument(pattern, word));
-    if !rule.subcommand.is_empty() && !any(&rule.subcommand, &|pattern| has_subcommand(pattern, &words)) {
-        return false;
-    }
+    let has_argument = |pattern: &str| line.operands().any(|(word, _)| is_argument(pattern, word));
     let asks = !rule.option.is_empty() || !rule.argument.is_empty();
     if asks && !any(&rule.option, &has_option) && !any(&rule.argument, &has_argument) {
         return false;
@@ -337,7 +376,7 @@ fn matches(rule: &EffectRule, call: &Call) -> bool {
     if !rule.also.is_empty() && !any(&rule.also, &has_option) {
         return false;
     }
-    if !rule.statement.is_empty() && !any(&rule.statement, &|option| writes(rule, option, &words)) {
+    if !rule.statement.is_empty() && !any(&rule.statement, &|option| writes(rule, option, &line, &words)) {
         return false;
     }
     if !rule.url.is_empty() {
@@ -346,17 +385,78 @@ fn matches(rule: &EffectRule, call: &Call) -> bool {
             return false;
         }
     }
-    !any(&rule.unless, &|entry| if entry.starts_with('-') { has_option(entry) } else { has_argument(entry) })
+    let is_excused = |entry: &str| match entry.strip_prefix(AFTER_DASHES) {
+        Some(commands) => line.command().is_some_and(|word| commands.split('|').any(|one| glob(one, word))),
+        None if rule.repeatable => has_option(entry),
+        None => line.has_flag(entry),
+    };
+    if any(&rule.unless, &|entry| entry.starts_with('-') && is_excused(entry)) {
+        return false;
+    }
+    let verbs: Vec<&str> = rule.unless.iter().map(AsRef::as_ref).filter(|e| !e.starts_with('-')).collect();
+    let readings = line.readings();
+    match (rule.repeatable, readings) {
+        // Too many ways to read it: nothing speaks for it.
+        (true, None) => false,
+        (false, None) => rule.subcommand.is_empty() || rule.subcommand.iter().any(|p| may_begin(p, &line)),
+        (true, Some(readings)) => {
+            readings.iter().all(|reading| is_subcommand(&rule.subcommand, reading))
+                && !verbs.iter().any(|verb| has_argument(verb))
+        }
+        (false, Some(readings)) => {
+            // Of words that may stand anywhere, the first decides: `instances delete list` deletes.
+            let (words, phrases): (Vec<&str>, Vec<&str>) =
+                verbs.iter().partition(|verb| !rule.argument.is_empty() && !verb.contains(' '));
+            let acts = |reading: &Vec<&str>| {
+                is_subcommand(&rule.subcommand, reading) && !phrases.iter().any(|verb| begins(verb, reading))
+            };
+            readings.iter().any(acts) && acts_first(rule, &words, &line)
+        }
+    }
 }
 
-/// The words that are no options.
-fn arguments<'w>(words: &'w [&'w str]) -> impl Iterator<Item = &'w str> {
-    words.iter().copied().filter(|word| !word.starts_with('-'))
+/// Whether the first operand that decides is one that changes something, in some way to read them.
+fn acts_first(rule: &EffectRule, verbs: &[&str], line: &Line<'_>) -> bool {
+    for (word, is_doubtful) in line.operands() {
+        if !is_doubtful && verbs.iter().any(|verb| is_argument(verb, word)) {
+            return false;
+        }
+        if rule.argument.iter().any(|pattern| is_argument(pattern, word)) {
+            return true;
+        }
+    }
+    // An option changes something.
+    true
 }
 
-/// Whether a word is what a pattern names: a glob, or a name that says that it changes something.
+fn is_subcommand(patterns: &[Cow<'static, str>], reading: &[&str]) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| begins(pattern, reading))
+}
+
+/// Whether the first operands are these: words, each with alternatives.
+fn begins(pattern: &str, operands: &[&str]) -> bool {
+    let mut operands = operands.iter();
+    pattern
+        .split(' ')
+        .all(|wanted| operands.next().is_some_and(|word| wanted.split('|').any(|one| is_named(one, word))))
+}
+
+/// Whether the words of a pattern are there in this order, wherever.
+fn may_begin(pattern: &str, line: &Line<'_>) -> bool {
+    let mut operands = line.operands();
+    pattern
+        .split(' ')
+        .all(|wanted| operands.any(|(word, _)| wanted.split('|').any(|one| is_named(one, word))))
+}
+
+/// Whether a word is what a pattern names: a glob, a name that says that it changes something, or code
+/// that does.
 fn is_named(pattern: &str, word: &str) -> bool {
-    if pattern == names::PATTERN { names::says_change(word) } else { glob(pattern, word) }
+    match pattern {
+        names::PATTERN => names::says_change(word),
+        code::PATTERN => code::sends(word),
+        pattern => glob(pattern, word),
+    }
 }
 
 fn is_argument(pattern: &str, word: &str) -> bool {
@@ -370,31 +470,6 @@ fn is_argument(pattern: &str, word: &str) -> bool {
     }
 }
 
-/// Whether the first words that are no options are these. A word right after an option may be the
-/// option's value, so it may be one of them or not.
-fn has_subcommand(pattern: &str, words: &[&str]) -> bool {
-    fn begins(pattern: &[&str], items: &[(&str, bool)]) -> bool {
-        let Some((first, rest)) = pattern.split_first() else { return true };
-        let Some(((word, maybe_value), items)) = items.split_first() else { return false };
-        let is_it = first.split('|').any(|one| is_named(one, word));
-        (is_it && begins(rest, items)) || (*maybe_value && begins(pattern, items))
-    }
-    let mut items = Vec::new();
-    let mut after_option = false;
-    for word in words {
-        if word.starts_with('-') && word.len() > 1 {
-            after_option = !word.contains('=');
-        } else if word.starts_with('+') {
-            // `cargo +nightly publish`.
-        } else {
-            items.push((*word, after_option));
-            after_option = false;
-        }
-    }
-    let pattern: Vec<&str> = pattern.split(' ').collect();
-    begins(&pattern, &items)
-}
-
 /// Whether an option is there, with a value that it asks for: `-X`, `--data*`, `-X=POST|PUT`,
 /// `--request!=GET|HEAD`.
 fn has_option(spec: &str, words: &[&str], short_values: &str) -> bool {
@@ -406,7 +481,7 @@ fn has_option(spec: &str, words: &[&str], short_values: &str) -> bool {
     };
     option_values(name, words, short_values).iter().any(|value| match values {
         None => true,
-        Some((values, wanted)) => values.split('|').any(|one| glob(one, value)) == wanted,
+        Some((values, wanted)) => values.split('|').any(|one| is_named(one, value)) == wanted,
     })
 }
 
@@ -441,7 +516,7 @@ fn option_values<'w>(name: &str, words: &[&'w str], short_values: &str) -> Vec<&
             }
         } else if short.is_none() {
             let (given, value) = word.split_once('=').map_or((*word, None), |(given, v)| (given, Some(v)));
-            if glob_exact(name, given) {
+            if glob_exact(name, given) || is_short_for(given, name) {
                 values.push(value.unwrap_or_else(next));
             }
         }
@@ -449,11 +524,18 @@ fn option_values<'w>(name: &str, words: &[&'w str], short_values: &str) -> Vec<&
     values
 }
 
+/// Whether an option is a longer one cut short, as many programs allow: `--dat` for `--data`.
+fn is_short_for(given: &str, name: &str) -> bool {
+    let whole = name.split('*').next().unwrap_or(name);
+    given.len() >= 5 && given.starts_with("--") && given.len() < whole.len() && whole.starts_with(given)
+}
+
 /// Whether a statement of an option's value, or of an argument, does more than read.
-fn writes(rule: &EffectRule, option: &str, words: &[&str]) -> bool {
+fn writes(rule: &EffectRule, option: &str, line: &Line<'_>, words: &[&str]) -> bool {
     let values: Vec<&str> = if option == "*" {
         let dotted = |w: &str| w.starts_with('.') && w[1..].starts_with(|c: char| c.is_ascii_alphabetic());
-        arguments(words).filter(|w| w.contains([' ', ';', '\n']) || dotted(w)).collect()
+        let operands = line.operands().map(|(word, _)| word);
+        operands.filter(|w| w.contains([' ', ';', '\n']) || dotted(w)).collect()
     } else {
         option_values(option, words, &rule.short_values)
     };
@@ -483,32 +565,6 @@ fn without_strings(statement: &str) -> String {
     }
     // A quote that is not closed hides nothing.
     if quote.is_some() { statement.to_owned() } else { out }
-}
-
-/// Whether a word is an address: `https://host/path`, `host.example/path`, `localhost:8080/path`.
-fn is_url(word: &str) -> bool {
-    if word.starts_with("http://") || word.starts_with("https://") {
-        return true;
-    }
-    let host = word.split(['/', '?']).next().unwrap_or(word);
-    let plain = |c: char| c.is_ascii_alphanumeric() || ".-:".contains(c);
-    let variable = word.starts_with('$') && word.contains('/');
-    variable
-        || (!host.is_empty()
-            && host.len() < word.len()
-            && !host.starts_with(['.', '-'])
-            && host.chars().all(plain)
-            && (host.contains('.') || host.contains(':')))
-}
-
-/// Whether an address is this one: `api.openai.com/v1/embeddings`, `*/chat/completions`.
-fn is_at(pattern: &str, word: &str) -> bool {
-    let address = word.strip_prefix("https://").or_else(|| word.strip_prefix("http://")).unwrap_or(word);
-    // What is before an `@` in the host is no part of it, and could pretend to be one.
-    let host_end = address.find(['/', '?', '#']).unwrap_or(address.len());
-    let address = address[..host_end].rfind('@').map_or(address, |at| &address[at + 1..]);
-    let path = address.split(['?', '#']).next().unwrap_or(address);
-    glob(pattern, path.trim_end_matches('/'))
 }
 
 /// Whether a text is a number among others: `503` in `HTTP/1.1 503 x`, not in `15031`.
@@ -584,6 +640,22 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_looked_at_is_not_repeatable() {
+        let unread = |command: &str| rule_of(command).as_deref() == Some(UNREAD_RULE);
+        let nested = |times| (0..times).fold("true".to_owned(), |inner, _| shell::line(["sh", "-c", &inner]));
+        assert!(!unread(&nested(4)) && unread(&nested(9)));
+        assert!(unread(&format!("{} true", "eval ".repeat(20))));
+        assert!(
+            !unread(&format!("echo {}", "b".repeat(100 << 10)))
+                && unread(&format!("echo {}", "b".repeat(300 << 10)))
+        );
+        assert!(unread(&"true; ".repeat(10_000)));
+        // What stands behind a long text is looked at.
+        let long = format!("echo '{}' > a && gh issue create -t x", "b".repeat(100 << 10));
+        assert_eq!(rule_of(&long).as_deref(), Some("gh.change"));
+    }
+
+    #[test]
     fn what_is_run_all_day_is_repeatable() {
         let commands = "npm ci; npm test; npm run build; npm run dev; npm install; yarn; yarn install; pnpm i; npx tsc --noEmit; \
             npx eslint .; bun test; cargo build --release; cargo test deploy; cargo run --bin release; cargo clippy; make; \
@@ -638,7 +710,15 @@ mod tests {
             (post, Reason::RateLimited, "{\"error\":{\"code\":429}}", false, None),
             ("curl -sSL -d a=b https://x.example", net, refused, false, None),
             ("curl --location -d a=b https://x.example", net, refused, false, None),
-            ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", false, done),
+            ("gh issue create -t x", Reason::RateLimited, "HTTP 429: too many requests", false, done),
+            // The issue was made, and its number was printed, before what came next failed.
+            ("gh issue create -t x", Reason::RateLimited, "HTTP 429: too many requests", true, None),
+            ("gh issue create -t x", net, refused, true, None),
+            // These repeat requests themselves, run scripts of the project, or push to several places.
+            ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", false, None),
+            ("npm version patch", net, refused, false, None),
+            ("aws ec2 run-instances", net, refused, false, None),
+            ("git push", net, refused, false, None),
             ("cd x && gh pr create -f", net, refused, false, sent),
             ("gh pr create -f && ./next.sh", net, refused, false, None),
             ("for i in 1 2; do curl -d a=b https://x.example; done", net, refused, false, None),
@@ -662,6 +742,15 @@ mod tests {
         later.facts.retry_after_seconds = Some(2.0);
         assert_eq!(effect.nothing_done(&later, Some(22), true), done);
         assert_eq!(effect.nothing_done(&fault(net, "exit 7"), Some(7), false), sent);
+        // An answer speaks of a connection that is not the one of the request.
+        let body = "order placed; could not notify: connect ECONNREFUSED 10.0.0.5:25";
+        assert_eq!(effect.nothing_done(&fault(net, body), Some(22), false), None);
+        assert_eq!(effect.nothing_done(&fault(net, body), None, true), None);
+        // The exit code is that of `jq`.
+        let Repeatable::No(piped) = Effects::builtin().judge(&format!("{post} | jq ."), &[]) else {
+            panic!()
+        };
+        assert_eq!(piped.nothing_done(&fault(net, "exit 5"), Some(5), false), None);
     }
 
     #[test]

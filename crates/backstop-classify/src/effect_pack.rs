@@ -40,6 +40,10 @@ pub(crate) struct EffectFile {
     #[serde(default)]
     short_values: String,
     #[serde(default)]
+    flags: Vec<String>,
+    #[serde(default)]
+    values: Vec<String>,
+    #[serde(default)]
     unsent_exit: Vec<i64>,
     #[serde(default, rename = "match")]
     matches: Vec<String>,
@@ -106,6 +110,8 @@ fn checked(place: &Place<'_>, effect: EffectFile, at: usize) -> Result<EffectRul
         effect.statement,
         effect.reads,
         effect.url,
+        effect.flags,
+        effect.values,
         effect.matches,
         effect.misses,
     ];
@@ -114,8 +120,21 @@ fn checked(place: &Place<'_>, effect: EffectFile, at: usize) -> Result<EffectRul
             "effect `{id}` has a list of more than {LIST_MAX} entries, or one of more than {ENTRY_BYTES_MAX} bytes"
         ));
     }
-    let [program, subcommand, option, argument, also, unless, statement, reads, url, matches, misses] =
-        lists.map(texts);
+    let [
+        program,
+        subcommand,
+        option,
+        argument,
+        also,
+        unless,
+        statement,
+        reads,
+        url,
+        flags,
+        values,
+        matches,
+        misses,
+    ] = lists.map(texts);
     Ok(EffectRule {
         id: Cow::Owned(id),
         pack: Cow::Owned(place.pack_name().to_owned()),
@@ -134,6 +153,8 @@ fn checked(place: &Place<'_>, effect: EffectFile, at: usize) -> Result<EffectRul
         reads,
         url,
         short_values: Cow::Owned(effect.short_values),
+        flags,
+        values,
         unsent_exit: Cow::Owned(effect.unsent_exit),
         matches,
         misses,

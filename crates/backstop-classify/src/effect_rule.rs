@@ -44,7 +44,8 @@ pub struct EffectRule {
     pub argument: List<Text>,
     /// Options, one of which must be there too.
     pub also: List<Text>,
-    /// Options or arguments, none of which may be there.
+    /// Options of the program itself, first operands, or commands after `--`, none of which may be
+    /// there.
     pub unless: List<Text>,
     /// Options whose value is a list of statements; `*` is any argument that looks like one. One
     /// statement must do more than read.
@@ -55,6 +56,10 @@ pub struct EffectRule {
     pub url: List<Text>,
     /// The one-letter options that take a value, so that `-sXPOST` can be taken apart.
     pub short_values: Text,
+    /// Long options that take no value, and so leave the next word alone.
+    pub flags: List<Text>,
+    /// Long options whose value is the next word.
+    pub values: List<Text>,
     /// Exit codes that mean that nothing was sent.
     pub unsent_exit: List<i64>,
     /// Commands that it must match.

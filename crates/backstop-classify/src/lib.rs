@@ -24,6 +24,7 @@ mod answer;
 // These are compiled into the build script too, which uses more of them than the library does.
 #[allow(dead_code, unreachable_pub)]
 mod automaton;
+mod batch_rows;
 mod builtin;
 mod chunk;
 mod clean;
@@ -53,6 +54,7 @@ mod weigh;
 
 pub use answer::is_answer;
 pub use automaton::TooManyPatterns;
+pub use batch_rows::{BatchRow, BatchRows};
 pub use credential::{CredentialFacts, add_credential_facts, credential_facts};
 pub use effect::{Effect, Effects, NothingDone, Repeatable};
 pub use effect_rule::{Changes, EffectRule};
@@ -60,8 +62,8 @@ pub use examples::{ExampleFailure, check_examples};
 pub use pack::PackError;
 pub use program::calls;
 pub use provider::{
-    agent_names, credential_variables, limited_model, model_of_command, provider_names, provider_of_command,
-    provider_of_name,
+    agent_names, credential_variables, limited_model, limited_model_of, model_of_command, provider_names,
+    provider_of_command, provider_of_name,
 };
 pub use row::read_row;
 pub use rule::{Example, List, Rule, RuleOutcome, Text, Trace, Weight};

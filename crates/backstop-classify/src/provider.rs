@@ -319,6 +319,11 @@ const ACCOUNT_LIMITS: &[&str] =
 /// The model that a refusal is about: the one that it names, none where it speaks of the account,
 /// else the one that the command asks for.
 pub fn limited_model(refusal: &str, command: Option<&str>) -> Option<String> {
+    limited_model_of(refusal, command.and_then(model_of_command))
+}
+
+/// The same for a request that asks for the model `asked`.
+pub fn limited_model_of(refusal: &str, asked: Option<String>) -> Option<String> {
     let lower = refusal.to_ascii_lowercase();
     let named = lower.split("limit reached for ").nth(1).and_then(|rest| {
         let name = rest.split([' ', ',', ';', ':']).next()?.trim_end_matches('.');
@@ -331,7 +336,7 @@ pub fn limited_model(refusal: &str, command: Option<&str>) -> Option<String> {
     if named.is_some() || ACCOUNT_LIMITS.iter().any(|words| lower.contains(words)) {
         return named;
     }
-    command.and_then(model_of_command)
+    asked
 }
 
 /// The longest name of a model.

@@ -16,7 +16,7 @@ const SHELL_WORDS: &[&str] = &["cd", "exit", "export", "false", "set", "sleep", 
 
 /// Whether a command line does nothing but read text.
 pub(crate) fn only_reads(command: &str) -> bool {
-    let calls: Vec<_> = all_calls(command).into_iter().filter(|call| !call.is_wrapper).collect();
+    let calls: Vec<_> = all_calls(command).calls.into_iter().filter(|call| !call.is_wrapper).collect();
     let reads = |name: &str, words: &[String]| {
         let first = words.iter().find(|word| !word.starts_with('-'));
         READERS.contains(&name)

@@ -62,6 +62,7 @@ const OWN: &[(&str, Direction, &str)] = &[
     ("BACKSTOP_RUN_MARK", Set, "a mark on every process of a run, so that leftovers are found"),
     ("BACKSTOP_UPSTREAM_MARK", Set, "a mark on every process of an MCP server, so that leftovers are found"),
     ("BACKSTOP_CRASH_AT", Read, "debug builds only, for tests: ends Backstop at this commit of the journal"),
+    ("BACKSTOP_CLOCK_FILE", Read, "debug builds only, for tests: simulated time"),
     ("BACKSTOP_CLOCK_JUMP", Read, "debug builds only, for tests: makes the clock jump"),
 ];
 
@@ -80,6 +81,23 @@ const OTHERS: &[(&str, Direction, &str)] = &[
     ("LC_CTYPE", Read, "the same; beats `LANG`"),
     ("LANG", Read, "the same"),
     ("GITHUB_TOKEN", Read, "the token of a `github` sink that names no variable of its own"),
+    (
+        "HTTPS_PROXY",
+        Read,
+        "the proxy for `https` addresses, as `http://USER:PASSWORD@HOST:PORT`; also in lower case",
+    ),
+    ("HTTP_PROXY", Read, "the proxy for `http` addresses; also in lower case"),
+    ("ALL_PROXY", Read, "the proxy where neither of the two is set; also in lower case"),
+    (
+        "NO_PROXY",
+        Read,
+        "hosts, domains and address ranges that are reached without a proxy; also in lower case",
+    ),
+    (
+        "REQUEST_METHOD",
+        Read,
+        "set by web servers for CGI programs, where `HTTP_PROXY` is a visitor's and not used",
+    ),
     ("SUDO_UID", Read, "the user whose files root reads as its own"),
     ("RUST_BACKTRACE", Read, "any value shows where a defect of Backstop lies"),
     ("TMPDIR", Read, "where the demo makes its folder"),
@@ -108,13 +126,26 @@ pub fn all() -> Vec<Variable> {
 
 /// The names in an environment that look like ours but are not, each with the nearest known name,
 /// so that a typo such as `BACKSTOP_EXEC_TIMOUT` is noticed.
-pub fn strangers<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<(String, Option<String>)> {
+fn strangers<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<(String, Option<String>)> {
     let known: Vec<String> = all().into_iter().map(|variable| variable.name).collect();
     let ours = names.into_iter().filter(|name| name.starts_with("BACKSTOP_"));
     let strange = ours.filter(|name| !known.iter().any(|known| known == name));
     strange
         .map(|name| (name.to_owned(), nearest(name, known.iter().map(String::as_str)).map(str::to_owned)))
         .collect()
+}
+
+/// Variables that look like ours and are not: a mistake in one must not pass unseen. What it is, and
+/// what was meant.
+pub fn warnings(names: &[String]) -> Vec<(String, String)> {
+    let warning = |(name, near): (String, Option<String>)| {
+        let hint = near.map_or_else(
+            || "`backstop config env` lists them all".to_owned(),
+            |near| format!("did you mean {near}?"),
+        );
+        (format!("{name} is not a variable of Backstop; ignored"), hint)
+    };
+    strangers(names.iter().map(String::as_str)).into_iter().map(warning).collect()
 }
 
 /// The reference page.

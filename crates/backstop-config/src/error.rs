@@ -2,7 +2,7 @@
 
 use super::find::FileName;
 use super::layers::Origin;
-use backstop_core::SafeText;
+use backstop_core::{ErrorKind, HintedError, SafeText};
 use serde_json::{Value, json};
 
 /// The largest number of problems reported at once.
@@ -163,6 +163,20 @@ impl std::fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+impl HintedError for ConfigError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Usage
+    }
+
+    fn hints(&self) -> Vec<String> {
+        self.hints()
+    }
+
+    fn is_multiline(&self) -> bool {
+        true
+    }
+}
 
 #[cfg(test)]
 mod tests {

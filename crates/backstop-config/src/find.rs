@@ -35,6 +35,8 @@ pub struct Surroundings<'a> {
     /// The users whose files are read: the one whom the process runs as and, for root by `sudo`,
     /// the one who typed it.
     pub users: Vec<u32>,
+    /// The state folder, whether it is there or not. Worktrees of plans are in it.
+    pub state_root: Option<PathBuf>,
 }
 
 /// A file: its path, and its name in messages.
@@ -76,6 +78,31 @@ pub fn repository_root(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
     None
 }
 
+/// The repository that a worktree of a plan belongs to: what a phase does in its slot, it does in
+/// its project. `root` is a slot if it is in the state folder, and the repository knows it.
+pub fn repository_of_slot(root: &Path, state_root: Option<&Path>) -> Option<PathBuf> {
+    let state = state_root?.canonicalize().ok()?;
+    let slot = root.canonicalize().ok().filter(|root| root.starts_with(state))?;
+    // gitdir: /repository/.git/worktrees/slot-1
+    let linked = small_file(&slot.join(".git"))?;
+    let git_dir = Path::new(linked.strip_prefix("gitdir: ")?.trim());
+    let common = git_dir.parent()?.parent()?;
+    let repository = common.parent().filter(|_| common.ends_with(".git"))?.canonicalize().ok()?;
+    // The repository names the slot, too: a file in a folder cannot choose whose worktree it is.
+    let back = small_file(&git_dir.join("gitdir"))?;
+    let known = Path::new(back.trim()).canonicalize().ok()?;
+    (known == slot.join(".git")).then_some(repository)
+}
+
+/// The text of a file that git writes, which holds one path.
+fn small_file(path: &Path) -> Option<String> {
+    /// No path is longer.
+    const PATH_BYTES_MAX: u64 = 8 << 10;
+    let mut text = String::new();
+    named::open(path).ok()?.take(PATH_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 /// The project's file as it was read. The same bytes are hashed and parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProjectFile {
@@ -85,10 +112,25 @@ pub(crate) struct ProjectFile {
     pub canonical: PathBuf,
     /// The canonical path of the repository's root, else of the folder that the file is in.
     pub root: PathBuf,
+    /// The root under which trust is recorded: `root`, or the repository of a plan's worktree.
+    pub trust_root: PathBuf,
     /// Its content.
     pub bytes: Vec<u8>,
     /// Whether every user may write it.
     pub writable_by_all: bool,
+}
+
+impl ProjectFile {
+    /// The path under which a file of the project is trusted. A worktree of a plan has the paths of
+    /// its repository: the same content is trusted in both.
+    pub(crate) fn trust_path(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.root).map_or_else(|_| path.to_owned(), |below| self.trust_root.join(below))
+    }
+
+    /// The repository, if the file is in a worktree of a plan.
+    pub(crate) fn repository_of_slot(&self) -> Option<&Path> {
+        Some(&*self.trust_root).filter(|root| *root != self.root)
+    }
 }
 
 /// Why a project's file is not read.
@@ -153,7 +195,9 @@ fn project_file_at(
     }
     let (bytes, writable_by_all) = content(&file, opened).map_err(Unread::Problem)?;
     let canonical = canonical_root.join(below);
-    Ok(Some(ProjectFile { file, canonical, root: canonical_root, bytes, writable_by_all }))
+    let slot_of = repository_of_slot(&canonical_root, around.state_root.as_deref());
+    let trust_root = slot_of.unwrap_or_else(|| canonical_root.clone());
+    Ok(Some(ProjectFile { file, canonical, root: canonical_root, trust_root, bytes, writable_by_all }))
 }
 
 fn is_absent(error: &std::io::Error) -> bool {

@@ -5,6 +5,8 @@
 
 use backstop_core::nearest::nearest;
 use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Name, PROFILES, Reason, TAXONOMY};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// Stands for the name of a profile in the name of a key.
@@ -19,13 +21,17 @@ const AGENT: &str = "<agent>";
 const SINK: &str = "<sink>";
 /// Stands for the name of an MCP server in the name of a key.
 const SERVER: &str = "<server>";
+/// Stands for the name of a provider of models in the name of a key.
+const UPSTREAM: &str = "<upstream>";
 /// Stands for the name of an environment variable in the name of a key.
 const VARIABLE: &str = "<variable>";
 /// Stands for the name of an HTTP header in the name of a key.
 const HEADER: &str = "<header>";
 
 const MILLISECOND: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 const YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
@@ -88,6 +94,8 @@ pub enum ValueKind {
     Patterns,
     /// A list of patterns of tools' names, such as `get_*`.
     ToolPatterns,
+    /// A list of agents, by name.
+    Agents,
     /// The jitter of delays.
     Jitter,
     /// What is done about a reason.
@@ -109,6 +117,8 @@ pub struct Key {
     pub harmless: Option<&'static str>,
 }
 
+/// The longest wait for a rate limit: as long as the longest window.
+const LIMIT_WAIT_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
 const LIMIT: ValueKind = ValueKind::Duration { none: true, min: MILLISECOND, max: YEAR };
 const PAUSE: ValueKind = ValueKind::Duration { none: false, min: Duration::ZERO, max: HOUR };
 const DELAY: ValueKind = ValueKind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX };
@@ -207,9 +217,33 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "plan.wait_max",
-        ValueKind::Duration { none: false, min: Duration::ZERO, max: DELAY_MAX },
+        ValueKind::Duration { none: false, min: Duration::ZERO, max: LIMIT_WAIT_MAX },
         "6h",
-        "how long a phase waits for a rate limit before the run halts",
+        "the longest single wait for a rate limit; a limit that ends later halts the run",
+    ),
+    key(
+        "plan.waits_max",
+        ValueKind::Count { min: 0, max: 100 },
+        "4",
+        "how many times a run waits for a rate limit before it halts; phases that wait together count once",
+    ),
+    key(
+        "plan.allow_overage",
+        ValueKind::OneOf(YES_OR_NO),
+        "false",
+        "whether an agent may go on with paid usage once its subscription is used up; without it, the reset is waited for",
+    ),
+    key(
+        "plan.fallback_agents",
+        ValueKind::Agents,
+        "[]",
+        "agents that take over a phase whose own agent is limited, in order, such as `[\"codex\"]`",
+    ),
+    key(
+        "plan.inhibit",
+        ValueKind::OneOf(YES_OR_NO),
+        "true",
+        "whether the machine is kept awake while a phase runs; while a run only waits, it may sleep",
     ),
     key(
         "plan.continue_session",
@@ -232,9 +266,9 @@ pub const KEYS: &[Key] = &[
     key("plan.halt_timeout", LIMIT, "10m", "time that running phases have to finish once a run halts"),
     key(
         "plan.gates",
-        ValueKind::OneOf(&["none", "auto"]),
-        "none",
-        "whether to run the gates detected from the project's files",
+        ValueKind::OneOf(&["ask", "auto", "none"]),
+        "ask",
+        "whether to run the gates detected from the project's files: always (`auto`), never, or where the project is trusted, and asked for on a terminal elsewhere",
     ),
     key(
         "plan.setup",
@@ -309,6 +343,74 @@ pub const KEYS: &[Key] = &[
     ),
     key("notify.<sink>.reason", ValueKind::Reasons, "all", "only these reasons"),
     key("notify.<sink>.project", ValueKind::Paths, "all", "only projects in these folders"),
+    key("llm.listen", ValueKind::Line, "127.0.0.1:4141", "where `backstop proxy` takes requests"),
+    key(
+        "llm.deadline",
+        ValueKind::Duration { none: false, min: SECOND, max: DAY },
+        "9m",
+        "time limit for a model request until its answer begins: all attempts, and the waits for limits",
+    ),
+    key(
+        "llm.idle",
+        ValueKind::Duration { none: false, min: SECOND, max: DAY },
+        "10m",
+        "time limit for a provider that sends nothing",
+    ),
+    key(
+        "llm.body_max",
+        ValueKind::Size { min: KB, max: GB },
+        "64MB",
+        "the largest model request that is taken",
+    ),
+    key(
+        "llm.cache",
+        ValueKind::OneOf(YES_OR_NO),
+        "false",
+        "whether the answer to an identical request with `temperature` 0 is used again",
+    ),
+    key(
+        "llm.budget",
+        ValueKind::Line,
+        "none",
+        "the budget that each attempt of a model request takes a unit of",
+    ),
+    key("llm.token_budget", ValueKind::Line, "none", "the budget that each token of a model takes a unit of"),
+    key(
+        "llm.cent_budget",
+        ValueKind::Line,
+        "none",
+        "the budget that each US cent takes a unit of, by `llm.prices`",
+    ),
+    key(
+        "llm.fallback",
+        ValueKind::Words,
+        "[]",
+        "models that are used instead where nothing else helps, as `MODEL=OTHER`",
+    ),
+    key(
+        "llm.prices",
+        ValueKind::Words,
+        "[]",
+        "what models cost, as `MODEL=INPUT/OUTPUT` in US dollars for a million tokens",
+    ),
+    key(
+        "llm.upstream.<upstream>.url",
+        ValueKind::Text,
+        "none",
+        "the origin of a provider, such as `https://api.example.com`",
+    ),
+    key(
+        "llm.upstream.<upstream>.concurrency",
+        ValueKind::Count { min: 1, max: 4096 },
+        "unlimited",
+        "how many requests it gets at once",
+    ),
+    key(
+        "llm.upstream.<upstream>.headers.<header>",
+        ValueKind::Text,
+        "none",
+        "a header of every request to it, such as its credential; replaces the client's",
+    ),
     key(
         "mcp.from",
         ValueKind::Paths,
@@ -525,6 +627,7 @@ impl Key {
                 | ValueKind::Words
                 | ValueKind::Reasons
                 | ValueKind::Patterns
+                | ValueKind::Agents
                 | ValueKind::ToolPatterns
         )
     }
@@ -559,7 +662,7 @@ fn fits(pattern: &str, segment: &str) -> bool {
     match pattern {
         PROFILE => PROFILES.contains(&segment),
         REASON => Reason::from_code(segment).is_some(),
-        GATE | AGENT | SINK | SERVER => segment.parse::<Name>().is_ok(),
+        GATE | AGENT | SINK | SERVER | UPSTREAM => segment.parse::<Name>().is_ok(),
         VARIABLE => is_variable(segment),
         HEADER => is_header(segment),
         name => name == segment,
@@ -595,7 +698,9 @@ pub(crate) fn find(path: &[&str]) -> KeyMatch {
 /// The key with this name, written with dots.
 pub(crate) fn named(name: &str) -> Option<&'static Key> {
     // Settings are looked up by their whole name, often: that needs no pattern.
-    if let Some(key) = KEYS.iter().find(|key| key.name == name && !key.is_pattern()) {
+    static WHOLE: LazyLock<HashMap<&str, &Key>> =
+        LazyLock::new(|| KEYS.iter().filter(|key| !key.is_pattern()).map(|key| (key.name, key)).collect());
+    if let Some(key) = WHOLE.get(name) {
         return Some(key);
     }
     match find(&name.split('.').collect::<Vec<_>>()) {

@@ -152,6 +152,7 @@ pub fn load(
         settings: stack.settings,
         inert: stack.inert,
         not_trusted: stack.not_trusted,
+        project_trust: stack.project_trust,
         changes: Vec::new(),
         foreign: stack.foreign,
         notes: stack.notes,
@@ -173,6 +174,8 @@ struct Stack {
     inert: Vec<Inert>,
     /// The path and the hashes of a project's file that is not trusted.
     not_trusted: Option<(PathBuf, String)>,
+    /// The path and the hashes of the project's file, whether it is trusted or not.
+    project_trust: Option<(PathBuf, String)>,
     foreign: Option<Foreign>,
     notes: Vec<String>,
     files: Vec<FileRead>,
@@ -238,14 +241,19 @@ impl Stack {
     ) {
         let file = &project.file;
         let mut entries = self.read(file, &project.bytes, project.writable_by_all, Layer::Project);
+        let hashes = trust::hashes(project, &entries, home);
+        let trust_path = project.trust_path(&project.canonical);
+        if trust::can_be_trusted(&hashes) {
+            self.project_trust = Some((trust_path.clone(), hashes.clone()));
+        }
+        #[allow(clippy::collapsible_if)]
         if entries.iter().any(|entry| entry.key.needs_trust()) {
-            let hashes = trust::hashes(project, &entries, home);
-            if !trust::can_be_trusted(&hashes) || !is_trusted(&project.canonical, &hashes) {
+            if !trust::can_be_trusted(&hashes) || !is_trusted(&trust_path, &hashes) {
                 let inert = entries.extract_if(.., |entry| entry.key.needs_trust());
                 let inert =
                     inert.map(|entry| Inert { key: entry.name, file: file.clone(), line: entry.line });
                 self.inert.extend(inert);
-                self.not_trusted = Some((project.canonical.clone(), hashes));
+                self.not_trusted = Some((trust_path, hashes));
             }
         }
         self.set_all(file, entries, Layer::Project);

@@ -13,6 +13,7 @@ mod file;
 mod find;
 mod keys;
 mod layers;
+mod llm;
 mod mcp;
 mod owner;
 mod profile;
@@ -26,9 +27,10 @@ mod value;
 
 pub use edit::{Edit, EditScope, edit, unset};
 pub use error::ConfigError;
-pub use find::{Surroundings, repository_root};
+pub use find::{Surroundings, repository_of_slot, repository_root};
 pub use keys::{KEYS, Key, ValueKind};
 pub use layers::{FileRead, Given, Inert, Origin, load};
+pub use llm::{LlmSettings, LlmUpstreamSettings};
 pub use mcp::{CommonMcpSettings, McpServerSettings};
 pub use owner::Foreign;
 pub use reference::markdown;
@@ -53,6 +55,8 @@ pub struct Config {
     inert: Vec<Inert>,
     /// The path and the hashes of a project's file that is not trusted.
     not_trusted: Option<(PathBuf, String)>,
+    /// The path and the hashes of the project's file, whether it is trusted or not.
+    project_trust: Option<(PathBuf, String)>,
     /// What has changed since the project's file was trusted, in words.
     changes: Vec<String>,
     foreign: Option<Foreign>,
@@ -142,7 +146,7 @@ pub struct PlanSettings {
     pub max_tokens: Option<u64>,
     /// How long running phases may continue once the run halts.
     pub halt_timeout: Option<Duration>,
-    /// `auto` or `none`: whether detected gates are run.
+    /// `ask`, `auto` or `none`: whether detected gates are run.
     pub gates: String,
     /// How long one gate may take.
     pub gate_timeout: Option<Duration>,
@@ -158,6 +162,12 @@ pub struct PlanSettings {
     pub setup_inputs: Vec<String>,
     /// What no phase may change.
     pub protect: Vec<String>,
+    /// Whether an agent may go on with paid usage once its subscription is used up.
+    pub allow_overage: bool,
+    /// The agents that take over where an agent is limited.
+    pub fallback_agents: Vec<String>,
+    /// Whether the machine is kept awake while a phase runs.
+    pub inhibit: bool,
 }
 
 /// How long and how much the store keeps.
@@ -315,6 +325,9 @@ impl Config {
             setup: self.words("plan.setup"),
             setup_inputs: self.list("plan.setup_inputs"),
             protect: self.list("plan.protect"),
+            allow_overage: word("plan.allow_overage") == "true",
+            fallback_agents: self.list("plan.fallback_agents"),
+            inhibit: word("plan.inhibit") != "false",
         }
     }
 
@@ -435,7 +448,9 @@ impl Config {
         let below = |prefix| {
             let is_pattern = |key: &str| keys::named(key).is_none_or(Key::is_pattern);
             let set = self.set_below(prefix).filter(move |(key, _)| is_pattern(key));
-            set.map(|(key, setting)| row(key, mcp::shown(key, &sinks::shown(key, &setting.written))))
+            set.map(|(key, setting)| {
+                row(key, llm::shown(key, &mcp::shown(key, &sinks::shown(key, &setting.written))))
+            })
         };
         plain.chain(["gates.", "agent.", "notify.", "mcp.", "profile."].into_iter().flat_map(below)).collect()
     }
@@ -449,6 +464,13 @@ impl Config {
         }
         let text = key.default.to_owned();
         Ok(Shown { key: name.to_owned(), text, json: serde_json::Value::Null, origin: Origin::Default })
+    }
+
+    /// Whether the project has settings of its own, and somebody trusts them as they are. `trusted`
+    /// gives the hashes that were trusted for a file.
+    pub fn is_project_trusted(&self, trusted: &dyn Fn(&Path) -> Option<String>) -> bool {
+        let known = self.project_trust.as_ref();
+        known.is_some_and(|(path, hashes)| trusted(path).as_ref() == Some(hashes))
     }
 
     /// The values that are ignored because the project's file is not trusted.

@@ -32,6 +32,9 @@ pub(super) fn policy(config: &Config, name: &str) -> Result<Policy, Problem> {
     {
         policy.wait_max = *wait;
     }
+    if let Some(world) = policy.world.as_mut() {
+        world.limits.times = u32::try_from(config.count("plan.waits_max")).unwrap_or(u32::MAX);
+    }
     if let Some(Value::Duration(wait)) = field("wait_max").map(|setting| &setting.written.value) {
         policy.wait_max = *wait;
     }

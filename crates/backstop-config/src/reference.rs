@@ -118,6 +118,7 @@ fn noun(key: &Key) -> String {
         ValueKind::Line | ValueKind::Text => "text".to_owned(),
         ValueKind::ToolPatterns => "list of tools".to_owned(),
         ValueKind::Names => "list of names".to_owned(),
+        ValueKind::Agents => "list of agents".to_owned(),
         ValueKind::Patterns => "list of commands".to_owned(),
         ValueKind::Jitter => "jitter".to_owned(),
         ValueKind::Action => "action".to_owned(),

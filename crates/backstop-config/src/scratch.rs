@@ -40,6 +40,7 @@ impl Scratch {
             xdg_config_home: None,
             env: &|_| None,
             users: vec![self.home.metadata().unwrap().uid()],
+            state_root: Some(self.home.join("state")),
         }
     }
 }

@@ -215,11 +215,15 @@ mod tests {
         plan.timeout                1h              default
         plan.idle                   15m             default
         plan.wait_max               6h              default
+        plan.waits_max              4               default
+        plan.allow_overage          false           default
+        plan.fallback_agents        []              default
+        plan.inhibit                true            default
         plan.continue_session       auto            default
         plan.max_cost               none            default
         plan.max_tokens             none            default
         plan.halt_timeout           10m             default
-        plan.gates                  none            default
+        plan.gates                  ask             default
         plan.setup                  []              default
         plan.setup_inputs           []              default
         plan.protect                []              default
@@ -227,6 +231,16 @@ mod tests {
         plan.flaky                  0               default
         isolation.link              []              default
         isolation.copy              []              default
+        llm.listen                  127.0.0.1:4141  default
+        llm.deadline                9m              default
+        llm.idle                    10m             default
+        llm.body_max                64MB            default
+        llm.cache                   false           default
+        llm.budget                  none            default
+        llm.token_budget            none            default
+        llm.cent_budget             none            default
+        llm.fallback                []              default
+        llm.prices                  []              default
         mcp.from                    []              default
         mcp.prefix                  true            default
         mcp.cache_for               1d              default

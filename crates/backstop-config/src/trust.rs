@@ -2,7 +2,8 @@
 //!
 //! Trust is given to the file and to what it names in the project: rule packs, and the scripts of
 //! its commands. Each is hashed with its path; when one of them changes, appears or goes, all of it
-//! has to be trusted anew. The store keeps what is trusted; this module only asks.
+//! has to be trusted anew. A worktree of a plan is trusted where it has the content that is trusted
+//! in its repository. The store keeps what is trusted; this module only asks.
 
 use super::error::{ConfigError, Problem};
 use super::file::{self, Entry};
@@ -62,14 +63,16 @@ fn begun(canonical: &Path) -> Sha256 {
 pub(crate) fn hashes(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) -> String {
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
     for path in named_files(project, entries, home) {
-        let hash = hash_of(&path, &project.root);
-        files.insert(path, hash);
+        let trust_path = project.trust_path(&path);
+        let hash = hash_of(&path, &project.root, &trust_path);
+        files.insert(trust_path, hash);
     }
     let line = |path: &Path, hash: &str| {
-        let shown = path.strip_prefix(&project.root).unwrap_or(path).to_string_lossy().into_owned();
+        let shown = path.strip_prefix(&project.trust_root).unwrap_or(path).to_string_lossy().into_owned();
         format!("{hash} {}\n", SafeText::new(shown).line(PATH_CHARS_MAX))
     };
-    let mut text = line(&project.canonical, &hash(&project.canonical, &project.bytes));
+    let trust_path = project.trust_path(&project.canonical);
+    let mut text = line(&trust_path, &hash(&trust_path, &project.bytes));
     if files.len() > FILES_MAX {
         text.push_str(&format!("{UNREADABLE} more than {FILES_MAX} files\n"));
     }
@@ -139,9 +142,9 @@ fn script(word: &str, before: &str, is_program: bool, folders: &[&Path]) -> Opti
     })
 }
 
-/// The hash of a file, read in pieces.
-fn hash_of(path: &Path, root: &Path) -> String {
-    let mut hasher = begun(path);
+/// The hash of a file, read in pieces, as if it were at `trust_path`.
+fn hash_of(path: &Path, root: &Path, trust_path: &Path) -> String {
+    let mut hasher = begun(trust_path);
     let opened = match GivenPath::new(path, root, root).open() {
         Ok(opened) => opened,
         Err(error) if error.is_not_found() => return MISSING.to_owned(),
@@ -207,8 +210,10 @@ pub struct Sets {
 pub struct Candidate {
     /// The project's file.
     pub file: FileName,
-    /// Its canonical path, under which trust is stored.
+    /// The canonical path under which trust is stored.
     pub canonical: PathBuf,
+    /// The repository whose trust counts, if this is a worktree of a plan.
+    pub slot_of: Option<PathBuf>,
     /// The hashes that trust is given to, a line for each file: hash and path.
     pub hashes: String,
     /// The settings that need trust.
@@ -264,8 +269,9 @@ pub fn candidate(around: &Surroundings<'_>) -> Result<Option<Candidate>, ConfigE
         sets: sets(true),
         without_trust: sets(false),
         hashes,
+        canonical: project.trust_path(&project.canonical),
+        slot_of: project.repository_of_slot().map(Path::to_owned),
         file: project.file,
-        canonical: project.canonical,
     }))
 }
 
@@ -304,6 +310,64 @@ mod tests {
         assert_eq!(changed.changes_since(&found.hashes), ["backstop.toml has changed"]);
         scratch.write("backstop.toml", "[exec]\ngarce = \"2s\"\n");
         assert!(candidate(&scratch.around("")).is_err());
+    }
+
+    /// A repository with a worktree in the state folder, as git lays them out.
+    fn with_slot(scratch: &Scratch) {
+        scratch.write("work/backstop.toml", "gates.a.check = [\"./a.sh\"]\n");
+        scratch.write("work/a.sh", "true\n");
+        for file in ["backstop.toml", "a.sh"] {
+            let content = std::fs::read(scratch.home.join("work").join(file)).unwrap();
+            scratch.write(&format!("state/slot-1/{file}"), content);
+        }
+        let home = scratch.home.display();
+        scratch.write("state/slot-1/.git", format!("gitdir: {home}/work/.git/worktrees/slot-1\n"));
+        scratch.write("work/.git/worktrees/slot-1/gitdir", format!("{home}/state/slot-1/.git\n"));
+    }
+
+    #[test]
+    fn a_worktree_of_a_plan_is_trusted_where_it_has_the_content_of_its_repository() {
+        let scratch = Scratch::new();
+        with_slot(&scratch);
+        let at = |folder: &str| candidate(&scratch.around(folder)).unwrap().unwrap();
+        let (work, slot) = (at("work"), at("state/slot-1"));
+        assert_eq!((&slot.canonical, &slot.hashes), (&work.canonical, &work.hashes));
+        assert_eq!((work.slot_of, slot.slot_of), (None, Some(scratch.home.join("work"))));
+        // What a phase changes there is not what was trusted.
+        scratch.write("state/slot-1/a.sh", "false\n");
+        assert_eq!(at("state/slot-1").changes_since(&work.hashes), ["a.sh has changed"]);
+    }
+
+    #[test]
+    fn a_folder_that_no_repository_knows_is_nobodys_worktree() {
+        #[allow(clippy::type_complexity)]
+        let broken: [(&str, &dyn Fn(&Scratch)); 4] = [
+            ("not in the state folder", &|scratch| {
+                std::fs::rename(scratch.home.join("state"), scratch.home.join("elsewhere")).unwrap();
+                scratch.write(
+                    "work/.git/worktrees/slot-1/gitdir",
+                    format!("{}/elsewhere/slot-1/.git\n", scratch.home.display()),
+                );
+            }),
+            ("the repository names another", &|scratch| {
+                scratch.write("other/.git", "");
+                let other = scratch.home.join("other/.git");
+                scratch.write("work/.git/worktrees/slot-1/gitdir", other.to_str().unwrap());
+            }),
+            ("the repository names none", &|scratch| {
+                std::fs::remove_file(scratch.home.join("work/.git/worktrees/slot-1/gitdir")).unwrap();
+            }),
+            ("a repository of its own", &|scratch| scratch.write("state/slot-1/.git", "gitdir: .git\n")),
+        ];
+        for (what, breaks) in broken {
+            let scratch = Scratch::new();
+            with_slot(&scratch);
+            breaks(&scratch);
+            let folder = if what.starts_with("not in") { "elsewhere/slot-1" } else { "state/slot-1" };
+            let found = candidate(&scratch.around(folder)).unwrap().unwrap();
+            assert_eq!(found.slot_of, None, "{what}");
+            assert_eq!(found.canonical, scratch.home.join(folder).join("backstop.toml"), "{what}");
+        }
     }
 
     #[test]

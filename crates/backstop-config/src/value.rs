@@ -3,11 +3,13 @@
 //! It must not know where a value came from: the caller adds that.
 
 use super::endpoint::parse_endpoint;
-use super::keys::{Key, ValueKind, YES_OR_NO};
+use super::keys::{self, Key, ValueKind, YES_OR_NO};
 use backstop_core::duration::{parse, parse_size, shown};
 use backstop_core::nearest::nearest;
 use backstop_core::{ATTEMPTS_MAX, DELAY_MAX, Jitter, Reason, SafeText, TAXONOMY};
 use backstop_http::Address;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -127,6 +129,7 @@ impl ValueKind {
             ValueKind::Text => "text".to_owned(),
             ValueKind::ToolPatterns => "a list of tools such as [\"get_*\"]".to_owned(),
             ValueKind::Names => "a list of names of environment variables".to_owned(),
+            ValueKind::Agents => "a list of agents such as [\"codex\"]".to_owned(),
             ValueKind::Patterns => "a list of commands such as [\"./deploy.sh *\"]".to_owned(),
             ValueKind::Jitter => "a jitter such as \"20%\", \"+10%\" or \"0\"".to_owned(),
             ValueKind::Action => "one of retry, retry:N, surface, halt, defer, confirm".to_owned(),
@@ -199,12 +202,12 @@ impl ValueKind {
                     Err(Wrong::new(format!("there is no reason `{}`", shown_text(text))).hint(hint))
                 }
             },
-            ValueKind::Line | ValueKind::Patterns | ValueKind::ToolPatterns
+            ValueKind::Line | ValueKind::Patterns | ValueKind::ToolPatterns | ValueKind::Agents
                 if text.is_empty() || text.chars().any(char::is_control) =>
             {
                 Err(Wrong::new(format!("found `{}`", shown_text(text))))
             }
-            ValueKind::Line | ValueKind::Patterns | ValueKind::ToolPatterns => {
+            ValueKind::Line | ValueKind::Patterns | ValueKind::ToolPatterns | ValueKind::Agents => {
                 Ok(Value::Text(text.to_owned()))
             }
             ValueKind::Names => {
@@ -355,6 +358,14 @@ pub(crate) fn from_text(key: &Key, name: &str, given: &str) -> Result<Written, W
 
 /// The default of a key. A pattern has no value of its own.
 pub(crate) fn default(key: &Key) -> Written {
+    // A tool call reads a dozen settings: their defaults are parsed once.
+    static KNOWN: LazyLock<HashMap<&str, Written>> = LazyLock::new(|| {
+        keys::KEYS.iter().filter(|key| !key.is_pattern()).map(|key| (key.name, parsed_default(key))).collect()
+    });
+    KNOWN.get(key.name).cloned().unwrap_or_else(|| parsed_default(key))
+}
+
+fn parsed_default(key: &Key) -> Written {
     let written = if key.is_list() { None } else { from_text(key, key.name, key.default).ok() };
     written.unwrap_or_else(|| Written {
         value: if key.is_list() { Value::Texts(Vec::new()) } else { Value::None },

@@ -1,7 +1,7 @@
 //! The circuit breaker: after several failures in a row attempts are refused for a while, then one
 //! probe is let through. Pure: the time is an argument.
 
-use crate::{Reason, Timestamp};
+use crate::{Name, Reason, Timestamp};
 use std::time::Duration;
 
 /// The number of failures in a row that open the breaker.
@@ -24,6 +24,19 @@ pub struct Breaker {
     pub open_since: Option<Timestamp>,
     /// The time at which a probe was let through.
     pub probe_since: Option<Timestamp>,
+}
+
+/// A breaker, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerState {
+    /// The provider.
+    pub provider: Name,
+    /// The operation.
+    pub operation: String,
+    /// The state.
+    pub breaker: Breaker,
+    /// When it last changed.
+    pub updated_at: Timestamp,
 }
 
 /// The answer to whether an attempt may begin.

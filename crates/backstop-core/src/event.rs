@@ -276,6 +276,9 @@ pub enum EventKind {
         /// The number of the attempt that it led to, counted from 1.
         #[serde(default)]
         attempt: u32,
+        /// What was changed for it, e.g. how much of a request was removed.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        detail: Option<SafeText>,
     },
     /// A guard was closed, extended or opened.
     #[serde(rename = "guard.updated")]
@@ -292,6 +295,27 @@ pub enum EventKind {
         provider: Name,
         /// The length of the wait.
         waited_ms: u64,
+    },
+    /// A wait began whose end is known: for a rate limit, or for the time at which a run is to start.
+    #[serde(rename = "wait.started")]
+    WaitStarted {
+        /// The operation that waits; none where the whole run does.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        operation: Option<SafeText>,
+        /// The number of the wait in its run, counted from 1; 0 for the wait before a run starts.
+        /// Operations that wait for the same limit at the same time share one.
+        wait: u32,
+        /// Whose limit it is, where that is known.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        provider: Option<SafeText>,
+        /// The window of time that the limit counts in, where that is known.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        window: Option<crate::wait::LimitWindow>,
+        /// The end of the limit, as it was stated.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        resets_at: Option<Timestamp>,
+        /// The length of the wait.
+        wait_ms: u64,
     },
     /// Units were taken from a budget.
     #[serde(rename = "budget.consumed")]
@@ -428,6 +452,26 @@ pub enum EventKind {
         /// The progress of the task, if it was reported.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         context: Option<Box<ExecutionContext>>,
+    },
+    /// A sentence of a state, for whoever follows the run.
+    #[serde(rename = "state.message")]
+    StateMessage {
+        /// The sentence.
+        message: SafeText,
+    },
+    /// The tasks of a campaign were registered, or changed by a re-plan.
+    #[serde(rename = "tasks.registered")]
+    TasksRegistered {
+        /// All tasks as they are now: the plan as JSON.
+        plan: SafeText,
+    },
+    /// A question of a planner was answered.
+    #[serde(rename = "question.answered")]
+    QuestionAnswered {
+        /// The question.
+        question: SafeText,
+        /// The answer.
+        answer: SafeText,
     },
     /// A person overrode a decision.
     #[serde(rename = "override")]
@@ -634,6 +678,7 @@ kind_names! {
     RecoveryAttempted = "recovery.attempted",
     GuardUpdated = "guard.updated",
     GuardWaited = "guard.waited",
+    WaitStarted = "wait.started",
     BudgetConsumed = "budget.consumed",
     BudgetRefunded = "budget.refunded",
     BudgetExhausted = "budget.exhausted",
@@ -646,6 +691,9 @@ kind_names! {
     IntegrationConflicted = "integration.conflicted",
     CommitMade = "commit.made",
     StateEntered = "state.entered",
+    StateMessage = "state.message",
+    TasksRegistered = "tasks.registered",
+    QuestionAnswered = "question.answered",
     Override = "override",
     Notified = "notified",
     Deferred = "deferred",

@@ -216,6 +216,25 @@ pub fn wait(closed: &Closed, place: u64, now: Timestamp) -> Duration {
     left + span.mul_f64(share)
 }
 
+/// A guard, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardState {
+    /// Whose it is.
+    pub key: GuardKey,
+    /// Until when it is closed, and why, if it still is.
+    pub closed: Option<Closed>,
+    /// The number of waiters that have queued since it closed, those that left included.
+    pub queue: u64,
+    /// When a caller was last let through to see whether it is still closed.
+    pub probed_at: Option<Timestamp>,
+    /// The number of answers that it has learned from.
+    pub answers: u64,
+    /// The number of those answers that closed it.
+    pub refusals: u64,
+    /// When it last learned something.
+    pub updated_at: Timestamp,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

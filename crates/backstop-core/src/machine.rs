@@ -9,8 +9,9 @@
 //! (what to do about it).
 
 use crate::duration::shown;
-use crate::policy::{Allowance, Exhausted, How, On, Policy};
+use crate::policy::{Allowance, Exhausted, How, On, Policy, World};
 use crate::{Action, Class, Decision, Dispatch, Fault, Reason, Recent, Retry, RetryBudget, Severity};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,12 @@ pub struct Failure<'f> {
     pub experience: Option<Experience>,
     /// Whether the worker was lost. Such a failure never uses up the operation's own attempts.
     pub worker_lost: bool,
+    /// Whether the attempt had done work before it failed, which is paid for again if it is repeated.
+    pub worked: bool,
+    /// Whether one more wait for a rate limit may begin, where somebody counts those of a whole run.
+    pub may_wait: bool,
+    /// Who can take the work over while a rate limit holds, if somebody can.
+    pub alternative: Option<&'f str>,
 }
 
 /// How often failures like this one were retried, and how often that helped.
@@ -52,6 +59,18 @@ pub struct Experience {
 /// How often the stated end of a rate limit is waited for without using up attempts. After that, a
 /// rate limit uses up attempts like any other failure, so that every operation ends.
 const STATED_ENDS_MAX: u32 = 5;
+
+/// How long after the stated end of a limit a run goes on, where its window is an hour or longer:
+/// whoever comes at the very second is often refused again.
+const MARGIN: Duration = Duration::from_secs(60);
+/// The part of a wait that is added to it where the window is shorter.
+const MARGIN_PART: u32 = 10;
+/// Windows from this length on have the full margin.
+const LONG_WINDOW: Duration = Duration::from_secs(3600);
+/// A limit that ends sooner is waited for, even where somebody could take over.
+const TAKEOVER_FROM: Duration = Duration::from_secs(60);
+/// How often somebody else takes over at most, so that two workers do not pass work back and forth.
+const TAKEOVERS_MAX: u32 = 8;
 
 /// After this many retries that never helped, a policy that learns stops retrying.
 pub const TRIES_TO_LEARN: u32 = 5;
@@ -70,6 +89,9 @@ impl<'f> Failure<'f> {
             nothing_done: false,
             experience: None,
             worker_lost: false,
+            worked: false,
+            may_wait: true,
+            alternative: None,
         }
     }
 }
@@ -118,12 +140,29 @@ pub struct Machine {
     /// covers.
     charged: Vec<u32>,
     world_waits: u32,
+    world_worked: u32,
     world_waited: Duration,
+    /// The number of waits in a row for a limit whose end is not known, and how long in all.
+    blind_waits: u32,
+    blind_waited: Duration,
+    /// How often another worker took over.
+    takeovers: u32,
     /// The number of stated ends of rate limits that were waited for, and how long in all.
     limit_waits: u32,
     limit_waited: Duration,
     /// The delay after a guard has opened, of the last decision.
     after_guard: Duration,
+    /// What is used instead where an attempt cannot be made to succeed, next one first.
+    fallbacks: VecDeque<FallbackChoice>,
+}
+
+/// An alternative, and the reasons for which it is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FallbackChoice {
+    /// What is used instead, such as another model.
+    pub to: String,
+    /// For these reasons.
+    pub on: Vec<Reason>,
 }
 
 impl Machine {
@@ -143,11 +182,34 @@ impl Machine {
             attempt: 0,
             charged,
             world_waits: 0,
+            world_worked: 0,
             world_waited: Duration::ZERO,
+            blind_waits: 0,
+            blind_waited: Duration::ZERO,
+            takeovers: 0,
             limit_waits: 0,
             limit_waited: Duration::ZERO,
             after_guard: Duration::ZERO,
+            fallbacks: VecDeque::new(),
         }
+    }
+
+    /// What is used instead, in this order, where nothing else helps. Each is attempted once more
+    /// than what was used up before: a fallback gives no retries anew.
+    pub fn fallbacks(mut self, fallbacks: impl IntoIterator<Item = FallbackChoice>) -> Self {
+        self.fallbacks = fallbacks.into_iter().collect();
+        self
+    }
+
+    /// The decision to use the next alternative for this reason, if there is one.
+    fn fall_back(&mut self, reason: Reason, instead_of: &FinalDecision) -> Option<Verdict> {
+        if self.disabled || !self.fallbacks.front()?.on.contains(&reason) {
+            return None;
+        }
+        let to = self.fallbacks.pop_front()?.to;
+        let why = format!("{}; {to} is used instead", instead_of.decision.why);
+        let decision = Decision { action: Action::Fallback { to }, why };
+        Some(Verdict { decision, reclassified: None, outside: false, after_guard: Duration::ZERO })
     }
 
     /// Whether an attempt whose result is unknown may be repeated.
@@ -227,16 +289,22 @@ impl Machine {
                 }
                 None => "the limit lasts too long to wait here".to_owned(),
             };
-            self.ended(FinalDecision::until_reset(failure.fault, why), reason, false)
+            let ending = FinalDecision::until_reset(failure.fault, why);
+            if let Some(verdict) = self.fall_back(reason, &ending) {
+                self.stage = Stage::Waiting;
+                return verdict;
+            }
+            self.ended(ending, reason, false)
         } else {
             let verdict = self.failed(failure);
             let why = || format!("{reason}: it was refused before it began");
-            match verdict.decision.action.goes_on() {
+            let falls_back = matches!(verdict.decision.action, Action::Fallback { .. });
+            match verdict.decision.action.goes_on() && !falls_back {
                 true => self.ended(FinalDecision::of(&policy, reason, why()), reason, verdict.outside),
                 false => verdict,
             }
         };
-        self.stage = Stage::Ended;
+        self.stage = if verdict.decision.action.goes_on() { Stage::Waiting } else { Stage::Ended };
         verdict
     }
 
@@ -252,8 +320,15 @@ impl Machine {
         let allowed = policy.allowance(reason);
         let outside = is_outside(&policy, failure);
         let verdict = match self.judge(&policy, &allowed, failure) {
-            Ok(decision) => Verdict { decision, reclassified: None, outside, after_guard: self.after_guard },
-            Err(ending) => self.ended(ending, reason, outside),
+            Ok(decision) => {
+                // Somebody else's turn is no failure of the work.
+                let outside = outside || matches!(decision.action, Action::Fallback { .. });
+                Verdict { decision, reclassified: None, outside, after_guard: self.after_guard }
+            }
+            Err(ending) => match self.fall_back(reason, &ending) {
+                Some(verdict) => verdict,
+                None => self.ended(ending, reason, outside),
+            },
         };
         self.stage = if verdict.decision.action.goes_on() { Stage::Waiting } else { Stage::Ended };
         verdict
@@ -278,6 +353,14 @@ impl Machine {
                 )));
             }
             How::Halt => {
+                if reason == Reason::QuotaExhausted
+                    && let Some(to) = failure.alternative
+                {
+                    let why = format!("{reason} stops a {}; {to} takes over", policy.name);
+                    if let Some(decision) = self.taken_over(to, why) {
+                        return Ok(decision);
+                    }
+                }
                 let why = format!("{reason} stops a {} at once", policy.name);
                 return Err(FinalDecision {
                     decision: Decision { action: Action::Halt, why },
@@ -326,7 +409,7 @@ impl Machine {
             let why = if reason == Reason::Interrupted {
                 "stopped by you".to_owned()
             } else if attempts == 1 {
-                format!("{reason} has 1 attempt in profile {}: {}", policy.name, once(reason))
+                format!("{} ({reason}, profile {})", once(reason), policy.name)
             } else if self.all_started(policy) {
                 all_started_why(self.attempt)
             } else {
@@ -409,10 +492,9 @@ impl Machine {
             let (delay, _) = machine.floor(policy, failure, backoff)?;
             if machine.limit_waited.saturating_add(delay) > policy.wait_max {
                 let why = format!(
-                    "waiting {} more would pass the {} that {} waits for limits",
+                    "waiting {} more for limits would be longer than wait_max allows, which is {}",
                     shown(stated),
-                    shown(policy.wait_max),
-                    policy.name
+                    shown(policy.wait_max)
                 );
                 return Err(FinalDecision::until_reset(fault, why));
             }
@@ -443,41 +525,54 @@ impl Machine {
         failure: &Failure<'_>,
     ) -> Option<Result<Decision, FinalDecision>> {
         let world = policy.world.as_ref()?;
-        let reason = failure.fault.reason;
+        let is_limit = failure.fault.reason == Reason::RateLimited;
+        if !is_limit {
+            self.blind_waits = 0;
+            self.blind_waited = Duration::ZERO;
+        }
         if !is_outside(policy, failure) {
             return None;
         }
-        let halt = |why: String| {
-            Some(Err(FinalDecision { decision: Decision { action: Action::Halt, why }, used_up: true }))
-        };
         if self.all_started(policy) {
-            return halt(all_started_why(self.attempt));
+            return Some(Err(FinalDecision::used_up(all_started_why(self.attempt))));
         }
-        if self.world_waits >= world.times {
-            return halt(format!("{reason} was waited out {} times, which is the limit", world.times));
+        if is_limit {
+            return Some(self.limit_wait(policy, world, failure));
+        }
+        Some(self.trouble_wait(policy, world, failure))
+    }
+
+    /// The wait for trouble of the world that is no rate limit: an outage, a full disk, a lock.
+    fn trouble_wait(
+        &mut self,
+        policy: &Policy,
+        world: &World,
+        failure: &Failure<'_>,
+    ) -> Result<Decision, FinalDecision> {
+        let reason = failure.fault.reason;
+        let (waits, times) = match failure.worked {
+            true => (self.world_worked, world.times_worked),
+            false => (self.world_waits, world.times),
+        };
+        if waits >= times {
+            let why = format!("{reason} was waited out {times} times, which is the limit");
+            return Err(FinalDecision::used_up(why));
         }
         let wait = world.backoff.wait(self.world_waits + 1, failure.random);
-        let (delay, hint) = match self.floor(policy, failure, wait.delay) {
-            Ok(floored) => floored,
-            Err(ending) => return Some(Err(ending)),
-        };
-        // A limit whose end is stated is waited for as long as any wait may be.
-        let is_stated = reason == Reason::RateLimited && stated_wait(failure.fault).is_some();
-        let total = if is_stated { world.total.max(policy.wait_max) } else { world.total };
-        if self.world_waited.saturating_add(delay) > total {
-            let limit = shown(total);
-            return halt(format!(
-                "waiting {} more for {reason} would pass the limit of {limit} in all",
-                shown(delay)
-            ));
+        let (delay, hint) = self.floor(policy, failure, wait.delay)?;
+        if self.world_waited.saturating_add(delay) > world.total {
+            return Err(FinalDecision::used_up(format!(
+                "waiting {} more for {reason} would pass the limit of {} in all",
+                shown(delay),
+                shown(world.total)
+            )));
         }
-        if let Err(ending) = self.may_repeat(policy, failure) {
-            return Some(Err(ending));
-        }
+        self.may_repeat(policy, failure)?;
         self.world_waits += 1;
+        self.world_worked += u32::from(failure.worked);
         self.world_waited += delay;
         let next = self.attempt.saturating_add(1);
-        let left = world.times - self.world_waits;
+        let left = world.times.saturating_sub(self.world_waits);
         let why = format!(
             "{reason} is not the work's fault: wait {} of {}, {}{hint}",
             self.world_waits,
@@ -485,8 +580,112 @@ impl Machine {
             shown(delay)
         );
         self.after_guard = Duration::ZERO;
-        let of = at_most(policy, next + left);
-        Some(Ok(Decision { action: again(failure.fault, How::Again, delay, next, of), why }))
+        Ok(Decision {
+            action: Action::Retry { after: delay, attempt: next, of: at_most(policy, next + left) },
+            why,
+        })
+    }
+
+    /// The wait for a rate limit: until its stated end and a margin, else growing waits. Each is at
+    /// most as long as the policy's longest wait. Where somebody else can do the work, nobody waits.
+    fn limit_wait(
+        &mut self,
+        policy: &Policy,
+        world: &World,
+        failure: &Failure<'_>,
+    ) -> Result<Decision, FinalDecision> {
+        let fault = failure.fault;
+        let reason = fault.reason;
+        // A reset that has passed says nothing about when the limit ends.
+        let stated = stated_wait(fault).filter(|wait| !wait.is_zero());
+        if let Some(decision) = self.take_over(failure, stated) {
+            return Ok(decision);
+        }
+        self.may_repeat(policy, failure)?;
+        if !failure.may_wait {
+            let times = match world.limits.times {
+                0 => "none is".to_owned(),
+                1 => "1 wait is".to_owned(),
+                times => format!("{times} waits are"),
+            };
+            let why = format!("{reason}: {times} allowed in a run, and no more");
+            return Err(match stated {
+                Some(_) => FinalDecision::until_reset(fault, why),
+                None => FinalDecision::used_up(why),
+            });
+        }
+        let (delay, words) = match stated {
+            Some(stated) => {
+                let margin = margin(fault, stated);
+                // The stated end is a floor, so that one which is too far away ends it.
+                let (wait, _) = self.floor(policy, failure, Duration::ZERO)?;
+                if failure.dispatch == Dispatch::NotDispatched {
+                    // A guard of ours that nobody gave an end to: the provider has said nothing new.
+                    self.blind_waited += if self.blind_waits > 0 { wait } else { Duration::ZERO };
+                } else {
+                    self.blind_waits = 0;
+                    self.blind_waited = Duration::ZERO;
+                }
+                let words = format!("the limit ends in {}, and {} to be sure", shown(stated), shown(margin));
+                (wait.saturating_add(margin), words)
+            }
+            None => {
+                let delay = world.limits.backoff.wait(self.blind_waits + 1, failure.random).delay;
+                let (delay, _) = self.floor(policy, failure, delay)?;
+                if self.blind_waited.saturating_add(delay) > policy.wait_max {
+                    return Err(FinalDecision::used_up(format!(
+                        "no end of the limit is known, and waiting {} more would pass {} in all",
+                        shown(delay),
+                        shown(policy.wait_max)
+                    )));
+                }
+                self.blind_waits += 1;
+                self.blind_waited += delay;
+                let words = format!(
+                    "no end of the limit is known: wait {} in a row, {}",
+                    self.blind_waits,
+                    shown(delay)
+                );
+                (delay, words)
+            }
+        };
+        let next = self.attempt.saturating_add(1);
+        self.after_guard = Duration::ZERO;
+        let why = format!("{reason} is not the work's fault: {words}");
+        Ok(Decision { action: again(fault, How::Again, delay, next, at_most(policy, next)), why })
+    }
+
+    /// Another worker, where there is one and the limit is not over in a moment.
+    fn take_over(&mut self, failure: &Failure<'_>, stated: Option<Duration>) -> Option<Decision> {
+        let to = failure.alternative?;
+        let is_long = match stated {
+            Some(wait) => wait > TAKEOVER_FROM,
+            None => self.blind_waits > 0,
+        };
+        if !is_long {
+            return None;
+        }
+        let why = match stated {
+            Some(wait) => format!("the limit ends in {}; {to} takes over", shown(wait)),
+            None => format!("no end of the limit is known; {to} takes over"),
+        };
+        self.taken_over(to, why)
+    }
+
+    /// Hands the work to another worker, unless that was done too often.
+    fn taken_over(&mut self, to: &str, why: String) -> Option<Decision> {
+        if self.takeovers >= TAKEOVERS_MAX {
+            return None;
+        }
+        self.takeovers += 1;
+        self.after_guard = Duration::ZERO;
+        Some(Decision { action: Action::Fallback { to: to.to_owned() }, why })
+    }
+
+    /// Whether the last failures were rate limits whose end nobody knows: the next such wait belongs
+    /// to the same wait of the run.
+    pub fn is_waiting_blindly(&self) -> bool {
+        self.blind_waits > 0
     }
 
     /// Whether the operation was started as often as it may be, whatever the reasons were.
@@ -535,9 +734,8 @@ impl Machine {
         if let Some(asked) = asked.filter(|asked| *asked > delay) {
             if asked > policy.wait_max {
                 let why = format!(
-                    "the server asks to wait {}, which is longer than {} allows ({})",
+                    "the server asks to wait {}, and wait_max allows {}",
                     shown(asked),
-                    policy.name,
                     shown(policy.wait_max)
                 );
                 return Err(FinalDecision::until_reset(failure.fault, why));
@@ -587,6 +785,12 @@ fn at_most(policy: &Policy, attempts: u32) -> u32 {
     policy.starts_max.map_or(attempts, |most| attempts.min(most))
 }
 
+/// How much longer than until the stated end of a limit is waited.
+fn margin(fault: &Fault, stated: Duration) -> Duration {
+    let is_long = fault.facts.window.map_or(stated >= LONG_WINDOW, |window| window.length() >= LONG_WINDOW);
+    if is_long { MARGIN } else { (stated / MARGIN_PART).min(MARGIN) }
+}
+
 /// The wait that a fault asks for.
 fn stated_wait(fault: &Fault) -> Option<Duration> {
     fault.facts.retry_after_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
@@ -624,6 +828,11 @@ impl FinalDecision {
         Self { decision: Decision { action: Action::Defer { until }, why }, used_up: false }
     }
 
+    /// The run is halted: all that was allowed did not help.
+    fn used_up(why: String) -> Self {
+        Self { decision: Decision { action: Action::Halt, why }, used_up: true }
+    }
+
     fn defer(reason: Reason, why: String) -> Self {
         let until = reason.waits_for().to_owned();
         Self { decision: Decision { action: Action::Defer { until }, why }, used_up: false }
@@ -644,7 +853,7 @@ impl FinalDecision {
 /// The sentence that says why a reason is not retried.
 fn once(reason: Reason) -> &'static str {
     match reason.retry() {
-        _ if reason == Reason::Unknown => "what nobody knows is not repeated",
+        _ if reason == Reason::Unknown => "a failure that no rule knows is not repeated",
         Retry::No => "the same again would fail again",
         Retry::Changed => "only a change can cure it",
         Retry::Later => "it can only work when its cause is gone",
@@ -724,12 +933,107 @@ mod tests {
         reasons.extend([Reason::TestFailure; 3]);
         assert_eq!(
             play(machine("phase"), &reasons),
-            ["retry 15000ms 2/6", "retry 30000ms 3/6", "retry 0ms 4/4", "halt"]
+            ["retry 15000ms 2/21", "retry 15000ms 3/3", "retry 0ms 4/4", "halt"]
         );
-        let waits = play(machine("phase"), &[Reason::ServiceDown; 9]);
-        assert_eq!(waits.len(), 6, "{waits:?}");
+        // A network that is cut for an hour is waited out.
+        let waits = play(machine("phase"), &[Reason::ServiceDown; 40]);
+        assert_eq!(waits.len(), 17, "{waits:?}");
         assert_eq!(waits.last().unwrap(), "halt");
+        assert_eq!(
+            play(machine("phase"), &[Reason::DiskFull; 2]),
+            ["retry 15000ms 2/21", "retry 30000ms 3/21"]
+        );
         assert_eq!(play(machine("phase"), &[Reason::AuthError]), ["halt"]);
+    }
+
+    #[test]
+    fn a_phase_waits_for_the_stated_end_and_a_margin_and_for_others_in_growing_waits() {
+        use crate::wait::LimitWindow::{FiveHour, Minute};
+        for (seconds, window, want) in [
+            (8400.0, Some(FiveHour), "retry 8460000ms"),
+            (20.0, Some(FiveHour), "retry 80000ms"),
+            (20.0, Some(Minute), "retry 22000ms"),
+            (7200.0, None, "retry 7260000ms"),
+            (1800.0, None, "retry 1860000ms"),
+            (100.0, None, "retry 110000ms"),
+            // Six hours are allowed, and the margin does not count against them.
+            (21_600.0, Some(FiveHour), "retry 21660000ms"),
+            (21_601.0, Some(FiveHour), "defer"),
+            // A reset that has passed says nothing.
+            (0.0, Some(FiveHour), "retry 15000ms"),
+            (1e18, None, "defer"),
+        ] {
+            let mut fault = limited(None, Some(seconds));
+            fault.facts.window = window;
+            let mut machine = machine("phase");
+            machine.begin();
+            let decision = machine.failed(&Failure::new(&fault, Duration::ZERO)).decision;
+            let said = match decision.action {
+                Action::Retry { after, .. } => format!("retry {}ms", after.as_millis()),
+                ref action => action.name().to_owned(),
+            };
+            assert_eq!(said, want, "{seconds} {window:?}: {}", decision.why);
+        }
+        // Four waits of five hours and more are possible in one phase; what is allowed in a run is
+        // counted there.
+        let five_hours = limited(None, Some(18_000.0));
+        let mut machine = machine("phase");
+        for _ in 0..4 {
+            machine.begin();
+            assert!(machine.failed(&Failure::new(&five_hours, Duration::ZERO)).decision.action.goes_on());
+        }
+        machine.begin();
+        let none_left = Failure { may_wait: false, ..Failure::new(&five_hours, Duration::ZERO) };
+        let decision = machine.failed(&none_left).decision;
+        assert!(matches!(decision.action, Action::Defer { .. }), "{decision:?}");
+        assert!(decision.why.contains("4 waits are allowed in a run"), "{}", decision.why);
+    }
+
+    #[test]
+    fn a_limit_without_an_end_is_waited_for_in_growing_waits_within_the_longest() {
+        let mut machine = machine("phase");
+        let (mut waits, mut total) = (Vec::new(), Duration::ZERO);
+        let last = loop {
+            machine.begin();
+            let decision = machine.failed(&Failure::new(&limited(None, None), Duration::ZERO)).decision;
+            let Action::Retry { after, .. } = decision.action else { break decision };
+            total += after;
+            waits.push(after.as_secs());
+        };
+        assert_eq!(waits[..9], [15, 30, 60, 120, 240, 480, 960, 1920, 3600]);
+        assert!(total <= Duration::from_secs(6 * 3600) && total > Duration::from_secs(5 * 3600), "{total:?}");
+        assert_eq!(last.action, Action::Halt);
+        assert!(last.why.contains("no end of the limit is known"), "{}", last.why);
+    }
+
+    #[test]
+    fn somebody_else_takes_over_where_the_wait_is_long() {
+        let decide = |fault: &Fault, alternative| {
+            let mut machine = machine("phase");
+            machine.begin();
+            let verdict = machine.failed(&Failure { alternative, ..Failure::new(fault, Duration::ZERO) });
+            (verdict.decision.action.name(), verdict.outside)
+        };
+        assert_eq!(decide(&limited(Some("anthropic"), Some(7200.0)), Some("codex")), ("fallback", true));
+        assert_eq!(decide(&limited(Some("anthropic"), Some(1e6)), Some("codex")), ("fallback", true));
+        assert_eq!(decide(&limited(Some("anthropic"), Some(20.0)), Some("codex")), ("await_guard", true));
+        assert_eq!(decide(&limited(Some("anthropic"), Some(7200.0)), None), ("await_guard", true));
+        assert_eq!(decide(&Fault::new(Reason::QuotaExhausted), Some("codex")), ("fallback", true));
+        assert_eq!(decide(&Fault::new(Reason::QuotaExhausted), None), ("halt", false));
+        assert_eq!(decide(&Fault::new(Reason::TestFailure), Some("codex")), ("retry", false));
+        // Two that are limited both do not pass the work back and forth for ever.
+        let mut machine = machine("phase");
+        let fault = limited(Some("anthropic"), Some(1e6));
+        let mut taken = 0;
+        loop {
+            machine.begin();
+            let failure = Failure { alternative: Some("codex"), ..Failure::new(&fault, Duration::ZERO) };
+            match machine.failed(&failure).decision.action {
+                Action::Fallback { .. } => taken += 1,
+                _ => break,
+            }
+        }
+        assert_eq!(taken, TAKEOVERS_MAX);
     }
 
     #[test]
@@ -926,6 +1230,38 @@ mod tests {
     }
 
     #[test]
+    fn a_fallback_is_used_once_and_gives_no_retries_anew() {
+        let policy = profile("request").unwrap();
+        let choice = |to: &str, on: &[Reason]| FallbackChoice { to: to.to_owned(), on: on.to_vec() };
+        let choices = [
+            choice("small", &[Reason::NetworkTransient, Reason::RateLimited]),
+            choice("other", &[Reason::ServiceDown]),
+        ];
+        let mut machine = Machine::new(Arc::new(policy)).fallbacks(choices.clone());
+        let fault = Fault::new(Reason::NetworkTransient);
+        let mut actions = Vec::new();
+        loop {
+            machine.begin();
+            let verdict = machine.failed(&Failure::new(&fault, Duration::ZERO));
+            actions.push(verdict.decision.action.name());
+            if !verdict.decision.action.goes_on() {
+                assert_eq!(verdict.reclassified, Some(Reason::NetworkPermanent));
+                break;
+            }
+        }
+        assert_eq!(actions, ["retry", "retry", "retry", "fallback", "surface"]);
+        // What is refused before it begins can be done by another.
+        let policy = profile("request").unwrap();
+        let mut machine = Machine::new(Arc::new(policy)).fallbacks(choices);
+        let limited = machine.refused(&Failure::new(&limited(Some("x"), Some(600.0)), Duration::ZERO));
+        assert_eq!(limited.decision.action, Action::Fallback { to: "small".to_owned() });
+        let down = machine.refused(&Failure::new(&Fault::new(Reason::ServiceDown), Duration::ZERO));
+        assert_eq!(down.decision.action, Action::Fallback { to: "other".to_owned() });
+        let again = machine.refused(&Failure::new(&Fault::new(Reason::ServiceDown), Duration::ZERO));
+        assert!(!again.decision.action.goes_on());
+    }
+
+    #[test]
     fn limits_are_waited_for_no_longer_than_allowed_in_all() {
         let policy = Policy { wait_max: Duration::from_secs(60), ..profile("command").unwrap() };
         let mut machine = Machine::new(Arc::new(policy));
@@ -1046,7 +1382,9 @@ mod tests {
                         let table = policy.allowance(fault.reason).backoff.ceiling();
                         let world = policy.world.as_ref().map_or(Duration::ZERO, |w| w.backoff.ceiling());
                         let hinted = hint.map_or(Duration::ZERO, Duration::from_secs_f64);
-                        prop_assert!(after <= table.max(world).max(hinted));
+                        let blind = policy.world.as_ref().map_or(Duration::ZERO, |w| w.limits.backoff.ceiling());
+                        prop_assert!(after <= table.max(world).max(blind).max(hinted + MARGIN));
+                        prop_assert!(after <= policy.wait_max + MARGIN);
                         prop_assert!(attempt <= of);
                         if let Some(deadline) = deadline { prop_assert!(now + after < deadline); }
                         now += after;

@@ -70,11 +70,25 @@ pub struct Cell {
 pub struct World {
     /// The reasons.
     pub reasons: Cow<'static, [Reason]>,
-    /// The number of waits allowed.
+    /// The number of waits allowed, where the attempts before them could do nothing at all.
     pub times: u32,
+    /// The number of waits allowed after attempts that had done work: each of them costs something.
+    pub times_worked: u32,
     /// The time allowed for all waits together.
     pub total: Duration,
     /// The delay of each wait.
+    pub backoff: Backoff,
+    /// How rate limits are waited for: they have limits of their own.
+    pub limits: LimitWaits,
+}
+
+/// How rate limits are waited for. [`Policy::wait_max`] is the longest single wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitWaits {
+    /// The number of waits that a run may begin. Operations that wait for the same limit at the same
+    /// time share one.
+    pub times: u32,
+    /// The delays where no end of the limit is known. Together they are one wait.
     pub backoff: Backoff,
 }
 

@@ -3,7 +3,7 @@
 //! Where a profile names a whole class, reasons whose cure is a change that the surface cannot make
 //! are excluded by name: repeating those unchanged never works.
 
-use crate::policy::{Cell, Exhausted, How, On, Policy, World};
+use crate::policy::{Cell, Exhausted, How, LimitWaits, On, Policy, World};
 use crate::{Backoff, Class, Delays, Jitter, Reason};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -69,8 +69,13 @@ const HALTS: &[Reason] = &[
 ];
 
 /// Reasons from outside that a phase waits out without using its one retry.
-const WORLDS_TROUBLE: &[Reason] =
-    &[Reason::RateLimited, Reason::NetworkTransient, Reason::ServiceDown, Reason::ResourceContention];
+const WORLDS_TROUBLE: &[Reason] = &[
+    Reason::RateLimited,
+    Reason::NetworkTransient,
+    Reason::ServiceDown,
+    Reason::ResourceContention,
+    Reason::DiskFull,
+];
 
 /// The names of the profiles.
 pub const PROFILES: &[&str] = &["command", "tool", "request", "task", "phase", "state"];
@@ -141,9 +146,15 @@ pub fn profile(name: &str) -> Option<Policy> {
         backoff,
         world: is_phase.then(|| World {
             reasons: Cow::Borrowed(WORLDS_TROUBLE),
-            times: 5,
-            total: HOUR,
+            // A network that is cut for an hour is survived.
+            times: 20,
+            times_worked: 5,
+            total: 2 * HOUR,
             backoff: doubling(millis(15_000), millis(600_000), 0, Jitter::Symmetric(20)),
+            limits: LimitWaits {
+                times: 4,
+                backoff: doubling(millis(15_000), HOUR, 0, Jitter::Symmetric(20)),
+            },
         }),
         starts_max: None,
         wait_max: if is_phase { 6 * HOUR } else { HOUR },

@@ -20,6 +20,9 @@ use tokio::time::Instant;
 /// The built-in rules, made when the first failure needs them.
 static BUILTIN: LazyLock<Classifier> = LazyLock::new(Classifier::builtin);
 
+/// The name of the strategy that uses something else.
+const FALLBACK: &str = "fallback";
+
 type Provider<T> = Arc<dyn Fn() -> T + Send + Sync>;
 
 /// Runs operations under one policy. Clones share the retry budget.
@@ -79,9 +82,9 @@ pub struct Finished<T> {
 
 impl Engine {
     /// An engine under `policy`, with the built-in rules, that records nothing.
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
         Self {
-            policy: Arc::new(policy),
+            policy: policy.into(),
             classifier: None,
             record: Arc::new(()),
             random: Arc::new(Random::new()),
@@ -165,12 +168,14 @@ impl Engine {
             .budget(self.budget)
             .repeatable(self.repeatable)
             .compressible(operation.is_compressible())
+            .fallbacks(operation.fallbacks())
             .confirm_why(operation.needs_confirmation())
             .confirm_with(self.confirm_with.clone())
             .disabled(self.disabled);
         let mut faults = Vec::new();
         let mut strategy: Option<&'static str> = None;
         let mut keep_percent = None;
+        let mut fallback: Option<String> = None;
         let finish = |result, attempts, faults, unrecorded, refused| Finished {
             result,
             attempts,
@@ -185,13 +190,27 @@ impl Engine {
             }
             let number = machine.attempt() + 1;
             let left = || self.deadline.map(|deadline| deadline.saturating_sub(began.elapsed()));
-            let attempt = Attempt { number, left: left(), cancel: self.cancel.clone(), keep_percent };
+            let attempt = Attempt {
+                number,
+                left: left(),
+                cancel: self.cancel.clone(),
+                keep_percent,
+                fallback: fallback.clone(),
+            };
             // A start that is refused is no attempt.
             if let Some(admission) = &self.admission
                 && let Err(failed) = admission.before(&attempt, &*self.record).await
             {
-                let ending = self.refused(&name, &mut machine, &failed, began.elapsed());
-                return finish(Err(ending), machine.attempt(), faults, Vec::new(), true);
+                match self.refused(&name, &mut machine, &failed, began.elapsed()) {
+                    Ok(to) => {
+                        strategy = Some(FALLBACK);
+                        fallback = Some(to);
+                        continue;
+                    }
+                    Err(ending) => {
+                        return finish(Err(*ending), machine.attempt(), faults, Vec::new(), true);
+                    }
+                }
             }
             // The guard may have been waited for.
             let attempt_left = left();
@@ -231,6 +250,7 @@ impl Engine {
                     strategy: strategy.to_owned(),
                     success,
                     attempt: number,
+                    detail: None,
                 })
             };
             let failed = match result {
@@ -265,16 +285,14 @@ impl Engine {
             let known = || self.admission.as_ref()?.experience(&fault);
             let experience = failed.experience.or_else(known);
             let verdict = machine.failed(&Failure {
-                fault: &fault,
                 dispatch: failed.dispatch,
-                now: began.elapsed(),
                 random: self.random.next(),
                 recent: self.recent(),
                 retried_below: failed.retried_below,
                 unrepeatable: failed.unrepeatable.as_deref(),
                 nothing_done: failed.nothing_done,
                 experience,
-                worker_lost: false,
+                ..Failure::new(&fault, began.elapsed())
             });
             follows.push(EventKind::DecisionMade {
                 operation: None,
@@ -296,6 +314,7 @@ impl Engine {
                         left: left(),
                         cancel: self.cancel.clone(),
                         keep_percent,
+                        fallback: fallback.clone(),
                     };
                     let waited = match &self.admission {
                         Some(admission) => admission.await_guard(&attempt, &*self.record).await,
@@ -308,7 +327,10 @@ impl Engine {
                     keep_percent = Some(*keep);
                     Duration::ZERO
                 }
-                Action::Fallback { .. } => Duration::ZERO,
+                Action::Fallback { to } => {
+                    fallback = Some(to.clone());
+                    Duration::ZERO
+                }
                 _ => {
                     let ending = self.ending(fault, verdict);
                     return finish(Err(ending), number, faults, Vec::new(), false);
@@ -321,14 +343,20 @@ impl Engine {
         }
     }
 
-    /// Records a refused start and how the operation ends because of it.
-    fn refused(&self, name: &SafeText, machine: &mut Machine, failed: &Failed, now: Duration) -> Ending {
+    /// Records a refused start, and how the operation ends because of it or what is used instead.
+    fn refused(
+        &self,
+        name: &SafeText,
+        machine: &mut Machine,
+        failed: &Failed,
+        now: Duration,
+    ) -> Result<String, Box<Ending>> {
         let attempt = machine.attempt() + 1;
         let fault = self.classify(failed);
         let classified =
             EventKind::ErrorClassified { operation: name.clone(), attempt, fault: Box::new(fault.clone()) };
         if let Err(error) = self.record.record(vec![classified]) {
-            return unrecordable(&error);
+            return Err(Box::new(unrecordable(&error)));
         }
         let verdict = machine.refused(&Failure { dispatch: failed.dispatch, ..Failure::new(&fault, now) });
         let decided = EventKind::DecisionMade {
@@ -338,9 +366,12 @@ impl Engine {
             reclassified: verdict.reclassified,
         };
         if let Err(error) = self.record.record(vec![decided]) {
-            return unrecordable(&error);
+            return Err(Box::new(unrecordable(&error)));
         }
-        self.ending(fault, verdict)
+        match verdict.decision.action {
+            Action::Fallback { to } => Ok(to),
+            _ => Err(Box::new(self.ending(fault, verdict))),
+        }
     }
 
     fn ending(&self, fault: Fault, verdict: Verdict) -> Ending {

@@ -1,7 +1,7 @@
 //! The interface of an operation: anything that can be attempted, and how an attempt fails.
 
 use crate::Cancel;
-use backstop_core::{Dispatch, Experience, Fault, SafeText, Signal, Surface};
+use backstop_core::{Dispatch, Experience, FallbackChoice, Fault, SafeText, Signal, Surface};
 use std::future::Future;
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub struct Attempt {
     pub cancel: Cancel,
     /// After a request that was too large: the share of it to send now, in percent.
     pub keep_percent: Option<u8>,
+    /// What to use instead of what was asked for, once that was decided: another model.
+    pub fallback: Option<String>,
 }
 
 /// Anything that can be attempted: a command, a tool call, a request. An async closure that takes
@@ -42,6 +44,11 @@ pub trait Operation: Send {
     /// Whether an attempt can be made with a smaller request ([`Attempt::keep_percent`]).
     fn is_compressible(&self) -> bool {
         true
+    }
+
+    /// What can be used instead where nothing else helps, in this order.
+    fn fallbacks(&self) -> Vec<FallbackChoice> {
+        Vec::new()
     }
 }
 

@@ -15,6 +15,7 @@
 //! group can be ended.
 #![allow(clippy::disallowed_methods)] // The monotonic clock: timeouts of a process are in real time.
 
+mod boot;
 mod ended;
 mod head_tail;
 mod input;
@@ -34,6 +35,7 @@ mod terminal;
 pub mod tree;
 mod watched;
 
+pub use boot::boot_time;
 pub use ended::{Cause, Ended, Status};
 pub use head_tail::HeadTail;
 pub use input::{Input, Replay};
@@ -45,5 +47,5 @@ pub use spec::{Limits, Output, Spec, Streams};
 pub use stop::Stop;
 pub use stream_order::{OutputPart, StreamOrder};
 pub use supervise::{Started, stop_here, supervise};
-pub use terminal::has_controlling_terminal;
+pub use terminal::{has_controlling_terminal, is_group_orphaned};
 pub use watched::Watched;

@@ -5,6 +5,7 @@ use crate::output_terminal::OutputTerminal;
 use crate::pump::Source;
 use crate::reaper::Reaper;
 use crate::{Input, Output, Spec, terminal, watched};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::PipeReader;
 use std::os::fd::OwnedFd;
@@ -99,8 +100,10 @@ impl Root {
 /// A started command, with our ends of its streams.
 pub(crate) struct Running {
     pub(crate) root: Root,
-    /// `None` where it is closed.
+    /// `None` where it is closed, or read by the caller.
     pub(crate) stdout: Option<Source>,
+    /// Our end of its output, where the caller reads it.
+    pub(crate) for_caller: Option<OwnedFd>,
     /// `None` where it is closed, or one stream with its output.
     pub(crate) stderr: Option<Source>,
     /// The terminal of its own.
@@ -109,7 +112,22 @@ pub(crate) struct Running {
     pub(crate) windows: Vec<OutputTerminal>,
 }
 
+/// Starts the command. A script without a line that names its interpreter is given to `sh`, as shells,
+/// `env` and `timeout` do.
 pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running, StartError> {
+    let started = start_as(spec, input, to);
+    match &started {
+        Err(StartError::NotExecutable { error, .. }) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            // The shell finds it on the PATH, too.
+            let shell = ["/bin/sh", "-c", r#"exec "$0" "$@""#].map(OsString::from);
+            let argv = shell.into_iter().chain(spec.argv.iter().cloned()).collect();
+            start_as(&Spec { argv, ..spec.clone() }, input, to)
+        }
+        _ => started,
+    }
+}
+
+fn start_as(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running, StartError> {
     let program = spec.argv.first().cloned().unwrap_or_default();
     let name = program.to_string_lossy().into_owned();
     let system = |error| StartError::System { program: name.clone(), error };
@@ -124,8 +142,8 @@ pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running,
         command.current_dir(folder);
     }
     let reports = reports(spec, &mut command).map_err(system)?;
-    if spec.ignores_sigpipe {
-        ignore_sigpipe(&mut command);
+    if !spec.ignored_signals.is_empty() {
+        ignore_signals(&mut command, spec.ignored_signals.clone());
     }
     if spec.pty {
         return start_on_terminal(spec, input, command, reports, to, &name);
@@ -161,7 +179,15 @@ pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running,
         }
     });
     let mut windows = Vec::new();
-    let (stdout, theirs) = connect(&spec.stdout, &mut windows).map_err(system)?;
+    let mut for_caller = None;
+    let (stdout, theirs) = match &spec.stdout {
+        Output::Caller => {
+            let (reader, writer) = std::io::pipe().map_err(system)?;
+            for_caller = Some(OwnedFd::from(reader));
+            (None, OwnedFd::from(writer))
+        }
+        output => connect(output, &mut windows).map_err(system)?,
+    };
     if matches!(spec.stdout, Output::Closed) {
         closed.push(1);
     }
@@ -186,13 +212,16 @@ pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running,
     if let (Some(replay), Some(pipe)) = (replay, ours) {
         replay.feed(Box::new(pipe)).map_err(system)?;
     }
-    Ok(Running { root, stdout, stderr, terminal: None, windows })
+    Ok(Running { root, stdout, for_caller, stderr, terminal: None, windows })
 }
 
-/// Puts a reaper above the command, unless this process can itself adopt the command's orphans, and
-/// gives what the reaper reports.
+/// Puts a reaper above the command, unless it has no orphans or this process can itself adopt them,
+/// and gives what the reaper reports.
 #[cfg(target_os = "linux")]
 fn reports(spec: &Spec, command: &mut Command) -> std::io::Result<Option<PipeReader>> {
+    if spec.runs_nothing_else {
+        return Ok(None);
+    }
     if spec.exclusive && !spec.dies_with_us && !crate::reaper::has_children() {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         return Ok(None);
@@ -210,7 +239,7 @@ fn reports(_: &Spec, _: &mut Command) -> std::io::Result<Option<PipeReader>> {
 /// Our end and the command's end of one output stream.
 fn connect(output: &Output, windows: &mut Vec<OutputTerminal>) -> std::io::Result<(Option<Source>, OwnedFd)> {
     match output {
-        Output::Pipe => {
+        Output::Pipe | Output::Caller => {
             let (reader, writer) = std::io::pipe()?;
             Ok((Some(Source::File(File::from(OwnedFd::from(reader)))), OwnedFd::from(writer)))
         }
@@ -243,15 +272,19 @@ fn start_on_terminal(
         replay.feed(Box::new(keyboard)).map_err(system)?;
     }
     let stdout = Some(Source::File(terminal.output().map_err(system)?));
-    Ok(Running { root, stdout, stderr: None, terminal: Some(terminal), windows: Vec::new() })
+    let windows = Vec::new();
+    Ok(Running { root, stdout, for_caller: None, stderr: None, terminal: Some(terminal), windows })
 }
 
-/// Leaves SIGPIPE ignored. Rust restores its default action in every command that it starts.
-fn ignore_sigpipe(command: &mut Command) {
-    // SAFETY: between fork and exec one system call is made, which is safe there.
+/// Leaves signals ignored. Rust restores the default action of SIGPIPE in every command that it starts.
+fn ignore_signals(command: &mut Command, ignored: Vec<i32>) {
+    // SAFETY: between fork and exec only system calls are made, which are safe there; nothing is
+    // allocated.
     unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        command.pre_exec(move || {
+            for signal in &ignored {
+                libc::signal(*signal, libc::SIG_IGN);
+            }
             Ok(())
         });
     }

@@ -45,6 +45,9 @@ pub enum Output {
     /// A pseudo-terminal for output alone, with the settings and the size of this terminal. Settings
     /// that the command changes on it are changed on this terminal too.
     Terminal(Arc<OwnedFd>),
+    /// A pipe that the caller reads: [`Started::stdout`](crate::Started::stdout) is its end. Nothing
+    /// of it is stored here, and writing to it does not count as activity. For standard output only.
+    Caller,
     /// Closed, as ours is.
     Closed,
 }
@@ -75,8 +78,8 @@ pub struct Spec {
     /// Whether the command stays in our process group, so that the terminal's keys reach it as they
     /// would without us. Its processes are found by descent alone then; only Linux can do that.
     pub shares_group: bool,
-    /// Whether SIGPIPE is ignored when the command starts.
-    pub ignores_sigpipe: bool,
+    /// The signals that are ignored when the command starts.
+    pub ignored_signals: Vec<i32>,
     /// Whether background processes of a command that exited by itself are left running.
     pub keep_background: bool,
     /// Whether its processes are ended when this process is killed. Otherwise they run on, and
@@ -85,11 +88,16 @@ pub struct Spec {
     /// Whether it is the only command that this process runs, so that this process itself can adopt
     /// its orphans. That saves time, and is done if this process has no other children.
     pub exclusive: bool,
+    /// Whether it is known to start no other program. It has no reaper then, which saves two forks of
+    /// this process: only its process group is ended. If this process is killed, it runs on until it
+    /// ends by itself, whatever `dies_with_us` says.
+    pub runs_nothing_else: bool,
 }
 
 /// Where the command's output goes and its input comes from.
 pub struct Streams {
-    /// Receives its standard output; where both are one stream, everything.
+    /// Receives its standard output; where both are one stream, everything. Nothing, where the
+    /// caller reads it.
     pub stdout: Box<dyn Write + Send>,
     /// Receives its standard error.
     pub stderr: Box<dyn Write + Send>,

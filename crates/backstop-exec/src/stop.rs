@@ -97,12 +97,18 @@ impl Stop {
         !self.state().to.is_empty()
     }
 
+    /// Passes a signal on to the command's first process, which does with it what it does without us.
+    /// Returns false if no command runs.
+    pub fn forward(&self, signal: i32) -> bool {
+        self.send(|| Message::Forward(signal))
+    }
+
     /// Passes a new terminal size on to the command's pseudo-terminal.
     pub fn resized(&self) -> bool {
         self.send(|| Message::Resized)
     }
 
-    fn send(&self, message: fn() -> Message) -> bool {
+    fn send(&self, message: impl Fn() -> Message) -> bool {
         self.state().to.iter().filter(|(_, to)| to.send(message())).count() > 0
     }
 

@@ -52,17 +52,22 @@ pub(crate) enum Message {
     Pause,
     /// Ctrl-C was typed a second time at a terminal of its own, and it ignores the signal.
     Insisted,
+    /// This signal is to be passed on to the command's first process.
+    Forward(i32),
     /// The terminal's size has changed.
     Resized,
 }
 
 /// A command that has just been started.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Started {
     /// The process by which it is found if we are killed: its reaper or, where it has none, its own.
     pub process: Process,
     /// The command's process group.
     pub group: i32,
+    /// Where its standard output can be read, if [`Output::Caller`](crate::Output::Caller) asked for
+    /// that.
+    pub stdout: Option<OwnedFd>,
 }
 
 /// Runs a command once. `started` is called when it runs. Blocks until the command and all its
@@ -77,14 +82,15 @@ pub fn supervise(
     let system = |error| StartError::System { program: program(), error };
     let (sender, inbox) = mailbox().map_err(system)?;
     let origin = Instant::now();
-    let running = spawn::start(spec, &streams.input, &sender)?;
+    let mut running = spawn::start(spec, &streams.input, &sender)?;
+    let stdout = running.for_caller.take();
     let listening = stop.listen(sender.clone());
     let (pid, top) = (running.root.pid(), running.root.top());
     let run = Supervision::new(spec, running, streams, stop, origin, sender, inbox).map_err(system);
     let result = run.and_then(|run| {
         let process = Process::find(top).unwrap_or(Process { pid: top, start: 0 });
         let group = if spec.shares_group { Some(rustix::process::getpgrp()) } else { tree::pid(pid) };
-        started(Started { process, group: group.map_or(0, |g| g.as_raw_nonzero().get()) });
+        started(Started { process, group: group.map_or(0, |g| g.as_raw_nonzero().get()), stdout });
         run.watch().map_err(system)
     });
     drop(listening);
@@ -125,6 +131,8 @@ struct Supervision<'s> {
     cause: Cause,
     /// Whether whoever reads our output has closed it.
     reader_left: bool,
+    /// The last signal that was passed on to the command alone.
+    forwarded: Option<i32>,
     /// Why its output could not be passed on, if it could not.
     unwritable: Option<String>,
     /// When the process tree is killed, once it was asked to end.
@@ -146,12 +154,13 @@ impl<'s> Supervision<'s> {
         mailbox: Mailbox,
         inbox: Inbox,
     ) -> std::io::Result<Self> {
-        let Running { mut root, stdout, stderr, terminal, windows } = running;
+        let Running { mut root, stdout, stderr, terminal, windows, for_caller: _ } = running;
         let pid = root.pid();
         let group = tree::pid(pid).filter(|_| !spec.shares_group);
         let mut exit = None;
         if let Root::Child(child) = &mut root {
-            exit = exit_descriptor(pid, terminal::has_controlling_terminal());
+            let may_stop = !spec.runs_nothing_else && terminal::has_controlling_terminal();
+            exit = exit_descriptor(pid, may_stop);
             if exit.is_none()
                 && let Err(error) = watch_exit(pid, mailbox.clone())
             {
@@ -175,11 +184,13 @@ impl<'s> Supervision<'s> {
             })
             .collect();
         let top = match &root {
+            Root::Child(_) if spec.runs_nothing_else => pid,
             Root::Child(_) => std::process::id(),
             Root::Below(reaper) => reaper.pid(),
         };
         let process = Process::find(pid).unwrap_or(Process { pid, start: 0 });
-        let tree = Tree { root: process, top, group, marks: spec.env.clone() };
+        let tree =
+            Tree { root: process, top, group, marks: if top == pid { Vec::new() } else { spec.env.clone() } };
         Ok(Self {
             spec,
             stop,
@@ -205,6 +216,7 @@ impl<'s> Supervision<'s> {
             paused: Duration::ZERO,
             cause: Cause::Itself,
             reader_left: false,
+            forwarded: None,
             unwritable: None,
             kill_at: None,
             status: None,
@@ -244,7 +256,8 @@ impl<'s> Supervision<'s> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        if self.cause == Cause::Itself && self.stop.was_interrupted_by_key() {
+        let by_forwarded = self.forwarded.is_some() && self.status.and_then(|s| s.signal) == self.forwarded;
+        if self.cause == Cause::Itself && (self.stop.was_interrupted_by_key() || by_forwarded) {
             self.cause = Cause::Interrupted;
         }
         let drained = self.open_streams == 0;
@@ -364,6 +377,15 @@ impl<'s> Supervision<'s> {
                 }
             }
             Message::Pause => self.pause(Signal::TSTP),
+            Message::Forward(signal) => {
+                if let (Some(pid), Some(signal)) =
+                    (tree::pid(self.root.pid()), Signal::from_named_raw(signal))
+                    && self.status.is_none()
+                {
+                    let _ = rustix::process::kill_process(pid, signal);
+                    self.forwarded = Some(signal.as_raw());
+                }
+            }
             Message::Insisted => {
                 // As if the key had reached us too: whoever listens for it learns of it.
                 let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::INT);
@@ -452,6 +474,7 @@ impl<'s> Supervision<'s> {
                     && let Ok(Some(status)) = child.try_wait()
                 {
                     self.status = Some(Status { code: status.code(), signal: status.signal() });
+                    self.nothing_left = self.spec.runs_nothing_else;
                 }
             }
             Root::Below(reaper) => {

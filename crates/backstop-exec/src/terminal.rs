@@ -96,6 +96,24 @@ pub(crate) fn open_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
+/// Whether nobody in our session could continue our process group once it is stopped: the system
+/// ignores SIGTSTP, SIGTTIN and SIGTTOU in such a group.
+pub fn is_group_orphaned() -> bool {
+    let (session, group) = (rustix::process::getsid(None), rustix::process::getpgrp());
+    let mut above = rustix::process::getppid();
+    while let Some(pid) = above {
+        if rustix::process::getsid(Some(pid)) != session {
+            return true;
+        }
+        if rustix::process::getpgid(Some(pid)) != Ok(group) {
+            return false;
+        }
+        let stat = tree::Stat::read(pid.as_raw_nonzero().get().unsigned_abs());
+        above = stat.and_then(|stat| tree::pid(stat.parent));
+    }
+    true
+}
+
 /// Whether a terminal controls this process: then its keys send signals to our process group.
 pub fn has_controlling_terminal() -> bool {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;

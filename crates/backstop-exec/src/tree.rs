@@ -182,7 +182,8 @@ pub(crate) fn with_descendants(mut found: Vec<u32>) -> Vec<u32> {
 pub(crate) struct Tree {
     /// The command.
     pub(crate) root: Process,
-    /// The process that adopts the command's orphans and nobody else's: ourselves, or its reaper.
+    /// The process that adopts the command's orphans and nobody else's: ourselves, or its reaper. The
+    /// command itself, where it starts no other program.
     pub(crate) top: u32,
     /// The command's process group.
     pub(crate) group: Option<Pid>,
@@ -195,7 +196,7 @@ impl Tree {
     /// All living processes of the command, itself included unless it was reaped. Reaps orphans
     /// that have ended.
     pub(crate) fn alive(&self) -> Vec<u32> {
-        let first = if self.is_top_gone() {
+        let first = if self.top == self.root.pid || self.is_top_gone() {
             let root = Some(self.root.pid).filter(|_| self.root.is_alive());
             root.into_iter().chain(marked(&self.marks)).collect()
         } else {
@@ -238,13 +239,16 @@ impl Tree {
         met
     }
 
-    /// Sends a signal to every process of the command, and returns their pids.
+    /// Sends a signal to every process of the command once, and returns their pids.
     pub(crate) fn signal(&self, signal: Signal) -> Vec<u32> {
         if let Some(group) = self.group {
             let _ = rustix::process::kill_process_group(group, signal);
         }
         let alive = self.alive();
-        for found in alive.iter().filter_map(|p| pid(*p)) {
+        // Each gets it once: many programs take a second request as one to end at once.
+        let is_reached =
+            |found| self.group.is_some() && rustix::process::getpgid(Some(found)).ok() == self.group;
+        for found in alive.iter().filter_map(|p| pid(*p)).filter(|found| !is_reached(*found)) {
             let _ = rustix::process::kill_process(found, signal);
         }
         alive

@@ -54,6 +54,8 @@ struct State {
     copy: Option<Vec<u8>>,
     /// Whether an attempt has taken something.
     taken: bool,
+    /// Whether that is only possible: the writer has left meanwhile, and nobody knows what passed.
+    unsure: bool,
     /// Whether the current attempt reads the copy.
     from_copy: bool,
     /// Tells of each read of the terminal, once it was asked for.
@@ -142,17 +144,18 @@ impl Watched {
             return;
         }
         let (before, now) = (&state.seen, self.look());
-        state.taken = match self.shared.kind {
+        let (taken, unsure) = match self.shared.kind {
             Kind::Terminal => {
                 let was_read = state.reads.as_ref().is_some_and(has_events);
-                was_read || now.read_at != before.read_at
+                (was_read || now.read_at != before.read_at, false)
             }
             Kind::Pipe | Kind::Socket => {
-                // With a writer that has left meanwhile, nobody knows what passed through.
-                let passed = now.writer_gone && !before.writer_gone && now.bytes == 0;
-                passed || now.bytes < before.bytes || !now.beginning.starts_with(&before.beginning)
+                let taken = now.bytes < before.bytes || !now.beginning.starts_with(&before.beginning);
+                let unsure = now.writer_gone && !before.writer_gone && now.bytes == 0;
+                (taken || unsure, unsure && !taken)
             }
         };
+        (state.taken, state.unsure) = (taken, unsure);
     }
 
     /// Why another attempt cannot get the same input, if it cannot.
@@ -164,6 +167,11 @@ impl Watched {
         Some(match self.shared.kind {
             Kind::Terminal => {
                 "it read from the terminal: what was typed cannot be given to another attempt".to_owned()
+            }
+            Kind::Pipe | Kind::Socket if state.unsure => {
+                "its standard input ended while it ran, and it may have read from it; with `--stdin \
+                 replay` it is stored and can be given to another attempt"
+                    .to_owned()
             }
             Kind::Pipe | Kind::Socket => "it read from standard input, and what it read cannot be given to \
                                           another attempt; with `--stdin replay` it is stored and can be"

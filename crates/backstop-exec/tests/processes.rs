@@ -122,6 +122,26 @@ fn a_child_that_ignores_term_is_killed() {
     assert_eq!(survivors, [0u32; 0]);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_runs_nothing_else_is_our_own_child_and_its_neighbours_are_left_alone() {
+    let mut neighbour = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let script = |line: &str| {
+        let mut script = Script::new(line);
+        script.spec.runs_nothing_else = true;
+        script
+    };
+    let (ended, out, _, _) = script("echo $PPID; exit 4").run();
+    assert_eq!((ended.status.code, out.trim()), (Some(4), std::process::id().to_string().as_str()));
+    let hangs =
+        script("trap '' TERM; while :; do :; done").limits(|l| l.wall = Some(Duration::from_millis(200)));
+    let (ended, _, _, left) = hangs.run();
+    assert!(ended.timed_out() && left.is_empty(), "{ended:?}");
+    assert!(neighbour.try_wait().unwrap().is_none(), "a neighbour was ended");
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
+}
+
 #[test]
 fn a_stopped_child_is_ended_too() {
     let (ended, _, _, survivors) = Script::new("sleep 600 & kill -STOP $!; kill -STOP $$")

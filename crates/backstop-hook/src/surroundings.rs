@@ -1,7 +1,7 @@
 //! What a hook is given by the process that it runs in, and what can go wrong around it.
 
 use crate::InputError;
-use backstop_core::Timestamp;
+use backstop_core::{ErrorKind, HintedError, Timestamp};
 use backstop_runtime::{Project, ProjectError};
 use backstop_store::{StateFolder, StoreError};
 use std::path::PathBuf;
@@ -76,5 +76,23 @@ impl HookError {
             Self::Project(error) => error.is_usage(),
             Self::Gate(_) => false,
         }
+    }
+}
+
+impl HintedError for HookError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Project(error) => error.kind(),
+            error if error.is_usage() => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        self.hints()
+    }
+
+    fn is_multiline(&self) -> bool {
+        matches!(self, Self::Project(error) if error.is_multiline())
     }
 }

@@ -60,6 +60,7 @@ fn events(project: &Project, before: &TaskState) -> Vec<EventKind> {
         strategy: "retry".to_owned(),
         success: true,
         attempt: before.record.attempt.saturating_add(1),
+        detail: None,
     };
     let parent = project.process.parent;
     let started = EventKind::RunStarted { operation: operation.clone(), folder: None, profile: None, parent };

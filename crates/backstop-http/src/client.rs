@@ -7,7 +7,8 @@ use crate::connection::{Connection, SendFailed};
 use crate::failure::{head_is_too_large, head_too_large, http_kind};
 use crate::headers::MANAGED;
 use crate::limits::{Deadlines, Limit, Limits};
-use crate::pool::Pool;
+use crate::pool::{CONNECTIONS_MAX, PER_SERVER_MAX, Pool};
+use crate::proxy::{Proxies, Proxy};
 use crate::request::Request;
 use crate::resolve::Resolver;
 use crate::response::{Origin, Response};
@@ -15,7 +16,7 @@ use crate::tls::{Roots, Tls};
 use crate::{Address, HeaderError, Headers, HttpError, HttpErrorKind};
 use backstop_core::{Dispatch, SafeText};
 use hyper::body::Body;
-use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue, USER_AGENT};
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT};
 use hyper::{HeaderMap, StatusCode};
 use std::pin::pin;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ struct Shared {
     limits: Limits,
     user_agent: HeaderValue,
     resolver: Resolver,
+    proxies: Proxies,
     tls: Tls,
     pool: Pool,
 }
@@ -39,6 +41,8 @@ pub struct ClientBuilder {
     limits: Limits,
     roots: Roots,
     http2: bool,
+    proxies: Proxies,
+    kept: (usize, usize),
     user_agent: HeaderValue,
 }
 
@@ -61,6 +65,19 @@ impl ClientBuilder {
         self
     }
 
+    /// Through these proxies. Without them, every server is connected to directly.
+    pub fn proxies(mut self, proxies: Proxies) -> Self {
+        self.proxies = proxies;
+        self
+    }
+
+    /// Keeps so many connections open for the next request, to one server and in all; 6 and 32 if
+    /// nothing is said.
+    pub fn keep_connections(mut self, to_one_server: usize, in_all: usize) -> Self {
+        self.kept = (to_one_server, in_all);
+        self
+    }
+
     /// With this `user-agent` for requests that have none of their own; `backstop/VERSION` if
     /// nothing is said.
     pub fn user_agent(mut self, text: &str) -> Result<Self, HeaderError> {
@@ -75,8 +92,9 @@ impl ClientBuilder {
             limits: self.limits,
             user_agent: self.user_agent,
             resolver: Resolver::new(),
+            proxies: self.proxies,
             tls: Tls::new(self.roots, self.http2),
-            pool: Pool::default(),
+            pool: Pool::new(self.kept),
         }))
     }
 }
@@ -99,6 +117,8 @@ impl Client {
             limits: Limits::default(),
             roots: Roots::platform(),
             http2: true,
+            proxies: Proxies::none(),
+            kept: (PER_SERVER_MAX, CONNECTIONS_MAX),
             user_agent: HeaderValue::from_static(concat!("backstop/", env!("CARGO_PKG_VERSION"))),
         }
     }
@@ -112,12 +132,13 @@ impl Client {
         let deadlines = Deadlines::start(request.limits.unwrap_or(shared.limits));
         let place = request.address.place();
         let not_sent = |kind: HttpErrorKind| HttpError::new(place.clone(), kind, Dispatch::NotDispatched);
+        let proxy = shared.proxies.proxy_of(&request.address).map_err(not_sent)?;
         let kept = self.kept_connection(&place).await;
         let reused = kept.is_some();
         let mut connection = match kept {
             Some(connection) => connection,
             None => {
-                let connecting = connect(&request.address, &shared.resolver, &shared.tls);
+                let connecting = connect(&request.address, proxy, &shared.resolver, &shared.tls);
                 let connected = deadlines.wait(Limit::Connect, connecting).await;
                 connected.map_err(|expired| not_sent(expired.into()))?.map_err(not_sent)?
             }
@@ -126,7 +147,7 @@ impl Client {
         if let (false, Connection::Http2(shared_by_all)) = (reused, &connection) {
             shared.pool.put(&place, Connection::Http2(shared_by_all.clone()));
         }
-        let (request, upload) = self.prepare(request, &connection).map_err(not_sent)?;
+        let (request, upload) = self.prepare(request, &connection, proxy).map_err(not_sent)?;
         deadlines.check().map_err(|expired| not_sent(expired.into()))?;
         match exchange(&mut connection, request, &upload, &deadlines).await {
             // Nobody asked for another protocol, and what follows is none that is known here.
@@ -169,6 +190,7 @@ impl Client {
         &self,
         request: Request,
         connection: &Connection,
+        proxy: Option<&Proxy>,
     ) -> Result<(hyper::Request<Outgoing>, Arc<Upload>), HttpErrorKind> {
         let Request { method, address, headers: Headers(mut given), body, .. } = request;
         // Headers of a response may have been taken over as they were.
@@ -181,7 +203,16 @@ impl Client {
             format!("{}{}", address.place(), address.path_and_query())
         } else {
             headers.insert(HOST, host_header(&address)?);
-            address.path_and_query().to_owned()
+            match proxy.filter(|_| !address.is_https()) {
+                // The proxy has to be told where the request goes.
+                Some(proxy) => {
+                    if let Some(credential) = &proxy.credential {
+                        headers.insert(PROXY_AUTHORIZATION, credential.clone());
+                    }
+                    format!("{}{}", address.place(), address.path_and_query())
+                }
+                None => address.path_and_query().to_owned(),
+            }
         };
         headers.extend(given);
         if !headers.contains_key(USER_AGENT) {

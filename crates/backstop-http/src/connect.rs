@@ -1,7 +1,10 @@
-//! Making a connection: look the name up, connect to the first of its addresses that answers, TLS.
+//! Making a connection: look the name up (the server's, or the proxy's on the way to it), connect to
+//! the first of its addresses that answers, TLS.
 
 use crate::connection::Connection;
+use crate::error::ProxyProblem;
 use crate::failure::{http_kind, io_kind};
+use crate::proxy::Proxy;
 use crate::resolve::Resolver;
 use crate::tls::Tls;
 use crate::{Address, HttpErrorKind};
@@ -14,16 +17,23 @@ use tokio::task::JoinSet;
 /// How long an address has before the next one is tried beside it (RFC 8305 recommends 250 ms).
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 
-/// Makes a connection to the server of an address.
+/// Makes a connection to the server of an address, or to the proxy that requests to it are sent to.
 pub(crate) async fn connect(
     address: &Address,
+    proxy: Option<&Proxy>,
     resolver: &Resolver,
     tls: &Tls,
 ) -> Result<Connection, HttpErrorKind> {
-    let addresses = resolver.resolve(address.host(), address.port()).await?;
-    let tcp = first_to_connect(addresses).await.map_err(|error| io_kind(&error))?;
-    // A request is written at once; waiting for more to send with it only delays it.
-    let _ = tcp.set_nodelay(true);
+    let mut tcp = match proxy {
+        None => connect_tcp(address, resolver).await?,
+        Some(proxy) => {
+            let connected = connect_tcp(&proxy.address, resolver).await;
+            connected.map_err(|kind| proxy.problem(ProxyProblem::Connect(Box::new(kind))))?
+        }
+    };
+    if let Some(proxy) = proxy.filter(|_| address.is_https()) {
+        proxy.tunnel(&mut tcp, address).await?;
+    }
     let connection = if address.is_https() {
         match tls.handshake(address.host(), tcp).await? {
             (stream, true) => Connection::http2(stream).await,
@@ -33,6 +43,14 @@ pub(crate) async fn connect(
         Connection::http1(tcp).await
     };
     connection.map_err(|error| http_kind(&error))
+}
+
+async fn connect_tcp(address: &Address, resolver: &Resolver) -> Result<TcpStream, HttpErrorKind> {
+    let addresses = resolver.resolve(address.host(), address.port()).await?;
+    let tcp = first_to_connect(addresses).await.map_err(|error| io_kind(&error))?;
+    // A request is written at once; waiting for more to send with it only delays it.
+    let _ = tcp.set_nodelay(true);
+    Ok(tcp)
 }
 
 /// Tries the addresses in order, each a moment after the one before it or as soon as that has

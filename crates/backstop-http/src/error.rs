@@ -3,6 +3,7 @@
 //! Every error says how far the request got ([`HttpError::dispatch`]), names the server without the
 //! secret path, has a hint for people and turns into a [`Signal`] for the classifier.
 
+use crate::AddressError;
 use crate::headers::HeaderError;
 use crate::limits::{Expired, Limit};
 use backstop_core::{Dispatch, SafeText, Signal, Surface};
@@ -123,6 +124,40 @@ pub enum HttpErrorKind {
     /// A header of the request cannot be sent.
     #[error(transparent)]
     Header(#[from] HeaderError),
+    /// The proxy on the way to the server cannot be used.
+    #[error("the proxy {proxy} {problem}")]
+    Proxy {
+        /// The proxy's host and port, or the variable that names it.
+        proxy: SafeText,
+        /// What is wrong with it.
+        problem: ProxyProblem,
+    },
+}
+
+/// Why a proxy cannot be used. The text continues a sentence that names the proxy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProxyProblem {
+    /// The variable has a value that names no proxy.
+    #[error("{0}")]
+    Setting(AddressError),
+    /// There is no connection to it.
+    #[error("cannot be connected to: {0}")]
+    Connect(Box<HttpErrorKind>),
+    /// It asks for a user and a password, or for others.
+    #[error("asks for a user and a password (status 407)")]
+    Credential,
+    /// It does not connect to the server.
+    #[error("refused to connect to the server (status {status})")]
+    Refused {
+        /// The status of its answer.
+        status: u16,
+    },
+    /// It closed the connection instead of an answer.
+    #[error("closed the connection")]
+    HungUp,
+    /// Its answer is not HTTP.
+    #[error("does not answer as an HTTP proxy does")]
+    NotHttp,
 }
 
 /// Why a server's certificate was rejected.
@@ -229,13 +264,39 @@ impl HttpError {
                 format!("check that the address is the one that is meant: `curl -v {place}`")
             }
             HttpErrorKind::RequestBody => "send the request again, with its whole body".to_owned(),
+            HttpErrorKind::Proxy { proxy, problem } => match problem {
+                ProxyProblem::Setting(_) => {
+                    format!("write {proxy}=http://HOST:PORT; proxies are spoken to by http alone")
+                }
+                ProxyProblem::Credential => {
+                    "write user and password into the variable: http://USER:PASSWORD@HOST:PORT".to_owned()
+                }
+                _ => format!(
+                    "check HTTPS_PROXY and HTTP_PROXY; hosts in NO_PROXY are reached without one: `curl -v {place}`"
+                ),
+            },
             _ => "look at the server's log".to_owned(),
+        }
+    }
+
+    /// The status with which a proxy on the way refused the request.
+    fn proxy_status(&self) -> Option<u16> {
+        match &self.kind {
+            HttpErrorKind::Proxy { problem: ProxyProblem::Refused { status }, .. } => Some(*status),
+            HttpErrorKind::Proxy { problem: ProxyProblem::Credential, .. } => Some(407),
+            _ => None,
         }
     }
 
     /// The errno, or what clients call it, as the classifier knows it.
     pub fn errno(&self) -> Option<&'static str> {
-        Some(match &self.kind {
+        self.kind.errno()
+    }
+}
+
+impl HttpErrorKind {
+    fn errno(&self) -> Option<&'static str> {
+        Some(match self {
             HttpErrorKind::NameNotFound { .. } => "ENOTFOUND",
             HttpErrorKind::NameServer { .. } => "EAI_AGAIN",
             HttpErrorKind::Refused => "ECONNREFUSED",
@@ -261,6 +322,13 @@ impl HttpError {
             HttpErrorKind::HeadTooLarge { .. }
             | HttpErrorKind::BodyTooLarge { .. }
             | HttpErrorKind::Header(_) => return None,
+            HttpErrorKind::Proxy { problem, .. } => match problem {
+                ProxyProblem::Setting(_) => "ERR_INVALID_URL",
+                ProxyProblem::Connect(kind) => return kind.errno(),
+                ProxyProblem::HungUp => "ECONNRESET",
+                ProxyProblem::NotHttp => "HPE_INVALID_CONSTANT",
+                ProxyProblem::Credential | ProxyProblem::Refused { .. } => return None,
+            },
         })
     }
 }
@@ -278,6 +346,7 @@ impl From<&HttpError> for Signal {
             surface: Surface::Response,
             dispatch: error.dispatch,
             errno: error.errno().map(str::to_owned),
+            status: error.proxy_status(),
             // A connection that cannot be made is the network's trouble, the other limits are ours.
             timed_out: matches!(error.timeout(), Some(Limit::Idle | Limit::Total)),
             stderr: error.to_string().into_bytes(),
@@ -306,6 +375,7 @@ mod tests {
     fn the_classifier_knows_what_each_error_is() {
         let classifier = Classifier::builtin();
         let timeout = |limit| HttpErrorKind::Timeout { limit, after: Duration::from_secs(5) };
+        let proxy = |problem| HttpErrorKind::Proxy { proxy: text("http://proxy:8080"), problem };
         for (kind, dispatch, reason) in [
             (
                 HttpErrorKind::NameNotFound { detail: text("Name or service not known") },
@@ -344,6 +414,19 @@ mod tests {
             (
                 HttpErrorKind::NotHttp { detail: text("invalid HTTP version parsed") },
                 Dispatch::Answered,
+                Reason::NetworkPermanent,
+            ),
+            (
+                proxy(ProxyProblem::Connect(Box::new(HttpErrorKind::Refused))),
+                Dispatch::NotDispatched,
+                Reason::NetworkTransient,
+            ),
+            (proxy(ProxyProblem::HungUp), Dispatch::NotDispatched, Reason::NetworkTransient),
+            (proxy(ProxyProblem::Refused { status: 503 }), Dispatch::NotDispatched, Reason::NetworkTransient),
+            (proxy(ProxyProblem::Refused { status: 403 }), Dispatch::NotDispatched, Reason::AuthError),
+            (
+                proxy(ProxyProblem::Setting(AddressError::Scheme)),
+                Dispatch::NotDispatched,
                 Reason::NetworkPermanent,
             ),
         ] {

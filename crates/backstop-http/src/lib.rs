@@ -1,4 +1,4 @@
-//! The HTTP client of Backstop: HTTP/1.1 and HTTP/2, plain or with TLS, bounded in time and in
+//! The HTTP client of Backstop, and its small server ([`server`]). The client: HTTP/1.1 and HTTP/2, plain or with TLS, bounded in time and in
 //! size.
 //!
 //! A request enters, a response leaves: its head as soon as it has arrived, its body as bytes up to
@@ -34,9 +34,10 @@
 //! ```
 //!
 //! It must not retry, follow a redirect (a 3xx is a response like any other), decompress, keep
-//! cookies, read proxy variables, choose what is sent, or print. It needs a tokio runtime with I/O
-//! and time; a current-thread runtime will do. Names are looked up on threads of the crate's own,
-//! so that a lookup that hangs never delays the end of a runtime or of the process.
+//! cookies, choose a proxy by itself ([`Proxies`] are given to it), choose what is sent, or print.
+//! It needs a tokio runtime with I/O and time; a current-thread runtime will do. Names are looked
+//! up on threads of the crate's own, so that a lookup that hangs never delays the end of a runtime
+//! or of the process.
 //!
 //! Certificates are checked against the platform's roots, which are read when the first `https`
 //! request is sent (`SSL_CERT_FILE` and `SSL_CERT_DIR` replace them, as with other programs), or
@@ -52,17 +53,20 @@ mod failure;
 mod headers;
 mod limits;
 mod pool;
+mod proxy;
 mod request;
 mod resolve;
 mod response;
+pub mod server;
 mod tls;
 
 pub use address::{Address, AddressError};
 pub use body::{BodyClosed, BodySender, Chunk, RequestBody};
 pub use client::{Client, ClientBuilder};
-pub use error::{CertificateProblem, HttpError, HttpErrorKind};
+pub use error::{CertificateProblem, HttpError, HttpErrorKind, ProxyProblem};
 pub use headers::{HeaderError, Headers};
 pub use limits::{Limit, Limits};
+pub use proxy::Proxies;
 pub use request::{Method, MethodError, Request};
 pub use response::{Response, Version};
 pub use tls::{Roots, RootsError};

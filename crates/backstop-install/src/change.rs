@@ -9,40 +9,13 @@ use super::patch::{apply, inverse};
 use super::plugin;
 use super::record::{Record, Records, Undo, hash};
 use super::strip::strip;
+use backstop_core::FileAction;
 use backstop_files::{Folder, named};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The size limit of a settings file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// What a change does to the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileAction {
-    /// The file is created.
-    Made,
-    /// The file is changed.
-    Changed,
-    /// The file is removed.
-    Removed,
-    /// The file stays as it is.
-    Unchanged,
-    /// The file does not exist, and is not created.
-    Absent,
-}
-
-impl FileAction {
-    /// The name of the action in JSON and on the terminal.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Made => "made",
-            Self::Changed => "changed",
-            Self::Removed => "removed",
-            Self::Unchanged => "unchanged",
-            Self::Absent => "absent",
-        }
-    }
-}
 
 /// A planned change of one settings file. Nothing is written before [`Change::apply`].
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The errors of changing a settings file, each with a hint.
 
 use super::json::{JsonError, place};
-use backstop_core::{SafeText, shell};
+use backstop_core::{ErrorKind, HintedError, SafeText, shell};
 use backstop_files::{FileError, FileKind};
 use std::path::{Path, PathBuf};
 
@@ -195,5 +195,15 @@ impl InstallError {
             }
             Self::NoHome => "set HOME, or leave --user out".to_owned(),
         }
+    }
+}
+
+impl HintedError for InstallError {
+    fn kind(&self) -> ErrorKind {
+        if matches!(self, Self::NothingFound) { ErrorKind::Usage } else { ErrorKind::Failed }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec![self.hint()]
     }
 }

@@ -64,6 +64,19 @@ impl TextChange {
         Ok(Self::planned(project, file, before.clone(), &[patch]))
     }
 
+    /// Plans to create a file with this text. `None` if it has that text already; a file that has
+    /// another one is an error: it is somebody else's.
+    pub fn create(project: &Path, file: &Path, text: &str) -> Result<Option<Self>, InstallError> {
+        match read_in(Some(project), file)? {
+            Some(known) if known == text => Ok(None),
+            Some(_) => Err(InstallError::NotOurs { file: file.to_owned() }),
+            None => {
+                let patch = Patch { at: 0, take: 0, put: text.to_owned() };
+                Ok(Some(Self::planned(project, file, None, &[patch])))
+            }
+        }
+    }
+
     /// Plans to undo the change that is on record for a file; `None` if there is none. A file that
     /// was changed since is an error: nobody knows what of it is ours.
     pub fn undo(project: &Path, file: &Path, records: &Records) -> Result<Option<Self>, InstallError> {
@@ -99,6 +112,9 @@ impl TextChange {
             && !records.save(file, Some(record))
         {
             return Err(failed(std::io::Error::other("what was there before cannot be kept")));
+        }
+        if let Some(folder) = file.parent().filter(|folder| self.after.is_some() && !folder.is_dir()) {
+            Folder::new(&self.project).make_folder(folder).map_err(|error| failed(error.into()))?;
         }
         match &self.after {
             Some(after) => Folder::new(&self.project)

@@ -71,12 +71,12 @@ pub enum DeliveryOutcome {
 /// arrived already, so it arrives at least once, and possibly more often.
 pub async fn deliver(
     engine: &Engine,
+    client: &Client,
     sink: &Sink,
     credential: Option<&Credential>,
     message: &Message,
     times: &Times,
 ) -> DeliveryOutcome {
-    let client = Client::new();
     let work = Arc::new((sink.clone(), credential.cloned(), message.clone(), times.clone()));
     let finished = engine
         .run(sink.name.as_str(), |_: Attempt| {

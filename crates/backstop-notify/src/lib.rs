@@ -15,6 +15,7 @@
 mod config;
 mod deliver;
 pub mod limits;
+mod listing;
 mod message;
 mod program;
 mod queue;
@@ -25,6 +26,7 @@ mod trigger;
 
 pub use config::{SinkError, sinks};
 pub use deliver::{Credential, DeliveryOutcome, attempt_once, deliver};
+pub use listing::{message_row, sink_rows};
 pub use message::{About, Message};
 pub use queue::{QueueOutcome, queue};
 pub use render::{Times, rendered};

@@ -8,6 +8,7 @@
 use super::{Credential, DeliveryOutcome, Message, Sink, Times, deliver, limits};
 use backstop_core::{Policy, SafeText, Timestamp};
 use backstop_engine::Engine;
+use backstop_http::Client;
 use backstop_store::{Delivered, Note, Outbox, StoreError};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -58,6 +59,8 @@ pub struct Sender<'s> {
     pub relieved: &'s dyn Fn() -> bool,
     /// The retry policy: the `request` profile.
     pub policy: Policy,
+    /// Sends requests.
+    pub client: Client,
 }
 
 impl std::fmt::Debug for Sender<'_> {
@@ -168,9 +171,9 @@ impl Sender<'_> {
             mixed: note.note.group == Outbox::OTHERS,
             names: note.labels.clone(),
         };
-        let engine = engine.clone();
+        let (engine, client) = (engine.clone(), self.client.clone());
         under_way.spawn(async move {
-            let outcome = deliver(&engine, &sink, credential.as_ref(), &message, &times).await;
+            let outcome = deliver(&engine, &client, &sink, credential.as_ref(), &message, &times).await;
             Done { note: note.id, target: note.note.target, rounds: note.rounds, outcome }
         });
         Ok(Begun::UnderWay)

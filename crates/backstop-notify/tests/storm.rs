@@ -56,7 +56,13 @@ fn message(operation: &str) -> Message {
 fn send(outbox: &Outbox, sink: &Sink, limit: Duration) {
     let resolve = |_: &_| Resolved::Sink(Box::new(sink.clone()), None);
     let policy = profile("request").unwrap();
-    let sender = Sender { outbox, resolve: &resolve, relieved: &|| false, policy };
+    let sender = Sender {
+        outbox,
+        resolve: &resolve,
+        relieved: &|| false,
+        policy,
+        client: backstop_http::Client::new(),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _ = runtime.block_on(async { tokio::time::timeout(limit, sender.run()).await });
 }

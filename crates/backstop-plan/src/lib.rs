@@ -5,6 +5,7 @@
 //! - [`record`]: what the events of a run add up to.
 //! - [`start`]: starting or resuming a plan, from any surface; [`start_events`]: what is recorded
 //!   then.
+//! - [`interrupted`]: runs that nobody carries on, in all projects.
 //! - [`run`]: carrying it out; [`runs`]: finding runs, and changing their phases.
 //! - [`observers`]: the files that follow a run: the plan's marks, views, the execution log.
 //! - [`workspace`]: where phases run: git worktrees, or the project's folder itself.
@@ -18,6 +19,7 @@
 mod admission;
 mod allowance;
 pub mod document;
+pub mod interrupted;
 pub mod observers;
 pub mod present;
 pub mod record;

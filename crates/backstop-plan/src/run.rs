@@ -3,17 +3,18 @@
 use crate::Ending;
 use crate::admission::PhaseAdmission;
 use crate::allowance::Allowance;
-use crate::observers::PlanFiles;
+use crate::observers::{Notices, PlanFiles};
 use crate::record::RunRecord;
 use crate::start::{Begun, PlanFile, RunError, Workspace, folder_name};
 use crate::view::ViewFolder;
 use crate::workspace::{
-    Baseline, ContinueSession, Equipment, InPlace, PhaseExecutor, PhaseRunner, Worktrees,
+    Advisor, Baselines, ContinueSession, Equipment, InPlace, PhaseExecutor, PhaseRunner, Worktrees,
 };
 use backstop_config::PlanSettings;
-use backstop_core::{End, Name, Parallel, Policy, RetryWhen, Rules, SafeText};
+use backstop_core::{End, Name, OnFailure, Parallel, Policy, RetryWhen, Rules, SafeText};
 use backstop_runtime::host::{Host, HostError, HostParts, Observer, StopRequest};
-use backstop_runtime::{Project, Recorder, aftermath, machine_state};
+use backstop_runtime::{KeepAwake, Project, Recorder, aftermath, machine_state};
+use backstop_store::Hold;
 use backstop_work::git::Interrupt;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -37,8 +38,23 @@ pub struct PlanRun<'r> {
     pub resume_command: String,
     /// The budget that each attempt takes a unit of.
     pub budget: Option<Name>,
-    /// Time since the run was started or resumed.
+    /// Time since the run was started or resumed, the machine's sleep included.
     pub clock: &'r (dyn Fn() -> Duration + Sync),
+    /// How long to wait before anything begins.
+    pub start_after: Duration,
+    /// Where this is a part of a larger run: what that asks for.
+    pub stage: Option<Stage<'r>>,
+}
+
+/// What a larger run asks of its phases. Phases that failed for good are set aside while the others
+/// go on, all whose dependencies are complete may run at once, and the end is recorded by the larger
+/// run.
+#[derive(Clone, Copy)]
+pub struct Stage<'r> {
+    /// At which ends the work is brought to the user.
+    pub concludes: &'r (dyn Fn(&End) -> bool + Sync),
+    /// What workers are told beyond their phase.
+    pub advisor: Advisor<'r>,
 }
 
 /// How a run of a plan ended, and its record.
@@ -47,6 +63,8 @@ pub struct Ran {
     pub ending: Ending,
     /// Its record.
     pub recorder: Recorder,
+    /// The hold of a larger run, which goes on.
+    pub hold: Option<Hold>,
 }
 
 /// How many phases of this plan run at once in this workspace.
@@ -98,30 +116,42 @@ impl PlanRun<'_> {
             recorder: &recorder,
             mark: project.process.mark(run),
             now: &project.process.now,
+            allow_overage: self.settings.allow_overage,
             continue_session: ContinueSession::from_name(&self.settings.continue_session),
             to_come: record.to_come(),
-            baseline: Mutex::new(Baseline::of(record.base_gates.clone())),
+            baselines: Mutex::new(Baselines::of(record.base_gates.clone())),
+            gates_found: Mutex::default(),
             results: project.limits().ok().cloned(),
+            advisor: self.stage.map(|stage| stage.advisor),
+            uncounted: std::sync::OnceLock::new(),
         };
         let requests = match workspace.repo() {
             Some(repo) => interrupting(requests, repo.interrupt()),
             None => requests,
         };
         let mut files = PlanFiles::new(self.views, self.file.file.clone(), self.resume_command.clone());
+        let pass_time = project.process.pass_time;
+        let mut awake = KeepAwake::new(self.settings.inhibit);
+        let mut notices = Notices::new(project);
         let drive = |executor: &PhaseExecutor<'_>| {
+            let others: [&mut dyn Observer<_>; 3] = [observer, &mut awake, &mut notices];
             let parts = HostParts {
                 log: &recorder,
                 record,
                 opened,
-                rules: rules(jobs, self.settings),
+                rules: rules(jobs, self.settings, self.stage.is_some()),
                 policy: Arc::clone(&self.policy),
                 recovery_disabled: project.process.disabled,
                 executor,
                 admission: &admission,
-                observers: files.observers().into_iter().chain([observer as &mut dyn Observer<_>]).collect(),
+                observers: files.observers(self.stage.is_none()).into_iter().chain(others).collect(),
+                is_stage: self.stage.is_some(),
+                concludes: self.stage.map_or(&|end| *end == End::Complete, |stage| stage.concludes),
                 halt_timeout: self.settings.halt_timeout,
                 resume: self.resume_command.clone(),
                 clock: self.clock,
+                pass_time: pass_time.as_ref().map(|pass| pass as &(dyn Fn(Duration) + Sync)),
+                start_after: self.start_after,
                 annotate_fault: &|fault| machine_state::observe(project, recorder.deferred_count(), fault),
                 random: &|| project.process.random_unit(),
             };
@@ -134,7 +164,7 @@ impl PlanRun<'_> {
             Workspace::Worktrees(setup) => {
                 let worktrees = Worktrees::new(&runner, *setup);
                 let ending = drive(&worktrees)?;
-                if ending.end == End::Complete && ending.unconcluded.is_none() {
+                if ending.conclusion.is_some() {
                     worktrees.remove_slots();
                 }
                 ending
@@ -152,12 +182,16 @@ impl PlanRun<'_> {
             }
         };
         let _ = std::fs::remove_dir_all(&scratch);
-        drop(hold);
+        // A larger run goes on: nobody else may take it up meanwhile.
+        let hold = self.stage.is_some().then_some(hold);
         admission.learn(&ending.record);
+        if self.stage.is_some() {
+            return Ok(Ran { ending, recorder, hold });
+        }
         let is_done = ending.end == End::Complete && ending.unconcluded.is_none();
         aftermath::run_ended(project, &recorder, is_done);
         recorder.clean();
-        Ok(Ran { ending, recorder })
+        Ok(Ran { ending, recorder, hold: None })
     }
 }
 
@@ -183,10 +217,11 @@ fn interrupting(requests: Receiver<StopRequest>, git: Interrupt) -> Receiver<Sto
     passed_on
 }
 
-fn rules(jobs: usize, settings: &PlanSettings) -> Rules {
+fn rules(jobs: usize, settings: &PlanSettings, is_stage: bool) -> Rules {
     Rules {
         jobs,
-        parallel: if settings.parallel == "auto" { Parallel::Auto } else { Parallel::Declared },
+        parallel: if is_stage || settings.parallel == "auto" { Parallel::Auto } else { Parallel::Declared },
         retry: if settings.retry == "immediate" { RetryWhen::Immediate } else { RetryWhen::AfterSiblings },
+        on_failure: if is_stage { OnFailure::BlockNode } else { OnFailure::HaltRun },
     }
 }

@@ -16,7 +16,7 @@ pub struct Alert {
     pub reason: Reason,
     /// What helps, in order.
     pub steps: Vec<SafeText>,
-    /// The outcome: `failed`, `halted`, `deferred`; or `retrying` where it goes on.
+    /// The outcome: `failed`, `halted`, `deferred`; or `retrying` or `waiting` where it goes on.
     pub outcome: &'static str,
     /// The command, plan or task that failed.
     pub operation: SafeText,

@@ -1,6 +1,6 @@
 //! The machine's state, the progress and the error at the time of a failure.
 
-use crate::{JSON_SCHEMA, Style, date_time, duration};
+use crate::{JSON_SCHEMA, Style, View, date_time, duration};
 use backstop_core::{
     Action, Decision, Event, EventKind, Exception, ExecutionContext, Fault, MachineState, Reason, RunId,
     SafeText, Timestamp,
@@ -116,15 +116,17 @@ impl Diagnosis {
         }
         Some(Self { run: first.run, surface: first.surface.clone(), errors, now })
     }
+}
 
-    /// The diagnosis as JSON, with the on-error seed's three parts for each error.
-    pub fn json(&self) -> Value {
+impl View for Diagnosis {
+    /// With the on-error seed's three parts for each error.
+    fn json(&self) -> Value {
         let errors: Vec<Value> = self.errors.iter().map(|error| error.json(&self.surface)).collect();
         json!({ "schema": JSON_SCHEMA, "run": self.run, "surface": self.surface, "errors": errors, "now": self.now })
     }
 
-    /// The diagnosis for a terminal: the last error in full, earlier ones on a line each.
-    pub fn text(&self, style: Style) -> String {
+    /// The last error in full, earlier ones on a line each.
+    fn text(&self, style: Style) -> String {
         let Some(last) = self.errors.last() else {
             return format!("{}: nothing has failed in this run\n", self.run);
         };

@@ -146,6 +146,14 @@ fn problems(fault: &Fault) -> String {
         (Some(line), 1) => format!(":{line}"),
         _ => String::new(),
     };
+    // One problem is told as it is.
+    if facts.files.len() == 1
+        && facts.failed_count.is_none_or(|count| count == 1)
+        && let Some(cause) = fault.cause.as_ref().filter(|cause| !cause.is_empty())
+    {
+        let (cause, file) = (cause.line(LINE_CHARS_MAX), names(&facts.files));
+        return if cause.contains(&file) { cause } else { format!("{file}{line}: {cause}") };
+    }
     format!("{count} in {}{line}{rules}", names(&facts.files))
 }
 

@@ -54,6 +54,15 @@ pub fn reasons_json() -> Value {
     json!({ "schema": JSON_SCHEMA, "reasons": rows })
 }
 
+/// One reason as JSON.
+pub fn reason_json(reason: Reason) -> Option<Value> {
+    let all = reasons_json();
+    let rows = all["reasons"].as_array()?;
+    let mut row = rows.iter().find(|row| row["reason"] == reason.code()).cloned()?;
+    row["schema"] = all["schema"].clone();
+    Some(row)
+}
+
 /// The page of a reason, in Markdown.
 pub fn reason_page(reason: Reason) -> String {
     let row = reason.info();

@@ -7,7 +7,7 @@ use backstop_core::{
 };
 use backstop_report::{
     AgentFailure, Alert, DiagnosedError, Diagnosis, FailedGate, GuidanceContext, Style, TaskError,
-    TaskFollowUp, agent_denied, agent_failure, agent_frozen, agent_stop_blocked, alert, gave_up,
+    TaskFollowUp, View, agent_denied, agent_failure, agent_frozen, agent_stop_blocked, alert, gave_up,
     retry_guidance, task_error, user_actions,
 };
 use std::time::Duration;

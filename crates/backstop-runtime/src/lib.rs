@@ -9,6 +9,8 @@
 //! - [`admission`]: what is asked before an attempt and told after it: budget, guard, breaker,
 //!   loops, experience, freeze. [`operation`] puts it around one operation under the engine,
 //!   [`command`] is such an operation, [`host`] drives many nodes.
+//! - [`runs`] finds what was recorded; [`doctor`] checks what would keep all of this from working.
+//! - [`KeepAwake`]: the machine does not sleep while nodes are worked on.
 //! - [`aftermath`]: what follows the end of a run. [`machine_state`]: what the machine had left
 //!   when something failed.
 //!
@@ -21,7 +23,10 @@
 
 pub mod admission;
 pub mod aftermath;
+mod awake;
 pub mod command;
+pub mod doctor;
+pub mod expand;
 pub mod host;
 pub mod machine_state;
 pub mod operation;
@@ -29,7 +34,9 @@ mod otel;
 pub mod process;
 pub mod project;
 pub mod recorder;
+pub mod runs;
 
+pub use awake::KeepAwake;
 pub use process::{Output, Process};
 pub use project::{Place, Project, ProjectError};
 pub use recorder::{Observer, Opening, Recorder};

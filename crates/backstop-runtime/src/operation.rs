@@ -23,7 +23,7 @@ pub struct OperationRun {
     /// Says what a failure is.
     pub classifier: Arc<Classifier>,
     /// How often, and how long apart.
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
     /// Asks for its end.
     pub cancel: Cancel,
     /// How long all attempts may take, from now.
@@ -43,8 +43,8 @@ impl OperationRun {
             machine_state::observe(&project, counted.deferred_count(), fault);
         };
         let recent = Arc::clone(&self.recorder);
-        let budget = self.project.config.retry_budget();
-        let engine = Engine::new(self.policy.clone())
+        let budget = self.project.retry_budget();
+        let engine = Engine::new(Arc::clone(&self.policy))
             .classifying(Arc::clone(&self.classifier))
             .observed_by(Arc::new(observe))
             .recording(Arc::clone(&self.recorder) as Arc<_>)

@@ -6,9 +6,15 @@
 
 use backstop_core::{BootTime, RunId, SafeText, Timestamp, Zone};
 use backstop_exec::tree;
+use backstop_http::{Client, Proxies};
 use backstop_store::{CommitHook, ProcessId};
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Where words for people go. What is given to it may hold text from outside and secrets: it
 /// escapes and redacts.
@@ -41,6 +47,8 @@ pub struct Process {
     pub now: fn() -> Timestamp,
     /// The time since the machine was started, sleep included; `None` where that is not known.
     pub boot_time: fn() -> Option<BootTime>,
+    /// Makes time pass in place of waiting, where time is simulated.
+    pub pass_time: Option<fn(Duration)>,
     /// The local time zone.
     pub zone: fn() -> Zone,
     /// A random number that nobody else has: run ids are made of it.
@@ -85,6 +93,14 @@ impl Process {
         (self.now)()
     }
 
+    /// Waits. Where time is simulated, it passes at once.
+    pub(crate) fn sleep(&self, time: Duration) {
+        match self.pass_time {
+            Some(pass_time) => pass_time(time),
+            None => std::thread::sleep(time),
+        }
+    }
+
     /// The local time zone.
     pub fn zone(&self) -> Zone {
         (self.zone)()
@@ -93,6 +109,17 @@ impl Process {
     /// A random number from 0 up to 1.
     pub fn random_unit(&self) -> f64 {
         unit((self.random)())
+    }
+
+    /// An HTTP client that goes through the proxies which the environment names.
+    pub fn http_client(&self) -> Client {
+        Client::builder().proxies(Proxies::from_variables(self.variable)).build()
+    }
+
+    /// The same, which keeps more connections open for the next request.
+    pub fn http_client_keeping(&self, to_one_server: usize, in_all: usize) -> Client {
+        let proxies = Proxies::from_variables(self.variable);
+        Client::builder().proxies(proxies).keep_connections(to_one_server, in_all).build()
     }
 
     /// Warns people.
@@ -140,4 +167,47 @@ pub fn is_alive(process: &ProcessId) -> bool {
 /// The mark of a run that this process began.
 pub(crate) fn mark(run: RunId, process: &ProcessId) -> String {
     format!("{run}.{}.{:x}", process.pid, process.start)
+}
+
+/// The largest file that is read as the description of a time zone.
+const ZONE_FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// The local time zone: what the variable `TZ` says, else what `/etc/localtime` is; UTC where neither
+/// can be read.
+pub fn zone(tz: Option<&OsStr>) -> Zone {
+    let read = |path: &str| {
+        let mut data = Vec::new();
+        std::fs::File::open(path).ok()?.take(ZONE_FILE_BYTES_MAX).read_to_end(&mut data).ok()?;
+        Zone::from_file("local", &data)
+    };
+    let Some(value) = tz else { return read("/etc/localtime").unwrap_or_default() };
+    let value = value.to_string_lossy();
+    let name = value.strip_prefix(':').unwrap_or(&value);
+    if name.starts_with('/') { read(name) } else { Zone::from_variable(name) }.unwrap_or_default()
+}
+
+/// Whether a program is found in the folders of `search_path`, the value of the variable `PATH`.
+pub fn is_found(program: &str, search_path: Option<&OsStr>) -> bool {
+    let runs = |path: &Path| {
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return runs(Path::new(program));
+    }
+    search_path.is_some_and(|path| std::env::split_paths(path).any(|folder| runs(&folder.join(program))))
+}
+
+/// A hook that kills this process at its n-th commit, as hard as it gets: for tests that show that
+/// nothing acknowledged is lost.
+pub fn kill_at_commit(n: u64) -> CommitHook {
+    let seen = AtomicU64::new(0);
+    Arc::new(move |_| {
+        if seen.fetch_add(1, Ordering::SeqCst) + 1 == n {
+            // Nothing is flushed, nobody is told.
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            loop {
+                std::thread::park();
+            }
+        }
+    })
 }

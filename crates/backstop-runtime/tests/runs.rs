@@ -38,6 +38,7 @@ fn project_with(root: &Path, state: &Path, output: Arc<dyn Output>) -> Arc<Proje
     let process = Process {
         now,
         boot_time: || None,
+        pass_time: None,
         random,
         id: process::current(),
         is_alive: process::is_alive,
@@ -60,8 +61,9 @@ fn project_with(root: &Path, state: &Path, output: Arc<dyn Output>) -> Arc<Proje
         xdg_config_home: None,
         env: &|_| None,
         users: Vec::new(),
+        state_root: Some(state.to_owned()),
     };
-    let place = Place { surroundings, state_root: Some(state.to_owned()), variables: Vec::new() };
+    let place = Place { surroundings, variables: Vec::new() };
     Arc::new(Project::open(&place, &[], process).unwrap())
 }
 
@@ -232,7 +234,7 @@ fn attempt(scratch: &Scratch, budget: Option<&str>, reasons: &[Reason]) -> Vec<S
         recorder: Arc::clone(&recorder),
         admission: Arc::new(admission),
         classifier: Arc::new(project.classifier(&[]).unwrap()),
-        policy: profile("request").unwrap(),
+        policy: profile("request").unwrap().into(),
         cancel: Cancel::new(),
         deadline: None,
         repeatable: true,
@@ -352,7 +354,7 @@ fn many_calls_at_once_share_one_guard_and_one_budget() {
                         recorder,
                         admission: Arc::new(admission.operation(limits, None).unwrap()),
                         classifier: Arc::new(project.classifier(&[]).unwrap()),
-                        policy: profile("request").unwrap().with_attempts(1),
+                        policy: profile("request").unwrap().with_attempts(1).into(),
                         cancel: Cancel::new(),
                         deadline: None,
                         repeatable: true,

@@ -1,8 +1,8 @@
 //! Begins a run: its header, and an id that is free.
 
+use crate::RunSummary;
 use crate::fold::fold;
 use crate::row::{insert_events, insert_run};
-use crate::summary::RunSummary;
 use crate::{Journal, ProcessId, RunJournal, RunState, StoreError};
 use backstop_core::{Event, EventKind, RunId, SafeText};
 

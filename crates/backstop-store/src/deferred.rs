@@ -4,83 +4,10 @@
 //! contains a secret is stored with the secret masked, and marked as not runnable from here.
 
 use crate::summary::{parsed, worded};
-use crate::{Journal, StoreError};
-use backstop_core::{Reason, RunId, SafeText, Timestamp};
+use crate::{Deferred, DeferredId, DeferredWork, Journal, StoreError};
+use backstop_core::{Reason, SafeText, Timestamp};
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, params};
-
-/// Work to defer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeferredWork {
-    /// The run that deferred it.
-    pub run: RunId,
-    /// The program and its arguments.
-    pub argv: Vec<String>,
-    /// The working directory.
-    pub folder: String,
-    /// The reason of the fault that deferred it.
-    pub reason: Reason,
-    /// What it waits for: a time in UTC, as RFC 3339 writes it, or a condition in words.
-    pub until: SafeText,
-    /// Whether `argv` is exact: false if an argument could not be stored as it is.
-    pub whole: bool,
-    /// Whether it is a task of another program: `argv` is its id then, and only that program can
-    /// continue it.
-    pub is_task: bool,
-    /// The address of the service that it waits for, if it is known.
-    pub address: Option<String>,
-}
-
-/// The id of deferred work. It prints as `d-1`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DeferredId(u32);
-
-impl std::fmt::Display for DeferredId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "d-{}", self.0)
-    }
-}
-
-/// Something is not the id of deferred work.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is not the id of deferred work: it looks like d-1")]
-pub struct DeferredIdError {
-    /// What was given, escaped and cut short.
-    pub given: String,
-}
-
-impl std::str::FromStr for DeferredId {
-    type Err = DeferredIdError;
-
-    fn from_str(given: &str) -> Result<Self, DeferredIdError> {
-        let digits = given.strip_prefix("d-").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
-        match digits.and_then(|digits| digits.parse().ok()) {
-            Some(number) => Ok(Self(number)),
-            None => Err(DeferredIdError {
-                given: given.chars().take(40).flat_map(char::escape_default).collect(),
-            }),
-        }
-    }
-}
-
-/// Deferred work, as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deferred {
-    /// Its id.
-    pub id: DeferredId,
-    /// The work as it was last deferred, with secrets masked.
-    pub work: DeferredWork,
-    /// Whether the command can be run from here: false if a secret was masked in it.
-    pub runnable: bool,
-    /// How often it was deferred.
-    pub count: u32,
-    /// The time of the first deferral.
-    pub first_at: Timestamp,
-    /// The time of the last deferral.
-    pub last_at: Timestamp,
-    /// Whether it was offered to a person since it was last deferred.
-    pub offered: bool,
-}
 
 const COLUMNS: &str =
     "id, run, argv, folder, reason, until, runnable, count, first_at, last_at, is_task, address, offered";

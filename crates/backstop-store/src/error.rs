@@ -3,7 +3,7 @@
 //! SQLite's errors are translated here and nowhere else, so that a full disk, a read-only folder
 //! and a damaged file are each an error of their own.
 
-use backstop_core::RunId;
+use backstop_core::{ErrorKind, HintedError, RunId};
 use backstop_files::{FileError, FileKind};
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
@@ -245,6 +245,16 @@ impl From<rusqlite::Error> for TransactionError {
 impl From<StoreError> for TransactionError {
     fn from(error: StoreError) -> Self {
         TransactionError::Store(error)
+    }
+}
+
+impl HintedError for StoreError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Failed
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec![self.hint()]
     }
 }
 

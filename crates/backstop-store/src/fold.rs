@@ -1,39 +1,7 @@
 //! The state of a run, folded from its events.
 
-use crate::RunSummary;
+use crate::{RunState, RunSummary};
 use backstop_core::{EventKind, Reason, SafeText, Timestamp};
-
-/// Whether a run goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RunState {
-    /// It goes on, as far as is known.
-    Open,
-    /// It stopped, and can be resumed.
-    Halted,
-    /// It ended.
-    Ended,
-}
-
-impl RunState {
-    /// The name as it is written in outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            RunState::Open => "open",
-            RunState::Halted => "halted",
-            RunState::Ended => "ended",
-        }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [RunState::Open, RunState::Halted, RunState::Ended].into_iter().find(|state| state.name() == name)
-    }
-}
-
-impl std::fmt::Display for RunState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// Applies one more event to the summary of a run.
 pub(crate) fn fold(run: &mut RunSummary, kind: &EventKind, at: Timestamp) {
@@ -71,9 +39,11 @@ pub(crate) fn fold(run: &mut RunSummary, kind: &EventKind, at: Timestamp) {
         }
         // The phases of a plan each count their own attempts; the run's count is the number of
         // attempts begun.
-        EventKind::AttemptStarted { .. } if run.surface == "run" => run.attempts += 1,
+        EventKind::AttemptStarted { .. } if is_of_nodes(&run.surface) => run.attempts += 1,
         EventKind::AttemptStarted { attempt, .. } => run.attempts = run.attempts.max(*attempt),
-        EventKind::ErrorClassified { fault, .. } if run.surface == "run" => run.reason = Some(fault.reason),
+        EventKind::ErrorClassified { fault, .. } if is_of_nodes(&run.surface) => {
+            run.reason = Some(fault.reason);
+        }
         EventKind::ErrorClassified { attempt, fault, .. } => {
             run.attempts = run.attempts.max(*attempt);
             run.reason = Some(fault.reason);
@@ -81,6 +51,11 @@ pub(crate) fn fold(run: &mut RunSummary, kind: &EventKind, at: Timestamp) {
         EventKind::DecisionMade { reclassified: Some(reason), .. } => run.reason = Some(*reason),
         _ => {}
     }
+}
+
+/// Whether runs of this surface have several operations, each with attempts of its own.
+fn is_of_nodes(surface: &str) -> bool {
+    matches!(surface, "run" | "campaign")
 }
 
 /// The reason that an event is indexed by.

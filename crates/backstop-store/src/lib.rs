@@ -53,6 +53,7 @@ mod hold;
 mod hooks;
 mod journal;
 mod key;
+mod lessons;
 mod limits;
 mod log;
 mod lost;
@@ -72,28 +73,32 @@ mod successes;
 mod summary;
 mod user;
 
+// What the store reads and writes is defined in the core, so that others can show it.
+pub use backstop_core::breaker::BreakerState;
+pub use backstop_core::budget::{Budget, BudgetState, Per};
+pub use backstop_core::deferred::{Deferred, DeferredId, DeferredIdError, DeferredWork};
+pub use backstop_core::drift::{Drift, SPIKE_PAST_MIN, SPIKE_UNKNOWN_MIN, UnknownGroup};
+pub use backstop_core::guard::GuardState;
+pub use backstop_core::{
+    Cleaned, ProcessId, RunState, RunSummary, SignatureHistory, TaskRecord, TaskState, TaskStatus,
+};
 pub use begin::RunHeader;
 pub use db::{CommitHook, CommitPoint};
-pub use deferred::{Deferred, DeferredId, DeferredIdError, DeferredWork};
-pub use drift::{Drift, SPIKE_PAST_MIN, SPIKE_UNKNOWN_MIN, UnknownGroup};
 pub use error::StoreError;
-pub use fold::RunState;
 pub use folder::{BootClock, Clock, StateFolder};
 pub use freeze::Freeze;
 pub use hold::{Held, Hold, Holder};
-pub use hooks::{HookStore, TaskRecord, TaskState, TaskStatus};
+pub use hooks::HookStore;
 pub use journal::Journal;
 pub use key::{KeyError, ProjectKey};
-pub use limits::{
-    BreakerState, Budget, BudgetState, GuardState, KeptResult, LimitStore, Per, SignatureHistory, Spending,
-};
-pub use lost::{Child, LostRun, ProcessId};
+pub use lessons::Lesson;
+pub use limits::{KeptResult, LimitStore, Spending};
+pub use lost::{Child, LostRun};
 pub use masked::masked;
 pub use outbox::{Added, Delivered, NewNote, Note, NoteState, Outbox, SentNote};
 pub use project::Project;
 pub use read::{EventFilter, RunFilter};
-pub use retention::{Cleaned, Retention};
+pub use retention::Retention;
 pub use run::RunJournal;
 pub use stats::{StatsFilter, operation_label};
-pub use summary::RunSummary;
 pub use user::{Nested, Trusted, UserStore};

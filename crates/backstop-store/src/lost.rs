@@ -6,18 +6,9 @@
 use crate::error::TransactionError;
 use crate::row::append;
 use crate::summary::{COLUMNS, RunRow, read};
-use crate::{Journal, StoreError};
+use crate::{Journal, ProcessId, StoreError};
 use backstop_core::{EventKind, Outcome, RunId, SafeText};
 use rusqlite::{Connection, OptionalExtension};
-
-/// A Backstop process, identified by its id and its start time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ProcessId {
-    /// The process id.
-    pub pid: u32,
-    /// The start time in clock ticks since boot.
-    pub start: u64,
-}
 
 /// A process that an attempt has started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

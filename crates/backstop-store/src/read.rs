@@ -1,8 +1,8 @@
 //! The read side: runs, events, and the number of recent attempts.
 
 use crate::row::event;
-use crate::summary::{COLUMNS, RunRow, RunSummary, read, text};
-use crate::{Journal, StoreError};
+use crate::summary::{COLUMNS, RunRow, read, text};
+use crate::{Journal, RunSummary, StoreError};
 use backstop_core::{Event, EventKind, Outcome, Reason, Recent, RunId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
@@ -166,6 +166,26 @@ impl Journal {
             )?;
             Ok(Recent { attempts: attempts.cast_unsigned(), retries: retries.cast_unsigned() })
         })
+    }
+
+    /// The newest events that `has_line` wants, in order: the limit counts those.
+    pub fn newest_events(
+        &self,
+        filter: &EventFilter,
+        has_line: impl Fn(&Event) -> bool,
+    ) -> Result<Vec<(u64, Event)>, StoreError> {
+        let wanted = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+        let mut limit = filter.limit;
+        loop {
+            let mut events = self.events(&EventFilter { newest: true, limit, ..filter.clone() })?;
+            let were_all = events.len() < usize::try_from(limit).unwrap_or(usize::MAX);
+            events.retain(|(_, event)| has_line(event));
+            if events.len() >= wanted || were_all || limit == u32::MAX {
+                events.drain(..events.len().saturating_sub(wanted));
+                return Ok(events);
+            }
+            limit = limit.saturating_mul(4);
+        }
     }
 
     pub(crate) fn row(&self, run: RunId) -> Result<Option<RunRow>, StoreError> {

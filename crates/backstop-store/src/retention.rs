@@ -5,7 +5,7 @@
 //! jumps must not cost data: the newest runs stay whatever their age, and what looks old after a
 //! jump is kept for one more day.
 
-use crate::{Journal, ProcessId, RunState, StoreError};
+use crate::{Cleaned, Journal, ProcessId, RunState, StoreError};
 use backstop_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::HashSet;
@@ -34,19 +34,6 @@ impl Default for Retention {
     fn default() -> Self {
         Self { keep: 30 * DAY, max_bytes: 1 << 30, runs_min: 100 }
     }
-}
-
-/// What was removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cleaned {
-    /// The number of runs.
-    pub runs: u64,
-    /// The number of events.
-    pub events: u64,
-    /// The size of the database and its log before.
-    pub bytes_before: u64,
-    /// The size of the database and its log after.
-    pub bytes_after: u64,
 }
 
 /// A run that may be removed.

@@ -3,12 +3,13 @@
 //! The row is a fold of the events: a writer that knows the run's version knows its row, and writes
 //! it in the same transaction as the events. Nothing here opens or commits a transaction.
 
+use crate::RunSummary;
 use crate::StoreError;
 use crate::counted::Numbers;
 use crate::error::TransactionError;
 use crate::fold::{attempt_of, fold, reason_of};
 use crate::masked::Masked;
-use crate::summary::{RunRow, RunSummary};
+use crate::summary::RunRow;
 use backstop_core::{EVENT_SCHEMA, Event, EventId, EventKind, Outcome, Reason, SafeText, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 

@@ -84,6 +84,21 @@ CREATE TABLE deferred (
          ) STRICT;
          CREATE INDEX outputs_of_run ON outputs (run, attempt, bytes);
          ALTER TABLE deferred ADD COLUMN offered INTEGER NOT NULL DEFAULT 0;",
+        // What campaigns learned.
+        "CREATE TABLE lessons (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            run TEXT NOT NULL,
+            task TEXT NOT NULL,
+            signature TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            files TEXT NOT NULL,
+            tried TEXT NOT NULL,
+            cure TEXT,
+            attempts INTEGER NOT NULL,
+            cost_ms INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            UNIQUE (run, task)
+         ) STRICT;",
     ],
 };
 

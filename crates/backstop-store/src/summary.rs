@@ -1,53 +1,10 @@
 //! The summary of a run: its row, folded from its events.
 
-use crate::{ProcessId, RunState};
-use backstop_core::{Outcome, Reason, RunId, SafeText, Timestamp};
+use crate::{ProcessId, RunState, RunSummary};
+use backstop_core::{Outcome, Reason, SafeText, Timestamp};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Deserialize;
-
-/// The summary of a run, folded from its events.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunSummary {
-    /// Its id.
-    pub id: RunId,
-    /// The number of events; also the version that a writer must know.
-    pub events: u64,
-    /// Whether it goes on.
-    pub state: RunState,
-    /// The surface that began it: `exec`, `hook`, `run`.
-    pub surface: String,
-    /// The session of the agent or the person, if known.
-    pub session: Option<SafeText>,
-    /// Who called, if known.
-    pub caller: Option<SafeText>,
-    /// The run that started this one.
-    pub parent: Option<RunId>,
-    /// The Backstop process that wrote it last.
-    pub process: ProcessId,
-    /// The operation.
-    pub operation: Option<SafeText>,
-    /// The working directory.
-    pub folder: Option<SafeText>,
-    /// The name of the profile.
-    pub profile: Option<String>,
-    /// When the run began.
-    pub started_at: Timestamp,
-    /// When the run ended, if it has.
-    pub ended_at: Option<Timestamp>,
-    /// The outcome, if the run has ended.
-    pub outcome: Option<Outcome>,
-    /// The reason of the last fault, or why the run ended or halted.
-    pub reason: Option<Reason>,
-    /// How many attempts were made.
-    pub attempts: u32,
-    /// The exit code that was passed on.
-    pub exit: Option<i32>,
-    /// The duration of the whole run.
-    pub duration_ms: Option<u64>,
-    /// The exact command that continues, if there is one.
-    pub next: Option<SafeText>,
-}
 
 /// The columns that [`read`] reads, in its order.
 pub(crate) const COLUMNS: &str = "n, id, version, state, surface, session, caller, parent, host_pid, host_start, \

@@ -12,7 +12,7 @@ use backstop_core::{
     Reason, Stats, Timestamp,
 };
 use backstop_store::{
-    Child, DeferredWork, EventFilter, Journal, ProjectKey, Retention, RunFilter, RunHeader, RunState,
+    Child, DeferredWork, EventFilter, Journal, Lesson, ProjectKey, Retention, RunFilter, RunHeader, RunState,
     StatsFilter,
 };
 use common::{GONE, Place, START, attempt, ended, header, started};
@@ -102,7 +102,13 @@ fn write(journal: &Journal, place: &Place) {
             decision,
             reclassified: Some(Reason::NetworkPermanent),
         },
-        EventKind::RecoveryAttempted { operation: None, strategy: "retry".into(), success: true, attempt: 2 },
+        EventKind::RecoveryAttempted {
+            operation: None,
+            strategy: "retry".into(),
+            success: true,
+            attempt: 2,
+            detail: None,
+        },
         EventKind::AttemptLost { operation: operation(), attempt: 2, why: "gone".into(), delivery: None },
         EventKind::GuardUpdated { provider: name(), until: Some(Timestamp::from_millis(START + 9000)) },
         EventKind::GuardWaited { provider: name(), waited_ms: 7 },
@@ -130,6 +136,9 @@ fn write(journal: &Journal, place: &Place) {
             error_type: Some("x".into()),
             context: None,
         },
+        EventKind::StateMessage { message: "Insufficient explorer data".into() },
+        EventKind::TasksRegistered { plan: "{}".into() },
+        EventKind::QuestionAnswered { question: "Which?".into(), answer: "this".into() },
         EventKind::Override { by: "me".into(), what: "skip".into(), rationale: "known".into() },
         EventKind::Notified { sink: "slack".into() },
         EventKind::Deferred { operation: operation(), until: "later".into() },
@@ -148,6 +157,7 @@ fn write(journal: &Journal, place: &Place) {
     open.child_started(Child { operation: None, attempt: 1, pid: 100, start: 200, group: -100 }).unwrap();
     let halted = journal.begin(header(0x4321_0003), vec![started("plan.md")]).unwrap();
     halted.append(vec![EventKind::RunHalted { reason: Reason::AuthError, resume: "x".into() }]).unwrap();
+    journal.keep_lessons(&[a_lesson()]).unwrap();
     journal
         .defer(&DeferredWork {
             run: run.id(),
@@ -162,12 +172,27 @@ fn write(journal: &Journal, place: &Place) {
         .unwrap();
 }
 
+fn a_lesson() -> Lesson {
+    Lesson {
+        run: "r-7f3a".parse().unwrap(),
+        task: "001-spec".into(),
+        signature: "test <n> failed".into(),
+        reason: Reason::TestFailure,
+        files: vec!["a.py".to_owned()],
+        tried: "the same again".into(),
+        cure: None,
+        attempts: 2,
+        cost_ms: 7,
+        at: Timestamp::from_millis(START),
+    }
+}
+
 fn all() -> EventFilter {
     EventFilter { limit: 10_000, ..EventFilter::default() }
 }
 
 /// The newest format.
-const NEWEST: u32 = 4;
+const NEWEST: u32 = 5;
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "golden files are written on request only")]
@@ -208,7 +233,12 @@ fn format_is_read(version: u32) -> Stats {
         assert_eq!(serde_json::from_str::<Event>(line).unwrap(), *event);
     }
     let kinds: std::collections::HashSet<_> = events.iter().map(|(_, event)| event.kind.name()).collect();
-    assert_eq!(kinds.len(), if version < 3 { 24 } else { 25 }, "one of every kind");
+    let of_every_kind = match version {
+        1 | 2 => 24,
+        3 | 4 => 25,
+        _ => 28,
+    };
+    assert_eq!(kinds.len(), of_every_kind, "one of every kind");
 
     let runs = journal.runs(&RunFilter::default()).unwrap();
     let states: Vec<RunState> = runs.iter().map(|run| run.state).collect();
@@ -224,6 +254,10 @@ fn format_is_read(version: u32) -> Stats {
         let lines: Vec<_> = log.lines().map(|(stream, line)| (stream.name(), line)).collect();
         assert_eq!((attempt, lines), (1, vec![("stdout", "one"), ("stderr", "two \u{1b}[31m")]));
     }
+
+    let lessons = journal.lessons(10).unwrap();
+    assert_eq!(lessons.len(), usize::from(version >= 5));
+    assert!(lessons.iter().all(|lesson| *lesson == a_lesson()));
 
     let stats = journal.stats(&StatsFilter::default()).unwrap();
 

@@ -122,11 +122,11 @@ fn a_newer_database_is_refused() {
     let file = journal.file().to_owned();
     drop(journal);
     let mut bytes = std::fs::read(&file).unwrap();
-    assert_eq!(bytes[60..64], [0, 0, 0, 4]);
+    assert_eq!(bytes[60..64], [0, 0, 0, 5]);
     bytes[63] = 9;
     std::fs::write(&file, &bytes).unwrap();
     let error = Journal::open(&place.folder, &fresh).unwrap_err();
-    assert_eq!(error, StoreError::Newer { file: file.clone(), found: 9, known: 4 });
+    assert_eq!(error, StoreError::Newer { file: file.clone(), found: 9, known: 5 });
     assert!(error.hint().contains("update Backstop"));
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
 }

@@ -50,7 +50,7 @@ fn surfaced(attempt: u32) -> EventKind {
 }
 
 fn recovered(attempt: u32, success: bool) -> EventKind {
-    EventKind::RecoveryAttempted { operation: None, strategy: "retry".into(), success, attempt }
+    EventKind::RecoveryAttempted { operation: None, strategy: "retry".into(), success, attempt, detail: None }
 }
 
 fn waited(waited_ms: u64) -> EventKind {
@@ -87,6 +87,8 @@ fn naive(events: &[Event], since: i64) -> Stats {
             let mut counts = Counts::default();
             let mut reason = None;
             match &event.kind {
+                EventKind::AttemptFinished { success: false, .. } if is_stopped(&of[place + 1..]) => {}
+                EventKind::ErrorClassified { fault, .. } if fault.reason == Reason::Interrupted => {}
                 EventKind::AttemptFinished { success, duration_ms, .. } => {
                     counts.attempts = 1;
                     counts.attempts_ms = *duration_ms;
@@ -148,12 +150,23 @@ fn naive(events: &[Event], since: i64) -> Stats {
     stats
 }
 
+/// Whether the error of an attempt that has just failed says that somebody stopped it.
+fn is_stopped(after: &[&Event]) -> bool {
+    let end_or_error = after.iter().find_map(|event| match &event.kind {
+        EventKind::AttemptFinished { .. } | EventKind::AttemptLost { .. } => Some(false),
+        EventKind::ErrorClassified { fault, .. } => Some(fault.reason == Reason::Interrupted),
+        _ => None,
+    });
+    end_or_error.unwrap_or(false)
+}
+
 fn any_event() -> impl Strategy<Value = EventKind> {
     let reason = prop::sample::select(vec![
         Reason::NetworkTransient,
         Reason::Unknown,
         Reason::TestFailure,
         Reason::RateLimited,
+        Reason::Interrupted,
     ]);
     prop_oneof![
         (1..4u32, 0..100_000u64).prop_map(|(n, ms)| failed(n, ms, "out")),

@@ -1,7 +1,7 @@
 //! Many calls at once: each with its own attempts, a bounded number at a time, and a report of what
 //! succeeded and what did not.
 
-use crate::call::{CallFailure, CallOutcome, CallRequest, CallSuccess};
+use crate::call::{CallFailure, CallOutcome, CallRequest, CallSuccess, Caller};
 use crate::toolbox::Toolbox;
 use backstop_core::SafeText;
 use backstop_engine::Cancel;
@@ -222,6 +222,16 @@ pub async fn run_batch(
     at_once: usize,
     cancel: &Cancel,
 ) -> BatchReport {
+    run_batch_by(toolbox, items, at_once, cancel).await
+}
+
+/// The same for whoever makes the calls.
+pub(crate) async fn run_batch_by<C: Caller>(
+    caller: &C,
+    items: Vec<BatchItem>,
+    at_once: usize,
+    cancel: &Cancel,
+) -> BatchReport {
     let slots = Arc::new(Semaphore::new(at_once.max(1)));
     let mut tasks = JoinSet::new();
     let mut results: Vec<ItemResult> = Vec::with_capacity(items.len());
@@ -233,11 +243,11 @@ pub async fn run_batch(
         };
         results.push(ItemResult { item: item.clone(), outcome: None });
         if let (Some(slot), false) = (slot, cancel.is_cancelled()) {
-            let (toolbox, cancel) = (Arc::clone(toolbox), cancel.clone());
+            let (caller, cancel) = (caller.clone(), cancel.clone());
             tasks.spawn(async move {
                 // The arguments were read as JSON already.
                 let request = CallRequest::tool(&item.tool, &item.arguments).ok()?.cancelled_by(cancel);
-                let outcome = toolbox.call(request).await;
+                let outcome = caller.make_call(request).await;
                 drop(slot);
                 Some((index, outcome))
             });

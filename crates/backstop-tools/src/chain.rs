@@ -4,11 +4,12 @@
 //! it is replaced by that part of the step's result, by JSON Pointer. A step that fails ends the
 //! chain, with everything that was done, and a file from which it can be continued.
 
-use crate::call::{CallOutcome, CallRequest};
+use crate::call::{CallOutcome, CallRequest, Caller};
 use crate::toolbox::Toolbox;
 use backstop_core::SafeText;
 use backstop_core::nearest::nearest;
 use backstop_engine::Cancel;
+use backstop_report::StepState;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -312,6 +313,19 @@ impl ChainReport {
         json!({ "schema": 1, "steps": steps, "done": done }).to_string()
     }
 
+    /// Every step with its tool and how far it got.
+    pub fn states(&self) -> impl Iterator<Item = (&str, &str, StepState)> {
+        self.steps.iter().map(|(id, tool, step)| {
+            let state = match step {
+                StepResult::Done { before: true, .. } => StepState::DoneBefore,
+                StepResult::Done { .. } => StepState::Done,
+                StepResult::Failed(..) => StepState::Failed,
+                StepResult::NotBegun => StepState::NotBegun,
+            };
+            (id.as_str(), tool.as_str(), state)
+        })
+    }
+
     /// The report for programs.
     pub fn report(&self) -> Value {
         let step = |(id, tool, step): &(String, String, StepResult)| match step {
@@ -335,6 +349,11 @@ impl ChainReport {
 
 /// Runs a chain. A step that fails has had its attempts, and ends it.
 pub async fn run_chain(toolbox: &Arc<Toolbox>, chain: Chain, cancel: &Cancel) -> ChainReport {
+    run_chain_by(toolbox, chain, cancel).await
+}
+
+/// The same for whoever makes the calls.
+pub(crate) async fn run_chain_by<C: Caller>(caller: &C, chain: Chain, cancel: &Cancel) -> ChainReport {
     let mut results = chain.done.clone();
     let mut steps = Vec::new();
     let mut ended = false;
@@ -344,7 +363,7 @@ pub async fn run_chain(toolbox: &Arc<Toolbox>, chain: Chain, cancel: &Cancel) ->
         } else if let Some(result) = chain.done.get(&step.id) {
             StepResult::Done { result: result.clone(), before: true }
         } else {
-            run_step(toolbox, step, &results, cancel).await
+            run_step(caller, step, &results, cancel).await
         };
         match &result {
             StepResult::Done { result, .. } => {
@@ -357,8 +376,8 @@ pub async fn run_chain(toolbox: &Arc<Toolbox>, chain: Chain, cancel: &Cancel) ->
     ChainReport { chain, steps }
 }
 
-async fn run_step(
-    toolbox: &Arc<Toolbox>,
+async fn run_step<C: Caller>(
+    caller: &C,
     step: &Step,
     results: &BTreeMap<String, Value>,
     cancel: &Cancel,
@@ -384,7 +403,7 @@ async fn run_step(
             return StepResult::Failed(Value::Null, SafeText::new(error.to_string()), error.to_string());
         }
     };
-    match toolbox.call(request).await {
+    match caller.make_call(request).await {
         CallOutcome::Done(success) => {
             let result: Value = serde_json::from_str(success.result()).unwrap_or(Value::Null);
             StepResult::Done { result: seen(&result), before: false }

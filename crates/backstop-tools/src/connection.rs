@@ -1,11 +1,12 @@
 //! One live connection to a server: requests with time limits, progress and cancellation.
 
-use crate::jsonrpc::{self, Raw, RpcError};
-use crate::protocol::{Era, modern_meta};
+use crate::jsonrpc::{self, METHOD_NOT_FOUND, Members, Raw, RpcError};
+use crate::protocol::{Era, META_PREFIX, modern_meta};
 use crate::transport::{CallEvent, Inbox, Outgoing, Transport, TransportFailure};
 use backstop_engine::Cancel;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,16 +18,22 @@ use tokio::time::Instant;
 const NOTES_MAX: usize = 20;
 /// How many characters of each.
 const NOTE_CHARS_MAX: usize = 300;
+/// How many pages of a list are asked for.
+const PAGES_MAX: usize = 100;
+/// No further page is asked for after so many items.
+const ITEMS_MAX: usize = 2000;
 /// How long a server has to answer a ping after a call has timed out.
 const PING: Duration = Duration::from_secs(2);
 
 /// How long a call goes on at least after the server has asked something.
 const WHILE_ASKED: Duration = Duration::from_secs(1);
 
-/// Who is told of a call's progress.
+/// Who is told what happens during a call.
 pub(crate) trait ProgressSink: Send + Sync {
     /// Passes the parameters of a progress notification on.
     fn progress<'a>(&'a self, params: &'a RawValue) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+    /// Passes the parameters of a log message on.
+    fn log<'a>(&'a self, params: &'a RawValue) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 }
 
 /// The time limits of one request.
@@ -112,16 +119,56 @@ impl Connection {
         self.hello.get("capabilities").is_some_and(|all| all.get(capability).is_some())
     }
 
-    /// Sends a request and waits for its answer. Progress is asked for where `partial` is given.
+    /// Sends a request and waits for its answer.
     pub(crate) async fn request(
         &self,
         method: &str,
         params: Option<&RawValue>,
         limits: RequestLimits,
         cancel: &Cancel,
-        call: Option<(&mut Partial, Option<&dyn ProgressSink>)>,
     ) -> Result<Raw, RequestFailure> {
-        request(self, method, params, limits, cancel, call).await
+        request(self, method, params, limits, cancel).await
+    }
+
+    /// Makes a call: sends a request whose progress is asked for, and waits for its answer.
+    pub(crate) async fn call(
+        &self,
+        method: &str,
+        params: &Params<'_>,
+        limits: RequestLimits,
+        cancel: &Cancel,
+        call: (&mut Partial, Option<&dyn ProgressSink>),
+    ) -> Result<Raw, RequestFailure> {
+        exchange(self, method, Some(params), limits, cancel, Some(call)).await
+    }
+
+    /// All pages of a list, or as many of its items as are taken of one server.
+    pub(crate) async fn list(
+        &self,
+        method: &str,
+        key: &str,
+        limits: RequestLimits,
+        cancel: &Cancel,
+    ) -> Result<Vec<Value>, RequestFailure> {
+        let mut items = Vec::new();
+        let mut cursor: Option<Value> = None;
+        for _ in 0..PAGES_MAX {
+            let params = cursor.as_ref().map(|cursor| jsonrpc::raw(&json!({ "cursor": cursor })));
+            let mut page = match self.request(method, params.as_deref(), limits, cancel).await {
+                Ok(page) => jsonrpc::value(&page),
+                // A server that has only other things may not know the question.
+                Err(RequestFailure::Rpc(error)) if error.code == METHOD_NOT_FOUND => break,
+                Err(failure) => return Err(failure),
+            };
+            if let Some(Value::Array(found)) = page.get_mut(key).map(Value::take) {
+                items.extend(found);
+            }
+            cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+            if cursor.is_none() || items.len() > ITEMS_MAX {
+                break;
+            }
+        }
+        Ok(items)
     }
 
     /// Whether the server still answers.
@@ -131,7 +178,7 @@ impl Connection {
         }
         let limits = RequestLimits { idle: None, total: Some(PING) };
         let method = if self.era == Era::Modern { "server/discover" } else { "ping" };
-        let answer = request(self, method, None, limits, &Cancel::new(), None).await;
+        let answer = request(self, method, None, limits, &Cancel::new()).await;
         matches!(answer, Ok(_) | Err(RequestFailure::Rpc(_)))
     }
 
@@ -168,11 +215,132 @@ impl Link for Connection {
     }
 }
 
+/// The parameters of a request: what the server gets, and `_meta`, to which the era and the progress
+/// add theirs.
+#[derive(Debug, Default)]
+pub(crate) struct Params<'p> {
+    /// The members as JSON text. Nothing, where `whole` is passed on as it is.
+    pub(crate) members: Vec<(Cow<'p, str>, &'p RawValue)>,
+    pub(crate) meta: Map<String, Value>,
+    /// Parameters that are no object.
+    whole: Option<&'p RawValue>,
+    /// The tool, prompt or resource that the request is about.
+    about: Option<String>,
+}
+
+impl<'p> Params<'p> {
+    /// The parameters of a tool's call.
+    pub(crate) fn of_tool(tool: &str, members: Vec<(Cow<'p, str>, &'p RawValue)>) -> Self {
+        Self { members, about: Some(tool.to_owned()), ..Self::default() }
+    }
+
+    /// Any parameters.
+    pub(crate) fn of(params: &'p RawValue) -> Self {
+        let Ok(members) = serde_json::from_str::<Members<'p>>(params.get()) else {
+            return Self { whole: Some(params), ..Self::default() };
+        };
+        let mut this = Self::default();
+        for (name, value) in members.0 {
+            match name.as_ref() {
+                "_meta" => this.meta = serde_json::from_str(value.get()).unwrap_or_default(),
+                "name" | "uri" if this.about.is_none() => {
+                    this.about = serde_json::from_str(value.get()).ok();
+                    this.members.push((name, value));
+                }
+                _ => this.members.push((name, value)),
+            }
+        }
+        this
+    }
+
+    /// The text that is sent, with what the era and the progress need. Nothing, where there is
+    /// nothing to send.
+    fn text(&self, modern: Option<&Value>, token: Option<u64>) -> Option<String> {
+        if let Some(whole) = self.whole {
+            return Some(whole.get().to_owned());
+        }
+        let mut meta = Cow::Borrowed(&self.meta);
+        match modern {
+            Some(capabilities) => {
+                if let Value::Object(ours) = modern_meta(capabilities) {
+                    for (key, value) in ours {
+                        // A client of the same era has said who it is.
+                        meta.to_mut().entry(key).or_insert(value);
+                    }
+                }
+            }
+            None if meta.keys().any(|key| key.starts_with(META_PREFIX)) => {
+                meta.to_mut().retain(|key, _| !key.starts_with(META_PREFIX));
+            }
+            None => {}
+        }
+        if meta.contains_key("progressToken") {
+            meta.to_mut().remove("progressToken");
+        }
+        let mut text =
+            String::with_capacity(128 + self.members.iter().map(|(_, v)| v.get().len()).sum::<usize>());
+        text.push('{');
+        for (name, value) in &self.members {
+            separate(&mut text);
+            push_text(&mut text, name);
+            text.push(':');
+            text.push_str(value.get());
+        }
+        if !meta.is_empty() || token.is_some() {
+            separate(&mut text);
+            text.push_str("\"_meta\":{");
+            for (name, value) in meta.iter() {
+                separate(&mut text);
+                push_text(&mut text, name);
+                text.push(':');
+                text.push_str(&value.to_string());
+            }
+            if let Some(token) = token {
+                separate(&mut text);
+                text.push_str("\"progressToken\":");
+                text.push_str(&token.to_string());
+            }
+            text.push('}');
+        }
+        text.push('}');
+        Some(text)
+    }
+}
+
+fn separate(text: &mut String) {
+    if !text.ends_with('{') {
+        text.push(',');
+    }
+}
+
+/// Adds a text in JSON's quotes.
+fn push_text(to: &mut String, text: &str) {
+    if text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\') {
+        to.push('"');
+        to.push_str(text);
+        to.push('"');
+    } else {
+        to.push_str(&Value::from(text).to_string());
+    }
+}
+
 /// Sends a request and waits for its answer.
 pub(crate) async fn request<L: Link + ?Sized>(
     link: &L,
     method: &str,
     params: Option<&RawValue>,
+    limits: RequestLimits,
+    cancel: &Cancel,
+) -> Result<Raw, RequestFailure> {
+    // What the era adds needs an object to be added to.
+    let params = params.map(Params::of).or_else(|| link.modern().map(|_| Params::default()));
+    exchange(link, method, params.as_ref(), limits, cancel, None).await
+}
+
+async fn exchange<L: Link + ?Sized>(
+    link: &L,
+    method: &str,
+    params: Option<&Params<'_>>,
     limits: RequestLimits,
     cancel: &Cancel,
     mut call: Option<(&mut Partial, Option<&dyn ProgressSink>)>,
@@ -184,33 +352,40 @@ pub(crate) async fn request<L: Link + ?Sized>(
         return Err(RequestFailure::Transport(failure));
     }
     let (id, sent) = (waiting.id, Arc::clone(&waiting.sent));
-    let params = with_meta(params, link.modern(), call.is_some().then_some(id));
+    let text = params.and_then(|params| params.text(link.modern(), call.is_some().then_some(id)));
     let message = Outgoing {
-        bytes: jsonrpc::request(&id.to_string(), method, params.as_deref()),
+        bytes: jsonrpc::request(&id.to_string(), method, text.as_deref()),
         id: Some(id),
         method: method.to_owned(),
-        about: params.as_deref().and_then(about),
+        about: params.and_then(|params| params.about.clone()),
     };
     let mut last = began;
     let mut total_end = limits.total.and_then(|total| began.checked_add(total));
     let failure = {
         let mut sending = std::pin::pin!(link.transport().send(message));
         let mut is_sent = false;
+        let mut cancelled = std::pin::pin!(cancel.cancelled());
+        let mut timer = std::pin::pin!(tokio::time::sleep_until(began));
+        let mut timer_end = began;
         loop {
             let idle_end = limits.idle.and_then(|idle| last.checked_add(idle));
             let end = [total_end, idle_end].into_iter().flatten().min();
+            if let Some(end) = end.filter(|end| *end != timer_end) {
+                timer.as_mut().reset(end);
+                timer_end = end;
+            }
             let event = tokio::select! {
                 biased;
                 event = waiting.events.recv() => event,
-                () = cancel.cancelled() => break RequestFailure::Cancelled { sent: sent.load(Ordering::Acquire) },
-                () = until(end), if link.inbox().is_asking() => {
-                    // The server waits for an answer of ours: a person may be typing it.
-                    last = Instant::now();
-                    total_end = total_end.map(|end| end.max(last + WHILE_ASKED));
-                    tokio::time::sleep(WHILE_ASKED / 10).await;
-                    continue;
-                }
-                () = until(end), if !link.inbox().is_asking() => {
+                () = &mut cancelled => break RequestFailure::Cancelled { sent: sent.load(Ordering::Acquire) },
+                () = &mut timer, if end.is_some() => {
+                    if link.inbox().is_asking() {
+                        // The server waits for an answer of ours: a person may be typing it.
+                        last = Instant::now();
+                        total_end = total_end.map(|end| end.max(last + WHILE_ASKED));
+                        tokio::time::sleep(WHILE_ASKED / 10).await;
+                        continue;
+                    }
                     let since_progress = end == idle_end && end != total_end;
                     let limit = if since_progress { limits.idle } else { limits.total };
                     break RequestFailure::TimedOut {
@@ -223,8 +398,10 @@ pub(crate) async fn request<L: Link + ?Sized>(
                 () = &mut sending, if !is_sent => { is_sent = true; continue }
             };
             match event {
-                Some(CallEvent::Answer(result)) => return result.map_err(RequestFailure::Rpc),
-                Some(CallEvent::Failed(failure)) => return Err(RequestFailure::Transport(failure)),
+                Some(CallEvent::Answer(result)) => {
+                    return result.map_err(|error| RequestFailure::Rpc(*error));
+                }
+                Some(CallEvent::Failed(failure)) => return Err(RequestFailure::Transport(*failure)),
                 Some(CallEvent::Progress(params)) => {
                     last = Instant::now();
                     if let Some((partial, sink)) = &mut call {
@@ -235,8 +412,11 @@ pub(crate) async fn request<L: Link + ?Sized>(
                     }
                 }
                 Some(CallEvent::Log(params)) => {
-                    if let Some((partial, _)) = &mut call {
+                    if let Some((partial, sink)) = &mut call {
                         partial.logged(&params);
+                        if let Some(sink) = sink {
+                            sink.log(&params).await;
+                        }
                     }
                 }
                 None => {
@@ -250,46 +430,19 @@ pub(crate) async fn request<L: Link + ?Sized>(
     };
     drop(waiting);
     if sent.load(Ordering::Acquire) && !matches!(method, "initialize" | "server/discover") {
-        let params = jsonrpc::raw(&json!({ "requestId": id, "reason": "no longer waited for" }));
-        let bytes = jsonrpc::notification("notifications/cancelled", Some(&params));
-        let method = "notifications/cancelled".to_owned();
-        let message = Outgoing { bytes, id: None, method, about: None };
-        // A server that reads nothing must not hold up whoever gave up on it.
-        let _ = tokio::time::timeout(Duration::from_millis(100), link.transport().send(message)).await;
+        Box::pin(tell_cancelled(link.transport(), id)).await;
     }
     Err(failure)
 }
 
-async fn until(end: Option<Instant>) {
-    match end {
-        Some(end) => tokio::time::sleep_until(end).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// The parameters with what the era needs in `_meta`, and the token of the progress.
-fn with_meta(params: Option<&RawValue>, modern: Option<&Value>, token: Option<u64>) -> Option<Raw> {
-    if modern.is_none() && token.is_none() {
-        return params.map(ToOwned::to_owned);
-    }
-    let empty = jsonrpc::raw(&json!({}));
-    let params = params.unwrap_or(&empty);
-    let mut meta = meta_of(params);
-    if let Some(capabilities) = modern {
-        if let Value::Object(ours) = modern_meta(capabilities) {
-            for (key, value) in ours {
-                // A client of the same era has said who it is.
-                meta.entry(key).or_insert(value);
-            }
-        }
-    } else {
-        meta.retain(|key, _| !key.starts_with("io.modelcontextprotocol/"));
-    }
-    match token {
-        Some(token) => meta.insert("progressToken".to_owned(), token.into()),
-        None => meta.remove("progressToken"),
-    };
-    Some(jsonrpc::with_member(params, "_meta", &Value::Object(meta)))
+/// Tells a server that nobody waits for its answer any more.
+async fn tell_cancelled(transport: &Transport, id: u64) {
+    let params = jsonrpc::raw(&json!({ "requestId": id, "reason": "no longer waited for" }));
+    let bytes = jsonrpc::notification("notifications/cancelled", Some(&params));
+    let method = "notifications/cancelled".to_owned();
+    let message = Outgoing { bytes, id: None, method, about: None };
+    // A server that reads nothing must not hold up whoever gave up on it.
+    let _ = tokio::time::timeout(Duration::from_millis(100), transport.send(message)).await;
 }
 
 /// The `_meta` of a request's parameters.
@@ -300,15 +453,4 @@ pub(crate) fn meta_of(params: &RawValue) -> Map<String, Value> {
         meta: Option<Map<String, Value>>,
     }
     serde_json::from_str::<Meta>(params.get()).ok().and_then(|found| found.meta).unwrap_or_default()
-}
-
-/// The tool, prompt or resource that a request is about.
-fn about(params: &RawValue) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct About {
-        name: Option<String>,
-        uri: Option<String>,
-    }
-    let about: About = serde_json::from_str(params.get()).ok()?;
-    about.name.or(about.uri)
 }

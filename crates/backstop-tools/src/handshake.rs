@@ -60,6 +60,9 @@ pub(crate) async fn greet(
         let bytes = jsonrpc::notification("notifications/initialized", None);
         let method = "notifications/initialized".to_owned();
         transport.send(Outgoing { bytes, id: None, method, about: None }).await;
+        if let Transport::Http(http) = &transport {
+            http.listen();
+        }
     }
     Ok(Connection { transport, inbox, era, hello, capabilities })
 }
@@ -107,7 +110,7 @@ async fn initialize(
     let params = json!({
         "protocolVersion": LEGACY_VERSION, "capabilities": capabilities, "clientInfo": our_name(),
     });
-    let hello = request(link, "initialize", Some(&jsonrpc::raw(&params)), limits, cancel, None).await?;
+    let hello = request(link, "initialize", Some(&jsonrpc::raw(&params)), limits, cancel).await?;
     let hello = jsonrpc::value(&hello);
     match text(&hello, "protocolVersion") {
         Some(version) if LEGACY_VERSIONS.contains(&version.as_str()) => Ok(hello),
@@ -120,7 +123,7 @@ async fn initialize(
 }
 
 async fn discover(link: &Fresh<'_>, limits: RequestLimits, cancel: &Cancel) -> Result<Value, RequestFailure> {
-    let hello = request(link, "server/discover", None, limits, cancel, None).await?;
+    let hello = request(link, "server/discover", None, limits, cancel).await?;
     let hello = jsonrpc::value(&hello);
     let versions = hello.get("supportedVersions").and_then(Value::as_array);
     match versions.is_some_and(|all| all.iter().any(|version| version == MODERN_VERSION)) {

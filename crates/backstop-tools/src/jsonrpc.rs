@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The longest message, in bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -162,11 +163,19 @@ pub(crate) fn value(raw: &RawValue) -> Value {
 }
 
 fn line(start: String, key: &str, text: &str) -> Vec<u8> {
-    format!("{start},\"{key}\":{text}}}").into_bytes()
+    let mut line = start.into_bytes();
+    // One more byte for the end of the line.
+    line.reserve_exact(key.len() + text.len() + 6);
+    line.extend_from_slice(b",\"");
+    line.extend_from_slice(key.as_bytes());
+    line.extend_from_slice(b"\":");
+    line.extend_from_slice(text.as_bytes());
+    line.push(b'}');
+    line
 }
 
-/// A request on one line, without its end.
-pub(crate) fn request(id: &str, method: &str, params: Option<&RawValue>) -> Vec<u8> {
+/// A request on one line, without its end. `params` is JSON text.
+pub(crate) fn request(id: &str, method: &str, params: Option<&str>) -> Vec<u8> {
     let method = Value::from(method);
     let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method}");
     match params {
@@ -179,7 +188,7 @@ pub(crate) fn request(id: &str, method: &str, params: Option<&RawValue>) -> Vec<
 pub(crate) fn notification(method: &str, params: Option<&RawValue>) -> Vec<u8> {
     let start = format!("{{\"jsonrpc\":\"2.0\",\"method\":{}", Value::from(method));
     match params {
-        Some(params) => line(start, "params", &one_line(params)),
+        Some(params) => line(start, "params", &one_line(params.get())),
         None => format!("{start}}}").into_bytes(),
     }
 }
@@ -188,22 +197,27 @@ pub(crate) fn notification(method: &str, params: Option<&RawValue>) -> Vec<u8> {
 pub(crate) fn response(id: &RawValue, result: &Result<Raw, RpcError>) -> Vec<u8> {
     let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{}", id.get());
     match result {
-        Ok(result) => line(start, "result", &one_line(result)),
+        Ok(result) => line(start, "result", &one_line(result.get())),
         Err(error) => line(start, "error", &error.to_json().to_string()),
     }
 }
 
 /// JSON text without line ends: those that are there stand between tokens.
-fn one_line(raw: &RawValue) -> Cow<'_, str> {
-    let text = raw.get();
-    if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ").into() } else { text.into() }
+fn one_line(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
+        text.replace(['\n', '\r'], " ").into()
+    } else {
+        text.into()
+    }
 }
+
+/// The members of an object, each as its text.
+#[derive(Deserialize)]
+pub(crate) struct Members<'o>(#[serde(borrow)] pub(crate) BTreeMap<Cow<'o, str>, &'o RawValue>);
 
 /// An object with one more member, which beats one of the same name. Everything else stays the text
 /// that it was.
 pub(crate) fn with_member(object: &RawValue, key: &str, member: &Value) -> Raw {
-    #[derive(Deserialize)]
-    struct Members<'o>(#[serde(borrow)] std::collections::BTreeMap<Cow<'o, str>, &'o RawValue>);
     let text = object.get();
     let added = format!("{}:{member}", Value::from(key));
     let known: Option<Members<'_>> = serde_json::from_str(text).ok();
@@ -315,7 +329,7 @@ mod tests {
     fn a_message_is_one_line() {
         let pretty: Raw = RawValue::from_string("{\n \"a\": \"b\\n\"\r\n}".to_owned()).unwrap();
         for bytes in [
-            request("1", "m", Some(&pretty)),
+            request("1", "m", Some(pretty.get())),
             notification("m", Some(&pretty)),
             response(&raw(&json!(1)), &Ok(pretty.clone())),
         ] {

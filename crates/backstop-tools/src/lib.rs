@@ -26,14 +26,15 @@ mod call;
 mod catalogue;
 mod chain;
 mod connection;
-mod expand;
 mod fault;
 mod gateway;
 mod handshake;
 mod import;
 mod jsonrpc;
 mod leftovers;
+mod log_level;
 mod names;
+mod present;
 mod protocol;
 mod result;
 mod result_cache;
@@ -50,5 +51,6 @@ pub use gateway::{Gateway, GatewaySettings, HttpAccess};
 pub use import::{
     Client, Found, ImportError, ImportPlaces, Imported, ProjectImport, imports, project_imports,
 };
+pub use present::UnknownServer;
 pub use toolbox::{SetupProblem, Toolbox, ToolboxError};
 pub use upstream::{Upstream, UpstreamState};

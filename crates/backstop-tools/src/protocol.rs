@@ -13,9 +13,12 @@ pub(crate) const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-
 /// A version that the server does not have.
 pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
+/// What the names of MCP itself in `_meta` begin with.
+pub(crate) const META_PREFIX: &str = "io.modelcontextprotocol/";
 pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(crate) const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Which of the two ways of speaking is spoken.

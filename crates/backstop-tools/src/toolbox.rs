@@ -10,7 +10,6 @@ use backstop_classify::Classifier;
 use backstop_config::{CommonMcpSettings, ConfigError, McpServerSettings};
 use backstop_core::{Fault, Name, Policy, SafeText};
 use backstop_engine::Cancel;
-use backstop_http::Client;
 use backstop_runtime::admission::Admission;
 use backstop_runtime::recorder::successes::Successes;
 use backstop_runtime::{Project, ProjectError};
@@ -57,7 +56,7 @@ pub struct Toolbox {
     pub(crate) project: Arc<Project>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) classifier: Arc<Classifier>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: Arc<Policy>,
     pub(crate) successes: Arc<Successes>,
     pub(crate) results: ResultCache,
     upstreams: BTreeMap<Name, Arc<Upstream>>,
@@ -85,7 +84,7 @@ impl Toolbox {
             project.process.warn(&error.to_string(), error.hints().first().map(String::as_str));
         }));
         let (servers, problems) = servers(&project, places);
-        let http = Client::new();
+        let http = project.process.http_client();
         let upstream = |(name, (settings, origin)): (Name, (McpServerSettings, String))| {
             let upstream = Upstream::new(name.clone(), settings, origin, Arc::clone(&project), http.clone());
             (name, Arc::new(upstream))
@@ -108,7 +107,7 @@ impl Toolbox {
         let this = Self {
             admission: Admission::new(Arc::clone(&project)),
             classifier,
-            policy,
+            policy: Arc::new(policy),
             successes: Arc::default(),
             results: ResultCache::default(),
             upstreams,
@@ -254,7 +253,7 @@ impl Toolbox {
             return Ok(Some(found));
         }
         let Some(upstream) = self.server_of(name) else { return Ok(None) };
-        match self.refresh(&upstream.name, cancel).await {
+        match Box::pin(self.refresh(&upstream.name, cancel)).await {
             Ok(_) => Ok(known()),
             Err(fault) => Err(Unlisted { upstream: Arc::clone(upstream), fault }),
         }

@@ -3,11 +3,11 @@
 
 use crate::catalogue::Listing;
 use crate::connection::{Connection, RequestFailure, RequestLimits};
-use crate::expand::{self, expand};
 use crate::fault::{self, StartFailure};
 use crate::handshake;
 use crate::jsonrpc::{self, METHOD_NOT_FOUND, Raw, RpcError};
 use crate::leftovers::ChildFile;
+use crate::log_level::LogLevel;
 use crate::protocol::Era;
 use crate::transport::{Http, HttpTarget, Inbox, PeerMessage, Program, Stdio, Transport};
 use backstop_config::McpServerSettings;
@@ -15,6 +15,7 @@ use backstop_core::{Fault, Name, Sha256};
 use backstop_engine::Cancel;
 use backstop_http::{Address, Client};
 use backstop_runtime::Project;
+use backstop_runtime::expand::{self, expand};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::future::Future;
@@ -35,10 +36,10 @@ const RESTART_PAUSES: &[Duration] = &[
 ];
 /// A server that ran for so long before it crashed starts anew with the shortest pause.
 const RAN_WELL: Duration = Duration::from_secs(60);
-/// How many pages of a list are asked for.
-const PAGES_MAX: usize = 100;
 /// How many tools of one server are taken.
 pub(crate) const TOOLS_MAX: usize = 2000;
+/// How long a server may take to be told which log messages are wanted.
+const LOG_LEVEL_WAIT: Duration = Duration::from_secs(10);
 /// How many requests of one server are answered at once.
 const PEER_REQUESTS_MAX: usize = 16;
 
@@ -100,6 +101,8 @@ pub struct Upstream {
     peers: Mutex<Option<Arc<dyn Peers>>>,
     capabilities: Mutex<Value>,
     era: Mutex<Option<Era>>,
+    /// The least important log messages that anybody wants, where somebody has said so.
+    log_level: Mutex<Option<LogLevel>>,
 }
 
 impl std::fmt::Debug for Upstream {
@@ -133,6 +136,22 @@ impl Upstream {
             peers: Mutex::default(),
             capabilities: Mutex::new(json!({})),
             era: Mutex::default(),
+            log_level: Mutex::default(),
+        }
+    }
+
+    /// Tells it the least important log messages that anybody wants: now where it runs, else when it
+    /// is started.
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        let before = lock(&self.log_level).replace(level);
+        if before == Some(level) {
+            return;
+        }
+        // One that is just being started reads the level when it has been greeted.
+        if let Ok(live) = self.live.try_lock()
+            && let Some(connection) = live.connection.clone()
+        {
+            tell_log_level(connection, level);
         }
     }
 
@@ -208,7 +227,8 @@ impl Upstream {
             return Err(Box::new(fault::backing_off(&self.name, left, fault)));
         }
         live.starts += 1;
-        match self.start(cancel).await {
+        // It is rare and large: the future of each call would have room for it.
+        match Box::pin(self.start(cancel)).await {
             Ok((connection, child)) => {
                 live.connection = Some(Arc::clone(&connection));
                 live.child = child;
@@ -282,6 +302,9 @@ impl Upstream {
         };
         let connection = Arc::new(connection);
         answering.listen(&connection, from_peer);
+        if let Some(level) = *lock(&self.log_level) {
+            tell_log_level(Arc::clone(&connection), level);
+        }
         Ok((connection, child))
     }
 
@@ -319,27 +342,9 @@ impl Upstream {
     pub(crate) async fn list(&self, cancel: &Cancel) -> Result<Listing, Box<Fault>> {
         let connection = self.connection(cancel).await?;
         let limits = RequestLimits { idle: None, total: self.settings.start_timeout };
-        let mut tools = Vec::new();
-        let mut cursor: Option<Value> = None;
-        for _ in 0..PAGES_MAX {
-            let params = cursor.as_ref().map(|cursor| jsonrpc::raw(&json!({ "cursor": cursor })));
-            let answer = connection.request("tools/list", params.as_deref(), limits, cancel, None).await;
-            let page = match answer {
-                Ok(page) => jsonrpc::value(&page),
-                // A server that has only resources or prompts may not know the question.
-                Err(RequestFailure::Rpc(error)) if error.code == METHOD_NOT_FOUND => break,
-                Err(failure) => {
-                    return Err(Box::new(fault::of_request(self, &self.project, failure).fault));
-                }
-            };
-            if let Some(Value::Array(found)) = page.get("tools") {
-                tools.extend(found.iter().cloned());
-            }
-            cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
-            if cursor.is_none() || tools.len() >= TOOLS_MAX {
-                break;
-            }
-        }
+        let listed = connection.list("tools/list", "tools", limits, cancel).await;
+        let mut tools =
+            listed.map_err(|failure| Box::new(fault::of_request(self, &self.project, failure).fault))?;
         self.works().await;
         let left_out = tools.len().saturating_sub(TOOLS_MAX);
         tools.truncate(TOOLS_MAX);
@@ -372,6 +377,13 @@ impl Upstream {
         which.transport.stop().await;
     }
 
+    /// Ends it where it does not answer a ping either.
+    pub(crate) async fn abandon_if_frozen(&self, which: &Arc<Connection>) {
+        if !which.answers_ping().await {
+            self.abandon(which).await;
+        }
+    }
+
     /// Ends it, with all that it started.
     pub async fn stop(&self) {
         let mut live = self.live.lock().await;
@@ -380,6 +392,20 @@ impl Upstream {
         }
         live.child = None;
     }
+}
+
+/// Tells a server the least important log messages that anybody wants, without waiting for it. One
+/// of the modern era is told with each request.
+fn tell_log_level(connection: Arc<Connection>, level: LogLevel) {
+    if connection.era == Era::Modern || !connection.has("logging") {
+        return;
+    }
+    tokio::spawn(async move {
+        let params = jsonrpc::raw(&json!({ "level": level.name() }));
+        let limits = RequestLimits { idle: None, total: Some(LOG_LEVEL_WAIT) };
+        // A server that does not know the method writes what it likes, as before.
+        let _ = connection.request("logging/setLevel", Some(&params), limits, &Cancel::new()).await;
+    });
 }
 
 /// Answers what a server asks.

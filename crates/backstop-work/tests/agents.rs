@@ -7,8 +7,8 @@ use backstop_exec::tree::Process;
 use backstop_exec::{Limits, Stop};
 use backstop_work::agent::{
     Agent, Assignment, Attempt, AttemptError, Attempted, Claim, CommandLine, Continued, OnSession,
-    OutputDialect, ResultTrouble, RetryContext, TemplateOptions, Work, attempt, from_template, prompt,
-    result_file,
+    OutputDialect, ResultTrouble, RetryContext, TemplateOptions, Wanted, Work, attempt, from_template,
+    prompt, result_file,
 };
 use std::io::Write;
 use std::path::Path;
@@ -130,8 +130,11 @@ impl Script {
             redactor: &self.redactor,
             on_session: self.on_session(),
             question_silence: Duration::from_millis(300),
+            wanted: Wanted::default(),
+            iterations_max: None,
+            allow_overage: false,
         };
-        attempt(what, &CLASSIFIER, Timestamp::from_millis(1_790_000_000_000), &self.stop, |_| {})
+        attempt(what, &CLASSIFIER, &|| Timestamp::from_millis(1_790_000_000_000), &self.stop, |_| {})
     }
 
     fn run(&self) -> Attempted {

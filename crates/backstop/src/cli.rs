@@ -4,15 +4,17 @@
 //! Completions, man pages and the reference are made from this.
 
 use crate::commands::{
-    batch::Batch, budget::Budget, call::Call, chain::Chain, classify::Classify, clean::Clean, config::Config,
-    deferred::Deferred, demo::Demo, diagnose::Diagnose, doctor::Doctor, drift::Drift, events::Events,
-    exec::Exec, explain::Explain, guard::Guard, hook::Hook, init::Init, mcp::Mcp, notify::Notify, plan::Plan,
-    reference::Completions, reference::Man, reference::Reasons, rules::Rules, run::Run, runs::Runs,
-    stats::Stats, tools::Tools, trust::Trust, unfreeze::Unfreeze,
+    batch::Batch, budget::Budget, call::Call, campaign::Campaign, chain::Chain, classify::Classify,
+    clean::Clean, config::Config, deferred::Deferred, demo::Demo, diagnose::Diagnose, doctor::Doctor,
+    drift::Drift, events::Events, exec::Exec, explain::Explain, guard::Guard, hook::Hook, init::Init,
+    machine::Machine, mcp::Mcp, notify::Notify, plan::Plan, proxy::ProxyArgs, reference::Completions,
+    reference::Man, reference::Reasons, rules::Rules, run::Run, runs::Runs, stats::Stats, tools::Tools,
+    trim::Trim, trust::Trust, unfreeze::Unfreeze,
 };
 use backstop_config::LogFormat;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 
 /// Stands behind everything an AI agent does that can fail: classify, decide, recover, record.
 #[derive(Debug, Parser)]
@@ -46,6 +48,8 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Show plan runs; retry, reset or skip phases
     Plan(Plan),
+    /// Reach an objective: explore, plan, build, work around what is blocked
+    Campaign(Box<Campaign>),
     /// Run a command; classify failures, retry those that a retry can cure, record them
     Exec(Box<Exec>),
     /// Take failure reports from tasks and coding agents, and answer them
@@ -60,6 +64,12 @@ pub(crate) enum Command {
     Chain(Chain),
     /// Serve all MCP servers as one, with checks, retries and explained failures
     Mcp(Mcp),
+    /// Pass model requests on, with recovery and shared limits
+    Proxy(ProxyArgs),
+    /// Make a model request smaller and leave it valid: the oldest turns go first
+    Trim(Trim),
+    /// Answer a campaign's decisions as JSON lines, for other harnesses and tests
+    Machine(Machine),
     /// List, run or drop deferred work
     Deferred(Deferred),
     /// Watch a plan fail, recover and finish, offline
@@ -108,26 +118,47 @@ pub(crate) enum Command {
 
 /// The commands as `--help` groups them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Run", &["run", "plan", "exec", "deferred", "hook", "demo"]),
+    ("Run", &["run", "plan", "campaign", "exec", "deferred", "hook", "demo"]),
     ("MCP tools", &["mcp", "tools", "call", "batch", "chain"]),
-    ("Look", &["classify", "explain", "runs", "events", "stats", "drift", "diagnose", "reasons", "rules"]),
+    ("Model requests", &["proxy", "trim"]),
+    (
+        "Look",
+        &[
+            "classify", "explain", "runs", "events", "stats", "drift", "diagnose", "reasons", "rules",
+            "machine",
+        ],
+    ),
     ("Limits", &["guard", "budget", "unfreeze"]),
     ("Set up", &["init", "notify", "config", "trust", "clean", "doctor", "completions", "man"]),
 ];
 
 /// The commands for which `--log-format` means something.
-const PRINTS_EVENTS: &[&str] = &["run", "exec", "events"];
+const PRINTS_EVENTS: &[&str] = &["run", "campaign", "exec", "events"];
 
 impl Cli {
     /// Reads what was typed.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        Self::from_arg_matches(&command().try_get_matches()?)
+        match Self::read_exec(std::env::args_os().skip(1)) {
+            Some(cli) => Ok(cli),
+            None => Self::from_arg_matches(&command().try_get_matches()?),
+        }
+    }
+
+    /// Reads `exec …` with the parser of `exec` alone. Building the parsers of all commands takes
+    /// longer than anything else that `exec` does before its command starts. `None` where that
+    /// parser does not accept the words: then the whole one says why.
+    fn read_exec(words: impl IntoIterator<Item = OsString>) -> Option<Self> {
+        let mut words = words.into_iter().peekable();
+        if words.peek()? != "exec" {
+            return None;
+        }
+        let parser = Exec::augment_args(clap::Command::new("exec"));
+        let exec = Exec::from_arg_matches(&parser.try_get_matches_from(words).ok()?).ok()?;
+        Some(Self { log_format: None, command: Some(Command::Exec(Box::new(exec))) })
     }
 
     /// Reads words as if they had been typed.
-    pub(crate) fn read_from<T: Into<std::ffi::OsString> + Clone>(
-        words: impl IntoIterator<Item = T>,
-    ) -> Option<Self> {
+    pub(crate) fn read_from<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Option<Self> {
         Self::from_arg_matches(&command().try_get_matches_from(words).ok()?).ok()
     }
 }
@@ -178,6 +209,34 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn exec_alone_is_read_as_by_the_whole_parser() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for line in [
+            "exec -- true",
+            "exec true",
+            "exec --timeout 10m --on unknown=retry --json -- npm ci --log-format json",
+            "exec npm --help",
+            "exec --confirm r-1234",
+            "exec -q --stdin null -- cat -n",
+        ] {
+            let alone = Cli::read_exec(words(line)).unwrap_or_else(|| panic!("{line}"));
+            let whole = Cli::read_from(words(&format!("backstop {line}"))).unwrap();
+            assert_eq!(format!("{alone:?}"), format!("{whole:?}"));
+        }
+        for line in [
+            "exec",
+            "exec --help",
+            "exec --log-format json -- true",
+            "exec --no-such-flag -- true",
+            "exec --pty --no-pty -- true",
+            "run plan.md",
+            "--log-format json exec -- true",
+        ] {
+            assert!(Cli::read_exec(words(line)).is_none(), "{line}");
+        }
     }
 
     #[test]

@@ -4,12 +4,9 @@
 //! The one place that maps errors to exit codes. Errors of the libraries come with their own words
 //! and hints; errors of a command are made where they happen, with [`failed`] and [`usage`].
 
-use backstop_classify::PackError;
-use backstop_config::ConfigError;
-use backstop_core::duration::QuantityError;
-use backstop_install::InstallError;
+pub(crate) use backstop_core::ErrorKind;
+use backstop_core::HintedError;
 use backstop_runtime::ProjectError;
-use backstop_store::StoreError;
 use std::error::Error;
 use std::fmt::Display;
 use std::path::Path;
@@ -22,21 +19,12 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// It stopped, and can be gone on with.
 pub(crate) const HALTED: u8 = 3;
+/// It cannot go on without a person: tasks are blocked, or questions are open.
+pub(crate) const BLOCKED: u8 = 4;
 /// Not now: try later.
 pub(crate) const DEFERRED: u8 = 75;
 /// Interrupted by Ctrl-C or a signal.
 pub(crate) const INTERRUPTED: u8 = 130;
-
-/// What kind of trouble it is: it decides the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ErrorKind {
-    /// Something on this machine is not as it should be.
-    Failed,
-    /// What was typed or written is not understood.
-    Usage,
-    /// Not now.
-    Deferred,
-}
 
 /// What goes wrong in the command line.
 #[derive(Debug, thiserror::Error)]
@@ -65,12 +53,6 @@ impl CliError {
     fn new(kind: ErrorKind, message: impl Display) -> Self {
         let message = message.to_string();
         Self { kind, message, source: None, hints: Vec::new(), is_multiline: false }
-    }
-
-    fn of(kind: ErrorKind, error: impl Error + Send + Sync + 'static) -> Self {
-        let mut this = Self::new(kind, &error);
-        this.source = Some(Box::new(error));
-        this
     }
 
     /// With one more thing to type next.
@@ -150,68 +132,41 @@ impl CliError {
     }
 }
 
-impl From<ProjectError> for CliError {
-    fn from(error: ProjectError) -> Self {
-        let kind = match &error {
-            ProjectError::Frozen(_) => ErrorKind::Deferred,
-            error if error.is_usage() => ErrorKind::Usage,
-            _ => ErrorKind::Failed,
-        };
-        let hints = error.hints();
-        let is_multiline = matches!(error, ProjectError::Config(_) | ProjectError::Examples(_));
-        let this = Self::of(kind, error).hints_from(hints);
-        if is_multiline { this.multiline() } else { this }
+impl CliError {
+    /// An error of a library, with its own words and hints.
+    fn hinted(error: impl HintedError) -> Self {
+        let mut this = Self::new(error.kind(), &error).hints_from(error.hints());
+        this.is_multiline = error.is_multiline();
+        this.source = Some(Box::new(error));
+        this
     }
 }
 
-impl From<ConfigError> for CliError {
-    fn from(error: ConfigError) -> Self {
-        ProjectError::from(error).into()
-    }
+/// Errors of the libraries that say themselves what kind they are and what to type next.
+macro_rules! hinted {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                Self::hinted(error)
+            }
+        })*
+    };
 }
 
-impl From<StoreError> for CliError {
-    fn from(error: StoreError) -> Self {
-        ProjectError::from(error).into()
-    }
-}
-
-impl From<PackError> for CliError {
-    fn from(error: PackError) -> Self {
-        ProjectError::from(error).into()
-    }
-}
-
-impl From<InstallError> for CliError {
-    fn from(error: InstallError) -> Self {
-        let kind =
-            if matches!(error, InstallError::NothingFound) { ErrorKind::Usage } else { ErrorKind::Failed };
-        let hint = error.hint();
-        Self::of(kind, error).hint(hint)
-    }
-}
-
-impl From<backstop_core::UnknownReason> for CliError {
-    fn from(error: backstop_core::UnknownReason) -> Self {
-        Self::of(ErrorKind::Usage, error)
-            .hint("`backstop reasons` lists them all; `backstop rules show RULE` shows a rule")
-    }
-}
-
-impl From<backstop_core::IdError> for CliError {
-    fn from(error: backstop_core::IdError) -> Self {
-        Self::of(ErrorKind::Usage, error).hint("`backstop runs` lists the runs of this project")
-    }
-}
-
-impl From<backstop_store::DeferredIdError> for CliError {
-    fn from(error: backstop_store::DeferredIdError) -> Self {
-        Self::of(ErrorKind::Usage, error).hint("`backstop deferred list` lists deferred work")
-    }
-}
-
-impl From<QuantityError> for CliError {
-    fn from(error: QuantityError) -> Self {
-        Self::of(ErrorKind::Usage, error).hint("for example: 30 (seconds), 10m, 1h30m, 7d")
-    }
-}
+hinted!(
+    backstop_config::ConfigError,
+    backstop_core::IdError,
+    backstop_core::UnknownReason,
+    backstop_core::deferred::DeferredIdError,
+    backstop_core::duration::QuantityError,
+    backstop_demo::DemoError,
+    backstop_hook::HookError,
+    backstop_install::InstallError,
+    ProjectError,
+    backstop_runtime::admission::ProviderError,
+    backstop_runtime::aftermath::deferred::DeferredError,
+    backstop_runtime::aftermath::sink_test::SinkTestError,
+    backstop_runtime::command::CacheKeyError,
+    backstop_runtime::runs::RunsError,
+    backstop_store::StoreError,
+);

@@ -12,12 +12,13 @@ mod terminal;
 
 use cli::{Cli, Command};
 use commands::{
-    batch, budget, call, chain, classify, clean, config, deferred, demo, diagnose, doctor, drift, events,
-    exec, explain, guard, hook, init, mcp, notify, plan, reference, rules, run, runs, stats, tools, trust,
-    unfreeze,
+    batch, budget, call, campaign, chain, classify, clean, config, deferred, demo, diagnose, doctor, drift,
+    events, exec, explain, guard, hook, init, machine, mcp, notify, plan, proxy, reference, rules, run, runs,
+    stats, tools, trim, trust, unfreeze,
 };
 use error::{CliError, DONE, USAGE};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A file that may not grow any further is an error like any other, not our end. A handler, not
 /// ignoring: what we start gets the default back.
@@ -26,6 +27,26 @@ fn survive_file_size_limits() {
     // SAFETY: the handler does nothing at all.
     unsafe {
         libc::signal(libc::SIGXFSZ, nothing as extern "C" fn(libc::c_int) as libc::sighandler_t);
+    }
+}
+
+/// The exit code of a process that is aborted, as it is without memory.
+static ABORTED: AtomicU8 = AtomicU8::new(exec::NOT_STARTED);
+
+/// Where no memory is left, the standard library says so and aborts: that ends with an exit code of
+/// ours, not with a signal that a caller would take for the command's.
+fn exit_where_memory_ends() {
+    extern "C" fn exit(_: libc::c_int) {
+        let words = b"error: Backstop cannot go on: it has no memory left\nhint: look at `ulimit -a`\n";
+        // SAFETY: write(2) and _exit(2) may be called by a handler; the words are static.
+        unsafe {
+            libc::write(2, words.as_ptr().cast(), words.len());
+            libc::_exit(ABORTED.load(Ordering::Relaxed).into());
+        }
+    }
+    // SAFETY: the handler makes only calls that a handler may make.
+    unsafe {
+        libc::signal(libc::SIGABRT, exit as extern "C" fn(libc::c_int) as libc::sighandler_t);
     }
 }
 
@@ -48,6 +69,7 @@ fn say_what_failed() {
 
 fn main() -> ExitCode {
     survive_file_size_limits();
+    exit_where_memory_ends();
     say_what_failed();
     backstop_report::set_zone_source(process::zone);
     let cli = match Cli::usual_hook().map_or_else(Cli::read, Ok) {
@@ -61,14 +83,14 @@ fn main() -> ExitCode {
     };
     let is_exec = matches!(cli.command, Some(Command::Exec(_)));
     let offers = offers(&cli);
-    let carried_out = std::panic::catch_unwind(|| carry_out(cli));
-    let Ok(carried_out) = carried_out else {
-        return ExitCode::from(match () {
-            () if is_exec => exec::NOT_STARTED,
-            () if hook::is_agents(&arguments()) => DONE,
-            () => error::FAILED,
-        });
+    let broken = match () {
+        () if is_exec => exec::NOT_STARTED,
+        () if hook::is_agents(&arguments()) => DONE,
+        () => error::FAILED,
     };
+    ABORTED.store(broken, Ordering::Relaxed);
+    let carried_out = std::panic::catch_unwind(|| carry_out(cli));
+    let Ok(carried_out) = carried_out else { return ExitCode::from(broken) };
     match carried_out {
         Ok(code) => {
             if offers {
@@ -90,6 +112,7 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
         None => terminal::print(THREE_THINGS_TO_TRY).map(done),
         Some(Command::Run(args)) => run::run(&args, format),
         Some(Command::Plan(args)) => plan::run(&args, format),
+        Some(Command::Campaign(args)) => campaign::run(&args, format),
         Some(Command::Exec(args)) => exec::run(&args, format),
         Some(Command::Hook(args)) => hook::run(&args, format),
         Some(Command::Tools(args)) => tools::run(&args, format),
@@ -97,6 +120,8 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Batch(args)) => batch::run(&args, format),
         Some(Command::Chain(args)) => chain::run(&args, format),
         Some(Command::Mcp(args)) => mcp::run(&args, format),
+        Some(Command::Proxy(args)) => proxy::run(&args, format),
+        Some(Command::Trim(args)) => trim::run(&args).map(done),
         Some(Command::Classify(args)) => classify::run(&args, format),
         Some(Command::Reasons(args)) => reference::reasons(&args).map(done),
         Some(Command::Explain(args)) => explain::run(&args, format).map(done),
@@ -104,6 +129,7 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Events(args)) => events::run(&args, format).map(done),
         Some(Command::Stats(args)) => stats::run(&args, format).map(done),
         Some(Command::Drift(args)) => drift::run(&args, format),
+        Some(Command::Machine(args)) => machine::run(&args),
         Some(Command::Deferred(args)) => deferred::run(&args, format),
         Some(Command::Guard(args)) => guard::run(&args),
         Some(Command::Budget(args)) => budget::run(&args).map(done),

@@ -5,12 +5,13 @@ use crate::terminal::{self, Terminal};
 use backstop_config::{Given, LogFormat, Surroundings, environment};
 use backstop_core::{BootTime, RunId, SafeText, Timestamp, Zone};
 use backstop_runtime::{Place, Process, Project, ProjectError, process, project};
-use backstop_store::{ProcessId, StateFolder};
+use backstop_store::StateFolder;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
+
+pub(crate) use backstop_runtime::process::is_alive;
 
 /// The project around the current folder, under these flags. Problems in its config files are a
 /// warning: a typing mistake must not stop every command.
@@ -58,14 +59,22 @@ fn open_in(surroundings: Surroundings<'static>, flags: &[Given]) -> Result<Proje
     Ok(project)
 }
 
+/// Lets this process have as many files and connections open as the system allows it.
+pub(crate) fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where that is refused, there are fewer connections.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
 /// The folder of the project that we are in, where nothing of its configuration is needed.
 pub(crate) fn root() -> Result<PathBuf, CliError> {
     Ok(project::root_of(&place(surroundings()?)))
 }
 
 fn place(surroundings: Surroundings<'static>) -> Place<'static> {
-    let state_root = state_root(surroundings.home.as_deref());
-    Place { surroundings, state_root, variables: variables() }
+    Place { surroundings, variables: variables() }
 }
 
 /// Every variable that is text.
@@ -78,16 +87,28 @@ pub(crate) fn variables() -> Vec<(String, String)> {
 
 /// Where we are: folders and variables.
 pub(crate) fn surroundings() -> Result<Surroundings<'static>, CliError> {
-    let cwd = std::env::current_dir().map_err(|error| {
+    let cwd = std::env::current_dir().or_else(|error| removed_folder().ok_or(error)).map_err(|error| {
         failed(format!("cannot find the current folder: {error}")).hint("change into a folder that exists")
     })?;
     Ok(surroundings_of(cwd))
 }
 
+/// The path that the current folder had, where somebody has removed it: commands run there all the
+/// same.
+fn removed_folder() -> Option<PathBuf> {
+    let path = folder_variable("PWD").or_else(|| {
+        let link = std::fs::read_link("/proc/self/cwd").ok()?;
+        Some(PathBuf::from(link.to_str()?.strip_suffix(" (deleted)")?))
+    });
+    path.filter(|path| path.is_absolute() && !path.exists())
+}
+
 fn surroundings_of(cwd: PathBuf) -> Surroundings<'static> {
+    let home = home();
     Surroundings {
         cwd,
-        home: home(),
+        state_root: state_root(home.as_deref()),
+        home,
         xdg_config_home: folder_variable("XDG_CONFIG_HOME"),
         // What is no UTF-8 is read as far as it goes, and then warned of: a bad timeout must not
         // pass unseen.
@@ -110,9 +131,10 @@ fn this(cwd: PathBuf) -> Process {
     Process {
         now,
         boot_time,
+        pass_time: simulated::pass_time(),
         zone,
         random,
-        id: id(),
+        id: process::current(),
         is_alive,
         variable: |name| std::env::var(name).ok(),
         caller: text("BACKSTOP_CALLER"),
@@ -128,20 +150,9 @@ fn this(cwd: PathBuf) -> Process {
     }
 }
 
-/// The largest file that is read as the description of a time zone.
-const ZONE_FILE_BYTES_MAX: u64 = 64 << 10;
-
-/// The local time zone: what `TZ` says, else what `/etc/localtime` is; UTC where neither can be read.
+/// The local time zone: what `TZ` says, else what the system has set.
 pub(crate) fn zone() -> Zone {
-    let read = |path: &str| {
-        let mut data = Vec::new();
-        std::fs::File::open(path).ok()?.take(ZONE_FILE_BYTES_MAX).read_to_end(&mut data).ok()?;
-        Zone::from_file("local", &data)
-    };
-    let Some(value) = std::env::var_os("TZ") else { return read("/etc/localtime").unwrap_or_default() };
-    let value = value.to_string_lossy();
-    let name = value.strip_prefix(':').unwrap_or(&value);
-    if name.starts_with('/') { read(name) } else { Zone::from_variable(name) }.unwrap_or_default()
+    process::zone(std::env::var_os("TZ").as_deref())
 }
 
 /// Whether every recovery is turned off.
@@ -162,21 +173,9 @@ fn from_outer<T>(name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
 /// Variables that look like ours and are not: a mistake in one must not pass unseen. What it is,
 /// and what was meant.
 pub(crate) fn unknown_variables() -> Vec<(String, String)> {
-    let names: Vec<String> = std::env::vars_os()
-        .filter_map(|(name, _)| name.into_string().ok())
-        .filter(|n| n.starts_with("BACKSTOP_"))
-        .collect();
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let warning = |(name, near): (String, Option<String>)| {
-        let hint = near.map_or_else(
-            || "`backstop config env` lists them all".to_owned(),
-            |near| format!("did you mean {near}?"),
-        );
-        (format!("{name} is not a variable of Backstop; ignored"), hint)
-    };
-    environment::strangers(names.iter().map(String::as_str)).into_iter().map(warning).collect()
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let ours: Vec<String> = names.filter(|name| name.starts_with("BACKSTOP_")).collect();
+    if ours.is_empty() { Vec::new() } else { environment::warnings(&ours) }
 }
 
 /// The home folder.
@@ -206,57 +205,70 @@ pub(crate) fn user_folder() -> Option<StateFolder> {
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millis(millis.saturating_add(clock_jump()))
+    Timestamp::from_millis(millis.saturating_add(clock_jump()).saturating_add(simulated::offset()))
 }
 
 /// The time since the machine was started, sleep included, and which start that was. Nobody can set
 /// this clock.
 pub(crate) fn boot_time() -> Option<BootTime> {
-    static BOOT: OnceLock<Option<i64>> = OnceLock::new();
-    let boot = (*BOOT.get_or_init(boot_number))?;
-    // On macOS this clock runs on while the machine sleeps.
-    #[cfg(target_os = "linux")]
-    let clock = libc::CLOCK_BOOTTIME;
-    #[cfg(not(target_os = "linux"))]
-    let clock = libc::CLOCK_MONOTONIC;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the result.
-    let read = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let millis = time.tv_sec.checked_mul(1000)?.checked_add(time.tv_nsec / 1_000_000)?;
-    (read == 0).then_some(BootTime { boot, millis })
+    let time = backstop_exec::boot_time()?;
+    Some(BootTime { millis: time.millis.saturating_add(simulated::offset()), ..time })
 }
 
-/// How many digits of a boot's id are kept: what fits into a number.
-const BOOT_DIGITS: usize = 15;
-
-/// A number for this start of the machine.
-fn boot_number() -> Option<i64> {
-    let id = boot_id()?;
-    let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(BOOT_DIGITS).collect();
-    i64::from_str_radix(&digits, 16).ok()
+/// A clock that begins now. It goes on while the machine sleeps, and nobody can set it.
+pub(crate) fn running_clock() -> impl Fn() -> Duration + Sync {
+    let (began, booted) = (Instant::now(), boot_time());
+    move || match (booted, boot_time()) {
+        (Some(then), Some(now)) if then.boot == now.boot => {
+            Duration::from_millis(u64::try_from(now.millis.saturating_sub(then.millis)).unwrap_or(0))
+        }
+        _ => began.elapsed(),
+    }
 }
 
-#[cfg(target_os = "linux")]
-fn boot_id() -> Option<String> {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
+/// Simulated time, in debug builds and for tests: the file that `BACKSTOP_CLOCK_FILE` names holds how
+/// many milliseconds the clocks are ahead. Where nothing runs and a run only waits, the wait is added
+/// to it, so that a night passes in a moment; whoever else writes to it lets the machine sleep.
+#[cfg(debug_assertions)]
+mod simulated {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    fn file() -> Option<PathBuf> {
+        std::env::var_os("BACKSTOP_CLOCK_FILE").filter(|file| !file.is_empty()).map(PathBuf::from)
+    }
+
+    pub(super) fn offset() -> i64 {
+        let read = |file: PathBuf| std::fs::read_to_string(file).ok()?.trim().parse().ok();
+        file().and_then(read).unwrap_or(0)
+    }
+
+    pub(super) fn pass_time() -> Option<fn(Duration)> {
+        file().map(|_| pass as fn(Duration))
+    }
+
+    fn pass(time: Duration) {
+        let Some(file) = file() else { return };
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let next = file.with_extension("next");
+        // Whoever reads it meanwhile finds a whole number.
+        if std::fs::write(&next, offset().saturating_add(millis).to_string()).is_ok() {
+            let _ = std::fs::rename(next, file);
+        }
+    }
 }
 
-#[cfg(target_os = "macos")]
-fn boot_id() -> Option<String> {
-    let mut id = [0u8; 64];
-    let mut len = id.len();
-    let name = c"kern.bootsessionuuid";
-    // SAFETY: `id` has room for `len` bytes, and the name ends with a NUL.
-    let read = unsafe {
-        libc::sysctlbyname(name.as_ptr(), id.as_mut_ptr().cast(), &raw mut len, std::ptr::null_mut(), 0)
-    };
-    let text = id.get(..len).filter(|_| read == 0)?;
-    std::str::from_utf8(text).ok().map(|text| text.trim_end_matches('\0').to_owned())
-}
+#[cfg(not(debug_assertions))]
+mod simulated {
+    use std::time::Duration;
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn boot_id() -> Option<String> {
-    None
+    pub(super) fn offset() -> i64 {
+        0
+    }
+
+    pub(super) fn pass_time() -> Option<fn(Duration)> {
+        None
+    }
 }
 
 /// In debug builds, the clock on the wall can be told to jump after the n-th look at it:
@@ -281,52 +293,19 @@ pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// This process, as the store knows it.
-pub(crate) fn id() -> ProcessId {
-    process::current()
-}
-
-/// Whether a process that wrote a run is still there.
-pub(crate) fn is_alive(process: &ProcessId) -> bool {
-    process::is_alive(process)
-}
-
 /// Whether a program is found on the PATH.
 pub(crate) fn is_on_the_path(program: &str) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    let runs = |path: &Path| {
-        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    if program.contains('/') {
-        return runs(Path::new(program));
-    }
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| runs(&folder.join(program))))
+    process::is_found(program, std::env::var_os("PATH").as_deref())
 }
 
 /// In debug builds, the process can be told to die at the n-th commit, before or after it: for
 /// tests that show that nothing acknowledged is lost.
 #[cfg(debug_assertions)]
 fn crash_hook() -> Option<backstop_store::CommitHook> {
-    use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU64, Ordering};
     // One for the whole process, however many projects are opened in it.
     static HOOK: OnceLock<Option<backstop_store::CommitHook>> = OnceLock::new();
-    let make = || -> Option<backstop_store::CommitHook> {
-        let at: u64 = std::env::var("BACKSTOP_CRASH_AT").ok()?.parse().ok()?;
-        let seen = AtomicU64::new(0);
-        Some(Arc::new(move |_| {
-            if seen.fetch_add(1, Ordering::SeqCst) + 1 == at {
-                // As hard as it gets: nothing is flushed, nobody is told.
-                let _ =
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-                loop {
-                    std::thread::park();
-                }
-            }
-        }))
-    };
-    HOOK.get_or_init(make).clone()
+    let at = || std::env::var("BACKSTOP_CRASH_AT").ok()?.parse().ok();
+    HOOK.get_or_init(|| at().map(process::kill_at_commit)).clone()
 }
 
 #[cfg(not(debug_assertions))]

@@ -1,6 +1,7 @@
 //! What a run asks of a person.
 
 use crate::terminal;
+use backstop_core::SafeText;
 use backstop_plan::start::Prompts;
 use backstop_plan::workspace::CommitMode;
 use backstop_report::Notice;
@@ -8,6 +9,8 @@ use std::io::{BufRead, IsTerminal, Write};
 
 /// The longest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 200;
+/// The longest answer to a planner's question.
+const LONG_ANSWER_BYTES_MAX: u64 = 8 << 10;
 /// How often a question is asked again.
 const TRIES_MAX: u32 = 3;
 
@@ -18,6 +21,19 @@ impl Prompts for TerminalPrompts {
     fn fresh_start(&self, notice: &Notice, yes: bool) -> bool {
         terminal::say(&notice.terminal(terminal::stderr_style()));
         yes || (can_ask() && confirm("Start fresh? [y/N] "))
+    }
+
+    fn run_gates(&self, gates: &[String]) -> Option<bool> {
+        if !can_ask() {
+            return None;
+        }
+        let list: String =
+            gates.iter().map(|gate| format!("  {}\n", SafeText::new(gate.as_str()).line(200))).collect();
+        let question = format!(
+            "This project suggests checks for finished work:\n{list}Run them? `backstop trust` or --gates auto answers for good. [Y/n] "
+        );
+        let answer = ask(&question)?.to_ascii_lowercase();
+        Some(matches!(answer.as_str(), "" | "y" | "yes"))
     }
 
     fn commit_mode(&self) -> Option<CommitMode> {
@@ -42,17 +58,26 @@ impl Prompts for TerminalPrompts {
 }
 
 /// Whether somebody can be asked.
-fn can_ask() -> bool {
+pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Asks, and gives the answer.
 fn ask(question: &str) -> Option<String> {
+    ask_up_to(question, ANSWER_BYTES_MAX)
+}
+
+/// Asks for a sentence or two.
+pub(crate) fn ask_long(question: &str) -> Option<String> {
+    ask_up_to(question, LONG_ANSWER_BYTES_MAX)
+}
+
+fn ask_up_to(question: &str, bytes_max: u64) -> Option<String> {
     terminal::say(question);
     let _ = std::io::stderr().flush();
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
-    std::io::Read::take(stdin, ANSWER_BYTES_MAX).read_line(&mut line).ok()?;
+    std::io::Read::take(stdin, bytes_max).read_line(&mut line).ok()?;
     Some(line.trim().to_owned())
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{CliError, FAILED};
 use crate::process;
 use backstop_core::{Redactor, SafeText};
-use backstop_report::Style;
+use backstop_report::{Style, View, to_json};
 use backstop_runtime::Output;
 use backstop_runtime::project;
 use std::io::{IsTerminal, Write};
@@ -99,6 +99,16 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(CliError::output),
     }
+}
+
+/// Writes what a command shows: JSON for programs, else text for people.
+pub(crate) fn show(view: &impl View, json: bool) -> Result<(), CliError> {
+    if json { print(&format!("{}\n", view.json_line())) } else { print(&view.text(stdout_style())) }
+}
+
+/// Writes a value as one line of JSON.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    print(&format!("{}\n", to_json(value)))
 }
 
 /// Says nothing of our own from now on, except errors.

@@ -49,53 +49,62 @@ const DATABASE_CHANGES: &[&str] = &[
     "apply", "create", "down", "drop", "import", "init", "latest", "load", "prepare", "push", "reset",
     "restore", "revert", "run", "setup", "sync", "undo", "up", "update", "upgrade",
 ];
-/// Words of a name that say that it only looks, prepares or works on this machine.
-const HARMLESS: &[&str] = &[
+/// First words of a name that only look at what follows: `test:deploy`, `check-release`.
+const LOOKS_AT: &[&str] = &[
     "analyze",
-    "build",
-    "bundle",
-    "changelog",
     "check",
-    "checks",
-    "ci",
-    "clean",
-    "compile",
-    "coverage",
+    "compare",
     "diff",
-    "doc",
-    "docs",
-    "dry",
-    "dryrun",
-    "emulator",
-    "example",
+    "explain",
     "format",
     "fmt",
-    "generate",
     "help",
     "lint",
     "list",
-    "local",
-    "log",
-    "logs",
     "mock",
-    "notes",
-    "pack",
     "plan",
     "preflight",
-    "preview",
+    "show",
     "simulate",
-    "spec",
     "status",
     "test",
     "tests",
     "typecheck",
     "validate",
     "verify",
-    "version",
     "view",
-    "watch",
+];
+/// Last words of a name that are what it is about, and change nothing: `release-notes`,
+/// `publish-check`. `purge-logs` and `release-docs` do something to their last word.
+const ABOUT: &[&str] = &[
+    "changelog",
+    "check",
+    "checks",
+    "diff",
+    "dryrun",
+    "help",
+    "lint",
+    "notes",
+    "plan",
+    "preflight",
+    "simulate",
+    "spec",
+    "status",
+    "template",
+    "templates",
+    "test",
+    "tests",
+    "types",
+    "validate",
+    "verify",
     "whatif",
 ];
+/// Words that make something on this machine; a release that is built is not released.
+const BUILDS: &[&str] = &["assemble", "build", "bundle", "compile", "pack", "package"];
+/// Words that say that all of it stays on this machine.
+const STAYS_HERE: &[&str] = &["emulator", "local", "localhost"];
+/// Words that join two things that a name does.
+const JOINS: &[&str] = &["and", "n", "plus", "then"];
 /// Folders of programs that belong to the machine: `lsb_release` releases nothing.
 const SYSTEM_FOLDERS: &[&str] = &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/"];
 /// Endings of files that are run.
@@ -104,13 +113,26 @@ const ENDINGS: &[&str] = &[
     "bat",
 ];
 
-/// Whether a name of a script or a target says that it changes something.
+/// Whether a name of a script or a target says that it changes something. One harmless word does not
+/// outweigh a harmful one, unless it says what is done to it (`test:deploy`), what of it is meant
+/// (`release-notes`) or where it ends (`deploy:local`).
 pub(super) fn says_change(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let name =
+        name.rsplit_once('.').filter(|(_, ending)| ENDINGS.contains(ending)).map_or(&*name, |(n, _)| n);
     let parts: Vec<&str> =
         name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
     let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
-    !has(HARMLESS) && (has(CHANGES) || has(DATABASE) && has(DATABASE_CHANGES))
+    let changes = |part: &str| CHANGES.contains(&part);
+    if !(has(CHANGES) || has(DATABASE) && has(DATABASE_CHANGES)) {
+        return false;
+    }
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return false };
+    let is_joined = has(JOINS) || name.contains(['+', '&']);
+    let is_looked_at = LOOKS_AT.contains(first) && (changes(last) || DATABASE_CHANGES.contains(last));
+    let is_about = ABOUT.contains(last) || parts.ends_with(&["dry", "run"]) || *last == "dry";
+    let is_build = has(BUILDS) && parts.iter().all(|part| !changes(part) || *part == "release");
+    is_joined || !(is_looked_at || is_about || is_build || has(STAYS_HERE))
 }
 
 /// Whether a program is a script of somebody, and not one that belongs to the machine: it has a

@@ -12,7 +12,7 @@ pub(super) enum Inner {
     /// A program and its arguments, in this order of words.
     Words(Vec<String>),
     /// A program that is known by its image, with its arguments.
-    Tool(&'static str, Vec<String>),
+    Tool(String, Vec<String>),
 }
 
 /// Where a program's own words end.
@@ -27,6 +27,12 @@ enum How {
     ScriptAfter(usize),
     /// Every word that is no option is a script.
     EachWord,
+    /// The words after one of these options.
+    Following(&'static [&'static str]),
+    /// All words after its options and this many words are one script, as for `ssh`.
+    JoinedAfter(usize),
+    /// Some word: its options take any number of values.
+    Somewhere,
 }
 
 /// A program that runs another. The first way that finds something counts.
@@ -45,7 +51,84 @@ const fn runner(name: &'static str, subs: &'static [&'static str], ways: &'stati
 
 const COMMAND: How = How::Script(&["-c", "--command", "--session-command"]);
 
+/// Programs that run a command in a cluster, which is a change of its own.
+pub(super) const CLUSTERS: &[&str] = &["kubectl", "oc", "k"];
+
 const RUNNERS: &[Runner] = &[
+    // As somebody else, in a cage, with other limits, or watched.
+    runner("chpst", &[], &[How::After(0)]),
+    runner("setuidgid", &[], &[How::After(1)]),
+    runner("pkexec", &[], &[How::After(0)]),
+    runner("firejail", &[], &[How::After(0)]),
+    runner("bwrap", &[], &[How::Somewhere]),
+    runner("proot", &[], &[How::Somewhere]),
+    runner("gdb", &[], &[How::Following(&["--args"])]),
+    runner("fakeroot", &[], &[How::Dashes, How::After(0)]),
+    runner("ltrace", &[], &[How::After(0)]),
+    runner("valgrind", &[], &[How::After(0)]),
+    runner("rr", &["record"], &[How::After(0)]),
+    runner("perf", &["stat", "record", "trace"], &[How::Dashes, How::After(0)]),
+    runner("numactl", &[], &[How::Dashes, How::After(0)]),
+    runner("chrt", &[], &[How::After(1)]),
+    runner("prlimit", &[], &[How::After(0)]),
+    runner("cgexec", &[], &[How::After(0)]),
+    runner("softlimit", &[], &[How::After(0)]),
+    runner("choom", &[], &[How::Dashes, How::After(0)]),
+    runner("builtin", &[], &[How::After(0)]),
+    runner("trap", &[], &[How::ScriptAfter(0)]),
+    // Again and again, or later.
+    runner("entr", &[], &[How::After(0)]),
+    runner("retry", &[], &[How::Dashes, How::After(0)]),
+    runner("watchexec", &[], &[How::Dashes, How::After(0)]),
+    runner("chronic", &[], &[How::After(0)]),
+    runner("with-lock", &[], &[How::After(1)]),
+    runner("with-lock-ex", &[], &[How::After(1)]),
+    runner("cronic", &[], &[How::After(0)]),
+    runner(
+        "tmux",
+        &["new-session", "new", "new-window", "neww", "split-window", "send-keys"],
+        &[How::EachWord],
+    ),
+    runner("screen", &[], &[How::After(0)]),
+    // With secrets or variables.
+    runner("dotenv", &["run"], &[How::Dashes, How::After(0)]),
+    runner("envdir", &[], &[How::After(1)]),
+    runner("vault-env", &[], &[How::After(0)]),
+    runner("granted", &[], &[How::Dashes]),
+    runner("assume", &[], &[How::Dashes, How::Following(&["--exec"])]),
+    runner("saml2aws", &["exec"], &[How::Dashes, How::After(0)]),
+    runner("aws-okta", &["exec"], &[How::Dashes, How::After(1)]),
+    runner("berglas", &["exec"], &[How::Dashes]),
+    // With another version of a tool.
+    runner("corepack", &[], &[How::After(0)]),
+    runner("nvm", &["exec", "run"], &[How::After(1)]),
+    runner("devenv", &["shell"], &[How::Dashes, How::After(0)]),
+    runner("guix", &["shell"], &[How::Dashes]),
+    runner("spack", &["env"], &[How::After(1)]),
+    runner("mise", &["exec", "x"], &[How::Dashes, How::After(0)]),
+    // On another machine, or in a box on this one.
+    runner("sshpass", &[], &[How::After(0)]),
+    runner("mosh", &[], &[How::Dashes, How::After(1)]),
+    runner("pssh", &[], &[How::JoinedAfter(0)]),
+    runner("parallel-ssh", &[], &[How::JoinedAfter(0)]),
+    runner("pdsh", &[], &[How::JoinedAfter(0)]),
+    runner("clush", &[], &[How::JoinedAfter(0)]),
+    runner("dsh", &[], &[How::Dashes, How::JoinedAfter(0)]),
+    runner("machinectl", &["shell"], &[How::After(1)]),
+    runner("systemd-nspawn", &[], &[How::After(0)]),
+    runner("distrobox", &["enter"], &[How::Dashes, How::After(1)]),
+    runner("toolbox", &["run"], &[How::After(0)]),
+    runner("multipass", &["exec"], &[How::Dashes, How::After(1)]),
+    runner("wsl", &[], &[How::Dashes, How::After(0)]),
+    runner("limactl", &["shell"], &[How::Dashes, How::After(1)]),
+    runner("lima", &[], &[How::After(0)]),
+    runner("colima", &["ssh"], &[How::Dashes, How::After(0)]),
+    runner("kubectl", &["exec"], &[How::Dashes]),
+    runner("oc", &["exec", "rsh"], &[How::Dashes]),
+    runner("k", &["exec"], &[How::Dashes]),
+    runner("gh", &["codespace", "cs"], &[How::Dashes]),
+    runner("netlify", &["dev:exec"], &[How::After(0)]),
+    runner("percy", &["exec"], &[How::Dashes]),
     runner("su", &[], &[COMMAND]),
     runner("sg", &[], &[COMMAND, How::ScriptAfter(1)]),
     Runner {
@@ -60,13 +143,13 @@ const RUNNERS: &[Runner] = &[
     runner("infisical", &["run"], &[How::Dashes, COMMAND]),
     runner("op", &["run"], &[How::Dashes]),
     runner("chamber", &["exec"], &[How::Dashes]),
-    runner("teller", &["run"], &[How::Dashes]),
+    runner("teller", &["run"], &[How::Dashes, How::After(0)]),
     runner("dotenvx", &["run"], &[How::Dashes, How::After(0)]),
     runner("envchain", &[], &[How::After(1)]),
     runner("sops", &["exec-env", "exec-file"], &[How::ScriptAfter(1)]),
     runner("direnv", &["exec"], &[How::After(1)]),
     runner("nix-shell", &[], &[How::Script(&["--run", "--command"])]),
-    runner("nix", &["develop", "shell"], &[COMMAND]),
+    runner("nix", &["develop", "shell"], &[How::Following(&["-c", "--command"])]),
     runner("devbox", &["run"], &[How::Dashes, How::After(0)]),
     runner("systemd-run", &[], &[How::Dashes, How::After(0)]),
     runner("caffeinate", &[], &[How::After(0)]),
@@ -80,7 +163,7 @@ const RUNNERS: &[Runner] = &[
     runner("unshare", &[], &[How::Dashes, How::After(0)]),
     runner("tini", &[], &[How::Dashes, How::After(0)]),
     runner("dumb-init", &[], &[How::Dashes, How::After(0)]),
-    runner("heroku", &["run"], &[How::Dashes, How::After(0)]),
+    runner("heroku", &["run", "run:detached", "local:run"], &[How::Dashes, How::After(0)]),
     runner("fly", &["ssh"], &[How::Script(&["-C", "--command"])]),
     runner("flyctl", &["ssh"], &[How::Script(&["-C", "--command"])]),
     runner("gcloud", &["compute"], &[How::Script(&["--command"])]),
@@ -94,6 +177,9 @@ const RUNNERS: &[Runner] = &[
     runner("pwsh", &[], &[How::Script(&["-c", "-Command", "-command"])]),
     runner("powershell", &[], &[How::Script(&["-c", "-Command", "-command"])]),
 ];
+
+/// How many places are tried where the command of a wrapper may begin.
+const STARTS_MAX: usize = 6;
 
 /// Options of `docker exec` and `docker run` whose value is the next word.
 const CONTAINER_VALUED: &[&str] = &[
@@ -181,6 +267,18 @@ const TOOL_IMAGES: &[(&str, &str)] = &[
 pub(super) fn commands(name: &str, rest: &[String]) -> Vec<Inner> {
     match name {
         "docker" | "podman" | "nerdctl" | "docker-compose" => return in_container(name, rest),
+        "git" => return by_git(rest),
+        // `nix run nixpkgs#curl -- -d a=b`, `uv tool run twine upload`.
+        "nix" if rest.first().is_some_and(|word| word == "run") => {
+            let package = rest[1..].iter().find(|word| !word.starts_with('-'));
+            let name = package.and_then(|package| package.rsplit(['#', ':']).next());
+            let own = rest.iter().position(|word| word == "--").map_or(rest.len(), |at| at + 1);
+            return name.map(|name| Inner::Tool(name.to_owned(), rest[own..].to_vec())).into_iter().collect();
+        }
+        "uv" if rest.first().is_some_and(|word| word == "tool") => {
+            let runs = rest.get(1).is_some_and(|word| word == "run");
+            return if runs { found(&How::After(0), &rest[2..], &[]) } else { Vec::new() };
+        }
         // `alias c='curl -X POST'`.
         "alias" => {
             let values = rest.iter().filter_map(|word| word.split_once('=')).map(|(_, value)| value);
@@ -191,7 +289,7 @@ pub(super) fn commands(name: &str, rest: &[String]) -> Vec<Inner> {
     let Some(runner) = RUNNERS.iter().find(|runner| runner.name == name) else { return Vec::new() };
     let own = match runner.subs {
         [] => 0,
-        subs => match rest.iter().position(|word| subs.contains(&word.as_str())) {
+        subs => match subcommand_at(rest, subs) {
             Some(at) => at + 1,
             None => return Vec::new(),
         },
@@ -211,7 +309,28 @@ fn found(way: &How, rest: &[String], valued: &[&str]) -> Vec<Inner> {
             Some(at) => words(&rest[at + 1..]),
             None => Vec::new(),
         },
-        How::After(own) => words(rest.get(skip_options(rest, valued) + own..).unwrap_or_default()),
+        How::After(own) => {
+            let first = skip_options(rest, valued);
+            let mut all = words(rest.get(first + own..).unwrap_or_default());
+            let others = if valued.is_empty() { other_starts(rest) } else { Vec::new() };
+            for other in others {
+                all.extend(words(rest.get(other + own..).unwrap_or_default()));
+            }
+            all
+        }
+        How::Following(options) => match rest.iter().position(|word| options.contains(&word.as_str())) {
+            Some(at) => words(&rest[at + 1..]),
+            None => Vec::new(),
+        },
+        How::JoinedAfter(own) => {
+            let starts = std::iter::once(skip_options(rest, valued)).chain(other_starts(rest));
+            let scripts = starts.filter_map(|at| rest.get(at + own..)).filter(|words| !words.is_empty());
+            scripts.map(|words| Inner::Script(words.join(" "))).collect()
+        }
+        How::Somewhere => {
+            let starts = (0..rest.len()).filter(|at| !rest[*at].starts_with(['-', '/'])).take(STARTS_MAX);
+            starts.flat_map(|at| words(&rest[at..])).collect()
+        }
         How::ScriptAfter(own) => {
             rest.get(skip_options(rest, valued) + own).cloned().map(Inner::Script).into_iter().collect()
         }
@@ -249,6 +368,71 @@ pub(super) fn skip_options(words: &[String], valued: &[&str]) -> usize {
     at
 }
 
+/// Where else the words that follow options may begin: behind the word that an option may take as its
+/// value.
+pub(super) fn other_starts(words: &[String]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut at = 0;
+    while starts.len() < STARTS_MAX {
+        let from = at;
+        while words.get(at).is_some_and(|word| word.starts_with('-') && word != "--") {
+            at += 1;
+        }
+        if at == from || words[at - 1].contains('=') || words.get(at).is_none_or(|word| word == "--") {
+            break;
+        }
+        at += 1;
+        let after_options = words[at..].iter().take_while(|word| word.starts_with('-')).count();
+        starts.push(at + after_options);
+    }
+    starts
+}
+
+/// Where one of these subcommands is: the first word that is no option and no value of one.
+pub(super) fn subcommand_at(words: &[String], subs: &[&str]) -> Option<usize> {
+    let mut after_option = false;
+    for (at, word) in words.iter().enumerate() {
+        if word.starts_with('-') {
+            after_option = !word.contains('=');
+        } else if subs.contains(&word.as_str()) {
+            return Some(at);
+        } else if !std::mem::take(&mut after_option) {
+            return None;
+        }
+    }
+    None
+}
+
+/// What git runs for others: `submodule foreach`, `bisect run`, `rebase --exec`, and an alias that
+/// is set on the same line.
+fn by_git(rest: &[String]) -> Vec<Inner> {
+    let mut all = Vec::new();
+    for (at, word) in rest.iter().enumerate() {
+        let is = |text: &str| word == text;
+        let next = rest.get(at + 1).map_or("", String::as_str);
+        if is("submodule") && next == "foreach" {
+            let own = skip_options(&rest[at + 2..], &[]);
+            all.push(Inner::Script(rest[at + 2 + own..].join(" ")));
+        } else if is("bisect") && next == "run" {
+            all.push(Inner::Words(rest[at + 2..].to_vec()));
+        } else if (is("-x") || is("--exec")) && rest[..at].iter().any(|word| word == "rebase") {
+            all.push(Inner::Script(next.to_owned()));
+        } else if let Some(script) = word.strip_prefix("--exec=") {
+            all.push(Inner::Script(script.to_owned()));
+        } else if is("-c")
+            && let Some((alias, value)) = next.strip_prefix("alias.").and_then(|alias| alias.split_once('='))
+            && rest[at + 2..].iter().any(|word| word == alias)
+        {
+            all.push(Inner::Script(match value.strip_prefix('!') {
+                Some(script) => script.to_owned(),
+                None => format!("git {value}"),
+            }));
+        }
+    }
+    all.retain(|inner| !matches!(inner, Inner::Script(script) if script.is_empty()));
+    all
+}
+
 /// What `docker exec`, `docker run` and `docker compose run` run. An image that is a tool runs that
 /// tool; of another image, only what follows its name is known.
 fn in_container(name: &str, rest: &[String]) -> Vec<Inner> {
@@ -268,7 +452,7 @@ fn in_container(name: &str, rest: &[String]) -> Vec<Inner> {
     }
     let image = base(image).split(':').next().unwrap_or_default();
     if let Some((_, tool)) = TOOL_IMAGES.iter().find(|(known, _)| is_image && *known == image) {
-        all.push(Inner::Tool(tool, command.to_vec()));
+        all.push(Inner::Tool((*tool).to_owned(), command.to_vec()));
     }
     if !command.is_empty() {
         all.push(Inner::Words(command.to_vec()));

@@ -9,8 +9,13 @@ mod variables;
 use inner::Inner;
 use variables::Variables;
 
-/// Command lines longer than this are read up to here.
+/// Command lines longer than this are read up to here: for what their output says, the beginning is
+/// enough.
 const COMMAND_BYTES_MAX: usize = 16 << 10;
+/// The same for what they run, which is more than one argument of a program can hold.
+const CALLS_BYTES_MAX: usize = 256 << 10;
+/// How many programs of a line are looked at.
+const CALLS_MAX: usize = 4096;
 /// How deep `sh -c 'sh -c …'` is followed.
 const DEPTH_MAX: usize = 6;
 
@@ -58,6 +63,8 @@ const VALUED: &[(&str, &[&str])] = &[
     ("nice", &["-n"]),
     ("ionice", &["-c", "-n"]),
     ("flock", &["-w", "-E"]),
+    ("time", &["-f", "-o", "--format", "--output"]),
+    ("npx", &["-p", "--package", "-w", "--workspace"]),
     ("xargs", &["-n", "-I", "-P", "-L", "-d", "-s", "-a"]),
     ("strace", &["-e", "-o"]),
     ("watch", &["-n"]),
@@ -74,12 +81,24 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("bundle", &["exec"]),
     ("pnpm", &["exec", "dlx"]),
     ("yarn", &["exec", "dlx", "run"]),
-    ("npm", &["exec"]),
+    ("npm", &["exec", "x"]),
     ("bun", &["x"]),
     ("conda", &["run"]),
+    ("mamba", &["run"]),
+    ("micromamba", &["run"]),
+    ("pixi", &["run", "exec"]),
     ("coverage", &["run"]),
-    ("mise", &["exec"]),
+    ("mise", &["exec", "x"]),
     ("asdf", &["exec"]),
+    ("rbenv", &["exec"]),
+    ("pyenv", &["exec"]),
+    ("nodenv", &["exec"]),
+    ("goenv", &["exec"]),
+    ("jenv", &["exec"]),
+    ("volta", &["run"]),
+    ("fnm", &["exec"]),
+    ("foreman", &["run"]),
+    ("honcho", &["run"]),
     ("busybox", &[]),
     ("backstop", &["exec"]),
 ];
@@ -106,18 +125,28 @@ pub(crate) struct Call {
     pub(crate) is_wrapper: bool,
 }
 
+/// Every program that a command line runs, as far as it was looked at.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    /// Wrappers included, in the order in which they are written.
+    pub(crate) calls: Vec<Call>,
+    /// Whether all of the line was looked at. What is too long, too deep or too much is not.
+    pub(crate) is_whole: bool,
+}
+
 /// What a command line runs: each program by its base name, with the words that follow it. Wrappers
 /// are looked through, and are calls of their own.
 pub fn calls(command: &str) -> Vec<(String, Vec<String>)> {
-    all_calls(command).into_iter().map(|call| (call.name, call.words)).collect()
+    all_calls(command).calls.into_iter().map(|call| (call.name, call.words)).collect()
 }
 
-/// Every program that a command line runs, wrappers included, in the order in which they are
-/// written.
-pub(crate) fn all_calls(command: &str) -> Vec<Call> {
+/// Every program that a command line runs.
+pub(crate) fn all_calls(command: &str) -> Calls {
     let mut programs = Programs { calls: Some(Vec::new()), ..Programs::default() };
-    programs.read_script(cut(command), 0);
-    programs.calls.unwrap_or_default()
+    let read = &command[..command.floor_char_boundary(CALLS_BYTES_MAX)];
+    programs.is_cut = read.len() < command.len();
+    programs.read_script(read, 0);
+    Calls { calls: programs.calls.unwrap_or_default(), is_whole: !programs.is_cut }
 }
 
 /// The words of a command line that is one simple command.
@@ -196,6 +225,8 @@ pub(crate) struct Programs {
     pub(crate) words: Vec<String>,
     /// Each program with the words that follow it, where somebody asked.
     calls: Option<Vec<Call>>,
+    /// Whether something was left out.
+    is_cut: bool,
     variables: Variables,
 }
 
@@ -217,11 +248,23 @@ impl Programs {
         words.iter().any(|word| self.words.iter().any(|known| known == word.as_ref()))
     }
 
+    /// Whether what is at this depth is to be looked at. Notes what is not.
+    fn goes_into(&mut self, depth: usize) -> bool {
+        let is_full = self.calls.as_ref().is_some_and(|calls| calls.len() >= CALLS_MAX);
+        let goes = depth < DEPTH_MAX && !is_full;
+        self.is_cut |= !goes;
+        goes
+    }
+
     fn read_script(&mut self, script: &str, depth: usize) {
         let mut before: Option<Vec<String>> = None;
-        for words in split(script) {
+        for words in split(&with_names(script)) {
             if self.calls.is_some() {
                 let words = self.variables.expand(&words);
+                if self.calls.as_ref().is_some_and(|calls| calls.len() >= CALLS_MAX) {
+                    self.is_cut = true;
+                    return;
+                }
                 self.variables.learn(&words);
                 self.read_words(&words, depth);
                 self.read_substitutions(&words, depth);
@@ -263,7 +306,8 @@ impl Programs {
             if SHELLS.contains(&name) {
                 if let Some(c) =
                     rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.ends_with('c'))
-                    && let (Some(script), true) = (rest.get(c + 1), depth < DEPTH_MAX)
+                    && let Some(script) = rest.get(c + 1)
+                    && self.goes_into(depth)
                 {
                     self.last_is_wrapper();
                     self.read_script(script, depth + 1);
@@ -280,7 +324,10 @@ impl Programs {
                     }
                     self.last_is_wrapper();
                     if let Some(calls) = &mut self.calls {
-                        let (name, typed) = (base(module).to_owned(), module.clone());
+                        // A module has a path: `scripts.deploy` is `scripts/deploy`.
+                        let typed = module.replace('.', "/");
+                        let name =
+                            if module == "awscli" { "aws".to_owned() } else { base(module).to_owned() };
                         calls.push(Call { name, typed, words: rest[m + 2..].to_vec(), is_wrapper: false });
                     }
                 }
@@ -297,17 +344,24 @@ impl Programs {
                 continue;
             }
             if let Some((_, subs)) = RUNNERS.iter().find(|(runner, _)| *runner == name) {
-                let first = options(rest);
                 if subs.is_empty() {
                     self.last_is_wrapper();
-                    at += first;
+                    at += options(rest);
                     continue;
                 }
-                if rest.get(first).is_some_and(|w| subs.contains(&w.as_str())) {
+                if let Some(sub) = inner::subcommand_at(rest, subs) {
                     self.last_is_wrapper();
-                    at += first + 1;
+                    at += sub + 1;
                     let own = words[at..].iter().position(|w| w == "--").filter(|_| name == "backstop");
-                    at += own.map_or_else(|| options(&words[at..]), |own| own + 1);
+                    let own = own.map_or_else(|| options(&words[at..]), |own| own + 1);
+                    // `conda run -n x python a.py`: where an option may take a value, the program
+                    // may be the word after it.
+                    if self.calls.is_some() && name != "backstop" && self.goes_into(depth) {
+                        for other in inner::other_starts(&words[at..]) {
+                            self.read_words(&words[at + other..], depth + 1);
+                        }
+                    }
+                    at += own;
                     continue;
                 }
             }
@@ -326,49 +380,49 @@ impl Programs {
     /// calls: what runs on another machine says nothing about the output that rules look at. Returns
     /// whether there was one that replaces the rest of the words.
     fn read_inner_command(&mut self, words: &[String], depth: usize) -> bool {
-        if depth >= DEPTH_MAX {
-            return false;
-        }
         let (name, rest) = (base(&words[0]), &words[1..]);
         match name {
-            "ssh" => {
+            "ssh" | "autossh" => {
                 let command = rest.get(inner::skip_options(rest, SSH_VALUED) + 1..).unwrap_or_default();
                 let command = command.strip_prefix(&["--".to_owned()]).unwrap_or(command);
-                if !command.is_empty() {
+                if !command.is_empty() && self.goes_into(depth) {
                     self.last_is_wrapper();
                     self.read_script(&command.join(" "), depth + 1);
                 }
                 true
             }
             "eval" => {
-                self.last_is_wrapper();
-                self.read_script(&rest.join(" "), depth + 1);
+                if self.goes_into(depth) {
+                    self.last_is_wrapper();
+                    self.read_script(&rest.join(" "), depth + 1);
+                }
                 true
             }
             "find" => {
                 let runs = |w: &String| matches!(w.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-                if let Some(at) = rest.iter().position(runs) {
+                if let Some(at) = rest.iter().position(runs)
+                    && self.goes_into(depth)
+                {
                     self.read_words(&rest[at + 1..], depth + 1);
                 }
                 true
             }
             _ => {
                 let commands = inner::commands(name, rest);
-                if !commands.is_empty() {
+                if commands.is_empty() || !self.goes_into(depth) {
+                    return false;
+                }
+                // What a cluster runs counts beside the fact that it runs there.
+                let is_wrapper = !inner::CLUSTERS.contains(&name);
+                if is_wrapper {
                     self.last_is_wrapper();
                 }
-                let is_wrapper = !commands.is_empty();
                 for command in commands {
                     match command {
-                        Inner::Script(script) => self.read_script(cut(&script), depth + 1),
+                        Inner::Script(script) => self.read_script(&script, depth + 1),
                         Inner::Words(words) => self.read_words(&words, depth + 1),
                         Inner::Tool(name, words) => {
-                            let call = Call {
-                                name: name.to_owned(),
-                                typed: name.to_owned(),
-                                words,
-                                is_wrapper: false,
-                            };
+                            let call = Call { typed: name.clone(), name, words, is_wrapper: false };
                             self.calls.get_or_insert_default().push(call);
                         }
                     }
@@ -381,25 +435,28 @@ impl Programs {
     /// Reads the script that a shell gets on its standard input.
     fn read_script_on_input(&mut self, words: &[String], before: Option<&[String]>, depth: usize) {
         let at = words.iter().take_while(|word| is_assignment(word)).count();
-        let Some(name) = words.get(at).filter(|_| depth < DEPTH_MAX) else { return };
-        if let Some(script) = inner::script_on_input(base(name), &words[at + 1..], before) {
+        let Some(name) = words.get(at) else { return };
+        if let Some(script) = inner::script_on_input(base(name), &words[at + 1..], before)
+            && self.goes_into(depth)
+        {
             self.last_is_wrapper();
-            self.read_script(cut(&script), depth + 1);
+            self.read_script(&script, depth + 1);
         }
     }
 
     /// Reads what a shell would run inside a word: `"$(curl …)"`.
     fn read_substitutions(&mut self, words: &[String], depth: usize) {
-        if depth >= DEPTH_MAX {
-            return;
-        }
         // The script of `sh -c '…$(…)…'` was read already.
         if words.iter().any(|word| SHELLS.contains(&base(word)) || matches!(base(word), "ssh" | "eval")) {
             return;
         }
         for word in words {
-            if let Some((_, inner)) = word.split_once("$(") {
-                let inner = inner.rsplit_once(')').map_or(inner, |(inner, _)| inner);
+            let inner = match (word.split_once("$("), word.split_once('`')) {
+                (Some((_, inner)), _) => inner.rsplit_once(')').map_or(inner, |(inner, _)| inner),
+                (None, Some((_, inner))) => inner.rsplit_once('`').map_or(inner, |(inner, _)| inner),
+                (None, None) => continue,
+            };
+            if self.goes_into(depth) {
                 self.read_script(inner, depth + 1);
             }
         }
@@ -407,7 +464,8 @@ impl Programs {
 }
 
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ash", "ksh", "fish"];
-const GRAMMAR: &[&str] = &["if", "then", "else", "elif", "do", "while", "until", "!", "{", "(", "for"];
+const GRAMMAR: &[&str] =
+    &["if", "then", "else", "elif", "do", "while", "until", "!", "{", "(", "for", "coproc"];
 
 fn base(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
@@ -435,9 +493,47 @@ fn options_of(wrapper: &str, words: &[String]) -> usize {
     let valued = VALUED.iter().find(|(name, _)| *name == wrapper).map_or(&[][..], |(_, options)| *options);
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|w| w.starts_with('-') || is_assignment(w)) {
-        at += if valued.contains(&word.as_str()) { 2 } else { 1 };
+        // `sudo -iu me`: the last letter of a group may take a value.
+        let last = word
+            .chars()
+            .next_back()
+            .filter(|_| word.len() > 2 && word.starts_with('-') && !word.starts_with("--"));
+        let is_group = |last: char| valued.iter().any(|option| option.len() == 2 && option.ends_with(last));
+        at += if valued.contains(&word.as_str()) || last.is_some_and(is_group) { 2 } else { 1 };
     }
     at
+}
+
+/// A script in which `$(which curl)` is `curl`.
+fn with_names(script: &str) -> std::borrow::Cow<'_, str> {
+    if !["which ", "command -v ", "type -P "].iter().any(|asks| script.contains(asks)) {
+        return script.into();
+    }
+    let mut out = String::with_capacity(script.len());
+    let mut rest = script;
+    while let Some(at) = rest.find(['`', '$']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let (open, close) = if from.starts_with('`') { ("`", '`') } else { ("$(", ')') };
+        let asked =
+            from.strip_prefix(open).and_then(|inner| inner.split_once(close)).and_then(|(inner, after)| {
+                let asks = ["which ", "command -v ", "type -P "];
+                let name = asks.iter().find_map(|asks| inner.trim().strip_prefix(asks))?.trim();
+                (!name.contains(|c: char| c.is_whitespace() || "$`'\"".contains(c))).then_some((name, after))
+            });
+        match asked {
+            Some((name, after)) => {
+                out.push_str(name);
+                rest = after;
+            }
+            None => {
+                out.push_str(&from[..1]);
+                rest = &from[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out.into()
 }
 
 /// Splits a script into simple commands, each into words.
@@ -468,7 +564,7 @@ fn split(script: &str) -> Vec<Vec<String>> {
                 quote = Some(c);
                 in_word = true;
             }
-            (None, ';' | '|' | '&' | '\n' | '(' | ')') => {
+            (None, ';' | '|' | '&' | '\n' | '(' | ')' | '`') => {
                 end_word(&mut word, &mut in_word, &mut commands);
                 if c == '\n' {
                     for (command, end) in here.drain(..) {

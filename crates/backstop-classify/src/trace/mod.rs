@@ -61,8 +61,8 @@ pub(crate) fn read(language: Trace, body: &[u8], before: &[u8], line: u64, excep
     let Some(read) = read else { return };
     // An exception is chained to the one that was being handled: the trace above is its root.
     let root = read.root.clone().or_else(|| chained_root(language, before, exceptions));
-    let frame =
-        read.frames.iter().find(|f| is_user(&f.file)).or(read.frames.first()).cloned().unwrap_or_default();
+    let first = read.frames.first().filter(|f| !is_runtime(&f.file));
+    let frame = read.frames.iter().find(|f| is_user(&f.file)).or(first).cloned().unwrap_or_default();
     let exception = Exception {
         language: name.to_owned(),
         kind: SafeText::new(read.kind),
@@ -91,6 +91,11 @@ fn chained_root(language: Trace, before: &[u8], exceptions: &Exceptions) -> Opti
         None if earlier.message.is_empty() => earlier.kind.raw().to_owned(),
         None => format!("{}: {}", earlier.kind.raw(), earlier.message.raw()),
     })
+}
+
+/// Whether a file is part of the runtime itself, where nobody can look.
+fn is_runtime(file: &str) -> bool {
+    ["node:", "<frozen", "<internal"].iter().any(|mark| file.starts_with(mark))
 }
 
 /// Whether a file is the user's own, not a library's or the runtime's.

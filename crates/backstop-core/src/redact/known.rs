@@ -1,5 +1,6 @@
 //! Masks secrets with known values, e.g. from environment variables.
 
+use super::scattered::Scattered;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -14,6 +15,7 @@ const PLAIN_BYTES_MAX: usize = 256 << 10;
 pub(super) struct Known {
     values: Vec<String>,
     plain: AhoCorasick,
+    scattered: Scattered,
     fast: OnceLock<Option<AhoCorasick>>,
     read: AtomicUsize,
 }
@@ -27,7 +29,8 @@ impl Known {
             return None;
         }
         let plain = build(&values, Some(AhoCorasickKind::NoncontiguousNFA))?;
-        Some(Self { values, plain, fast: OnceLock::new(), read: AtomicUsize::new(0) })
+        let scattered = Scattered::new(&values);
+        Some(Self { values, plain, scattered, fast: OnceLock::new(), read: AtomicUsize::new(0) })
     }
 
     /// All values, in all their forms.
@@ -49,6 +52,17 @@ impl Known {
             &self.plain
         };
         found.extend(table.find_iter(text).map(|found| found.range()));
+    }
+
+    /// Adds the positions of known values that are folded over several lines or dumped byte by byte.
+    pub(super) fn find_scattered(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
+        self.scattered.find_folded(text, |joined, found| self.find(joined, found), found);
+        self.scattered.find_dumped(text, &self.values, found);
+    }
+
+    /// Where in whole lines those begin from which a known value may go on in the next one.
+    pub(super) fn open_fold(&self, lines: &[u8]) -> Option<usize> {
+        self.scattered.open_fold(lines)
     }
 }
 

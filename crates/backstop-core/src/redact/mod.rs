@@ -8,6 +8,7 @@
 
 mod encoded;
 mod known;
+mod scattered;
 mod shapes;
 mod stream;
 mod unescape;
@@ -176,6 +177,7 @@ impl Redactor {
         self.with_known(|known| {
             if let Some(known) = known {
                 known.find(bytes, &mut found);
+                known.find_scattered(bytes, &mut found);
             }
             shapes::find_private_keys(bytes, &mut found);
             find_shapes(bytes, known, &mut found);

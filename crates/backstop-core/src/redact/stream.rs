@@ -1,7 +1,7 @@
 //! Masking text that comes in pieces: a secret may be cut anywhere.
 
 use super::known::Known;
-use super::shapes::{KEY_BYTES_MAX, begins_key, ends_key, has_key_mark, is_key_byte};
+use super::shapes::{KEY_BYTES_MAX, begins_key, ends_key, has_key_mark, is_key_byte, open_value};
 use super::{MASK, Redactor};
 use std::ops::Deref;
 
@@ -9,6 +9,9 @@ use std::ops::Deref;
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// How much of it stays behind then, in case a secret goes on.
 const OVERLAP_BYTES: usize = 4 << 10;
+
+/// How much is held back of whole lines after which a secret may go on.
+const HELD_LINES_BYTES_MAX: usize = 16 << 10;
 
 /// Masks secrets in text that comes in pieces. What comes out lags behind by up to a line.
 #[derive(Debug)]
@@ -41,8 +44,11 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
         for piece in bytes.chunks(LINE_BYTES_MAX) {
             self.held.extend_from_slice(piece);
             if let Some(end) = memchr::memrchr(b'\n', &self.held) {
-                let lines: Vec<u8> = self.held.drain(..=end).collect();
-                self.lines(&String::from_utf8_lossy(&lines), &mut out);
+                let go = self.go_until(&self.held[..=end]);
+                if go > 0 {
+                    let lines: Vec<u8> = self.held.drain(..go).collect();
+                    self.lines(&String::from_utf8_lossy(&lines), &mut out);
+                }
             }
             if self.held.len() > LINE_BYTES_MAX {
                 self.part(&mut out);
@@ -51,12 +57,22 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
         out
     }
 
+    /// How much of these whole lines may go: a secret may go on in the next one.
+    fn go_until(&self, lines: &[u8]) -> usize {
+        if self.in_key.is_some() {
+            return lines.len();
+        }
+        let fold = self.redactor.with_known(|known| known.and_then(|known| known.open_fold(lines)));
+        let go = [fold, open_value(lines)].into_iter().flatten().min().unwrap_or(lines.len());
+        if lines.len() - go > HELD_LINES_BYTES_MAX { lines.len() } else { go }
+    }
+
     /// The text is over; gives the rest.
     pub fn finish(mut self) -> String {
         let mut out = String::new();
         let rest = std::mem::take(&mut self.held);
         if !rest.is_empty() {
-            self.line(&String::from_utf8_lossy(&rest), &mut out);
+            self.lines(&String::from_utf8_lossy(&rest), &mut out);
         }
         out
     }
@@ -118,7 +134,7 @@ impl<R: Deref<Target = Redactor>> RedactStream<R> {
         }
         let (go, stay) = text.split_at(cut);
         self.held = stay.as_bytes().to_vec();
-        self.line(go, out);
+        self.lines(go, out);
         self.in_secret |= in_secret;
     }
 }

@@ -28,7 +28,28 @@ const fn specials() -> [bool; 256] {
     table[b'\\' as usize] = true;
     table[b'%' as usize] = true;
     table[b'&' as usize] = true;
+    let mut at = 0;
+    while at < INVISIBLE.len() {
+        table[INVISIBLE[at].as_bytes()[0] as usize] = true;
+        at += 1;
+    }
     table
+}
+
+/// Characters that a reader does not see.
+const INVISIBLE: &[&str] = &[
+    "\u{ad}", "\u{200b}", "\u{200c}", "\u{200d}", "\u{200e}", "\u{200f}", "\u{2060}", "\u{2061}", "\u{2062}",
+    "\u{2063}", "\u{2064}", "\u{feff}",
+];
+
+/// The length of a character that a reader does not see, if one is here.
+fn invisible_at(bytes: &[u8], at: usize) -> Option<usize> {
+    INVISIBLE.iter().find(|one| bytes[at..].starts_with(one.as_bytes())).map(|one| one.len())
+}
+
+/// Where the next of them is.
+fn next_invisible(bytes: &[u8]) -> Option<usize> {
+    memchr::memchr3_iter(0xc2, 0xe2, 0xef, bytes).find(|at| invisible_at(bytes, *at).is_some())
 }
 
 /// A part of the readable text, and where it came from.
@@ -55,7 +76,7 @@ pub(super) struct Lines<'t> {
     bytes: &'t [u8],
     from: usize,
     /// The next bytes of either kind, so that none is looked for twice.
-    next: [Option<usize>; 2],
+    next: [Option<usize>; 3],
 }
 
 /// Finds the next byte of a kind.
@@ -63,12 +84,15 @@ type Search = fn(&[u8]) -> Option<usize>;
 
 impl<'t> Lines<'t> {
     pub(super) fn new(bytes: &'t [u8]) -> Self {
-        Self { bytes, from: 0, next: [Some(0), Some(0)] }
+        Self { bytes, from: 0, next: [Some(0); 3] }
     }
 
     fn next_special(&mut self) -> Option<usize> {
-        let search: [Search; 2] =
-            [|rest| memchr::memchr3(ESC, b'\\', b'%', rest), |rest| memchr::memchr3(b'&', 0, 8, rest)];
+        let search: [Search; 3] = [
+            |rest| memchr::memchr3(ESC, b'\\', b'%', rest),
+            |rest| memchr::memchr3(b'&', 0, 8, rest),
+            next_invisible,
+        ];
         for (next, search) in self.next.iter_mut().zip(search) {
             if next.is_some_and(|at| at <= self.from) {
                 *next = search(&self.bytes[self.from..]).map(|at| self.from + at);
@@ -199,6 +223,9 @@ impl Escape {
     fn character(length: usize, code: u32) -> Self {
         let mut meaning = [0; 4];
         let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        if INVISIBLE.iter().any(|one| one.starts_with(character)) {
+            return Self::nothing(length);
+        }
         let meaning_bytes = character.encode_utf8(&mut meaning).len();
         Self { length, meaning, meaning_bytes }
     }
@@ -210,6 +237,7 @@ fn escape_at(bytes: &[u8], at: usize) -> Option<Escape> {
         b'\\' => backslash(bytes, at),
         b'%' => percent(bytes, at),
         b'&' => entity(bytes, at),
+        0x80.. => invisible_at(bytes, at).map(Escape::nothing),
         _ => Some(Escape::nothing(1)),
     }
 }
@@ -286,11 +314,25 @@ fn percent(bytes: &[u8], at: usize) -> Option<Escape> {
     let code = hex(bytes, digits, 2)?;
     let byte = u8::try_from(code).ok()?;
     let length = digits + 2 - at;
+    if let Some(more) = invisible_in_percents(bytes, byte, at + length) {
+        return Some(Escape::nothing(length + more));
+    }
     match byte {
         ESC => Some(Escape::nothing(length + sequence(bytes, at + length))),
         byte if IS_SPECIAL[usize::from(byte)] && byte < 0x20 => Some(Escape::nothing(length)),
         byte => Some(Escape::byte(length, byte)),
     }
+}
+
+/// How long the rest of a character is that a reader does not see, where `first` is its first byte
+/// and the others follow as `%8B`.
+fn invisible_in_percents(bytes: &[u8], first: u8, at: usize) -> Option<usize> {
+    INVISIBLE.iter().map(|one| one.as_bytes()).filter(|one| one[0] == first).find_map(|one| {
+        let is_there = |(n, byte): (usize, &u8)| {
+            bytes.get(at + 3 * n) == Some(&b'%') && hex(bytes, at + 3 * n + 1, 2) == Some(u32::from(*byte))
+        };
+        one[1..].iter().enumerate().all(is_there).then(|| 3 * (one.len() - 1))
+    })
 }
 
 /// HTML's names for characters that matter around a secret.
@@ -356,6 +398,9 @@ mod tests {
             ("&quot;a&#34;&#x3d;&amp;quot;&lt;", "\"a\"=\"<"),
             ("go \\\n on", "go   on"),
             ("nu\0ll", "null"),
+            ("pass\u{200b}wo\u{ad}rd\u{feff}\u{2060}", "password"),
+            ("pass%E2%80%8bword\\u200b=%C2%ADx%C2%A9", "password=x©"),
+            ("“é” — ﬁ", "“é” — ﬁ"),
         ] {
             assert_eq!(readable(text), want, "{text:?}");
         }

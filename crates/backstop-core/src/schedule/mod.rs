@@ -8,19 +8,31 @@
 //! nodes: what waits for what, who runs beside whom, who is retried when, what a failure blocks.
 //!
 //! The graph can grow while it is worked through: [`Schedule::grow`] adds nodes and dependencies
-//! and keeps where every node stands.
+//! and keeps where every node stands. [`Schedule::merge`] also changes, drops and re-opens nodes,
+//! all of it or nothing.
+//!
+//! With [`OnFailure::BlockNode`] a node that failed for good is set aside and the others go on. How
+//! that ends is derived from where the nodes stand: [`End::Blocked`] where everything else is
+//! complete, [`End::Stuck`] where others wait for what was set aside.
 //!
 //! The three types that matter: [`Schedule`], [`Command`] and [`Happening`].
 
 mod graph;
+mod merge;
+#[cfg(test)]
+mod merge_properties;
 #[cfg(test)]
 mod properties;
+mod waits;
 
 pub use graph::{Graph, GraphError, Growth, NewNode};
+pub use merge::{Merge, MergeError, NodeChange};
+pub use waits::LimitWait;
 
-use crate::{Action, Failure, Machine, Policy, Verdict};
+use crate::{Action, Dispatch, Failure, How, Machine, Policy, Reason, SafeText, Verdict};
 use std::sync::Arc;
 use std::time::Duration;
+use waits::LimitWaits;
 
 /// Which nodes may run side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +54,17 @@ pub enum RetryWhen {
     Immediate,
 }
 
+/// What a node that failed for good means for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFailure {
+    /// Nothing begins any more.
+    #[default]
+    HaltRun,
+    /// The node is set aside and everything that does not wait for it goes on. Reasons for which the
+    /// policy halts a run halt it all the same.
+    BlockNode,
+}
+
 /// How a graph is worked through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
@@ -51,11 +74,18 @@ pub struct Rules {
     pub parallel: Parallel,
     /// When a retry begins.
     pub retry: RetryWhen,
+    /// What follows when a node has failed for good.
+    pub on_failure: OnFailure,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { jobs: 1, parallel: Parallel::default(), retry: RetryWhen::default() }
+        Self {
+            jobs: 1,
+            parallel: Parallel::default(),
+            retry: RetryWhen::default(),
+            on_failure: OnFailure::default(),
+        }
     }
 }
 
@@ -82,6 +112,8 @@ pub enum NodeState {
         /// That one.
         by: usize,
     },
+    /// It was dropped: it is not worked on, and nothing waits for it.
+    Dropped,
 }
 
 /// What a host reports or asks.
@@ -125,16 +157,20 @@ pub enum Happening {
         machine: Box<Machine>,
         /// Where it stands now.
         state: NodeState,
+        /// The wait for a rate limit that it begins or shares, if it does.
+        wait: Option<LimitWait>,
     },
     /// Work that did not go together is done once more on top of what came in.
     Again {
         /// Of this node.
         node: usize,
     },
-    /// The node failed for good; from now on nothing begins any more.
+    /// The node failed for good.
     GaveUp {
         /// Which.
         node: usize,
+        /// Whether nothing begins any more from now on.
+        halts: bool,
     },
     /// The node cannot begin: one that it waits for failed.
     Blocked {
@@ -154,6 +190,17 @@ pub enum Happening {
         graph: Arc<Graph>,
         /// For each new node, whether it may be attempted again when nobody knows how far it got.
         repeatable: Vec<bool>,
+    },
+    /// Nodes were added, changed, dropped and re-opened, all together. What was over goes on.
+    Merged {
+        /// The graph as it is now.
+        graph: Arc<Graph>,
+        /// For each new node, whether it may be attempted again when nobody knows how far it got.
+        repeatable: Vec<bool>,
+        /// The nodes that begin anew.
+        reopened: Vec<usize>,
+        /// The nodes that are not worked on any more.
+        dropped: Vec<usize>,
     },
     /// Nothing begins any more.
     Stopping,
@@ -187,6 +234,15 @@ pub enum End {
     Complete,
     /// Nodes failed for good, in this order.
     Halted(Vec<usize>),
+    /// These nodes were set aside, and every other one is complete.
+    Blocked(Vec<usize>),
+    /// Nothing can begin any more: what is left waits for nodes that were set aside.
+    Stuck {
+        /// The nodes that were set aside.
+        blocked: Vec<usize>,
+        /// Those that wait for them, at whatever distance.
+        unreachable: Vec<usize>,
+    },
     /// Somebody asked for it.
     Stopped,
 }
@@ -195,12 +251,16 @@ pub enum End {
 struct Node {
     state: NodeState,
     machine: Machine,
+    /// Whether it may be attempted again when nobody knows how far its last attempt got.
+    repeatable: bool,
     /// How many of its dependencies are not complete.
     open: usize,
     /// How often its work did not go together.
     conflicts: u32,
     /// How often it failed by its own fault.
     failures: u32,
+    /// The number of the last wait for a rate limit that it was part of.
+    wait: Option<u32>,
 }
 
 /// How often work that does not go together is done again.
@@ -218,6 +278,7 @@ pub struct Schedule {
     stopping: bool,
     disabled: bool,
     over: bool,
+    waits: LimitWaits,
 }
 
 impl Schedule {
@@ -234,10 +295,13 @@ impl Schedule {
         let node = |node: usize| Node {
             state: if is_complete(node) { NodeState::Complete } else { NodeState::Pending },
             machine: Machine::new(Arc::clone(policy)).repeatable(repeatable(node)),
+            repeatable: repeatable(node),
             open: graph.depends_on(node).iter().filter(|dep| !is_complete(**dep)).count(),
             conflicts: 0,
             failures: 0,
+            wait: None,
         };
+        let times = waits_allowed(policy);
         Self {
             nodes: (0..graph.len()).map(node).collect(),
             graph,
@@ -248,7 +312,32 @@ impl Schedule {
             stopping: false,
             disabled: false,
             over: false,
+            waits: LimitWaits::new(0, 0, times),
         }
+    }
+
+    /// After so many waits for rate limits, of which those up to `forgiven` do not count: somebody
+    /// has resumed the run since.
+    pub fn after_waits(mut self, begun: u32, forgiven: u32) -> Self {
+        self.waits = LimitWaits::new(begun, forgiven, waits_allowed(&self.policy));
+        self
+    }
+
+    /// A node that was waiting for a rate limit when the run was cut off waits for the rest of it.
+    pub fn still_waiting(&mut self, node: usize, wait: LimitWait) {
+        if let Some(known) = self.nodes.get_mut(node).filter(|node| node.state == NodeState::Pending) {
+            known.state = NodeState::Waiting { not_before: wait.until, siblings: Vec::new() };
+            known.wait = Some(wait.number);
+            self.waits.waits(&wait);
+        }
+    }
+
+    /// With nodes that were set aside before: they have failed for good, and the others go on.
+    pub fn with_blocked(mut self, blocked: &[usize]) -> Self {
+        for node in blocked {
+            self.nodes[*node].state = NodeState::Failed;
+        }
+        self
     }
 
     /// With every recovery turned off.
@@ -312,7 +401,7 @@ impl Schedule {
                 if self.nodes[*node].conflicts < CONFLICTS_MAX && !self.disabled {
                     vec![Happening::Again { node: *node }]
                 } else {
-                    self.give_up(*node)
+                    self.give_up(*node, self.rules.on_failure == OnFailure::HaltRun)
                 }
             }
             Command::Dropped(node) if self.is_running(*node) && self.is_stopping() => {
@@ -371,17 +460,25 @@ impl Schedule {
 
     fn failed(&self, node: usize, failure: &Failure<'_>, now: Duration) -> Vec<Happening> {
         let mut machine = self.nodes[node].machine.clone();
-        let verdict = machine.failed(failure);
+        let provider = failure.fault.facts.provider.as_ref().map_or("", SafeText::raw).to_ascii_lowercase();
+        let own = self.nodes[node].wait.filter(|_| machine.is_waiting_blindly());
+        let number = self.waits.number(&provider, own, now);
+        let verdict = machine.failed(&Failure { may_wait: number.is_some(), ..failure.clone() });
         let after = match &verdict.decision.action {
             Action::Retry { after, .. } | Action::AwaitGuard { after, .. } => Some(*after),
             action if action.goes_on() => Some(Duration::ZERO),
             _ => None,
         };
-        let decided =
-            |state| Happening::Decided { node, verdict: verdict.clone(), machine: Box::new(machine), state };
+        let decided = |state, wait| Happening::Decided {
+            node,
+            verdict: verdict.clone(),
+            machine: Box::new(machine),
+            state,
+            wait,
+        };
         let Some(after) = after else {
-            let mut all = vec![decided(NodeState::Running)];
-            all.extend(self.give_up(node));
+            let mut all = vec![decided(NodeState::Running, None)];
+            all.extend(self.give_up(node, self.halts(failure)));
             return all;
         };
         let waits_for_others = self.rules.retry == RetryWhen::AfterSiblings && !verdict.outside;
@@ -389,11 +486,27 @@ impl Schedule {
             true => self.running.iter().copied().filter(|other| *other != node).collect(),
             false => Vec::new(),
         };
-        vec![decided(NodeState::Waiting { not_before: now.saturating_add(after), siblings })]
+        let until = now.saturating_add(after);
+        let is_limit = failure.fault.reason == Reason::RateLimited && verdict.outside && !after.is_zero();
+        let wait = number.filter(|_| is_limit).map(|number| LimitWait { number, provider, until });
+        vec![decided(NodeState::Waiting { not_before: until, siblings }, wait)]
     }
 
-    fn give_up(&self, node: usize) -> Vec<Happening> {
-        let mut all = vec![Happening::GaveUp { node }];
+    /// Whether a failure for good ends the whole: always, or only for the policy's own reasons.
+    fn halts(&self, failure: &Failure<'_>) -> bool {
+        let reason = failure.fault.reason;
+        // A budget that refuses a start is the run's; one that ran out on the way is the node's own.
+        let is_own = reason == Reason::BudgetExhausted && failure.dispatch != Dispatch::NotDispatched;
+        self.rules.on_failure == OnFailure::HaltRun
+            || (matches!(self.policy.allowance(reason).how, How::Halt) && !is_own)
+    }
+
+    fn give_up(&self, node: usize, halts: bool) -> Vec<Happening> {
+        let mut all = vec![Happening::GaveUp { node, halts }];
+        if self.rules.on_failure == OnFailure::BlockNode {
+            // Who waits for it is derived at the end: a merge may still find another way for them.
+            return all;
+        }
         let waits = self.graph.all_dependents(node).into_iter();
         all.extend(
             waits
@@ -438,13 +551,29 @@ impl Schedule {
     }
 
     fn end(&self) -> Option<End> {
-        if self.nodes.iter().all(|node| node.state == NodeState::Complete) {
+        let is_done = |node: &Node| matches!(node.state, NodeState::Complete | NodeState::Dropped);
+        if self.nodes.iter().all(is_done) {
             return Some(End::Complete);
         }
         if !self.failed.is_empty() {
             return Some(End::Halted(self.failed.clone()));
         }
-        self.stopping.then_some(End::Stopped)
+        if self.stopping {
+            return Some(End::Stopped);
+        }
+        let waits_for_time = |node: &Node| matches!(node.state, NodeState::Waiting { .. });
+        if self.rules.on_failure == OnFailure::HaltRun || self.nodes.iter().any(waits_for_time) {
+            return None;
+        }
+        let blocked = self.all_in(|state| matches!(state, NodeState::Failed));
+        let unreachable =
+            self.all_in(|state| matches!(state, NodeState::Pending | NodeState::Blocked { .. }));
+        Some(if unreachable.is_empty() { End::Blocked(blocked) } else { End::Stuck { blocked, unreachable } })
+    }
+
+    /// The nodes whose state is one of these, in order.
+    fn all_in(&self, is: impl Fn(&NodeState) -> bool) -> Vec<usize> {
+        (0..self.nodes.len()).filter(|node| is(&self.nodes[*node].state)).collect()
     }
 
     /// What a happening makes of the state.
@@ -463,8 +592,12 @@ impl Schedule {
                     self.nodes[other].open -= 1;
                 }
             }
-            Happening::Decided { node, verdict, machine, state } => {
+            Happening::Decided { node, verdict, machine, state, wait } => {
                 self.nodes[*node].machine = (**machine).clone();
+                if let Some(wait) = wait {
+                    self.nodes[*node].wait = Some(wait.number);
+                    self.waits.waits(wait);
+                }
                 self.nodes[*node].failures += u32::from(!verdict.outside);
                 self.nodes[*node].state = state.clone();
                 if *state != NodeState::Running {
@@ -481,13 +614,18 @@ impl Schedule {
                 self.nodes[*node].state = NodeState::Pending;
                 self.no_longer_running(*node);
             }
-            Happening::GaveUp { node } => {
+            Happening::GaveUp { node, halts } => {
                 self.nodes[*node].state = NodeState::Failed;
-                self.failed.push(*node);
+                if *halts {
+                    self.failed.push(*node);
+                }
                 self.no_longer_running(*node);
             }
             Happening::Blocked { node, by } => self.nodes[*node].state = NodeState::Blocked { by: *by },
             Happening::Grew { graph, repeatable } => self.grew(graph, repeatable),
+            Happening::Merged { graph, repeatable, reopened, dropped } => {
+                self.merged(graph, repeatable, reopened, dropped);
+            }
             Happening::Stopping => self.stopping = true,
             Happening::Ended(_) => self.over = true,
         }
@@ -496,15 +634,26 @@ impl Schedule {
     fn grew(&mut self, graph: &Arc<Graph>, repeatable: &[bool]) {
         self.graph = Arc::clone(graph);
         for repeatable in repeatable {
-            let machine = Machine::new(Arc::clone(&self.policy));
-            self.nodes.push(Node {
-                state: NodeState::Pending,
-                machine: machine.repeatable(*repeatable).disabled(self.disabled),
-                open: 0,
-                conflicts: 0,
-                failures: 0,
-            });
+            let node = self.new_node(*repeatable);
+            self.nodes.push(node);
         }
+        self.count_open();
+    }
+
+    fn new_node(&self, repeatable: bool) -> Node {
+        let machine = Machine::new(Arc::clone(&self.policy));
+        Node {
+            state: NodeState::Pending,
+            machine: machine.repeatable(repeatable).disabled(self.disabled),
+            repeatable,
+            open: 0,
+            conflicts: 0,
+            failures: 0,
+            wait: None,
+        }
+    }
+
+    fn count_open(&mut self) {
         for at in 0..self.nodes.len() {
             let open = |dep: &&usize| self.nodes[**dep].state != NodeState::Complete;
             self.nodes[at].open = self.graph.depends_on(at).iter().filter(open).count();
@@ -519,4 +668,9 @@ impl Schedule {
             }
         }
     }
+}
+
+/// How many waits for rate limits a run may begin.
+fn waits_allowed(policy: &Policy) -> u32 {
+    policy.world.as_ref().map_or(u32::MAX, |world| world.limits.times)
 }

@@ -22,6 +22,7 @@ pub use output::{OutputLine, in_lines, in_output};
 pub use window::LimitWindow;
 
 use crate::Timestamp;
+use scanner::Scanner;
 use std::time::Duration;
 
 /// The longest wait that is believed: a year. What asks for more is no wait but an ending.
@@ -41,6 +42,19 @@ impl Wait {
     pub fn until(&self, now: Timestamp) -> Timestamp {
         now.after(self.after)
     }
+}
+
+/// The point in time that a whole text names: `22:30`, `tomorrow 7am`, `2026-11-20T08:00`. A time of
+/// day without a date is the next one; what passed a few minutes ago means now.
+pub fn moment(text: &str, clock: &Clock) -> Option<Timestamp> {
+    let text = text.trim();
+    if let Some(at) = Timestamp::parse_rfc3339(text) {
+        return Some(at);
+    }
+    let mut scan = Scanner::new(text);
+    let found = moment::read(&mut scan, clock)?;
+    let rest = scan.rest().trim();
+    (rest.is_empty() || Zone::named(rest.trim_matches(['(', ')'])).is_some()).then_some(found)
 }
 
 /// A wait in seconds, if it is a number and not negative; longer than a year is a year.

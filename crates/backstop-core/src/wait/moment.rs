@@ -63,6 +63,10 @@ fn dated(scan: &mut Scanner<'_>, clock: &Clock) -> Option<Timestamp> {
     } else if !matches!(day, Day::Full(_) | Day::Yearless { .. }) {
         return None;
     }
+    // A time in a zone that nobody knows could be any time of the day.
+    if names_unknown_zone(scan) {
+        return None;
+    }
     let zone = zone(scan).unwrap_or_else(|| clock.zone.clone());
     resolve(day, time.unwrap_or_default(), &zone, clock.now?)
 }
@@ -188,6 +192,18 @@ fn time(scan: &mut Scanner<'_>) -> Option<Time> {
         _ => {}
     }
     Time::new(hour.try_into().ok()?, minute.try_into().ok()?, second.try_into().ok()?, 0).ok()
+}
+
+/// Whether a zone follows that does not exist: `(Mars/Olympus)`.
+fn names_unknown_zone(scan: &Scanner<'_>) -> bool {
+    let mut ahead = *scan;
+    ahead.spaces();
+    if !ahead.eat('(') {
+        return false;
+    }
+    let name = ahead.rest().split(')').next().unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+');
+    name.contains('/') && name.chars().all(is_name) && Zone::named(name).is_none()
 }
 
 /// `(Europe/Berlin)`, `UTC`, `GMT-3`, `Z`, `+02:00`, `+0000 UTC`, `Pacific time`.

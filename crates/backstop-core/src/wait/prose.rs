@@ -39,10 +39,13 @@ enum Follows {
     Anything,
     /// A point in time.
     Moment,
+    /// What a header of this name holds.
+    Header,
 }
 
 /// The cues, the most direct ones first.
 const CUES: &[(&str, Follows, bool)] = &[
+    ("retry-after", Follows::Header, false),
     ("again", Follows::Preposition, false),
     ("retry", Follows::Preposition, false),
     ("available", Follows::Preposition, false),
@@ -124,6 +127,10 @@ fn after_cue(rest: &str, follows: Follows, clock: &Clock) -> Option<Duration> {
     }
     scan.spaces();
     let has_colon = scan.eat(':');
+    if follows == Follows::Header {
+        scan.eat('=');
+        return span::read(&mut scan).or_else(|| moment(&mut scan)).or_else(|| bare_seconds(&mut scan));
+    }
     if scan.word(&["in", "within"]) {
         return span::read(&mut scan);
     }

@@ -38,7 +38,10 @@ pub(super) fn read(scan: &mut Scanner<'_>) -> Option<Duration> {
     while ahead.eat('~') || ahead.eat('≈') || ahead.word(FILLERS) {
         ahead.spaces();
     }
-    let seconds = clock_like(&mut ahead).or_else(|| one(&mut ahead)).or_else(|| parts(&mut ahead))?;
+    let seconds = clock_like(&mut ahead)
+        .or_else(|| iso(&mut ahead))
+        .or_else(|| one(&mut ahead))
+        .or_else(|| parts(&mut ahead))?;
     *scan = ahead;
     bounded(seconds)
 }
@@ -53,16 +56,43 @@ fn clock_like(scan: &mut Scanner<'_>) -> Option<f64> {
     Some(hours as f64 * 3600.0 + minutes as f64 * 60.0 + seconds)
 }
 
-/// `a minute`, `one hour`.
+/// `PT30S`, `P1DT2H`, as ISO 8601 writes them.
+fn iso(scan: &mut Scanner<'_>) -> Option<f64> {
+    let mut ahead = *scan;
+    let mut total = None;
+    let mut is_time = false;
+    ahead.eat('P').then_some(())?;
+    for _ in 0..PARTS_MAX {
+        is_time |= ahead.eat('T');
+        let Some(value) = ahead.number() else { break };
+        let sign = ahead.peek()?;
+        let seconds = match sign {
+            'W' if !is_time => 604_800.0,
+            'D' if !is_time => 86_400.0,
+            'H' if is_time => 3_600.0,
+            'M' if is_time => 60.0,
+            'S' if is_time => 1.0,
+            _ => return None,
+        };
+        ahead.eat(sign);
+        total = Some(total.unwrap_or(0.0) + value * seconds);
+    }
+    let ends = ahead.peek().is_none_or(|c| !c.is_alphanumeric());
+    *scan = if ends { ahead } else { *scan };
+    total.filter(|_| ends)
+}
+
+/// `a minute`, `one hour`, `half an hour`.
 fn one(scan: &mut Scanner<'_>) -> Option<f64> {
     let mut ahead = *scan;
+    let share = if ahead.word(&["half"]) { 0.5 } else { 1.0 };
     if !ahead.word(&["a", "an", "one"]) {
         return None;
     }
     ahead.spaces();
     let seconds = unit(ahead.letters()?)?;
     *scan = ahead;
-    Some(seconds)
+    Some(seconds * share)
 }
 
 fn parts(scan: &mut Scanner<'_>) -> Option<f64> {
@@ -87,7 +117,7 @@ fn parts(scan: &mut Scanner<'_>) -> Option<f64> {
 
 /// A number and its unit. Of a range, `1-2 minutes`, the longer.
 fn part(scan: &mut Scanner<'_>) -> Option<f64> {
-    let mut value = scan.number()?;
+    let mut value = with_comma(scan).or_else(|| scan.number())?;
     let mut ahead = *scan;
     if ahead.eat('-') || ahead.eat('–') || ahead.word(&["to"]) {
         ahead.spaces();
@@ -98,6 +128,16 @@ fn part(scan: &mut Scanner<'_>) -> Option<f64> {
     }
     scan.spaces();
     Some(value * unit(scan.letters()?)?)
+}
+
+/// `1,5`, a fraction; `1,200`, thousands.
+fn with_comma(scan: &mut Scanner<'_>) -> Option<f64> {
+    let mut ahead = *scan;
+    let whole = ahead.digits()?;
+    let rest = ahead.eat(',').then(|| ahead.digits()).flatten()?;
+    let sign = if rest.len() == 3 { "" } else { "." };
+    *scan = ahead;
+    format!("{whole}{sign}{rest}").parse().ok()
 }
 
 /// The seconds of a unit.
@@ -135,10 +175,29 @@ mod tests {
             ("one hour", 3_600.0),
             ("1-2 minutes", 120.0),
             ("00:04:30", 270.0),
+            ("half an hour", 1_800.0),
+            ("PT30S", 30.0),
+            ("P1DT2H30M", 95_400.0),
+            ("1,5 s", 1.5),
+            ("1,200 seconds", 1_200.0),
         ] {
             assert_eq!(whole(text).map(|d| d.as_secs_f64()), Some(want), "{text}");
         }
-        for text in ["", "5", "a moment", "a few minutes", "3 pods", "1s2", "--5s", "soon"] {
+        for text in [
+            "",
+            "5",
+            "a moment",
+            "a few minutes",
+            "3 pods",
+            "1s2",
+            "--5s",
+            "soon",
+            "PT",
+            "P5M",
+            "PTO",
+            "PT30Sx",
+            "half",
+        ] {
             assert_eq!(whole(text), None, "{text}");
         }
     }

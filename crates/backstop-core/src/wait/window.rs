@@ -1,6 +1,7 @@
 //! Which window of time a limit counts in, as providers and agents name it.
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The window of time that a limit counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +58,29 @@ const WORDS: &[(&str, LimitWindow)] = &[
 ];
 
 impl LimitWindow {
+    /// How long the window is.
+    pub fn length(self) -> Duration {
+        const HOUR: u64 = 3600;
+        Duration::from_secs(match self {
+            LimitWindow::Minute => 60,
+            LimitWindow::FiveHour => 5 * HOUR,
+            LimitWindow::Day => 24 * HOUR,
+            LimitWindow::Week => 7 * 24 * HOUR,
+            LimitWindow::Month => 30 * 24 * HOUR,
+        })
+    }
+
+    /// What the limit is called, such as `session limit`.
+    pub fn words(self) -> &'static str {
+        match self {
+            LimitWindow::Minute => "limit per minute",
+            LimitWindow::FiveHour => "session limit",
+            LimitWindow::Day => "daily limit",
+            LimitWindow::Week => "weekly limit",
+            LimitWindow::Month => "monthly limit",
+        }
+    }
+
     /// The window that a text names first.
     pub fn in_text(text: &str) -> Option<Self> {
         let lower = text.to_ascii_lowercase();

@@ -80,6 +80,19 @@ fn eight_times_the_text_takes_about_eight_times_as_long() {
         "ghp_",
         "sk-",
         "hooks.slack.com/services/",
+        "password: |\n",
+        "password: |\n  swordfish7\n",
+        " password: >-\n",
+        "password:\n",
+        "identified by '",
+        "password '",
+        "AKIAABCDEFGHIJKLMNOP ",
+        "\u{200b}",
+        "aaaa\n",
+        "C4n4\n",
+        "43 34 6e 34 ",
+        "de ad be ef\n",
+        "pw=",
     ];
     for piece in pieces {
         let text = |bytes: usize| piece.repeat(bytes / piece.len());

@@ -145,3 +145,46 @@ fn a_command_is_masked_word_by_word() {
     let words = ["mkdir", "-p", "folder/inner"].map(str::to_owned);
     assert_eq!(redactor.redact_arguments(&words), words);
 }
+
+/// Secrets that stand below their names.
+const BELOW: &[&str] = &[
+    "password: |\n  {}\n",
+    "db:\n  password: |-\n      {}\n  user: bob\n",
+    "client_secret: >-\n    {}\nuser: bob\n",
+    "api_key: >\n  {}\n  {}\nuser: bob\n",
+    "Password:\n{}\n",
+    "Enter the password: \r\n{}\r\n",
+    "access_token:\n  {}\n",
+];
+
+#[test]
+fn a_secret_below_its_name_is_masked() {
+    let redactor = Redactor::default();
+    let secret = ["c7KXb3Xq9Zt4", "Rb6Yh1Ns8Vd3"].concat();
+    for below in BELOW {
+        let text = format!("before\n{}after\n", below.replace("{}", &secret));
+        for step in [1, 3, 7, 20, 1000] {
+            let mut stream = redactor.stream();
+            let mut out: String = text.as_bytes().chunks(step).map(|piece| stream.push(piece)).collect();
+            out.push_str(&stream.finish());
+            assert_eq!(out, redactor.redact(&text), "in pieces of {step}");
+            assert!(!out.contains(&secret), "{out}");
+            assert!(out.starts_with("before\n") && out.ends_with("after\n"), "{out}");
+            assert_eq!(text.contains("user: bob"), out.contains("user: bob"), "{out}");
+        }
+        let quoted = serde_json::Value::from(text.as_str()).to_string();
+        assert!(!redactor.redact(&quoted).contains(&secret), "{quoted}");
+    }
+    for harmless in [
+        "secret:\n  secretName: my-tls-cert-1\n",
+        "Password:\nLogin incorrect\n",
+        "password:\n  required: true\n",
+        "tokens:\n  - word-12\n",
+        "Enter password:\nbob@host1:~$\n",
+        "description: |\n  set the password1 first\n",
+        "password: |\n  must be at least 8 characters\n",
+        "api_key:\nsrc/main.rs\n",
+    ] {
+        assert_eq!(redactor.redact(harmless), harmless);
+    }
+}

@@ -8,6 +8,7 @@ mod certificates;
 mod http2;
 mod keep_alive;
 mod peers;
+mod proxies;
 mod resets;
 mod size_limits;
 mod time_limits;

@@ -57,6 +57,8 @@ pub struct Settings {
     /// Files or patterns that the phase must not change.
     #[serde(deserialize_with = "files")]
     pub protect: Vec<String>,
+    /// Agents that take over while the phase's own is limited, in order. An empty list means nobody.
+    pub fallback_agents: Option<Vec<String>>,
 }
 
 impl Settings {
@@ -83,6 +85,7 @@ impl Settings {
                 false => self.setup_inputs.clone(),
             },
             protect: if self.protect.is_empty() { base.protect.clone() } else { self.protect.clone() },
+            fallback_agents: self.fallback_agents.clone().or_else(|| base.fallback_agents.clone()),
         }
     }
 }

@@ -6,10 +6,12 @@
 
 mod execution_log;
 mod log_lines;
+mod notices;
 mod plan_marks;
 mod state_files;
 mod summary_file;
 
+pub(crate) use notices::Notices;
 pub use plan_marks::mark;
 
 use crate::record::RunRecord;
@@ -49,9 +51,15 @@ impl PlanFiles {
         }
     }
 
-    /// The observers that write them, in the order in which they are to be told.
-    pub fn observers(&mut self) -> [&mut dyn Observer<RunRecord>; 4] {
-        [&mut self.execution_log, &mut self.state_files, &mut self.marks, &mut self.summary]
+    /// The observers that write them, in the order in which they are to be told. Marks are only
+    /// written where there is a plan's file.
+    pub fn observers(&mut self, has_plan_file: bool) -> Vec<&mut dyn Observer<RunRecord>> {
+        let mut all: Vec<&mut dyn Observer<RunRecord>> = vec![&mut self.execution_log, &mut self.state_files];
+        if has_plan_file {
+            all.push(&mut self.marks);
+        }
+        all.push(&mut self.summary);
+        all
     }
 }
 

@@ -1,6 +1,6 @@
 //! Turns events into the lines that people read while a plan runs.
 
-use super::rows::short_hash;
+use super::rows::{short_hash, wait};
 use crate::record::{RunRecord, fault_message};
 use crate::view::blockers;
 use backstop_core::{Action, Event, EventKind, NodeState, SafeText, Schedule};
@@ -25,6 +25,10 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
                 (action, _) if !action.goes_on() => Then::Fails,
                 (_, NodeState::Waiting { siblings, .. }) if !siblings.is_empty() => {
                     Then::RetriedAfter(siblings.iter().map(|n| record.phase(*n).plan.shown.clone()).collect())
+                }
+                (Action::Fallback { to }, _) => Then::TakenOver(SafeText::new(to.clone())),
+                (_, NodeState::Waiting { .. }) if record.phase(node).node.wait.is_some() => {
+                    Then::Waits(wait(record, record.phase(node).node, event.at)?)
                 }
                 (Action::Retry { after, .. } | Action::AwaitGuard { after, .. }, _) if !after.is_zero() => {
                     Then::RetriedIn(*after)

@@ -5,12 +5,12 @@ use crate::Ending;
 use crate::record::{GateRecord, PhaseProgress, RunRecord, fault_message};
 use crate::view::{ViewFolder, blockers};
 use crate::workspace::Conclusion;
-use backstop_core::{End, Fault, Reason, SafeText, WorkAt};
+use backstop_core::{End, Fault, LimitWindow, Reason, SafeText, Timestamp, WorkAt};
 use backstop_report::plan::{
     BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
-    PreservedState,
+    PreservedState, WaitSum,
 };
-use backstop_report::user_actions;
+use backstop_report::{duration, near_time, user_actions};
 use backstop_runtime::host::NodeStatus;
 use std::time::Duration;
 
@@ -30,8 +30,14 @@ pub struct Facts<'f> {
     pub elapsed: Duration,
     /// Notes for people.
     pub notes: Vec<SafeText>,
+    /// The time.
+    pub now: Timestamp,
 }
 
+/// How long after the end of a limit a run is started that halted because of it.
+const START_MARGIN: Duration = Duration::from_secs(60);
+/// A limit that ends later is nothing to wait for.
+const START_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
 /// How many logs of failed phases are named.
 const LOGS_MAX: usize = 3;
 
@@ -67,7 +73,7 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
         box_title: "BACKSTOP HALTED".into(),
         plan: record.path().clone(),
         reason,
-        reason_line: SafeText::new(reason_line(ending, reason)),
+        reason_line: SafeText::new(reason_line(ending, reason, facts.now)),
         completed: with(NodeStatus::Complete).map(completed).collect(),
         blocked: with(NodeStatus::Blocked)
             .map(|phase| BlockedPhase {
@@ -88,7 +94,13 @@ pub fn halt(ending: &Ending, facts: &Facts<'_>) -> Option<HaltSummary> {
             run,
             kept_refs: facts.kept.clone(),
         },
-        steps: facts.first.iter().cloned().chain(steps(ending, reason, &failed)).collect(),
+        steps: facts
+            .first
+            .iter()
+            .cloned()
+            .chain(steps(ending, reason, &failed, facts))
+            .chain(weakened(record))
+            .collect(),
         failed,
         resume,
         fresh_hint: SafeText::new("add --fresh; commits stay"),
@@ -127,7 +139,7 @@ fn failed_phase(phase: PhaseProgress<'_>, max_attempts: u32, facts: &Facts<'_>) 
     }
 }
 
-fn reason_line(ending: &Ending, reason: Reason) -> String {
+fn reason_line(ending: &Ending, reason: Reason, now: Timestamp) -> String {
     let record = &ending.record;
     if let Some(fault) = &ending.unprepared {
         return format!("Nothing was begun: {}", fault_message(fault).line(300));
@@ -148,6 +160,10 @@ fn reason_line(ending: &Ending, reason: Reason) -> String {
         return format!("{reason}");
     };
     let id = phase.plan.shown.line(40);
+    let limit = failed.iter().find_map(|at| limit_words(ending.record.phase(*at), now));
+    if let Some(words) = limit.filter(|_| reason == Reason::RateLimited) {
+        return format!("Phase {id} is limited: {words}");
+    }
     match failed.len() {
         1 if phase.node.attempt > 1 => format!("Phase {id} failed after retry"),
         1 => format!("Phase {id} failed: {reason} is not tried again"),
@@ -155,8 +171,34 @@ fn reason_line(ending: &Ending, reason: Reason) -> String {
     }
 }
 
+/// Whose limit ended a phase, and when it ends: `anthropic, weekly limit, resets 2026-11-20 08:00 UTC,
+/// which is longer than one wait may be`.
+fn limit_words(phase: PhaseProgress<'_>, now: Timestamp) -> Option<String> {
+    let facts =
+        &phase.node.errors.last().filter(|error| error.fault.reason == Reason::RateLimited)?.fault.facts;
+    let whom = facts.provider.as_ref().map(|provider| format!("{}, ", provider.line(40))).unwrap_or_default();
+    let what = facts.window.map_or("rate limit", LimitWindow::words);
+    Some(match facts.resets_at.filter(|at| *at > now) {
+        Some(at) => format!("{whom}{what}, resets {} (in {})", near_time(at, now), duration(at.since(now))),
+        None => format!("{whom}{what}, and nobody says when it ends"),
+    })
+}
+
+/// The command that starts a run again when its limit is over.
+fn start_later(ending: &Ending, facts: &Facts<'_>) -> Option<SafeText> {
+    let End::Halted(nodes) = &ending.end else { return None };
+    let fault = |at: &usize| ending.record.phase(*at).node.errors.last().map(|error| &error.fault);
+    let limits = nodes.iter().filter_map(fault).filter(|fault| fault.reason == Reason::RateLimited);
+    let at = limits.filter_map(|fault| fault.facts.resets_at).filter(|at| *at > facts.now).max()?;
+    let at = at.after(START_MARGIN);
+    if at.since(facts.now) > START_MAX {
+        return None;
+    }
+    Some(SafeText::new(format!("Start it when the limit is over: `{} --at {at}`", facts.resume)))
+}
+
 /// The next steps: what the fault suggests, then the usual step for its reason, then the logs.
-fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeText> {
+fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase], facts: &Facts<'_>) -> Vec<SafeText> {
     if ending.end == End::Stopped {
         return Vec::new();
     }
@@ -166,6 +208,7 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase]) -> Vec<SafeTex
         return steps;
     }
     let End::Halted(nodes) = &ending.end else { return steps };
+    steps.extend(start_later(ending, facts));
     let fault =
         nodes.first().and_then(|at| ending.record.phase(*at).node.errors.last()).map(|error| &error.fault);
     if let Some(fault) = fault {
@@ -201,6 +244,22 @@ fn weakened(record: &RunRecord) -> impl Iterator<Item = SafeText> + '_ {
     })
 }
 
+/// How often and how long a run waited for rate limits.
+pub fn wait_sum(record: &RunRecord, now: Timestamp) -> WaitSum {
+    let (times, waited) = record.progress.waits.sum(now);
+    WaitSum { times, waited }
+}
+
+/// Whether gates checked the work of every phase that was not skipped.
+fn is_verified(record: &RunRecord) -> bool {
+    let mut done = record.phases().filter(|phase| !phase.node.skipped).peekable();
+    done.peek().is_some()
+        && done.all(|phase| {
+            phase.gates.iter().any(|gate| gate.passed)
+                && phase.gates.iter().all(|gate| gate.passed || gate.is_not_counted())
+        })
+}
+
 /// The note about the squashed commit of `--commit single`.
 fn one_commit((sha, subject): &(String, SafeText)) -> SafeText {
     SafeText::new(format!("One commit for all phases: {} {}", short_hash(sha), subject.line(200)))
@@ -232,6 +291,8 @@ pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>
         work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
         files_changed: conclusion.files_changed,
         usage: record.progress.used(),
+        waits: wait_sum(record, facts.now),
+        verified: is_verified(record),
         notes: facts
             .notes
             .iter()

@@ -7,5 +7,5 @@ mod endings;
 mod rows;
 
 pub use changes::change;
-pub use endings::{Facts, completion, halt};
+pub use endings::{Facts, completion, halt, wait_sum};
 pub use rows::{Live, rows, time_left};

@@ -3,7 +3,7 @@
 use crate::record::{PhaseProgress, RunRecord, fault_message};
 use crate::view::blockers;
 use backstop_core::{NodeState, SafeText, Schedule, Timestamp};
-use backstop_report::plan::{Ahead, Course, PhaseRow, PhaseState, remaining};
+use backstop_report::plan::{Ahead, Course, LimitWaitRow, PhaseRow, PhaseState, remaining};
 use backstop_runtime::host::{NodeRecord, NodeStatus, Note};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,6 +46,7 @@ fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -
         }
         _ => None,
     });
+    row.wait = wait(record, node, now);
     if phase.plan.tasks > 0 && node.total > 0 {
         row.tasks = Some((u32::try_from(node.tasks_done.len()).unwrap_or(u32::MAX), phase.plan.tasks));
     }
@@ -54,6 +55,20 @@ fn row(record: &RunRecord, at: usize, live: Option<&Live<'_>>, now: Timestamp) -
         row.note = Some(SafeText::new(format!("waits for {provider}")));
     }
     row
+}
+
+/// The rate limit that a node waits for.
+pub(super) fn wait(record: &RunRecord, node: &NodeRecord, now: Timestamp) -> Option<LimitWaitRow> {
+    let own = node.wait?;
+    let whole = record.progress.waits.get(own.number)?;
+    let left = own.left(now);
+    Some(LimitWaitRow {
+        provider: whole.provider.clone(),
+        window: whole.window,
+        resets_at: whole.resets_at,
+        until: now.after(left),
+        left,
+    })
 }
 
 fn state(phase: &NodeRecord, at: usize, live: Option<&Live<'_>>) -> PhaseState {
@@ -67,6 +82,7 @@ fn state(phase: &NodeRecord, at: usize, live: Option<&Live<'_>>) -> PhaseState {
             Some(Note::Checking(gate)) => PhaseState::Checking(SafeText::new(gate.clone())),
             _ => PhaseState::Running,
         },
+        NodeStatus::Pending if phase.wait.is_some() => PhaseState::RetryWaiting,
         NodeStatus::Pending if phase.attempt > 0 && live.is_some() => PhaseState::RetryWaiting,
         NodeStatus::Pending => PhaseState::Pending,
     }

@@ -196,21 +196,12 @@ fn resume(
     if !edits.broken.is_empty() {
         return Err(RunError::StateFiles { errors: edits.broken });
     }
-    if let Workspace::Worktrees(ground) = workspace {
-        let before: Option<Sha> = record.progress.tip.as_ref().and_then(|tip| tip.parse().ok());
-        if let Some(before) = before {
-            // What is handed in is integrated onto the tip as it was; the two meet at the next
-            // start.
-            let waiting = record.all_phases().any(|phase| phase.node.is_delivered());
-            let actual = ground.repo.read_ref(&tip_ref(run))?;
-            let settled = actual.as_ref().is_none_or(|actual| *actual == before);
-            ground.meet = (!waiting && settled).then_some(before);
-        }
-        if let (Some(branch), Some(now)) = (&record.plan.branch, &ground.branch)
-            && branch != now
-        {
-            notes.push(format!("the run began on {branch}; finished work now goes to {now}"));
-        }
+    meet(workspace, run, &record)?;
+    if let Workspace::Worktrees(ground) = workspace
+        && let (Some(branch), Some(now)) = (&record.plan.branch, &ground.branch)
+        && branch != now
+    {
+        notes.push(format!("the run began on {branch}; finished work now goes to {now}"));
     }
     let person = request.person(project);
     let (mut kinds, told) = start_events::resume(&record, plan, &edits.edits, request.rerun_changed, &person);
@@ -220,6 +211,21 @@ fn resume(
     let after = RunRecord::of(&recorder.events());
     note_resumed(&told, &after, request.rerun_changed, notes);
     Ok((recorder, after))
+}
+
+/// Has the run's work brought together with what the user has committed since, before anything
+/// begins.
+pub fn meet(workspace: &mut Workspace, run: RunId, record: &RunRecord) -> Result<(), RunError> {
+    let Workspace::Worktrees(ground) = workspace else { return Ok(()) };
+    let before: Option<Sha> = record.progress.tip.as_ref().and_then(|tip| tip.parse().ok());
+    if let Some(before) = before {
+        // What is handed in is integrated onto the tip as it was; the two meet at the next start.
+        let waiting = record.all_phases().any(|phase| phase.node.is_delivered());
+        let actual = ground.repo.read_ref(&tip_ref(run))?;
+        let settled = actual.as_ref().is_none_or(|actual| *actual == before);
+        ground.meet = (!waiting && settled).then_some(before);
+    }
+    Ok(())
 }
 
 fn note_resumed(told: &Resumed, record: &RunRecord, rerun: bool, notes: &mut Vec<String>) {
@@ -287,7 +293,8 @@ pub fn folder_name(run: RunId, what: &str) -> Name {
     format!("{run}.{what}").parse().unwrap_or_else(|_| lock_name(what))
 }
 
-fn set_slots(project: &Project, workspace: &mut Workspace, run: RunId) -> Result<(), RunError> {
+/// Names the folder of a run's worktrees.
+pub fn set_slots(project: &Project, workspace: &mut Workspace, run: RunId) -> Result<(), RunError> {
     if let Workspace::Worktrees(ground) = workspace {
         ground.folder = project.folder()?.work_folder(&project.root, &folder_name(run, "slots"))?;
     }

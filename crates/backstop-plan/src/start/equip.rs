@@ -9,6 +9,7 @@ use backstop_exec::Limits;
 use backstop_work::CommandLine;
 use backstop_work::agent::{Agent, BUILTINS, TemplateOptions, builtin, from_template};
 use backstop_work::gate::{Detected, Gate, Origin, detect};
+use backstop_work::idioms::Idioms;
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,8 +26,6 @@ pub struct Equipper {
     gates: Gates,
     grace: Duration,
     kept_bytes_max: usize,
-    /// What a person should know about gates, where a phase leaves them to the project.
-    notes: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -40,8 +39,9 @@ struct Gates {
 }
 
 impl Equipper {
-    /// Reads the configuration and looks at the project's files.
-    pub fn new(config: &Config, folder: &Path) -> Result<Self, RunError> {
+    /// Reads the configuration and looks at the project's files. `is_trusted` says whether somebody
+    /// trusts the project: then the gates that its files suggest are run, unless the settings say no.
+    pub fn new(config: &Config, folder: &Path, is_trusted: bool) -> Result<Self, RunError> {
         let settings = config.plan();
         let by_file = |name: &str| config.agent_prompt(name);
         let agents = config
@@ -62,16 +62,8 @@ impl Equipper {
             gate
         });
         let detected = detect(folder);
-        let gates = Gates { config: config_gates.collect(), detected, auto: settings.gates == "auto" };
-        let mut notes: Vec<String> = Vec::new();
-        if !gates.auto && gates.config.is_empty() && !gates.detected.gates.is_empty() {
-            let names: Vec<&str> = gates.detected.gates.iter().map(|gate| gate.name.as_str()).collect();
-            notes.push(format!(
-                "gates that this project suggests are not run: {}; --gates auto runs them",
-                names.join(", ")
-            ));
-        }
-        notes.extend(gates.detected.notes.iter().filter(|_| gates.auto).cloned());
+        let auto = settings.gates == "auto" || (settings.gates == "ask" && is_trusted);
+        let gates = Gates { config: config_gates.collect(), detected, auto };
         let exec = config.exec();
         Ok(Self {
             settings,
@@ -79,26 +71,66 @@ impl Equipper {
             gates,
             grace: exec.grace,
             kept_bytes_max: usize::try_from(exec.output_bytes_max).unwrap_or(usize::MAX),
-            notes,
         })
     }
 
-    /// What a person should know about the gates of this plan.
-    pub fn notes(&self, plan: &Plan) -> &[String] {
+    /// The gates that the project's files suggest, where somebody should say whether they are run: the
+    /// plan, the settings and whoever trusts the project have said nothing.
+    pub fn undecided_gates(&self, plan: &Plan) -> Vec<String> {
+        let is_undecided = self.settings.gates == "ask" && !self.gates.auto && self.gates.config.is_empty();
         let left_open = plan.phases.iter().any(|phase| phase.settings.gates.is_none());
-        if left_open { &self.notes } else { &[] }
+        let names =
+            self.gates.detected.gates.iter().map(|gate| format!("{}: {}", gate.name, gate.check.shown()));
+        names.filter(|_| is_undecided && left_open).collect()
+    }
+
+    /// Runs the gates that the project's files suggest.
+    pub fn run_detected_gates(&mut self) {
+        self.gates.auto = true;
+    }
+
+    /// What a person should know about the gates of this plan: what is checked, and what is not.
+    pub fn notes(&self, plan: &Plan, equipment: &[Equipment]) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut names: Vec<&str> = Vec::new();
+        for gate in equipment.iter().flat_map(|equipment| &equipment.gates) {
+            if !names.contains(&gate.name.as_str()) {
+                names.push(&gate.name);
+            }
+        }
+        let left_open = plan.phases.iter().any(|phase| phase.settings.gates.is_none());
+        if !names.is_empty() {
+            notes.push(format!("checked, on the base first and as work lands: {}", names.join(", ")));
+        }
+        if left_open
+            && !self.gates.auto
+            && self.gates.config.is_empty()
+            && !self.gates.detected.gates.is_empty()
+        {
+            let names: Vec<&str> = self.gates.detected.gates.iter().map(|gate| gate.name.as_str()).collect();
+            notes.push(format!(
+                "gates that this project suggests are not run: {}; --gates auto runs them",
+                names.join(", ")
+            ));
+        }
+        notes.extend(self.gates.detected.notes.iter().filter(|_| self.gates.auto && left_open).cloned());
+        notes
     }
 
     /// What every phase of a plan needs. Phases that nobody can work on are named, all of them.
     pub fn equip(&self, plan: &Plan) -> Result<Vec<Equipment>, RunError> {
-        let mut idle = Vec::new();
+        let mut idle: Vec<String> = Vec::new();
         let mut all = Vec::new();
         for phase in &plan.phases {
             match self.worker(phase)? {
                 Some(worker) => {
                     let limits = self.limits(phase, &worker);
                     let (setup, protect) = (self.setup(phase), self.protect(phase));
-                    all.push(Equipment { gates: self.gates(phase)?, limits, worker, setup, protect });
+                    let fallbacks = self.fallbacks(phase, &worker)?;
+                    let gates = self.gates(phase)?;
+                    let idioms = Idioms::default();
+                    let asked = None;
+                    all.push(Equipment { gates, limits, worker, fallbacks, setup, protect, idioms, asked });
                 }
                 None => idle.push(phase.id.shown().to_owned()),
             }
@@ -132,14 +164,26 @@ impl Equipper {
         let Some(name) = phase.settings.agent.as_ref().or(self.settings.agent.as_ref()) else {
             return Ok(None);
         };
-        let own = self.agents.iter().find(|agent| agent.name == *name).cloned();
-        let Some(agent) = own.or_else(|| builtin(name)) else {
-            let known = self.agents.iter().map(|agent| agent.name.clone());
-            let known = BUILTINS.iter().map(|agent| agent.name.to_owned()).chain(known).collect();
-            return Err(RunError::NoAgent { given: name.clone(), known });
-        };
+        let agent = self.agent(name)?;
         let model = phase.settings.model.clone().or_else(|| self.settings.model.clone());
         Ok(Some(Worker::Agent { agent, model }))
+    }
+
+    /// An agent by its name.
+    fn agent(&self, name: &str) -> Result<Agent, RunError> {
+        let own = self.agents.iter().find(|agent| agent.name == name).cloned();
+        own.or_else(|| builtin(name)).ok_or_else(|| {
+            let known = self.agents.iter().map(|agent| agent.name.clone());
+            let known = BUILTINS.iter().map(|agent| agent.name.to_owned()).chain(known).collect();
+            RunError::NoAgent { given: name.to_owned(), known }
+        })
+    }
+
+    /// The agents that take over while the agent of a phase is limited: others than that one.
+    fn fallbacks(&self, phase: &Phase, worker: &Worker) -> Result<Vec<Agent>, RunError> {
+        let Worker::Agent { agent: own, .. } = worker else { return Ok(Vec::new()) };
+        let names = phase.settings.fallback_agents.as_ref().unwrap_or(&self.settings.fallback_agents);
+        names.iter().filter(|name| **name != own.name).map(|name| self.agent(name)).collect()
     }
 
     fn setup(&self, phase: &Phase) -> Option<Setup> {
@@ -244,6 +288,23 @@ impl Equipper {
         let gates = self.gates.config.iter().chain(&self.gates.detected.gates);
         nearest(name, USUAL_NAMES.into_iter().chain(gates.map(|gate| gate.name.as_str()))).is_some()
     }
+}
+
+/// Takes out agents that cannot take over because their programs are not there. Gives what a person
+/// should know about that.
+pub fn drop_missing_fallbacks(equipment: &mut [Equipment], is_there: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    for equipment in equipment {
+        equipment.fallbacks.retain(|agent| {
+            let is_there = agent.argv.first().is_some_and(|program| is_there(program));
+            let note = format!("{} cannot take over: its program is not there", agent.name);
+            if !is_there && !notes.contains(&note) {
+                notes.push(note);
+            }
+            is_there
+        });
+    }
+    notes
 }
 
 /// The programs that are not there, with the phases that need them: known before anything is begun.

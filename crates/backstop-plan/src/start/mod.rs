@@ -16,8 +16,8 @@ mod error;
 mod preflight;
 mod read;
 
-pub use begin::{Begun, begin, folder_name, last_run};
-pub use equip::{Equipper, missing_programs};
+pub use begin::{Begun, begin, folder_name, last_run, meet, set_slots};
+pub use equip::{Equipper, drop_missing_fallbacks, missing_programs};
 pub use error::RunError;
 pub use preflight::{InPlaceSetup, Workspace, preflight};
 pub use read::{PlanFile, lock_name, path_in_project, view_name};
@@ -74,4 +74,7 @@ pub trait Prompts {
     fn fresh_start(&self, notice: &Notice, yes: bool) -> bool;
     /// How finished phases are committed; nothing where nobody can be asked or nobody says.
     fn commit_mode(&self) -> Option<CommitMode>;
+    /// Whether these gates, which the project's files suggest, are run; nothing where nobody can be
+    /// asked.
+    fn run_gates(&self, gates: &[String]) -> Option<bool>;
 }

@@ -140,6 +140,17 @@ impl ViewFolder {
         self.project.append(&self.logs().join("base.log"))
     }
 
+    /// The output of runs that were resumed without a person.
+    pub fn resumed_log(&self) -> PathBuf {
+        self.logs().join("resumed.log")
+    }
+
+    /// Opens the log of runs that were resumed without a person, for appending.
+    pub(crate) fn open_resumed_log(&self) -> Result<File, FileError> {
+        self.make()?;
+        self.project.append(&self.resumed_log())
+    }
+
     /// Opens the log of an attempt for reading.
     pub fn read_attempt_log(&self, id: &str, attempt: u32) -> Result<File, FileError> {
         self.project.open(&self.attempt_log(id, attempt))

@@ -9,8 +9,8 @@ use backstop_core::SafeText;
 use backstop_exec::Limits;
 use backstop_runtime::host::{AgentSession, AttemptJob, Note};
 use backstop_work::agent::{
-    Assignment, Attempt, AttemptError, Attempted, Continued, OnSession, QUESTION_SILENCE, RetryContext, Work,
-    ask_for_result, attempt, continuation, prompt,
+    Assignment, Attempt, AttemptError, Attempted, Continued, OnSession, QUESTION_SILENCE, RetryContext,
+    Wanted, Work, ask_for_result, attempt, continuation, prompt,
 };
 use backstop_work::{CommandLine, Log};
 use std::path::Path;
@@ -28,6 +28,7 @@ pub(super) struct AttemptProcess<'a> {
     pub(super) log: &'a AttemptLog,
     pub(super) scratch: &'a Path,
     pub(super) context: Option<&'a RetryContext>,
+    pub(super) iterations_max: Option<u32>,
 }
 
 impl AttemptProcess<'_> {
@@ -63,13 +64,18 @@ impl AttemptProcess<'_> {
         self.say("the work is there and its result is not: the agent is asked for it once");
         let session = attempted.session_id.clone().filter(|_| {
             self.runner.continue_session != ContinueSession::Never
-                && self.runner.agent(self.job.node).is_some_and(|agent| agent.resume.is_some())
+                && self.runner.agent(self.job).is_some_and(|agent| agent.resume.is_some())
         });
         let before = self.job.session.as_ref().filter(|prior| Some(&prior.session.id) == session.as_ref());
         let used = before.map(|prior| prior.session.used).unwrap_or_default();
         let used = used.plus(attempted.usage.unwrap_or_default());
         let short = ask_for_result(&self.runner.assignment(self.job, None, self.scratch));
         self.run_agent(short, session.map(|id| Continued { id, used }), Some(ASK_WALL)).ok()
+    }
+
+    /// Asks the agent for words.
+    pub(super) fn words(&self, prompt: String) -> Result<Attempted, AttemptError> {
+        self.run_agent(prompt, None, None)
     }
 
     fn say(&self, text: &str) {
@@ -85,7 +91,7 @@ impl AttemptProcess<'_> {
         wall: Option<Duration>,
     ) -> Result<Attempted, AttemptError> {
         let runner = self.runner;
-        let Worker::Agent { agent, model } = &runner.equipment[self.job.node].worker else {
+        let Worker::Agent { agent, model } = &runner.worker(self.job) else {
             return self.run(Work::Command(CommandLine::Argv(Vec::new())), wall);
         };
         let key = runner.key(self.job.node);
@@ -123,9 +129,15 @@ impl AttemptProcess<'_> {
                 redactor: &runner.redactor,
                 on_session,
                 question_silence: QUESTION_SILENCE,
+                wanted: match runner.equipment[job.node].asked {
+                    Some(_) => Wanted::Answer,
+                    None => Wanted::Result,
+                },
+                iterations_max: self.iterations_max,
+                allow_overage: runner.allow_overage,
             },
             runner.classifier,
-            (runner.now)(),
+            &|| (runner.now)(),
             &job.stop,
             |started| runner.record_child(dir, started),
         )

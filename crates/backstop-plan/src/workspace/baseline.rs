@@ -21,6 +21,48 @@ pub(crate) struct Baseline {
     gates: Vec<BaseGate>,
 }
 
+/// The baselines of a run's tips. What a phase has mended counts against whoever breaks it later; a
+/// phase that began from an earlier tip is judged by the baseline of that one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Baselines {
+    now: Baseline,
+    /// Earlier ones, with the tip that they hold for.
+    earlier: Vec<(String, Baseline)>,
+}
+
+impl Baselines {
+    pub(crate) fn of(gates: Vec<BaseGate>) -> Self {
+        Self { now: Baseline::of(gates), earlier: Vec::new() }
+    }
+
+    /// The baseline of the run's tip.
+    pub(super) fn now(&mut self) -> &mut Baseline {
+        &mut self.now
+    }
+
+    /// The baseline of a tip. One that is not known is the run's tip, or the tree before the run.
+    pub(super) fn at(&self, tip: Option<&str>) -> &Baseline {
+        let found = self.earlier.iter().find(|(known, _)| Some(known.as_str()) == tip);
+        found.map_or(&self.now, |(_, baseline)| baseline)
+    }
+
+    /// The tip has moved on from `old`, and the gates said this of the new one. Gives all that is known
+    /// of the new tip, where that is more than was known before.
+    pub(super) fn advance(&mut self, old: &str, found: &[BaseGate]) -> Option<Vec<BaseGate>> {
+        let before = self.now.clone();
+        for gate in found {
+            self.now.mend(gate);
+        }
+        if self.now == before {
+            return None;
+        }
+        if !self.earlier.iter().any(|(known, _)| known == old) {
+            self.earlier.push((old.to_owned(), before));
+        }
+        Some(self.now.gates.clone())
+    }
+}
+
 /// What a gate's result means for a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -54,6 +96,19 @@ impl Baseline {
     pub(super) fn set(&mut self, new: BaseGate) {
         self.gates.retain(|known| known.gate != new.gate || known.check != new.check);
         self.gates.push(new);
+    }
+
+    /// A gate said this of a tree that came in: what does not fail there any more was mended.
+    fn mend(&mut self, found: &BaseGate) {
+        let is_same = |known: &&mut BaseGate| known.gate == found.gate && known.check == found.check;
+        let Some(known) = self.gates.iter_mut().find(is_same) else { return };
+        match (known.state, found.state) {
+            (BaseState::Failed | BaseState::Missing, BaseState::Passed) => *known = found.clone(),
+            (BaseState::Failed, BaseState::Failed) if !found.failures.is_empty() => {
+                known.failures.retain(|name| found.failures.contains(name));
+            }
+            _ => {}
+        }
     }
 
     /// What a gate's result on a phase's tree means. A failure that is no worse than the base
@@ -213,6 +268,29 @@ mod tests {
             assert_eq!(standing == Standing::Counts, counts, "case {at}: {standing:?}");
             assert_eq!(found.passed, passed, "case {at}");
         }
+    }
+
+    #[test]
+    fn what_was_mended_counts_against_whoever_breaks_it_later() {
+        let red = Some(Reason::TestFailure);
+        let known = |reason, failures| base_gate(&gate(Origin::Config), &checked(reason, failures));
+        let mut all = Baselines::of(vec![known(red, Some(&["a", "b"]))]);
+        let blamed = |baseline: &Baseline, failures: &[&str]| {
+            let mut found = checked(red, Some(failures));
+            baseline.judge(&gate(Origin::Config), &mut found) == Standing::Counts
+        };
+        assert!(!blamed(all.at(Some("t0")), &["a", "b"]));
+        // A phase mends `a`; `b` fails still.
+        let after = all.advance("t0", &[known(red, Some(&["b"]))]).unwrap();
+        assert_eq!(after[0].failures, [SafeText::new("b")]);
+        assert!(blamed(all.at(Some("t1")), &["a", "b"]), "broken again");
+        assert!(!blamed(all.at(Some("t1")), &["b"]));
+        assert!(!blamed(all.at(Some("t0")), &["a", "b"]), "it began before that was mended");
+        // The next one mends everything.
+        assert!(all.advance("t1", &[known(None, None)]).is_some());
+        assert!(blamed(all.at(Some("t2")), &["b"]));
+        assert!(!blamed(all.at(Some("t1")), &["b"]));
+        assert!(all.advance("t2", &[known(None, None)]).is_none(), "nothing new");
     }
 
     #[test]

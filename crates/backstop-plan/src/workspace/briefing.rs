@@ -48,14 +48,19 @@ impl PhaseRunner<'_> {
                  with `git show {previous}`, and take over what was right."
             ));
         }
+        let details = details(fault, job.output.as_ref().filter(|_| !job.lost));
         Some(RetryContext {
             previous_error_type: fault.reason.code().to_owned(),
-            previous_error_message: fault_message(fault),
-            previous_error_details: details(fault, job.output.as_ref().filter(|_| !job.lost)),
+            previous_error_message: self.masked(&fault_message(fault)),
+            previous_error_details: self.masked(&details),
             tasks_completed: u32::try_from(job.tasks_done.len()).unwrap_or(u32::MAX),
             tasks_total: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
-            retry_guidance: guidance,
+            retry_guidance: self.redactor.redact(&guidance).into_owned(),
         })
+    }
+
+    pub(super) fn masked(&self, text: &SafeText) -> SafeText {
+        SafeText::new(self.redactor.redact(text.raw()).into_owned())
     }
 
     pub(super) fn assignment(
@@ -87,14 +92,16 @@ impl PhaseRunner<'_> {
             attempt: job.chance,
             of: job.of,
             retry,
-            conflict: conflict(job),
+            conflict: conflict(job).map(|lines| self.masked(&lines)),
+            context: None,
             result_file: SafeText::new(result_file(scratch).to_string_lossy()),
         }
     }
 
-    /// The commit message of a phase: the delivered one, else one made of its id and name.
+    /// The commit message of a phase: the delivered one, else one made of its id and name. Secrets in
+    /// it are masked: commits are pushed.
     pub(super) fn commit_message(&self, node: usize, delivery: &Delivery) -> String {
-        match &delivery.message {
+        let message = match &delivery.message {
             // Terminals show commit messages: escape sequences are taken out.
             Some(message) if !message.raw().trim().is_empty() => {
                 SafeText::new(message.raw().trim()).terminal()
@@ -103,7 +110,8 @@ impl PhaseRunner<'_> {
                 let phase = self.phase(node);
                 format!("Phase {}: {}", phase.id.shown(), phase.name.line(SUBJECT_CHARS_MAX))
             }
-        }
+        };
+        self.redactor.redact(&message).into_owned()
     }
 }
 

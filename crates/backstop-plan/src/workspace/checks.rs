@@ -2,7 +2,7 @@
 //! the run starts from or that is about to land.
 
 use super::attempt_log::AttemptLog;
-use super::baseline::{Baseline, Standing, base_gate, is_the_machines};
+use super::baseline::{Baselines, Standing, base_gate, is_the_machines};
 use super::phase_runner::{AttemptDir, PhaseRunner};
 use backstop_core::{BaseGate, BaseState, EventKind, Fault, Reason, SafeText, Sha256};
 use backstop_exec::Limits;
@@ -20,8 +20,16 @@ type Ended<'e> = dyn FnMut(&Gate, &mut Checked) + 'e;
 
 impl PhaseRunner<'_> {
     /// What is known of the run's base.
-    pub(super) fn baseline(&self) -> MutexGuard<'_, Baseline> {
-        self.baseline.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn baselines(&self) -> MutexGuard<'_, Baselines> {
+        self.baselines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The work of a phase came in, and the tip has moved on from `old`: what it has mended counts from
+    /// now on. Gives what is to be recorded.
+    pub(super) fn advance_baseline(&self, node: usize, old: &str) -> Option<EventKind> {
+        let found = self.gates_found.lock().unwrap_or_else(PoisonError::into_inner).remove(&node)?;
+        let gates = self.baselines().advance(old, &found)?;
+        Some(EventKind::BaseChecked { tree: None, gates })
     }
 
     /// Runs the gates of a phase, under a title in the attempt's log, and judges them beside the
@@ -32,9 +40,11 @@ impl PhaseRunner<'_> {
         log: &AttemptLog,
         title: &str,
     ) -> Result<Vec<Checked>, Box<Fault>> {
-        let baseline = self.baseline().clone();
+        let baseline = self.baselines().at(dir.tip.as_deref()).clone();
+        let mut found: Vec<BaseGate> = Vec::new();
         let mut uncounted: Vec<String> = Vec::new();
         let mut ended = |gate: &Gate, checked: &mut Checked| {
+            found.push(base_gate(gate, checked));
             let standing = baseline.judge(gate, checked);
             if let Standing::NoWorse(sentence) | Standing::NotCounted(sentence) = &standing {
                 log.write_line(sentence);
@@ -61,6 +71,7 @@ impl PhaseRunner<'_> {
         let gates = &self.equipment[dir.node].gates;
         let mut checks = self.run_each(dir, log, title, gates, &mut ended)?;
         checks.retain(|checked| !uncounted.contains(&checked.gate));
+        self.gates_found.lock().unwrap_or_else(PoisonError::into_inner).insert(dir.node, found);
         Ok(checks)
     }
 
@@ -146,7 +157,7 @@ impl PhaseRunner<'_> {
                 all.push((gate.clone(), passed(gate)));
                 continue;
             }
-            let dir = AttemptDir { node: *node, previous: None, ..*dir };
+            let dir = AttemptDir { node: *node, previous: None, tip: None, ..*dir };
             let found = self.run_each(&dir, &log, title, std::slice::from_ref(gate), &mut |_, _| {})?;
             let Some(checked) = found.into_iter().next().filter(|_| dir.stop.requests() == 0) else {
                 let mut fault = Fault::new(Reason::Interrupted);
@@ -181,7 +192,7 @@ impl PhaseRunner<'_> {
         dir: &AttemptDir<'_>,
         tree: Option<&str>,
     ) -> Result<Vec<EventKind>, Box<Fault>> {
-        let known = self.baseline().clone();
+        let known = self.baselines().now().clone();
         let gates: Vec<_> = self.gates_to_come().into_iter().filter(|(_, gate)| !known.knows(gate)).collect();
         if gates.is_empty() {
             return Ok(Vec::new());
@@ -199,10 +210,10 @@ impl PhaseRunner<'_> {
                     fault
                 })));
             }
-            self.baseline().set(base);
+            self.baselines().now().set(base);
         }
         let tree = tree.map(str::to_owned);
-        Ok(vec![EventKind::BaseChecked { tree, gates: self.baseline().gates().to_vec() }])
+        Ok(vec![EventKind::BaseChecked { tree, gates: self.baselines().now().gates().to_vec() }])
     }
 
     /// Whether the plan itself names this gate for a phase.

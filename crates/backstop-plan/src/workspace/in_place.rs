@@ -59,6 +59,7 @@ impl InPlace<'_> {
             before.as_ref().zip(now).map(|(before, now)| *before != now || head != self.head())
         };
         let dir = AttemptDir {
+            tip: job.tip.clone(),
             node: job.node,
             attempt: job.attempt,
             folder: &self.folder,
@@ -106,6 +107,12 @@ impl InPlace<'_> {
         Ok(result)
     }
 
+    /// What is known of the new tip, to be recorded.
+    fn advance(&self, job: &IntegrationJob) -> Vec<EventKind> {
+        let old = job.tip.clone().unwrap_or_default();
+        self.runner.advance_baseline(job.node, &old).into_iter().collect()
+    }
+
     fn head(&self) -> Option<String> {
         self.repo.as_ref()?.head().ok()?.sha.map(|sha| sha.to_string())
     }
@@ -113,7 +120,7 @@ impl InPlace<'_> {
     /// Commits the paths that a phase changed, unless a killed process has done it already.
     fn commit_phase(&self, job: &IntegrationJob) -> Result<IntegrationResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let nothing = IntegrationResult::Done { tip: None, commit: None };
+        let nothing = IntegrationResult::unchanged();
         let Some(repo) = self.repo.as_ref().filter(|_| self.commit == CommitMode::Auto) else {
             return Ok(nothing);
         };
@@ -129,6 +136,7 @@ impl InPlace<'_> {
             return Ok(IntegrationResult::Done {
                 tip: head.clone(),
                 commit: head.map(|head| (head, subject)),
+                events: Vec::new(),
             });
         }
         let paths: Vec<OsString> = job.delivery.paths.iter().map(|path| path.raw().into()).collect();
@@ -138,14 +146,15 @@ impl InPlace<'_> {
         match repo.commit_paths(&paths, &message) {
             Ok(sha) => {
                 let sha = sha.sha.to_string();
-                Ok(IntegrationResult::Done { tip: Some(sha.clone()), commit: Some((sha, subject)) })
+                let events = self.advance(job);
+                Ok(IntegrationResult::Done { tip: Some(sha.clone()), commit: Some((sha, subject)), events })
             }
             Err(CommitTrouble::NoChange) => Ok(nothing),
             Err(trouble) => Ok(IntegrationResult::Failed(commit_fault(&trouble))),
         }
     }
 
-    fn conclude_in_folder(&self, record: &RunRecord) -> Result<Conclusion, Box<Fault>> {
+    fn conclude_in_folder(&self, record: &RunRecord, reporter: &Reporter) -> Result<Conclusion, Box<Fault>> {
         let Some(repo) = &self.repo else { return Ok(Conclusion::nothing()) };
         let of = |at: usize| record.phase(at).node.delivery.clone().unwrap_or_default();
         let paths =
@@ -176,11 +185,11 @@ impl InPlace<'_> {
                 let entry = |at: usize| ScriptEntry {
                     message: self.runner.commit_message(at, &of(at)),
                     paths: paths(at),
-                    deleted: Vec::new(),
+                    ..ScriptEntry::default()
                 };
                 let entries: Vec<ScriptEntry> =
                     (0..record.len()).map(entry).filter(|entry| !entry.paths.is_empty()).collect();
-                let command = write_script(self.runner, &entries);
+                let command = write_script(self.runner, reporter, entries);
                 conclusion.work = Some(WorkAt::Uncommitted { command });
             }
             CommitMode::None => conclusion.work = Some(WorkAt::Uncommitted { command: None }),
@@ -237,6 +246,7 @@ impl Executor for InPlace<'_> {
 
     fn prepare(&self, stop: &Stop, reporter: &Reporter) -> Result<Vec<EventKind>, Box<Fault>> {
         let dir = AttemptDir {
+            tip: None,
             node: 0,
             attempt: 0,
             folder: &self.folder,
@@ -254,8 +264,8 @@ impl Executor for InPlace<'_> {
         &self,
         record: &RunRecord,
         _: &Stop,
-        _: &Reporter,
+        reporter: &Reporter,
     ) -> Result<Concluded<Conclusion>, Box<Fault>> {
-        self.conclude_in_folder(record).map(|conclusion| conclusion.recorded(record))
+        self.conclude_in_folder(record, reporter).map(|conclusion| conclusion.recorded(record))
     }
 }

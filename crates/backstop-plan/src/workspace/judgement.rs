@@ -78,11 +78,7 @@ impl PhaseRunner<'_> {
             }));
         }
         self.note_oddities(dir, &attempted);
-        let taken = |name: &str| matches!(name, "SIGKILL" | "SIGTERM" | "SIGHUP" | "SIGINT");
-        let worker_lost = fault.is_some()
-            && !attempted.timed_out
-            && dir.stop.requests() == 0
-            && attempted.signal.as_deref().is_some_and(taken);
+        let worker_lost = fault.is_some() && is_taken(dir, &attempted);
         let usage = attempted.usage.unwrap_or_default();
         let message = phase.settings.message.as_ref().map(|text| SafeText::new(text.clone()));
         let claimed = attempted.envelope.as_ref().and_then(|envelope| envelope.commit_message.clone());
@@ -109,6 +105,35 @@ impl PhaseRunner<'_> {
 }
 
 impl PhaseRunner<'_> {
+    /// Judges an agent that was to answer in words: they are what it delivers.
+    pub(super) fn judge_answer(&self, dir: &AttemptDir<'_>, attempted: Attempted) -> AttemptResult {
+        self.note_oddities(dir, &attempted);
+        let mut fault = attempted.fault.clone().map(Box::new);
+        if fault.is_none() && attempted.answer.is_none() {
+            let mut silent = Fault::new(Reason::ParseError);
+            silent.cause = Some("it ended well and said nothing".into());
+            fault = Some(Box::new(silent));
+        }
+        let usage = attempted.usage.unwrap_or_default();
+        AttemptResult {
+            output: fault.as_ref().and_then(|_| output_tail(&attempted.tail)),
+            dispatch: attempted.dispatch,
+            worker_lost: is_taken(dir, &attempted) && fault.is_some(),
+            exit: attempted.exit,
+            signal: attempted.signal,
+            duration: Duration::ZERO,
+            delivery: Delivery {
+                message: attempted.answer,
+                tokens_in: usage.input_tokens,
+                tokens_out: usage.output_tokens,
+                cost_millionths: usage.cost_usd.map(millionths),
+                ..Delivery::default()
+            },
+            events: Vec::new(),
+            fault,
+        }
+    }
+
     /// What the gates find in work that came without a result; nothing where they pass.
     fn failed_gates(&self, dir: &AttemptDir<'_>, log: &AttemptLog) -> Option<Box<Fault>> {
         let checks = match self.run_gates(dir, log, "gates, before the result is asked for") {
@@ -139,6 +164,12 @@ impl PhaseRunner<'_> {
             }
         }
     }
+}
+
+/// Whether somebody else ended the worker.
+fn is_taken(dir: &AttemptDir<'_>, attempted: &Attempted) -> bool {
+    let taken = |name: &str| matches!(name, "SIGKILL" | "SIGTERM" | "SIGHUP" | "SIGINT");
+    !attempted.timed_out && dir.stop.requests() == 0 && attempted.signal.as_deref().is_some_and(taken)
 }
 
 /// The numbers of the tasks that were done, counted from 1.

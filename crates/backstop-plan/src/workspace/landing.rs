@@ -4,10 +4,11 @@ use super::commit_mode::CommitMode;
 use super::phase_runner::PhaseRunner;
 use crate::record::RunRecord;
 use backstop_core::{EventKind, RunId, SafeText, WorkAt};
-use backstop_runtime::host::Concluded;
+use backstop_runtime::host::{Concluded, Note, Reporter};
 use backstop_work::git::{
     Applied, CommitTrouble, GitError, How, Landing, Repo, ScriptEntry, Sha, commits_script, tip_ref,
 };
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Whether the user's branch was moved to the finished work.
@@ -104,6 +105,7 @@ pub(super) struct ConcludeParts<'l> {
     pub(super) tip: &'l Sha,
     pub(super) landed: &'l Sha,
     pub(super) exclude: &'l [PathBuf],
+    pub(super) reporter: &'l Reporter,
 }
 
 /// Commits a tree onto a parent with this message, with hooks and signing.
@@ -156,7 +158,17 @@ pub(super) fn conclude(
             }
         }
     };
-    Ok(Conclusion { work: Some(work), files_changed, commit })
+    Ok(Conclusion { work: Some(masked(runner, work)), files_changed, commit })
+}
+
+/// The branch is the user's own name, and what git says may hold others.
+fn masked(runner: &PhaseRunner<'_>, work: WorkAt) -> WorkAt {
+    let mask = |text: &SafeText| SafeText::new(runner.redactor.redact(text.raw()).into_owned());
+    match work {
+        WorkAt::Landed { branch, sha } => WorkAt::Landed { branch: mask(&branch), sha },
+        WorkAt::Kept { reference, why, command } => WorkAt::Kept { reference, why: mask(&why), command },
+        uncommitted @ WorkAt::Uncommitted { .. } => uncommitted,
+    }
 }
 
 fn landed_at(parts: &ConcludeParts<'_>, from: &Sha, to: &Sha, reference: &str) -> Result<WorkAt, GitError> {
@@ -215,11 +227,8 @@ fn commits_of_phases(
             continue;
         };
         let delivery = record.phase(at).node.delivery.clone().unwrap_or_default();
-        let mut entry = ScriptEntry {
-            message: runner.commit_message(at, &delivery),
-            paths: Vec::new(),
-            deleted: Vec::new(),
-        };
+        let mut entry =
+            ScriptEntry { message: runner.commit_message(at, &delivery), ..ScriptEntry::default() };
         for changed in parts.repo.changed_paths(&before, &tip)? {
             match changed.how {
                 How::Deleted => entry.deleted.push(changed.path),
@@ -229,13 +238,28 @@ fn commits_of_phases(
         before = tip;
         entries.push(entry);
     }
-    Ok(write_script(runner, &entries))
+    Ok(write_script(runner, parts.reporter, entries))
 }
 
-pub(super) fn write_script(runner: &PhaseRunner<'_>, entries: &[ScriptEntry]) -> Option<SafeText> {
-    if let Err(error) = runner.views.write_commits(&commits_script(entries)) {
+/// Writes `commits.sh` without the names of files that look like secrets.
+pub(super) fn write_script(
+    runner: &PhaseRunner<'_>,
+    reporter: &Reporter,
+    mut entries: Vec<ScriptEntry>,
+) -> Option<SafeText> {
+    let can_be_named = |path: &OsString| {
+        let name = path.to_string_lossy();
+        runner.redactor.redact(&name) == name
+    };
+    for entry in &mut entries {
+        let all = entry.paths.len() + entry.deleted.len();
+        entry.paths.retain(can_be_named);
+        entry.deleted.retain(can_be_named);
+        entry.unnamed = all - entry.paths.len() - entry.deleted.len();
+    }
+    if let Err(error) = runner.views.write_commits(&commits_script(&entries)) {
         // Nobody is told to run a script that is not ours.
-        let _ = runner.views.log(&format!("commits.sh is not written: {error}\n"));
+        reporter.note(Note::Message(SafeText::new(format!("commits.sh is not written: {error}"))));
         return None;
     }
     Some(SafeText::new(format!("sh {}", runner.views.commits_script().display())))

@@ -19,11 +19,11 @@ mod phase_runner;
 mod sessions;
 mod worktree;
 
-pub(crate) use baseline::Baseline;
+pub(crate) use baseline::Baselines;
 pub use commit_mode::CommitMode;
 pub use in_place::InPlace;
 pub use landing::Conclusion;
-pub use phase_runner::{Equipment, PhaseRunner, Setup, Worker};
+pub use phase_runner::{Advice, Advisor, Equipment, PhaseRunner, Setup, Worker};
 pub use sessions::ContinueSession;
 pub(crate) use worktree::set_tip;
 pub use worktree::{WorktreeSetup, Worktrees};

@@ -3,21 +3,23 @@
 
 use super::attempt_log::AttemptLog;
 use super::attempt_process::AttemptProcess;
-use super::baseline::Baseline;
+use super::baseline::Baselines;
 use super::sessions::{self, ContinueSession};
 use crate::document::{Phase, Plan};
 use crate::record::fault_message;
 use crate::view::ViewFolder;
 use backstop_classify::Classifier;
-use backstop_core::{Fault, Reason, Redactor, SafeText, Timestamp};
+use backstop_core::{BaseGate, Fault, Reason, Redactor, SafeText, Timestamp};
 use backstop_exec::{Limits, Started, Stop};
 use backstop_runtime::Recorder;
 use backstop_runtime::host::{AgentSession, AttemptJob, AttemptResult, Note, Reporter};
 use backstop_store::{Child, LimitStore};
-use backstop_work::agent::{Agent, Attempted, Work};
+use backstop_work::agent::{Agent, Assignment, Attempted, Work};
 use backstop_work::gate::Gate;
+use backstop_work::idioms::Idioms;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// How much of the reason of a refusal is logged.
@@ -44,6 +46,8 @@ pub enum Worker {
 pub struct Equipment {
     /// The agent or command.
     pub worker: Worker,
+    /// The agents that take over while the agent is limited, in order.
+    pub fallbacks: Vec<Agent>,
     /// The gates that the work must pass.
     pub gates: Vec<Gate>,
     /// How long an attempt may take, how long it may be silent, how much output is kept.
@@ -52,7 +56,23 @@ pub struct Equipment {
     pub setup: Option<Setup>,
     /// Files or patterns that the work must not change.
     pub protect: Vec<String>,
+    /// Patterns that what was added must, or must not, have.
+    pub idioms: Idioms,
+    /// The whole prompt of an agent that is to answer in words and whose changes count for nothing.
+    pub asked: Option<String>,
 }
+
+/// What else the worker of an attempt is given, where somebody has something for it.
+#[derive(Debug, Clone, Default)]
+pub struct Advice {
+    /// What it should know: what others delivered, what failed elsewhere.
+    pub context: Option<SafeText>,
+    /// How many turns with tools it has, where its output shows them.
+    pub iterations_max: Option<u32>,
+}
+
+/// Asked before each attempt what its worker should know.
+pub type Advisor<'a> = &'a (dyn Fn(&AttemptJob) -> Advice + Sync);
 
 /// What sets a worktree up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,11 +112,31 @@ pub struct PhaseRunner<'c> {
     /// plan.
     pub to_come: Vec<usize>,
     /// What the gates said of the tree that the run starts from.
-    pub(crate) baseline: Mutex<Baseline>,
+    pub(crate) baselines: Mutex<Baselines>,
+    /// What the gates said of each phase's work when they ran last.
+    pub(crate) gates_found: Mutex<BTreeMap<usize, Vec<BaseGate>>>,
     /// Where it is remembered that a gate passes on a tree.
     pub results: Option<Arc<LimitStore>>,
     /// When a retry continues the agent's own session.
     pub continue_session: ContinueSession,
+    /// What workers are told beyond the plan.
+    pub advisor: Option<Advisor<'c>>,
+    /// Set once it was said that iterations cannot be counted.
+    pub(crate) uncounted: OnceLock<()>,
+    /// Whether agents may go on with paid usage once a subscription is used up.
+    pub allow_overage: bool,
+}
+
+impl Equipment {
+    /// Who works in an attempt: the worker of the phase, or the one that has taken over.
+    pub fn worker(&self, taken_over: Option<&str>) -> Worker {
+        let other = taken_over.and_then(|name| self.fallbacks.iter().find(|agent| agent.name == name));
+        match other {
+            // The model is one of the phase's own agent.
+            Some(agent) => Worker::Agent { agent: agent.clone(), model: None },
+            None => self.worker.clone(),
+        }
+    }
 }
 
 /// The folder of one attempt, and what its processes need to know.
@@ -104,6 +144,8 @@ pub(super) struct AttemptDir<'b> {
     pub(super) node: usize,
     pub(super) attempt: u32,
     pub(super) folder: &'b Path,
+    /// The tip that the work is judged against, where the run has one.
+    pub(super) tip: Option<String>,
     /// The number of the worktree slot, counted from 1.
     pub(super) slot: usize,
     /// The commit that holds what the failed or lost attempt before this one left.
@@ -221,9 +263,19 @@ impl PhaseRunner<'_> {
         log.finish();
     }
 
-    /// The agent of a phase, where it is an agent that works on it.
-    pub(super) fn agent(&self, node: usize) -> Option<&Agent> {
-        match &self.equipment[node].worker {
+    /// What the worker of an attempt is told beyond the plan.
+    pub(super) fn advice(&self, job: &AttemptJob) -> Advice {
+        self.advisor.map(|advisor| advisor(job)).unwrap_or_default()
+    }
+
+    /// Who works in this attempt.
+    pub(super) fn worker(&self, job: &AttemptJob) -> Worker {
+        self.equipment[job.node].worker(job.worker.as_deref())
+    }
+
+    /// The agent of an attempt, where it is an agent that works in it.
+    pub(super) fn agent(&self, job: &AttemptJob) -> Option<Agent> {
+        match self.worker(job) {
             Worker::Agent { agent, .. } => Some(agent),
             Worker::Command(_) | Worker::Nobody => None,
         }
@@ -231,7 +283,7 @@ impl PhaseRunner<'_> {
 
     /// The session that an attempt is to continue, before it is known where it will work.
     pub(super) fn session_to_continue(&self, job: &AttemptJob) -> Option<AgentSession> {
-        self.continue_session.session(job, self.agent(job.node))
+        self.continue_session.session(job, self.agent(job).as_ref())
     }
 
     fn attempt(
@@ -249,21 +301,43 @@ impl PhaseRunner<'_> {
             return AttemptResult::failed(fault);
         }
         let context = self.retry_context(job, dir);
-        let process =
-            AttemptProcess { runner: self, job, dir, log, scratch: &scratch, context: context.as_ref() };
-        let made = match &self.equipment[job.node].worker {
+        let advice = self.advice(job);
+        let process = AttemptProcess {
+            runner: self,
+            job,
+            dir,
+            log,
+            scratch: &scratch,
+            context: context.as_ref(),
+            iterations_max: advice.iterations_max,
+        };
+        if let Some(prompt) = &self.equipment[job.node].asked {
+            return match process.words(prompt.clone()) {
+                Ok(attempted) => self.judge_answer(dir, attempted),
+                Err(error) => AttemptResult::failed(error.fault()),
+            };
+        }
+        let made = match &self.worker(job) {
             Worker::Nobody => return self.judge_accepted(dir, log),
             Worker::Command(line) => process.run(Work::Command(line.clone()), None),
             Worker::Agent { .. } => {
-                let assignment = self.assignment(job, context.clone(), &scratch);
+                let assignment = Assignment {
+                    context: advice.context.map(|text| self.masked(&text)),
+                    ..self.assignment(job, context.clone(), &scratch)
+                };
                 let session = self.session_to_continue(job).filter(|session| {
-                    self.agent(job.node).is_some_and(|agent| sessions::fits(session, agent, dir))
+                    self.agent(job).is_some_and(|agent| sessions::fits(session, &agent, dir))
                 });
                 process.agent(&assignment, session)
             }
         };
         match made {
             Ok(attempted) => {
+                let is_limited = advice.iterations_max.is_some() && self.agent(job).is_some();
+                if is_limited && attempted.iterations.is_none() && self.uncounted.set(()).is_ok() {
+                    let text = "iterations are not counted: this agent prints no events of its turns";
+                    dir.reporter.note(Note::Message(text.into()));
+                }
                 let ask = |attempted: &Attempted| process.ask(attempted);
                 self.judge_attempt(dir, log, changed, attempted, &ask)
             }

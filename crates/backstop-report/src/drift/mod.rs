@@ -9,33 +9,15 @@ pub use stub::rule_stub;
 use crate::list::count;
 use crate::run::date;
 use crate::stats::percent;
-use crate::{JSON_SCHEMA, Style};
-use backstop_core::{RunId, SafeText, Share, Timestamp};
+use crate::{JSON_SCHEMA, Style, View};
+use backstop_core::drift::{Drift, UnknownGroup};
+use backstop_core::{SafeText, Share, Timestamp};
 use serde_json::{Value, json};
 
 /// How much of a message is shown.
 const MESSAGE_CHARS_MAX: usize = 160;
 /// How much of an operation is shown.
 const OPERATION_CHARS_MAX: usize = 60;
-
-/// Messages with the same signature that no rule knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DriftRow {
-    /// The signature: the message without its variable parts.
-    pub signature: SafeText,
-    /// How many there are.
-    pub count: u64,
-    /// When the first was seen.
-    pub first: Timestamp,
-    /// When the last was seen.
-    pub last: Timestamp,
-    /// The latest message.
-    pub example: SafeText,
-    /// The operation that wrote it.
-    pub operation: SafeText,
-    /// The run of the latest message.
-    pub run: RunId,
-}
 
 /// The messages that no rule knows, and their share of all errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,11 +31,36 @@ pub struct DriftReport {
     /// Whether the share in the last day is much larger than before.
     pub spike: bool,
     /// The groups, most frequent first.
-    pub groups: Vec<DriftRow>,
+    pub groups: Vec<UnknownGroup>,
     /// How many groups are not listed.
     pub groups_left_out: u64,
     /// Unknown errors that are in no group.
     pub ungrouped: u64,
+}
+
+impl DriftReport {
+    /// What was found since `since`, with at most `groups_max` groups.
+    pub fn new(found: Drift, since: Timestamp, groups_max: usize) -> Self {
+        Self {
+            since,
+            recent: found.recent,
+            before: found.before,
+            spike: found.is_spike(),
+            groups_left_out: found.groups.len().saturating_sub(groups_max) as u64,
+            groups: found.groups.into_iter().take(groups_max).collect(),
+            ungrouped: found.ungrouped,
+        }
+    }
+}
+
+impl View for DriftReport {
+    fn text(&self, style: Style) -> String {
+        drift(self, style)
+    }
+
+    fn json(&self) -> Value {
+        drift_json(self)
+    }
 }
 
 fn share(share: Share) -> String {
@@ -62,12 +69,12 @@ fn share(share: Share) -> String {
 }
 
 /// The proposed id of the rule for a group.
-fn id(row: &DriftRow) -> String {
-    stub::rule_id(row.operation.raw(), row.signature.raw())
+fn id(row: &UnknownGroup) -> String {
+    stub::rule_id(row.operation.raw(), &row.signature)
 }
 
 /// The unknown messages for a terminal, each with a rule that can be pasted into a pack.
-pub fn drift(report: &DriftReport, style: Style) -> String {
+fn drift(report: &DriftReport, style: Style) -> String {
     let since = date(report.since);
     if report.groups.is_empty() && report.ungrouped == 0 {
         let errors = report.recent.errors + report.before.errors;
@@ -105,7 +112,7 @@ pub fn drift(report: &DriftReport, style: Style) -> String {
     out
 }
 
-fn group(row: &DriftRow, style: Style) -> String {
+fn group(row: &UnknownGroup, style: Style) -> String {
     let line = |text: &SafeText, max| style.marks(&text.line(max));
     let message = match row.example.is_empty() {
         true => "(no message)".to_owned(),
@@ -116,24 +123,24 @@ fn group(row: &DriftRow, style: Style) -> String {
         "{}{dot}{message}\n  {}{dot}first {}{dot}last {}{dot}`backstop explain {}`\n",
         style.strong(&count(row.count, "time", "times")),
         line(&row.operation, OPERATION_CHARS_MAX),
-        date(row.first),
-        date(row.last),
+        date(row.first_at),
+        date(row.last_at),
         row.run
     );
-    if let Some(stub) = rule_stub(&id(row), row.signature.raw(), row.example.raw()) {
+    if let Some(stub) = rule_stub(&id(row), &row.signature, row.example.raw()) {
         out.extend(stub.lines().map(|line| format!("  {line}\n")));
     }
     out
 }
 
 /// The unknown messages as JSON.
-pub fn drift_json(report: &DriftReport) -> Value {
+fn drift_json(report: &DriftReport) -> Value {
     let share = |share: Share| json!({ "unknown": share.unknown, "errors": share.errors });
-    let row = |row: &DriftRow| {
+    let row = |row: &UnknownGroup| {
         json!({
-            "signature": row.signature, "count": row.count, "first_at": row.first, "last_at": row.last,
+            "signature": row.signature, "count": row.count, "first_at": row.first_at, "last_at": row.last_at,
             "example": row.example, "operation": row.operation, "run": row.run,
-            "rule": rule_stub(&id(row), row.signature.raw(), row.example.raw()),
+            "rule": rule_stub(&id(row), &row.signature, row.example.raw()),
         })
     };
     json!({
@@ -147,19 +154,19 @@ pub fn drift_json(report: &DriftReport) -> Value {
 mod tests {
     use super::*;
 
-    fn row(signature: &str, example: &str) -> DriftRow {
-        DriftRow {
+    fn row(signature: &str, example: &str) -> UnknownGroup {
+        UnknownGroup {
             signature: signature.into(),
             count: 3,
-            first: Timestamp::from_millis(1_760_000_000_000),
-            last: Timestamp::from_millis(1_760_000_900_000),
+            first_at: Timestamp::from_millis(1_760_000_000_000),
+            last_at: Timestamp::from_millis(1_760_000_900_000),
             example: example.into(),
             operation: "npm test".into(),
             run: "r-7f3a".parse().unwrap(),
         }
     }
 
-    fn report(groups: Vec<DriftRow>) -> DriftReport {
+    fn report(groups: Vec<UnknownGroup>) -> DriftReport {
         DriftReport {
             since: Timestamp::from_millis(1_757_000_000_000),
             recent: Share { unknown: 7, errors: 20 },

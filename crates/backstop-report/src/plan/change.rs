@@ -2,6 +2,7 @@
 
 use super::detail::failure;
 use super::spans::{Paint, Spans};
+use super::wait::LimitWaitRow;
 use super::{NAME_CHARS_MAX, NAMES_MAX, commit, ids, message, shown, title};
 use crate::list::{self, count};
 use crate::{Style, duration};
@@ -28,6 +29,10 @@ pub enum Then {
     RetriedAfter(Vec<SafeText>),
     /// The next attempt starts after this time.
     RetriedIn(Duration),
+    /// The next attempt starts when this rate limit is over.
+    Waits(LimitWaitRow),
+    /// Somebody else makes the next attempt, at once.
+    TakenOver(SafeText),
     /// No further attempt: the phase failed, and the run halts when the others have finished.
     Fails,
 }
@@ -165,6 +170,8 @@ fn follow_up_text(then: &Then, style: Style) -> String {
         Then::RetriedAfter(phases) if phases.is_empty() => "; retried now".to_owned(),
         Then::RetriedAfter(phases) => format!("; retried after {}", ids(phases, style)),
         Then::RetriedIn(wait) => format!("; retried in {}", duration(*wait)),
+        Then::Waits(wait) => format!("; {}", wait.words(style)),
+        Then::TakenOver(to) => format!("; {} takes over", shown(to, NAME_CHARS_MAX, style)),
         Then::Fails => "; not tried again".to_owned(),
     }
 }

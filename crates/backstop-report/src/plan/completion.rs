@@ -3,6 +3,7 @@
 use super::boxed::Boxed;
 use super::ended_phases::{commit_lines, label};
 use super::spans::Paint;
+use super::wait::WaitSum;
 use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, NAMES_MAX, command, message, shown};
 use crate::list::{self, count};
 use crate::{Style, duration};
@@ -54,6 +55,10 @@ pub struct Completion {
     pub files_changed: Option<u64>,
     /// The tokens and the cost, where they are known.
     pub usage: Option<Usage>,
+    /// How often and how long it waited for rate limits.
+    pub waits: WaitSum,
+    /// Whether gates checked what landed.
+    pub verified: bool,
     /// Further notes. Commands stand in backticks.
     pub notes: Vec<SafeText>,
 }
@@ -103,6 +108,28 @@ pub fn completion_summary(given: &Completion, width: usize, style: Style) -> Str
     page.finish()
 }
 
+/// The whole run in one line, for example:
+/// `COMPLETE  9 phases · 9 commits on main, each verified as it landed · 2 waits, 2h 55m · $4.10`.
+pub fn completion_line(given: &Completion, style: Style) -> String {
+    let phases = count(many(given.phases.len()), "phase", "phases");
+    let commits = count(given.commits(), "commit", "commits");
+    let checked = match given.verified {
+        true => ", each verified as it landed",
+        false => "; no gate has checked them",
+    };
+    let work = match &given.work {
+        WorkAt::Landed { branch, .. } => {
+            format!("{commits} on {}{checked}", shown(branch, NAME_CHARS_MAX, style))
+        }
+        WorkAt::Kept { .. } => format!("{commits} kept on a ref of the run{checked}"),
+        WorkAt::Uncommitted { .. } if given.verified => "in your files, verified, not committed".to_owned(),
+        WorkAt::Uncommitted { .. } => "in your files, not committed; no gate has checked them".to_owned(),
+    };
+    let cost = given.usage.and_then(|usage| usage.cost_usd).filter(|cost| cost.is_finite());
+    let parts = [Some(phases), Some(work), given.waits.words(), cost.map(|cost| format!("${cost:.2}"))];
+    format!("COMPLETE  {}", parts.into_iter().flatten().collect::<Vec<_>>().join(style.dot()))
+}
+
 impl CompletePhase {
     fn show(&self, page: &mut Boxed) {
         let style = page.style();
@@ -139,6 +166,9 @@ fn result(given: &Completion, page: &mut Boxed) {
     page.line(format!("Time: {}", duration(given.elapsed)));
     let retried = count(given.count(|phase| phase.retried), "phase retried", "phases retried");
     page.line(format!("Attempts: {} ({retried})", given.attempts()));
+    if let Some(words) = given.waits.words() {
+        page.line(format!("Waits for limits: {words}"));
+    }
     let flaky = given.flaky();
     if !flaky.is_empty() {
         page.text(&format!("Flaky tests: {} ", flaky.len()), &format!("({})", names(&flaky)), LINES_MAX);

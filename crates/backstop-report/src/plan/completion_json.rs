@@ -26,6 +26,8 @@ pub fn completion_json(given: &Completion) -> Value {
         "phases": given.phases.iter().map(phase_json).collect::<Vec<_>>(),
         "work": work_json(&given.work),
         "usage": given.usage.map(usage_json),
+        "waits": given.waits.json(),
+        "verified": given.verified,
         "notes": given.notes.iter().map(SafeText::raw).collect::<Vec<_>>(),
     })
 }

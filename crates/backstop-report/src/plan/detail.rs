@@ -23,6 +23,7 @@ pub(super) fn detail(row: &PhaseRow, style: Style) -> Spans {
             parts.extend(attempt(row));
         }
         PhaseState::Integrating => say(&mut parts, "integrating".to_owned()),
+        PhaseState::RetryWaiting if row.wait.is_some() => {}
         PhaseState::RetryWaiting => say(&mut parts, retry(row, style)),
         PhaseState::Complete => {
             parts.extend(row.commit.as_ref().map(|(sha, subject)| Spans::of(commit(sha, subject, style))));
@@ -38,14 +39,17 @@ pub(super) fn detail(row: &PhaseRow, style: Style) -> Spans {
         PhaseState::Blocked => say(&mut parts, "blocked".to_owned()),
         PhaseState::Skipped => say(&mut parts, "skipped".to_owned()),
     }
-    if let Some(until) = row.until {
+    if let Some(wait) = &row.wait {
+        say(&mut parts, wait.words(style));
+    } else if let Some(until) = row.until {
         say(&mut parts, format!("waits {} more", duration(until)));
     }
     if !row.state.finished() {
         if let Some((done, total)) = row.tasks.filter(|(_, total)| *total > 0) {
             say(&mut parts, format!("{done} of {}", count(total.into(), "task", "tasks")));
         }
-        parts.extend(row.error.as_ref().map(|(reason, text)| failure(*reason, text, style)));
+        let error = row.error.as_ref().filter(|_| row.wait.is_none());
+        parts.extend(error.map(|(reason, text)| failure(*reason, text, style)));
     }
     if row.flaky > 0 {
         say(&mut parts, count(row.flaky.into(), "flaky test", "flaky tests"));

@@ -40,9 +40,10 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod wait;
 
 pub use change::{Change, ChangeKind, Then, plain_line};
-pub use completion::{CompletePhase, Completion, completion_summary};
+pub use completion::{CompletePhase, Completion, completion_line, completion_summary};
 pub use completion_json::completion_json;
 pub use dry_run::{DryPhase, DryRun, dry_run};
 pub use dry_run_json::dry_run_json;
@@ -55,6 +56,7 @@ pub use log::{LogEvent, log_line};
 pub use remaining::{Ahead, Course, remaining};
 pub use row::{PhaseRow, PhaseState};
 pub use status::{PlanStatus, RunState, plan_status, plan_status_json};
+pub use wait::{LimitWaitRow, WaitSum};
 
 use crate::Style;
 use crate::list::more;

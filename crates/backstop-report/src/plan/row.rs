@@ -2,6 +2,7 @@
 
 use super::spans::{Paint, Spans};
 use super::usage::usage_json;
+use super::wait::LimitWaitRow;
 use super::{ID_CHARS_MAX, NAME_CHARS_MAX, detail, shown};
 use crate::notice::json_text;
 use crate::{Style, duration, json, width};
@@ -113,6 +114,8 @@ pub struct PhaseRow {
     pub tasks: Option<(u32, u32)>,
     /// What its attempts used, failed ones included, as far as its agent says so.
     pub usage: Option<Usage>,
+    /// The rate limit that it waits for, if it waits for one.
+    pub wait: Option<LimitWaitRow>,
     /// A further note.
     pub note: Option<SafeText>,
 }
@@ -136,6 +139,7 @@ impl PhaseRow {
             retried: false,
             tasks: None,
             usage: None,
+            wait: None,
             note: None,
         }
     }
@@ -159,6 +163,7 @@ impl PhaseRow {
             "wait_ms": self.until.map(json::ms), "flaky": self.flaky,
             "tasks": self.tasks.map(|(completed, total)| json!({ "completed": completed, "total": total })),
             "usage": self.usage.map(usage_json),
+            "wait": self.wait.as_ref().map(LimitWaitRow::json),
             "note": self.note.as_ref().map(json_text),
         })
     }

@@ -4,13 +4,15 @@ use super::live::Progress;
 use super::row::{PhaseRow, Widths, line};
 use super::spans::{Paint, Spans};
 use super::usage::{usage_json, usage_words};
+use super::wait::WaitSum;
 use super::{NAME_CHARS_MAX, command, ids, shown};
 use crate::json::ms;
 use crate::notice::json_text;
 use crate::width::ellipsis;
-use crate::{JSON_SCHEMA, Style, duration};
-use backstop_core::{Reason, RunId, SafeText, Usage};
+use crate::{JSON_SCHEMA, Style, date_time, duration};
+use backstop_core::{Reason, RunId, SafeText, Timestamp, Usage};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// How many phases are listed for people. JSON has them all.
 const ROWS_MAX: usize = 200;
@@ -73,6 +75,10 @@ pub struct PlanStatus {
     pub progress: Progress,
     /// What its agents used in all, as far as they say so.
     pub usage: Option<Usage>,
+    /// How often and how long it waited for rate limits.
+    pub waits: WaitSum,
+    /// When it is to start, and how far away that is, while it has not.
+    pub starts_at: Option<(Timestamp, Duration)>,
     /// Phases that were changed in the plan after they ran.
     pub changed: Vec<SafeText>,
     /// The command to type next, where there is one.
@@ -95,6 +101,10 @@ pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
             used.map(|words| format!("{dot}{words}")).unwrap_or_default()
         )),
     ];
+    if let Some((at, left)) = given.starts_at {
+        lines.push(Spans::of(format!("  starts {} (in {})", date_time(at), duration(left))));
+    }
+    lines.extend(given.waits.words().map(|words| Spans::of(format!("  {words}"))));
     if let Some(left) = progress.remaining.filter(|_| matches!(given.state, RunState::Running { .. })) {
         lines.push(Spans::of(format!("  about {} left", duration(left))));
     }
@@ -135,6 +145,8 @@ pub fn plan_status_json(given: &PlanStatus) -> Value {
         "elapsed_ms": ms(given.progress.elapsed),
         "remaining_ms": given.progress.remaining.map(ms),
         "usage": given.usage.map(usage_json),
+        "waits": given.waits.json(),
+        "starts_at": given.starts_at.map(|(at, _)| at),
         "phases": given.rows.iter().map(PhaseRow::json).collect::<Vec<_>>(),
         "changed": given.changed.iter().map(json_text).collect::<Vec<_>>(),
         "next": given.next.as_ref().map(SafeText::raw),

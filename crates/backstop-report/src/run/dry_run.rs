@@ -1,7 +1,7 @@
 //! What `exec --dry-run` shows: what would be repeated, what not, and why. Nothing was run.
 
 use super::duration;
-use crate::{JSON_SCHEMA, Style};
+use crate::{JSON_SCHEMA, Style, View};
 use backstop_core::{Reason, SafeText};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -87,9 +87,8 @@ impl DryRunReason {
     }
 }
 
-impl ExecDryRun {
-    /// For people.
-    pub fn text(&self, style: Style) -> String {
+impl View for ExecDryRun {
+    fn text(&self, style: Style) -> String {
         let mut text = String::from("nothing is run: this is what would be done\n");
         let mut row = |label: &str, words: &str| {
             text.push_str(&format!("  {label:LABEL_CHARS$} {}\n", style.marks(words)));
@@ -150,27 +149,7 @@ impl ExecDryRun {
         text
     }
 
-    /// Reasons for which the same is done, the rarest last; one attempt is the rest.
-    fn groups(&self) -> Vec<(String, Vec<&'static str>)> {
-        let mut groups: Vec<(String, Vec<&'static str>)> = Vec::new();
-        for reason in &self.reasons {
-            let words = reason.words();
-            match groups.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, reasons)) => reasons.push(reason.reason.code()),
-                None => groups.push((words, vec![reason.reason.code()])),
-            }
-        }
-        groups.sort_by_key(|(words, _)| words == "one attempt");
-        for (words, reasons) in &mut groups {
-            if words == "one attempt" && reasons.len() > 5 {
-                *reasons = vec!["everything else"];
-            }
-        }
-        groups
-    }
-
-    /// For programs.
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
         let reasons: Vec<Value> = self
             .reasons
@@ -201,6 +180,27 @@ impl ExecDryRun {
             "failures_in_a_row": self.failures_in_a_row,
             "refused": self.refused,
         })
+    }
+}
+
+impl ExecDryRun {
+    /// Reasons for which the same is done, the rarest last; one attempt is the rest.
+    fn groups(&self) -> Vec<(String, Vec<&'static str>)> {
+        let mut groups: Vec<(String, Vec<&'static str>)> = Vec::new();
+        for reason in &self.reasons {
+            let words = reason.words();
+            match groups.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, reasons)) => reasons.push(reason.reason.code()),
+                None => groups.push((words, vec![reason.reason.code()])),
+            }
+        }
+        groups.sort_by_key(|(words, _)| words == "one attempt");
+        for (words, reasons) in &mut groups {
+            if words == "one attempt" && reasons.len() > 5 {
+                *reasons = vec!["everything else"];
+            }
+        }
+        groups
     }
 }
 

@@ -22,6 +22,7 @@ pub fn event_emit(event: &Event) -> Option<String> {
                 error_type.as_ref().map(|error| format!(" error_type={}", value(error))).unwrap_or_default();
             format!("STATE_ENTRY state={}{error}", value(state))
         }
+        EventKind::StateMessage { message } => quoted(&message.line(VALUE_CHARS_MAX)),
         EventKind::RecoveryAttempted { strategy, success, .. } => {
             format!("RECOVERY_ATTEMPT strategy={} success={success}", value(strategy))
         }

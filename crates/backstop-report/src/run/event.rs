@@ -88,6 +88,12 @@ fn text_with_times(kind: &EventKind, time: fn(Timestamp) -> String) -> String {
         }
         EventKind::GuardUpdated { provider, until: None } => format!("{provider} is open"),
         EventKind::GuardWaited { provider, waited_ms } => format!("waited {} for {provider}", ms(*waited_ms)),
+        EventKind::WaitStarted { operation, provider, wait_ms, .. } => {
+            let what = operation.as_ref().map_or_else(|| "the run".to_owned(), &text);
+            let whom =
+                provider.as_ref().map(|provider| format!(" for {}", text(provider))).unwrap_or_default();
+            format!("{what} waits {}{whom}", ms(*wait_ms))
+        }
         EventKind::BudgetConsumed { budget, units, remaining } => {
             format!("{budget}: {units} taken, {remaining} left")
         }
@@ -131,6 +137,11 @@ fn text_with_times(kind: &EventKind, time: fn(Timestamp) -> String) -> String {
                 Some(error) => format!("{of}{} ({})", own(state), own(error)),
                 None => format!("{of}{}", own(state)),
             }
+        }
+        EventKind::StateMessage { message } => text(message),
+        EventKind::TasksRegistered { .. } => "the tasks of the campaign".to_owned(),
+        EventKind::QuestionAnswered { question, answer } => {
+            format!("{} — {}", text(question), text(answer))
         }
         EventKind::PlanLoaded { plan } => {
             format!(

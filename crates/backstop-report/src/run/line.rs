@@ -101,6 +101,23 @@ pub fn story_command(run: RunId) -> String {
     format!("`backstop explain {run}` tells the story")
 }
 
+/// That a result was kept and is used again.
+pub fn reused_line(command: &str, old: Duration) -> String {
+    format!("from the cache, {} old: `{}`\n", duration(old), SafeText::new(command).line(80))
+}
+
+/// That a command may be in a loop, and what to do about it.
+pub fn loop_warning(times: u32, has_budget: bool) -> (String, &'static str) {
+    let what = format!(
+        "the same failure {times} times in a row, and no file has changed in between: this may be a loop"
+    );
+    let hint = match has_budget {
+        true => "change something first: unchanged, the next one is not started",
+        false => "change something first; with --budget NAME the next one would not be started",
+    };
+    (what, hint)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

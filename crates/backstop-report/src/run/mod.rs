@@ -24,18 +24,22 @@ pub use emit::event_emit;
 pub(crate) use emit::value_within;
 pub use event::event_line;
 pub use gdd::event_gdd;
-pub use line::{attempt_failed, done, gave_up, retrying, story_command};
+pub use line::{attempt_failed, done, gave_up, loop_warning, retrying, reused_line, story_command};
 pub use story::{AttemptStory, RunStory, StoryEnding, StoryEntry};
 pub use story_json::story_json;
 pub use story_markdown::story_markdown;
 pub use story_text::{story, story_log};
-pub use table::{RunRow, runs_table, runs_table_of_projects};
+pub use table::RunList;
 
 use crate::notice::Words;
 pub(crate) use crate::times::date_time as date;
 use crate::times::time_of_day as clock;
 use crate::times::until_words;
 use backstop_core::{Action, Decision, SafeText, Timestamp};
+
+/// What is said where there is no run to tell the story of.
+pub const NO_RUNS: &str = "no runs are recorded in this project yet; `backstop exec -- COMMAND` makes one, and \
+    `backstop explain REASON` explains a reason\n";
 
 /// The decision about an operation that is not known to be safe to repeat.
 const CONFIRM: &str = "needs confirmation before it is retried";

@@ -1,50 +1,77 @@
-//! The table of runs.
+//! The list of runs.
 
 use super::{date, duration};
 use crate::width::{pad, width};
-use crate::{Style, table};
-use backstop_core::{Outcome, Reason, RunId, SafeText, Timestamp};
+use crate::{JSON_SCHEMA, Style, View, table};
+use backstop_core::{Outcome, Reason, RunState, RunSummary, SafeText};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// How much of an operation is shown.
 const OPERATION_CHARS_MAX: usize = 60;
 
-/// A row of the table of runs.
+/// Runs, in the given order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunRow {
-    /// The run.
-    pub run: RunId,
-    /// When it began.
-    pub started: Timestamp,
-    /// The operation.
-    pub operation: SafeText,
-    /// How it ended, if it has.
-    pub outcome: Option<Outcome>,
-    /// Whether it halted and can be resumed.
-    pub halted: bool,
-    /// The reason, where the outcome is not done.
-    pub reason: Option<Reason>,
-    /// How many attempts were made.
-    pub attempts: u32,
-    /// How long it took, if it has ended.
-    pub duration: Option<Duration>,
+pub enum RunList {
+    /// Of one project.
+    Project(Vec<RunSummary>),
+    /// Of several projects, each run with its project's folder.
+    Projects(Vec<(SafeText, RunSummary)>),
+}
+
+impl View for RunList {
+    fn text(&self, style: Style) -> String {
+        match self {
+            Self::Project(runs) => runs_table(runs, style),
+            Self::Projects(runs) => runs_table_of_projects(runs, style),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let rows: Vec<Value> = match self {
+            Self::Project(runs) => runs.iter().map(summary_json).collect(),
+            Self::Projects(runs) => runs
+                .iter()
+                .map(|(project, run)| {
+                    let mut row = summary_json(run);
+                    row["project"] = json!(project);
+                    row
+                })
+                .collect(),
+        };
+        json!({ "schema": JSON_SCHEMA, "runs": rows })
+    }
+}
+
+fn summary_json(run: &RunSummary) -> Value {
+    json!({
+        "run": run.id, "state": run.state.name(), "surface": run.surface, "session": run.session,
+        "caller": run.caller, "parent": run.parent, "operation": run.operation, "folder": run.folder,
+        "profile": run.profile, "started_at": run.started_at, "ended_at": run.ended_at,
+        "outcome": run.outcome, "reason": run.reason, "attempts": run.attempts, "exit": run.exit,
+        "duration_ms": run.duration_ms, "next": run.next, "events": run.events,
+    })
 }
 
 /// The table of runs, in the given order.
-pub fn runs_table(rows: &[RunRow], style: Style) -> String {
+fn runs_table(rows: &[RunSummary], style: Style) -> String {
     if rows.is_empty() {
         return "nothing has been run in this project yet; `backstop exec -- COMMAND` runs a command\n"
             .to_owned();
     }
-    let cells = |row: &RunRow| {
+    let cells = |run: &RunSummary| {
+        let going_on = if run.state == RunState::Halted { "halted" } else { "running" };
+        let reason = run.reason.filter(|_| run.outcome != Some(Outcome::Done));
+        let operation = run.operation.clone().unwrap_or_default();
+        let took = run.duration_ms.map(Duration::from_millis);
         vec![
-            row.run.to_string(),
-            date(row.started),
-            row.outcome.map_or(if row.halted { "halted" } else { "running" }, Outcome::name).to_owned(),
-            row.reason.map_or("-", Reason::code).to_owned(),
-            row.attempts.to_string(),
-            row.duration.map_or_else(|| "-".to_owned(), duration),
-            style.marks(&row.operation.line(OPERATION_CHARS_MAX)),
+            run.id.to_string(),
+            date(run.started_at),
+            run.outcome.map_or(going_on, Outcome::name).to_owned(),
+            reason.map_or("-", Reason::code).to_owned(),
+            run.attempts.to_string(),
+            took.map_or_else(|| "-".to_owned(), duration),
+            style.marks(&operation.line(OPERATION_CHARS_MAX)),
         ]
     };
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -54,8 +81,8 @@ pub fn runs_table(rows: &[RunRow], style: Style) -> String {
 }
 
 /// The table of runs of several projects, each run with its project, in the given order.
-pub fn runs_table_of_projects(rows: &[(SafeText, RunRow)], style: Style) -> String {
-    let runs: Vec<RunRow> = rows.iter().map(|(_, row)| row.clone()).collect();
+fn runs_table_of_projects(rows: &[(SafeText, RunSummary)], style: Style) -> String {
+    let runs: Vec<RunSummary> = rows.iter().map(|(_, row)| row.clone()).collect();
     let text = runs_table(&runs, Style { colour: false, ..style });
     if rows.is_empty() {
         return text;
@@ -73,18 +100,30 @@ pub fn runs_table_of_projects(rows: &[(SafeText, RunRow)], style: Style) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use backstop_core::{ProcessId, Timestamp};
 
     #[test]
     fn runs_stand_below_each_other() {
-        let row = |run: &str, outcome, reason, operation: &str| RunRow {
-            run: run.parse().unwrap(),
-            started: Timestamp::from_millis(1_760_000_000_000),
-            operation: operation.into(),
+        let row = |run: &str, outcome: Option<Outcome>, reason, operation: &str| RunSummary {
+            id: run.parse().unwrap(),
+            events: 3,
+            state: if outcome.is_some() { RunState::Ended } else { RunState::Open },
+            surface: "exec".to_owned(),
+            session: None,
+            caller: None,
+            parent: None,
+            process: ProcessId { pid: 7, start: 1 },
+            operation: Some(operation.into()),
+            folder: None,
+            profile: None,
+            started_at: Timestamp::from_millis(1_760_000_000_000),
+            ended_at: None,
             outcome,
-            halted: false,
             reason,
             attempts: 2,
-            duration: outcome.map(|_| Duration::from_secs(41)),
+            exit: None,
+            duration_ms: outcome.map(|_| 41_000),
+            next: None,
         };
         let rows = [
             row("r-7f3a", Some(Outcome::Done), None, "npm ci"),

@@ -102,6 +102,7 @@ fn kinds(operation: &SafeText, text: &SafeText, outcome: Outcome) -> Vec<(i64, E
                 strategy: "retry".into(),
                 success: outcome == Outcome::Done,
                 attempt: 2,
+                detail: None,
             },
         ),
         (41_000, end),

@@ -168,6 +168,8 @@ pub(crate) fn completion(t: &Texts) -> Completion {
         work: WorkAt::Kept { reference: t.file.clone(), why: t.message.clone(), command: t.command.clone() },
         files_changed: Some(12),
         usage: Some(Usage { input_tokens: 120_000, output_tokens: 4_000, cost_usd: Some(0.416) }),
+        waits: WaitSum { times: 2, waited: secs(10_500) },
+        verified: true,
         notes: vec![t.absent.clone()],
     }
 }
@@ -216,6 +218,8 @@ pub(crate) fn status(t: &Texts) -> PlanStatus {
         rows: rows(t),
         progress: progress(t),
         usage: Some(Usage { input_tokens: 1_200_000, output_tokens: 40_000, cost_usd: Some(4.1) }),
+        waits: WaitSum::default(),
+        starts_at: None,
         changed: vec![t.id.clone()],
         next: Some(t.command.clone()),
     }

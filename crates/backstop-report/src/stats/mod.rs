@@ -16,7 +16,7 @@ pub use rows::stats_by;
 pub use stats_json::stats_json;
 
 use crate::run::duration;
-use backstop_core::{Reason, SafeText, Stats, Timestamp};
+use backstop_core::{AgentUse, SafeText, SignatureHistory, Stats, Timestamp};
 use std::time::Duration;
 
 /// What a table of statistics is grouped by.
@@ -32,23 +32,6 @@ pub enum StatsBy {
     Day,
 }
 
-/// A signature (a message without its variable parts) and how its retries went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignatureRow {
-    /// The message with its variable parts taken out.
-    pub signature: SafeText,
-    /// The reason it was classified as.
-    pub reason: Reason,
-    /// How often it was seen.
-    pub seen: u64,
-    /// How often it was retried.
-    pub retried: u64,
-    /// How often the retry succeeded.
-    pub cured: u64,
-    /// When it was last seen.
-    pub last: Timestamp,
-}
-
 /// The sums of a journal, and what is shown beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StatsReport {
@@ -59,7 +42,9 @@ pub struct StatsReport {
     /// The sums.
     pub stats: Stats,
     /// The most frequent signatures of all of the user's projects, most seen first.
-    pub signatures: Vec<SignatureRow>,
+    pub signatures: Vec<SignatureHistory>,
+    /// What was used of each model by requests through the proxy, most tokens first.
+    pub models: Vec<(SafeText, AgentUse)>,
 }
 
 /// `2025-10-09`.

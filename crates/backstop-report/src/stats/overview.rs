@@ -6,7 +6,7 @@ use crate::Style;
 use crate::list::count;
 use crate::run::date;
 use crate::width::{pad, width};
-use backstop_core::{Class, Counts, Outcome};
+use backstop_core::{AgentUse, Class, Counts, Outcome, SafeText};
 use std::cmp::Reverse;
 
 /// How many reasons and how many operations are shown.
@@ -16,6 +16,9 @@ const NAME_CHARS_MAX: usize = 60;
 
 /// The overview for a terminal, about ten lines, most important first.
 pub fn stats(report: &StatsReport, style: Style) -> String {
+    if report.stats.is_empty() && !report.models.is_empty() {
+        return models(report).into_iter().map(|line| line + "\n").collect();
+    }
     if report.stats.is_empty() {
         return match report.since {
             Some(since) => format!("nothing is recorded here since {}\n", date(since)),
@@ -27,6 +30,7 @@ pub fn stats(report: &StatsReport, style: Style) -> String {
     let mut lines = vec![style.strong(&lost(report)), runs(report)];
     lines.extend(tries(report, style));
     lines.extend(used(report));
+    lines.extend(models(report));
     lines.extend(reported(report, style));
     lines.extend(by_reason(report));
     lines.extend(by_operation(report, style));
@@ -69,14 +73,25 @@ fn runs(report: &StatsReport) -> String {
 
 /// What agents used; nothing where none said so.
 fn used(report: &StatsReport) -> Option<String> {
-    let used = report.stats.used;
+    used_line("agents used", report.stats.used)
+}
+
+fn used_line(who: &str, used: AgentUse) -> Option<String> {
     let tokens = used.tokens_in.saturating_add(used.tokens_out);
     let cost = used.cost_millionths.map(|cost| {
         let cents = cost.saturating_add(5_000) / 10_000;
         format!(", ${}.{:02}", cents / 100, cents % 100)
     });
     let is_known = tokens > 0 || cost.is_some();
-    is_known.then(|| format!("agents used {tokens} tokens{}", cost.unwrap_or_default()))
+    is_known.then(|| format!("{who} {tokens} tokens{}", cost.unwrap_or_default()))
+}
+
+/// What requests through the proxy used, a line for each of the models that were used most.
+fn models(report: &StatsReport) -> Vec<String> {
+    let line = |(model, used): &(SafeText, AgentUse)| {
+        used_line(&format!("requests to {} used", model.line(NAME_CHARS_MAX)), *used)
+    };
+    report.models.iter().take(ROWS_MAX).filter_map(line).collect()
 }
 
 /// The attempts; nothing where there are only reports, which have none.
@@ -160,7 +175,7 @@ fn by_reason(report: &StatsReport) -> Vec<String> {
 fn by_operation(report: &StatsReport, style: Style) -> Vec<String> {
     let troubled: Vec<_> =
         report.stats.operations.iter().filter(|(_, t)| t.lost_ms() > 0 || t.failed() > 0).collect();
-    let row = |(name, tally): &&(backstop_core::SafeText, Counts)| {
+    let row = |(name, tally): &&(SafeText, Counts)| {
         let failed = format!(
             "{} of {} failed ({})",
             tally.failed(),
@@ -199,7 +214,7 @@ fn most_seen(report: &StatsReport, style: Style) -> Option<String> {
         0 => "never tried again".to_owned(),
         retried => cured(first.cured, retried),
     };
-    let text = style.marks(&first.signature.line(NAME_CHARS_MAX));
+    let text = style.marks(&SafeText::new(first.signature.as_str()).line(NAME_CHARS_MAX));
     Some(format!(
         "most seen in all projects: \"{text}\" ({}), {}, {retried}",
         first.reason,

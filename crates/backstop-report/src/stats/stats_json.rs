@@ -40,9 +40,15 @@ pub fn stats_json(report: &StatsReport) -> Value {
             "tokens_out": report.stats.used.tokens_out,
             "cost_millionths": report.stats.used.cost_millionths,
         },
+        "models": report.models.iter().map(|(model, used)| json!({
+            "model": model,
+            "tokens_in": used.tokens_in,
+            "tokens_out": used.tokens_out,
+            "cost_millionths": used.cost_millionths,
+        })).collect::<Vec<_>>(),
         "signatures": report.signatures.iter().map(|row| json!({
             "signature": row.signature, "reason": row.reason, "seen": row.seen, "retried": row.retried,
-            "cured": row.cured, "last_at": row.last,
+            "cured": row.cured, "last_at": row.last_at,
         })).collect::<Vec<_>>(),
     })
 }

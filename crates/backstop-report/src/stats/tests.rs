@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{Style, to_json};
+use backstop_core::Reason;
 use backstop_core::{Counts, Outcome, Reported};
 
 fn tally(attempts: u64, succeeded: u64, lost_ms: (u64, u64, u64)) -> Counts {
@@ -24,13 +25,10 @@ fn of_reason(errors: u64, retried: u64, cured: u64, failed_ms: u64, waited_ms: u
 fn report() -> StatsReport {
     let at = Timestamp::from_millis;
     StatsReport {
+        models: Vec::new(),
         since: Some(at(1_759_395_200_000)),
         stats: Stats {
-            used: backstop_core::AgentUse {
-                tokens_in: 1_200_000,
-                tokens_out: 40_000,
-                cost_millionths: Some(4_104_999),
-            },
+            used: AgentUse { tokens_in: 1_200_000, tokens_out: 40_000, cost_millionths: Some(4_104_999) },
             runs: vec![(Outcome::Done, 398), (Outcome::Failed, 9), (Outcome::Lost, 1)],
             runs_open: 1,
             total: Counts {
@@ -59,13 +57,14 @@ fn report() -> StatsReport {
             reported: Reported::default(),
         },
         now: None,
-        signatures: vec![SignatureRow {
+        signatures: vec![SignatureHistory {
             signature: "connect ECONNREFUSED <n>".into(),
             reason: Reason::NetworkTransient,
             seen: 62,
             retried: 60,
             cured: 58,
-            last: at(1_760_000_000_000),
+            first_at: at(1_759_000_000_000),
+            last_at: at(1_760_000_000_000),
         }],
     }
 }

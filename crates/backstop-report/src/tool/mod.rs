@@ -1,4 +1,5 @@
-//! Notices about tool calls that failed: the skill-manager seed's texts.
+//! Notices about tool calls that failed, the skill-manager seed's texts, and lists of servers and
+//! tools.
 //!
 //! Each template turns a struct into a [`Notice`](crate::Notice). It must not decide whether a call
 //! is retried.
@@ -7,6 +8,7 @@ mod advice;
 mod failure;
 mod report;
 mod request;
+mod servers;
 
 pub use advice::{Advice, ToolKind, tool_advice, tool_kind};
 pub use failure::{
@@ -16,6 +18,12 @@ pub use failure::{
 pub use report::{failure_report, failure_suggestion};
 pub use request::{
     CacheMissing, InvalidParameters, Param, ToolNotFound, cache_missing, invalid_parameters, tool_not_found,
+};
+
+pub use servers::{
+    CheckedServer, ImportedFile, MissingServer, NO_SERVERS, NO_SERVERS_LINE, RefreshedServer, StepState,
+    ToolRow, chain_steps, checked_json, checked_text, imported_json, imported_table, refreshed_json,
+    refreshed_table, servers_moved, tool_page, tool_page_json, tools_json, tools_table,
 };
 
 /// The command that refreshes the list of tools.

@@ -1,7 +1,7 @@
 //! Budgets: a unit for every attempt, spent before the work and given back where none was done.
 
-use super::OperationAdmission;
 use super::experience::LOOP_AT;
+use super::{Admission, OperationAdmission};
 use crate::project::ProjectError;
 use backstop_core::{EventKind, Fault, Name, Reason, Record, RunId, SafeText};
 use backstop_store::{LimitStore, Per, Spending, StoreError};
@@ -22,11 +22,7 @@ pub(super) fn find(
     name: &Name,
     scope: &BudgetScope,
 ) -> Result<(Name, String), ProjectError> {
-    let Some(found) = store.budget(name)? else {
-        let known = store.budget_states()?.iter().map(|s| s.budget.name.to_string()).collect();
-        return Err(ProjectError::NoBudget { given: name.to_string(), known });
-    };
-    let scope = match found.per {
+    let scope = match super::budgets::existing(store, name)?.per {
         Per::Total => "all".to_owned(),
         Per::Day => store.budget_day(name)?,
         Per::Run => scope.run.to_string(),
@@ -36,6 +32,15 @@ pub(super) fn find(
 }
 
 impl OperationAdmission {
+    /// Its budget, and how many units of how many are left in its scope.
+    pub fn budget_left(&self) -> Result<Option<(Name, u64, u64)>, ProjectError> {
+        let Some((name, scope)) = &self.budget else { return Ok(None) };
+        let store = self.project().limits()?;
+        let units = super::budgets::existing(store, name)?.units;
+        let left = store.remaining(name, scope)?.unwrap_or(units);
+        Ok(Some((name.clone(), left, units)))
+    }
+
     /// One unit for every attempt, the first included. A loop is stopped where there is a budget.
     pub fn spend(&self, record: &dyn Record) -> Result<(), Box<Fault>> {
         let (Some(store), Some((name, scope))) = (self.bound(), &self.budget) else { return Ok(()) };
@@ -104,6 +109,38 @@ impl OperationAdmission {
         {
             let refunded = EventKind::BudgetRefunded { budget: name.clone(), units: 1, remaining };
             let _ = record.record(vec![refunded]);
+        }
+    }
+}
+
+/// Budgets in what is known only afterwards: tokens, money.
+impl Admission {
+    /// An error where there is no such budget.
+    pub fn budget_exists(&self, name: &Name) -> Result<(), ProjectError> {
+        let none = BudgetScope { run: RunId::from_random(0, 4), task: None };
+        find(self.project.limits()?, name, &none).map(drop)
+    }
+
+    /// How much is left; none where that cannot be read.
+    pub fn budget_left(&self, name: &Name, scope: &BudgetScope) -> Option<u64> {
+        let store = self.project.limits().ok()?;
+        let (name, scope) = find(store, name, scope).ok()?;
+        store.remaining(&name, &scope).ok().flatten()
+    }
+
+    /// Takes what was used, or what is left of it.
+    pub fn charge(&self, name: &Name, scope: &BudgetScope, units: u64) {
+        let Ok(store) = self.project.limits() else { return };
+        let Ok((name, scope)) = find(store, name, scope) else { return };
+        if units == 0 {
+            return;
+        }
+        match store.spend(&name, &scope, units) {
+            Ok(Spending::Exhausted { remaining }) if remaining > 0 => {
+                let _ = store.spend(&name, &scope, remaining);
+            }
+            Ok(_) => {}
+            Err(error) => self.warn(&format!("what is spent of budget {name} is not stored"), &error),
         }
     }
 }

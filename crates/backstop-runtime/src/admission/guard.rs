@@ -18,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often a waiter on a thread looks whether it is still wanted.
 const WANTED_EVERY: Duration = Duration::from_millis(100);
 /// How long what was read of a guard is believed.
-const BELIEVED_FOR: Duration = Duration::from_millis(100);
+pub(super) const BELIEVED_FOR: Duration = Duration::from_millis(100);
 
 /// What was read of guards lately, so that many calls at once do not each ask the store.
 #[derive(Debug, Default)]
@@ -213,7 +213,7 @@ pub fn wait_blocking(
                 return Ok(Waited::Cancelled);
             }
             let part = left.min(WANTED_EVERY);
-            std::thread::sleep(part);
+            process.sleep(part);
             left -= part;
         }
     }
@@ -235,8 +235,7 @@ pub fn key_of(
     process: &Process,
     learns: bool,
 ) -> GuardKey {
-    let key = GuardKey::unknown_account(provider.clone());
-    let key = model.map_or_else(|| key.clone(), |model| key.clone().with_model(&model));
+    let key = account_key(provider, model, None);
     let variables = backstop_classify::credential_variables(provider.as_str());
     let is_set = |value: &String| !value.is_empty();
     let Some(credential) =
@@ -250,6 +249,20 @@ pub fn key_of(
     match secret {
         Ok(Some(secret)) => key.with_credential(&secret, &credential),
         _ => key,
+    }
+}
+
+/// The key of an account of a provider: of this credential, hashed with a secret of this machine.
+pub(super) fn account_key(
+    provider: &Name,
+    model: Option<String>,
+    account: Option<(&[u8], &str)>,
+) -> GuardKey {
+    let key = GuardKey::unknown_account(provider.clone());
+    let key = model.map_or_else(|| key.clone(), |model| key.clone().with_model(&model));
+    match account {
+        Some((secret, credential)) => key.with_credential(secret, credential),
+        None => key,
     }
 }
 

@@ -14,27 +14,39 @@
 //! that was not started.
 
 mod budget;
+mod budgets;
 mod experience;
 mod fingerprint;
 mod freeze;
 mod guard;
+mod provider;
+mod window;
 
 pub use budget::BudgetScope;
+pub use budgets::{NewBudget, delete_budget, reset_budget, set_budget};
 pub use experience::{LOOP_AT, Streak, signature_of};
 pub use freeze::{FROZEN, UNFREEZE, UNTIL_UNFROZEN};
 pub use guard::{GuardWait, Step, Waited, key_of, learn_refusal, limited, model_refused, wait_blocking};
+pub use provider::{
+    ProviderError, forget_limits, known_limits, known_provider, learn_answer, near_provider, provider_named,
+    wait_until_open,
+};
 
 use crate::project::{Project, ProjectError};
 use backstop_core::breaker::{Breaker, Pass};
-use backstop_core::guard::{Closed, GuardKey};
-use backstop_core::{Dispatch, EventKind, Experience, Fault, Name, Reason, Record, SafeText};
+use backstop_core::guard::{Closed, GuardKey, closed_by};
+use backstop_core::{
+    Clock, Dispatch, EventKind, Experience, Fault, Hints, Name, Reason, Record, SafeText, Timestamp,
+};
 use backstop_engine::{AdmissionFuture, Attempt, Failed, GuardFuture};
 use backstop_report::duration;
 use backstop_store::LimitStore;
-use guard::GuardCache;
+use guard::{BELIEVED_FOR, GuardCache, account_key};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use window::Windows;
 
 /// A wait that is shorter is not worth an event.
 const WORTH_RECORDING: Duration = Duration::from_millis(100);
@@ -49,6 +61,29 @@ pub struct Admission {
     /// Why the shared limits cannot be read, once that was found out. Nobody asks again: each question
     /// would wait for whoever holds them.
     unreadable: OnceLock<String>,
+    /// Breakers that had counted nothing, and when that was read.
+    quiet_breakers: Mutex<HashMap<(Name, String), Timestamp>>,
+    windows: Arc<Windows>,
+    /// When there were no shared limits the last time that somebody looked.
+    absent_at: Mutex<Option<Timestamp>>,
+    /// The secret that accounts are hashed with, once there is one.
+    account_secret: OnceLock<Vec<u8>>,
+}
+
+/// Whose request an operation is, where the request itself says so.
+#[derive(Clone, Default)]
+pub struct RequestIdentity {
+    /// The credential that it carries. Only a hash of it is kept.
+    pub credential: Option<String>,
+    /// The model that it asks for.
+    pub model: Option<String>,
+}
+
+/// A credential is not shown.
+impl std::fmt::Debug for RequestIdentity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RequestIdentity").field("model", &self.model).finish_non_exhaustive()
+    }
 }
 
 /// What one operation asks for.
@@ -93,13 +128,26 @@ pub struct OperationAdmission {
     probing: Mutex<Option<GuardKey>>,
     /// Attempts whose unit could not be stored.
     uncounted: AtomicU64,
+    /// Whose request it is, with the model that is asked for now.
+    request: Option<Mutex<RequestIdentity>>,
+    /// Why no attempt may begin, as the surface has found.
+    refused: Mutex<Option<Box<Fault>>>,
 }
 
 impl Admission {
     /// Of this project's user.
     pub fn new(project: Arc<Project>) -> Arc<Self> {
         let (guards, has_warned) = (GuardCache::default(), AtomicBool::new(false));
-        Arc::new(Self { project, guards, has_warned, unreadable: OnceLock::new() })
+        Arc::new(Self {
+            project,
+            guards,
+            has_warned,
+            unreadable: OnceLock::new(),
+            quiet_breakers: Mutex::default(),
+            windows: Arc::default(),
+            absent_at: Mutex::default(),
+            account_secret: OnceLock::new(),
+        })
     }
 
     /// Tells people, once, that the shared limits cannot be used: what they would have stopped goes on.
@@ -134,11 +182,70 @@ impl Admission {
             refused_by: Mutex::default(),
             probing: Mutex::default(),
             uncounted: AtomicU64::new(0),
+            request: None,
+            refused: Mutex::default(),
         })
     }
 }
 
 impl OperationAdmission {
+    /// It is a request that carries its own credential and names its model.
+    pub fn of_request(mut self, identity: RequestIdentity) -> Self {
+        self.request = Some(Mutex::new(identity));
+        self
+    }
+
+    /// In which scope its budgets are spent.
+    pub fn budget_scope(&self) -> BudgetScope {
+        self.limits.scope.clone()
+    }
+
+    /// Refuses every attempt for this fault, where there is one.
+    pub fn refuse(&self, fault: Option<Box<Fault>>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+    }
+
+    fn identity(&self) -> Option<RequestIdentity> {
+        let request = self.request.as_ref()?;
+        Some(request.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// What breakers know it by: the model that is asked for now, or the operation.
+    fn breaker_name(&self) -> String {
+        self.identity().and_then(|identity| identity.model).unwrap_or_else(|| self.limits.operation.clone())
+    }
+
+    /// The key of the guard that holds for it.
+    fn guard_key(
+        &self,
+        store: &LimitStore,
+        provider: &Name,
+        model: Option<String>,
+        learns: bool,
+    ) -> GuardKey {
+        match self.identity() {
+            None => key_of(store, provider, model, &self.project().process, learns),
+            Some(identity) => {
+                let secret = self.account_secret(store, learns);
+                account_key(provider, model, secret.zip(identity.credential.as_deref()))
+            }
+        }
+    }
+
+    fn account_secret(&self, store: &LimitStore, learns: bool) -> Option<&[u8]> {
+        let known = &self.shared.account_secret;
+        if known.get().is_none() {
+            let random: Vec<u8> =
+                (0..4).flat_map(|_| (self.project().process.random)().to_le_bytes()).collect();
+            let read =
+                if learns { store.account_secret_or(&random).map(Some) } else { store.account_secret() };
+            if let Ok(Some(secret)) = read {
+                let _ = known.set(secret);
+            }
+        }
+        known.get().map(Vec::as_slice)
+    }
+
     fn project(&self) -> &Project {
         &self.shared.project
     }
@@ -163,7 +270,15 @@ impl OperationAdmission {
         if self.shared.unreadable.get().is_some() {
             return None;
         }
-        self.read(self.project().existing_limits()).flatten()
+        let now = self.project().process.now();
+        let mut absent_at = self.shared.absent_at.lock().unwrap_or_else(PoisonError::into_inner);
+        // Many calls at once do not each ask the file system for what is not there.
+        if absent_at.is_some_and(|at| now >= at && now.since(at) < BELIEVED_FOR) {
+            return None;
+        }
+        let store = self.read(self.project().existing_limits()).flatten();
+        *absent_at = store.is_none().then_some(now);
+        store
     }
 
     /// What was read of the shared limits, unless they cannot be read.
@@ -190,8 +305,12 @@ impl OperationAdmission {
     /// makes no database.
     fn guarded(&self) -> Option<(&Arc<LimitStore>, GuardKey)> {
         let (store, provider) = self.guarded_by()?;
-        let model = backstop_classify::model_of_command(&self.limits.command);
-        let key = key_of(store, &provider, model, &self.project().process, false);
+        let model = match self.identity() {
+            Some(identity) => identity.model,
+            None => backstop_classify::model_of_command(&self.limits.command),
+        };
+        // A request's account is always known, so that its window can be.
+        let key = self.guard_key(store, &provider, model, self.request.is_some());
         Some((store, key))
     }
 
@@ -249,11 +368,20 @@ impl OperationAdmission {
     async fn admit(&self, attempt: &Attempt, record: &dyn Record) -> Result<(), Box<Fault>> {
         // What changed since the last failure can be seen only before the first attempt.
         self.streak();
+        if let Some(fault) = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Err(fault);
+        }
+        if let (Some(request), Some(model)) = (&self.request, &attempt.fallback) {
+            request.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
+        }
         self.spend(record)?;
-        let admitted = match self.wait_for_guard(attempt, record).await {
+        let mut admitted = match self.wait_for_guard(attempt, record).await {
             Ok(_) => self.ask_breaker(),
             Err(fault) => Err(fault),
         };
+        if admitted.is_ok() {
+            admitted = self.take_window(attempt).await;
+        }
         if admitted.is_err() {
             self.refund(record);
         }
@@ -321,9 +449,73 @@ impl OperationAdmission {
         }
     }
 
+    /// Takes one of the requests that the provider still allows, and waits for the next window where
+    /// none is left.
+    async fn take_window(&self, attempt: &Attempt) -> Result<(), Box<Fault>> {
+        if self.request.is_none() {
+            return Ok(());
+        }
+        let Some((_, key)) = self.guarded() else { return Ok(()) };
+        let limit = attempt.left.unwrap_or(self.limits.wait_max).min(self.limits.wait_max);
+        let process = &self.project().process;
+        let taken = self.shared.windows.take(&key, limit, process.now).await;
+        taken.map_err(|wait| {
+            let now = process.now();
+            let why = "window requests is used up".to_owned();
+            let closed = Closed { learned_at: now, until: now.after(wait), why, in_words: false };
+            Box::new(limited(&key.provider, &closed, now))
+        })
+    }
+
+    /// What the headers of an answer say about limits, whether it succeeded or not. A window that is
+    /// used up closes the guard for all: that is no failure, and is known to all by the guard itself.
+    pub fn answered(&self, headers: &[(String, String)], succeeded: bool) {
+        let Some((store, key)) = self.guarded() else { return };
+        let process = &self.project().process;
+        let now = process.now();
+        let clock = Clock { now: Some(now), zone: process.zone() };
+        let hints = Hints::read(headers, None, &clock);
+        self.shared.windows.learn(&key, Some(&hints), now);
+        if succeeded
+            && hints.windows.iter().any(backstop_core::Window::is_closed)
+            && let Some(closed) = closed_by(&hints, None, now)
+        {
+            // Where that cannot be stored, this process knows it all the same.
+            let _ = store.learn(&key, Some(closed));
+            self.shared.guards.forget(&key.provider);
+        }
+    }
+
+    /// Whether the headers of an answer say anything that is not known yet.
+    pub fn wants_headers<'h>(&self, mut names: impl Iterator<Item = &'h str>) -> bool {
+        names.any(|name| name.contains("ratelimit"))
+            || self.guarded().is_some_and(|(_, key)| self.shared.windows.is_asking(&key))
+    }
+
+    /// Whether it was read lately that the breaker has counted nothing.
+    fn breaker_is_quiet(&self, provider: &Name, operation: &str) -> bool {
+        let now = self.project().process.now();
+        let known = self.shared.quiet_breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = known.get(&(provider.clone(), operation.to_owned()));
+        at.is_some_and(|at| now >= *at && now.since(*at) < BELIEVED_FOR)
+    }
+
+    fn note_breaker(&self, provider: &Name, operation: &str, is_quiet: bool) {
+        let mut known = self.shared.quiet_breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (provider.clone(), operation.to_owned());
+        if is_quiet {
+            known.insert(key, self.project().process.now());
+        } else {
+            known.remove(&key);
+        }
+    }
+
     fn ask_breaker(&self) -> Result<(), Box<Fault>> {
         let (Some(store), Some(provider)) = (self.bound(), &self.limits.provider) else { return Ok(()) };
-        let operation = &self.limits.operation;
+        let operation = &self.breaker_name();
+        if self.breaker_is_quiet(provider, operation) {
+            return Ok(());
+        }
         let Some(Pass::Open(wait)) = self.readable(store.ask_breaker(provider, operation)) else {
             return Ok(());
         };
@@ -341,10 +533,15 @@ impl OperationAdmission {
     pub fn succeeded(&self) -> Vec<EventKind> {
         let mut events: Vec<EventKind> = self.probe_succeeded().into_iter().collect();
         let (Some(store), Some(provider)) = (self.bound(), &self.limits.provider) else { return events };
-        if let Ok((before, _)) = store.tell_breaker(provider, &self.limits.operation, true)
-            && before.open_since.is_some()
-        {
-            let operation = SafeText::new(self.limits.operation.clone());
+        let operation = self.breaker_name();
+        // Most of the time nobody has failed, which was read a moment ago.
+        if self.breaker_is_quiet(provider, &operation) {
+            return events;
+        }
+        let Ok((before, _)) = store.tell_breaker(provider, &operation, true) else { return events };
+        self.note_breaker(provider, &operation, before == Breaker::default());
+        if before.open_since.is_some() {
+            let operation = SafeText::new(operation);
             events.push(EventKind::BreakerClosed { provider: provider.clone(), operation });
         }
         events
@@ -363,8 +560,14 @@ impl OperationAdmission {
         if limited {
             let is_named = self.limits.provider.is_some();
             let process = &self.project().process;
-            let model = model_refused(fault, Some(&self.limits.command));
-            let key = key_of(store, &provider, model, process, true);
+            let model = match self.identity() {
+                Some(identity) => {
+                    let said = fault.cause.as_ref().map_or("", SafeText::raw);
+                    backstop_classify::limited_model_of(said, identity.model)
+                }
+                None => model_refused(fault, Some(&self.limits.command)),
+            };
+            let key = self.guard_key(store, &provider, model, true);
             let learned = learn_refusal(store, &key, fault, is_named, process.now());
             self.shared.guards.forget(&provider);
             *self.refused_by.lock().unwrap_or_else(PoisonError::into_inner) = Some(provider);
@@ -380,10 +583,12 @@ impl OperationAdmission {
         if self.limits.provider.is_none() {
             return Vec::new();
         }
-        match store.tell_breaker(&provider, &self.limits.operation, false) {
+        let operation = self.breaker_name();
+        self.note_breaker(&provider, &operation, false);
+        match store.tell_breaker(&provider, &operation, false) {
             Ok((before, after)) if before.opened != after.opened => vec![EventKind::BreakerOpened {
                 provider,
-                operation: SafeText::new(self.limits.operation.clone()),
+                operation: SafeText::new(operation),
                 failures: after.failures,
             }],
             _ => Vec::new(),

@@ -9,13 +9,14 @@ mod freeze;
 pub mod leftovers;
 pub mod notifications;
 pub mod sender;
+pub mod sink_test;
 
 pub use freeze::record_override;
 
 use crate::machine_state;
 use crate::project::{Project, ProjectError};
 use crate::recorder::Recorder;
-use backstop_core::{Event, EventKind, Fault, Reason, RunId, SafeText};
+use backstop_core::{Event, EventKind, Fault, Reason, RunId, SafeText, Timestamp};
 use backstop_notify::{About, Message, ended};
 use backstop_report::{Alert, alert};
 
@@ -78,6 +79,60 @@ fn after(project: &Project, events: &[Event]) -> Vec<EventKind> {
     let failures = Failures { faults: faults.collect(), ended_with, run };
     let root = SafeText::new(project.root.to_string_lossy());
     freeze_and_notify(project, &failures, |frozen| ended(events, &root, frozen))
+}
+
+/// A run begins to wait for a rate limit: people are told, once for each wait, until when. Gives what
+/// is to be recorded about that.
+pub fn run_waits(
+    project: &Project,
+    operation: &SafeText,
+    part: &SafeText,
+    run: RunId,
+    fault: &Fault,
+    until: Timestamp,
+) -> Vec<EventKind> {
+    let now = project.process.now();
+    let words = format!(
+        "it goes on by itself at {} (in {})",
+        backstop_report::near_time(until, now),
+        backstop_report::duration(until.since(now))
+    );
+    let given = Alert {
+        // A wait of hours is worth a message, like an end.
+        severity: fault.ending_severity(),
+        outcome: "waiting",
+        operation: operation.clone(),
+        part: Some(part.clone()),
+        project: SafeText::new(project.root.to_string_lossy()),
+        run: Some(run),
+        steps: vec![SafeText::new(words)],
+        ..Alert::about(fault, now)
+    };
+    notifications::notify(project, &Message::new(&alert(&given), About::of(&given)))
+}
+
+/// Work is complete that changed what it is judged by: people are told, so that somebody looks at it
+/// before anybody relies on the gates. Gives what is to be recorded about that.
+pub fn work_flagged(
+    project: &Project,
+    operation: &SafeText,
+    part: &SafeText,
+    run: RunId,
+    signs: &[SafeText],
+) -> Vec<EventKind> {
+    let mut fault = Fault::new(Reason::VerificationMismatch);
+    fault.cause = signs.first().cloned();
+    let given = Alert {
+        severity: fault.ending_severity(),
+        outcome: "flagged",
+        operation: operation.clone(),
+        part: Some(part.clone()),
+        project: SafeText::new(project.root.to_string_lossy()),
+        run: Some(run),
+        steps: signs.iter().map(|sign| SafeText::new(format!("look at this: it {}", sign.raw()))).collect(),
+        ..Alert::about(&fault, project.process.now())
+    };
+    notifications::notify(project, &Message::new(&alert(&given), About::of(&given)))
 }
 
 /// A run broke off, because nothing could be recorded any more: that is told, and it may be the

@@ -31,6 +31,14 @@ pub fn send_rest(project: &Project) {
     }
 }
 
+/// The folder in which the sender looks for the sinks: the current one or, if its path holds what looks
+/// like a secret, the nearest one above it whose path does not.
+fn folder(project: &Project) -> String {
+    let paths = project.process.cwd.ancestors().map(|folder| folder.to_string_lossy().into_owned());
+    let mut plain = paths.filter(|path| project.redactor.redact(path) == *path);
+    plain.next().unwrap_or_else(|| "/".to_owned())
+}
+
 /// Queues a message for whoever has to know. Gives what is to be recorded about that. What goes
 /// wrong is a warning: it must not change how anything ends.
 pub fn notify(project: &Project, message: &Message) -> Vec<EventKind> {
@@ -42,10 +50,8 @@ pub fn notify(project: &Project, message: &Message) -> Vec<EventKind> {
         return Vec::new();
     }
     let output = &project.process.output;
-    let queued = || -> Result<_, ProjectError> {
-        let folder = project.process.cwd.to_string_lossy();
-        Ok(queue(&project.outbox()?, &sinks, message, &folder)?)
-    };
+    let queued =
+        || -> Result<_, ProjectError> { Ok(queue(&project.outbox()?, &sinks, message, &folder(project))?) };
     let queued = match queued() {
         Ok(queued) => queued,
         Err(error) => {

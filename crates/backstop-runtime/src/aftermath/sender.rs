@@ -99,7 +99,8 @@ fn deliver_all(
     let folder = project.folder()?;
     let relieved = || matches!(hold(project, folder, NEXT), Ok(Held::By(_)));
     let resolve = |note: &Note| resolve(note, open);
-    let sender = Sender { outbox, resolve: &resolve, relieved: &relieved, policy: policy.clone() };
+    let client = project.process.http_client();
+    let sender = Sender { outbox, resolve: &resolve, relieved: &relieved, policy: policy.clone(), client };
     let end = runtime(project)?.block_on(sender.run())?;
     Ok(usize::try_from(end.without_secret).unwrap_or(usize::MAX))
 }
@@ -113,10 +114,10 @@ pub fn deliver_directly(text: &[u8], open: OpenProject<'_>) -> Result<(), Projec
     let times = Times { count: 1, first: now, last: now, mixed: false, names: Vec::new() };
     let sinks = backstop_notify::sinks(&project.config).into_iter().filter_map(|(_, sink)| sink.ok());
     let taking = sinks.filter(|sink| sink.kind != SinkKind::Terminal && sink.route.takes(&message.about));
-    let runtime = runtime(&project)?;
+    let (runtime, client) = (runtime(&project)?, project.process.http_client());
     for sink in taking {
         if let Resolved::Sink(sink, credential) = with_secret(&project, sink) {
-            runtime.block_on(deliver(&engine, &sink, credential.as_ref(), &message, &times));
+            runtime.block_on(deliver(&engine, &client, &sink, credential.as_ref(), &message, &times));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The key under which a result is kept: everything that was declared to matter.
 
 use super::input_files;
-use backstop_core::Sha256;
+use backstop_core::{ErrorKind, HintedError, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -41,13 +41,17 @@ pub enum CacheKeyError {
     },
 }
 
-impl CacheKeyError {
-    /// What to type next.
-    pub fn hint(&self) -> &'static str {
-        match self {
+impl HintedError for CacheKeyError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Usage
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let hint = match self {
             Self::Pattern { .. } => "for example: `--input 'src/**'`",
             Self::Read { .. } => "check the path, and that it is a file that you may read",
-        }
+        };
+        vec![hint.to_owned()]
     }
 }
 

@@ -1,15 +1,24 @@
-//! A command as an operation of the engine: supervised, classified, its children recorded.
+//! A command as an operation of the engine: supervised, classified, its children recorded. What is
+//! asked for is a [`CommandRequest`]; under a project's settings it is a [`PreparedCommand`], which
+//! knows how its run begins and ends.
 //!
 //! Whose streams it writes to is given to it. It must not decide about retries, and it must not
 //! print.
 
 mod cache_key;
+mod conclude;
+mod dry_run;
 mod input_files;
 mod nested;
 mod output;
+mod request;
+mod results;
 
 pub use cache_key::{CacheKey, CacheKeyError};
+pub use conclude::{NOT_STARTED, confirm_with};
 pub use output::LastAttempt;
+pub use request::{CommandRequest, PreparedCommand};
+pub use results::ResultCache;
 
 use crate::project::Project;
 use crate::recorder::Recorder;
@@ -22,6 +31,7 @@ use backstop_exec::{Cause, Ended, HeadTail, Input, Spec, StartError, Stop, Strea
 use backstop_store::Child;
 use nested::Nested;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -293,6 +303,12 @@ impl CommandOperation {
                 fault
             }
             StartError::Folder { .. } => Fault::new(Reason::InvalidUsage),
+            // No process, or no memory for one: nothing is wrong with the command.
+            StartError::System { error, .. }
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) =>
+            {
+                Fault::new(Reason::ResourceExhausted)
+            }
             StartError::System { .. } => {
                 self.classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::ResourceExhausted))
             }
@@ -339,8 +355,11 @@ fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
 
 /// What to do about a program that is not there.
 fn where_to_look(program: &str) -> String {
-    const BUILT_IN: &[&str] =
-        &["alias", "cd", "eval", "exec", "export", "set", "source", ".", "ulimit", "umask", "unset"];
+    const BUILT_IN: &[&str] = &[
+        "alias", "bg", "builtin", "cd", "command", "declare", "eval", "exec", "export", "fg", "hash",
+        "history", "jobs", "let", "local", "popd", "pushd", "read", "set", "shift", "shopt", "source", ".",
+        "trap", "type", "ulimit", "umask", "unset", "wait",
+    ];
     if BUILT_IN.contains(&program) {
         return format!("`{program}` is built into the shell: run it with `sh -c '{program} …'`");
     }

@@ -36,6 +36,12 @@ pub trait Admission: Sync {
         Vec::new()
     }
 
+    /// Who can take over the work of this node, whose worker is limited; `worker` has the work now, in
+    /// place of the node's own. Nobody, if nobody else is allowed to or everybody is limited.
+    fn alternative(&self, _node: usize, _worker: Option<&str>) -> Option<String> {
+        None
+    }
+
     /// Why the project is frozen, where it is: then no new attempt begins, and those under way may
     /// end.
     fn frozen(&self) -> Option<Reason> {

@@ -35,6 +35,8 @@ pub struct AttemptJob {
     pub lost: bool,
     /// What the run's agents have used so far, as far as they say so.
     pub used: Usage,
+    /// Who works on the node in place of its own worker, if somebody does.
+    pub worker: Option<String>,
     /// The numbers of the nodes that run at the same time.
     pub beside: Vec<usize>,
     /// Ends the attempt from outside.
@@ -119,6 +121,8 @@ pub enum IntegrationResult {
         tip: Option<String>,
         /// The commit that was made for people, hash and first line.
         commit: Option<(String, SafeText)>,
+        /// What else is recorded with it.
+        events: Vec<EventKind>,
     },
     /// The work is in conflict with what was integrated meanwhile.
     Conflicted {
@@ -129,6 +133,13 @@ pub enum IntegrationResult {
     },
     /// The work cannot be integrated: a hook refuses it, git fails.
     Failed(Box<Fault>),
+}
+
+impl IntegrationResult {
+    /// There was nothing to integrate.
+    pub fn unchanged() -> Self {
+        Self::Done { tip: None, commit: None, events: Vec::new() }
+    }
 }
 
 /// The end of a run's work, once every node is complete.

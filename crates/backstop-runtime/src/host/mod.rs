@@ -27,6 +27,7 @@ mod sessions;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 pub use admission::{Admission, Refusal, Waiting};
 pub use ending::{Ending, HostError};
@@ -37,11 +38,12 @@ pub use executor::{
 pub use log::{RunLog, RunLogError};
 pub use nodes::{NodeSpec, NodesError};
 pub use observer::{HostState, Observer, ObserverError};
-pub use progress::{AttemptError, Fold, NodeRecord, NodeStatus, RunProgress, SKIPPED, operation};
+pub use progress::{AttemptError, CAMPAIGN, Fold, NodeRecord, NodeStatus, RunProgress, SKIPPED, operation};
 pub use sessions::{AgentSession, PriorSession};
+pub use waits::{NodeWait, RunWait, RunWaits};
 
 use backstop_core::{
-    Command, End, Event, EventKind, Fault, Happening, Policy, Reason, Rules, SafeText, Schedule,
+    Command, End, Event, EventKind, Fault, Happening, LimitWait, Policy, Reason, Rules, SafeText, Schedule,
 };
 use backstop_exec::Stop;
 use executor::Message;
@@ -78,12 +80,21 @@ pub struct HostParts<'h, R, C> {
     pub admission: &'h dyn Admission,
     /// Who follows the run, in the order in which they are told.
     pub observers: Vec<&'h mut dyn Observer<R>>,
+    /// Whether the run goes on after this host, as a campaign does: then the caller records its end.
+    pub is_stage: bool,
+    /// At which ends the executor does what is left to do.
+    pub concludes: &'h (dyn Fn(&End) -> bool + Sync),
     /// How long attempts under way may go on once the run halts.
     pub halt_timeout: Option<Duration>,
     /// The command that resumes the run.
     pub resume: String,
-    /// Time since the run was started or resumed.
+    /// Time since the run was started or resumed. It goes on while the machine sleeps, and nobody can
+    /// set it.
     pub clock: &'h (dyn Fn() -> Duration + Sync),
+    /// Makes time pass in place of waiting, where nothing runs and time is simulated.
+    pub pass_time: Option<&'h (dyn Fn(Duration) + Sync)>,
+    /// How long to wait before anything begins: the run is to start at a certain time.
+    pub start_after: Duration,
     /// Adds the machine's state to a fault before it is recorded.
     pub annotate_fault: &'h (dyn Fn(&mut Fault) + Sync),
     /// A random number from 0 up to 1.
@@ -213,8 +224,11 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
     {
         let opened = std::mem::take(&mut self.parts.opened);
         self.observe(|observer, state| observer.started(&opened, state));
-        self.prepare(scope, sender);
+        self.wait_for_start();
         loop {
+            if matches!(self.step, Step::NotYet(at) if self.now() >= at) && self.ended.is_none() {
+                self.prepare(scope, sender);
+            }
             // What came in is recorded before the next is put onto it.
             self.commit()?;
             self.tell_successes();
@@ -222,8 +236,8 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
             self.commit()?;
             if let Some(end) = self.ended.clone().filter(|_| self.running.is_empty()) {
                 match self.step {
-                    Step::Working if end == End::Complete => self.conclude(scope, sender),
-                    Step::Working | Step::Over => {
+                    Step::Working if (self.parts.concludes)(&end) => self.conclude(scope, sender),
+                    Step::NotYet(_) | Step::Working | Step::Over => {
                         self.finish(&end)?;
                         return Ok(end);
                     }
@@ -231,7 +245,7 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
                 }
             }
             self.begin(scope, sender);
-            let first = messages.recv_timeout(self.patience()).ok();
+            let first = self.next_message(messages);
             for message in first.into_iter().chain(messages.try_iter()) {
                 self.handle(message)?;
             }
@@ -241,6 +255,22 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
 
     fn now(&self) -> Duration {
         (self.parts.clock)()
+    }
+
+    /// Waits for a message, or until it is time to look around.
+    fn next_message(&self, messages: &Receiver<Message>) -> Option<Message> {
+        let patience = self.patience();
+        let is_idle = self.running.is_empty() && matches!(self.step, Step::NotYet(_) | Step::Working);
+        match self.parts.pass_time.filter(|_| is_idle) {
+            Some(pass_time) => {
+                let message = messages.try_recv().ok();
+                if message.is_none() {
+                    pass_time(patience);
+                }
+                message
+            }
+            None => messages.recv_timeout(patience).ok(),
+        }
     }
 
     fn progress(&self) -> &RunProgress {
@@ -254,7 +284,13 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
         let halt = self.halting_since.zip(self.parts.halt_timeout);
         let halt = halt.map(|(since, limit)| (since + limit).saturating_sub(now));
         let due = self.parts.observers.iter().filter_map(|observer| observer.due_in(now)).min();
-        [wake, halt, due].into_iter().flatten().min().unwrap_or(TICK_MAX).max(WAIT_MIN)
+        let start = match self.step {
+            Step::NotYet(at) => Some(at.saturating_sub(now)),
+            _ => None,
+        };
+        // The clock that is slept by stands still while the machine sleeps: what is far away is
+        // looked for again and again.
+        [wake, halt, due, start].into_iter().flatten().min().unwrap_or(TICK_MAX).clamp(WAIT_MIN, TICK_MAX)
     }
 
     fn look_at_the_clock(&mut self) {
@@ -318,7 +354,7 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
                     self.running.remove(&node);
                     self.enter(node, NodeStatus::Complete, None);
                 }
-                Happening::Decided { node, verdict, .. } => {
+                Happening::Decided { node, verdict, wait, .. } => {
                     if let Some(reason) = verdict.reclassified {
                         self.halt_reason = Some(reason);
                         self.reasons.insert(node, reason);
@@ -331,8 +367,10 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
                         decision: verdict.decision,
                         reclassified: verdict.reclassified,
                     });
+                    let started = wait.map(|wait| self.wait_started(node, &wait));
+                    self.pending.extend(started);
                 }
-                Happening::GaveUp { node } => {
+                Happening::GaveUp { node, .. } => {
                     self.running.remove(&node);
                     let reason = self.reasons.get(&node).map(|reason| reason.code().to_owned());
                     self.enter(node, NodeStatus::Failed, reason);
@@ -341,9 +379,22 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
                 Happening::Dropped { node } | Happening::Again { node } => {
                     self.running.remove(&node);
                 }
-                Happening::Grew { .. } | Happening::Stopping => {}
+                Happening::Grew { .. } | Happening::Merged { .. } | Happening::Stopping => {}
                 Happening::Ended(end) => self.ended = Some(end),
             }
+        }
+    }
+
+    /// The event of a wait for a rate limit, with what the failure says about the limit.
+    fn wait_started(&self, node: usize, wait: &LimitWait) -> EventKind {
+        let facts = self.progress().node(node).errors.last().map(|error| &error.fault.facts);
+        EventKind::WaitStarted {
+            operation: Some(self.id(node)),
+            wait: wait.number,
+            provider: facts.and_then(|facts| facts.provider.clone()),
+            window: facts.and_then(|facts| facts.window),
+            resets_at: facts.and_then(|facts| facts.resets_at),
+            wait_ms: executor::millis(wait.until.saturating_sub(self.now())),
         }
     }
 
@@ -473,6 +524,7 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
             session: known.prior_session(),
             lost: known.lost_attempt.is_some_and(|lost| lost + 1 == running.attempt),
             used: self.progress().used().unwrap_or_default(),
+            worker: known.worker.clone(),
             beside,
             stop: running.stop.clone(),
         })

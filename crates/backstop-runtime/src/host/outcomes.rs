@@ -4,7 +4,7 @@
 use super::executor::millis;
 use super::nodes::grow;
 use super::{AttemptResult, Fold, Host, HostError, IntegrationResult};
-use backstop_core::{Action, Command, Decision, Dispatch, EventKind, Failure, Fault, Happening, SafeText};
+use backstop_core::{Action, Command, Decision, EventKind, Failure, Fault, Happening, Reason, SafeText};
 use std::time::Duration;
 
 impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
@@ -27,6 +27,7 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
         self.refuse_bad_nodes(&mut result);
         let AttemptResult { fault, dispatch, worker_lost, exit, signal, output, duration, delivery, events } =
             result;
+        let usage = delivery.usage();
         self.pending.push(EventKind::AttemptFinished {
             operation,
             attempt,
@@ -43,6 +44,7 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
                 strategy: "retry".to_owned(),
                 success: fault.is_none(),
                 attempt,
+                detail: None,
             });
         }
         match fault {
@@ -55,7 +57,17 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
                     let learned = self.parts.admission.failed(node, &fault);
                     self.pending.extend(learned);
                 }
-                self.failed(node, &fault, dispatch, worker_lost);
+                let worked = usage.is_some_and(|usage| usage.tokens() > 0);
+                let alternative = self.alternative(node, &fault);
+                let failure = Failure {
+                    dispatch,
+                    worker_lost,
+                    worked,
+                    alternative: alternative.as_deref(),
+                    random: (self.parts.random)(),
+                    ..Failure::new(&fault, self.now())
+                };
+                self.failed(node, &failure);
             }
             None => {
                 self.succeeded.push(node);
@@ -96,18 +108,20 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
     }
 
     /// Asks the scheduler what follows from a failure.
-    fn failed(&mut self, node: usize, fault: &Fault, dispatch: Dispatch, worker_lost: bool) {
-        self.reasons.insert(node, fault.reason);
+    fn failed(&mut self, node: usize, failure: &Failure<'_>) {
+        let reason = failure.fault.reason;
+        self.reasons.insert(node, reason);
         if self.halt_reason.is_none() || !self.schedule.is_stopping() {
-            self.halt_reason = Some(fault.reason);
+            self.halt_reason = Some(reason);
         }
-        let failure = Failure {
-            dispatch,
-            worker_lost,
-            random: (self.parts.random)(),
-            ..Failure::new(fault, self.now())
-        };
-        self.command(&Command::Failed(node, &failure));
+        self.command(&Command::Failed(node, failure));
+    }
+
+    /// Who can take over where a limit is in the way.
+    fn alternative(&self, node: usize, fault: &Fault) -> Option<String> {
+        let is_limit = matches!(fault.reason, Reason::RateLimited | Reason::QuotaExhausted);
+        let worker = self.progress().node(node).worker.as_deref();
+        is_limit.then(|| self.parts.admission.alternative(node, worker)).flatten()
     }
 
     /// Tells the admission of successes that are recorded now.
@@ -141,7 +155,7 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
         let (attempt, stopped) = (running.attempt, running.stopped);
         let operation = self.id(node);
         match result {
-            IntegrationResult::Done { tip, commit } => {
+            IntegrationResult::Done { tip, commit, events } => {
                 let finished =
                     tip.map(|tip| EventKind::IntegrationFinished { operation: operation.clone(), tip });
                 let made = commit.map(|(sha, subject)| EventKind::CommitMade {
@@ -149,7 +163,7 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
                     sha,
                     subject: Some(subject),
                 });
-                self.pending.extend(finished.into_iter().chain(made));
+                self.pending.extend(finished.into_iter().chain(made).chain(events));
                 self.command(&Command::Succeeded(node));
             }
             IntegrationResult::Conflicted { files, fault } => {
@@ -172,7 +186,8 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
             IntegrationResult::Failed(_) if stopped => self.command(&Command::Dropped(node)),
             IntegrationResult::Failed(mut fault) => {
                 self.classified(node, attempt, &mut fault);
-                self.failed(node, &fault, Dispatch::Answered, false);
+                let failure = Failure { random: (self.parts.random)(), ..Failure::new(&fault, self.now()) };
+                self.failed(node, &failure);
             }
         }
     }

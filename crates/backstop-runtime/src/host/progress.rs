@@ -7,9 +7,10 @@
 
 use super::nodes::{NodeSpec, NodesError, graph};
 use super::sessions::AgentSession;
+use super::waits::{NodeWait, RunWaits};
 use backstop_core::{
-    Delivery, Event, EventKind, Fault, Outcome, Policy, Reason, Rules, RunId, SafeText, Schedule, Timestamp,
-    Usage,
+    Action, Delivery, Event, EventKind, Fault, LimitWait, Outcome, Policy, Reason, Rules, RunId, SafeText,
+    Schedule, Timestamp, Usage,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -127,6 +128,10 @@ pub struct NodeRecord {
     pub session: Option<AgentSession>,
     /// What its attempts used together, failed ones included, as far as agents say so.
     pub used: Option<Usage>,
+    /// What it waits for, while it waits for a rate limit.
+    pub wait: Option<NodeWait>,
+    /// Who works on it in place of its own worker, since that one is limited.
+    pub worker: Option<String>,
 }
 
 impl NodeRecord {
@@ -161,9 +166,10 @@ impl NodeRecord {
                 self.integrating = None;
                 self.skipped = false;
                 self.lost = false;
+                self.wait = None;
             }
             EventKind::AttemptFinished { attempt, success, duration_ms, delivery, output, .. } => {
-                if let Some(usage) = delivery.as_ref().and_then(|delivery| delivery.usage()) {
+                if let Some(usage) = usage(kind) {
                     self.used = Some(self.used.unwrap_or_default().plus(usage));
                     if let Some(session) = self.session.as_mut().filter(|session| session.attempt == *attempt)
                     {
@@ -203,6 +209,9 @@ impl NodeRecord {
                 if decision.action.goes_on() {
                     self.status = NodeStatus::Pending;
                 }
+                if let Action::Fallback { to } = &decision.action {
+                    self.worker = Some(to.clone());
+                }
                 if let (Some(error), Some(reason)) = (self.errors.last_mut(), reclassified) {
                     *error.fault = error.fault.as_ref().clone().renamed(*reason);
                 }
@@ -222,6 +231,7 @@ impl NodeRecord {
 
     fn enter(&mut self, state: &str, at: Timestamp) {
         self.lost = false;
+        self.wait = None;
         self.skipped = state == SKIPPED;
         let status = if self.skipped { Some(NodeStatus::Complete) } else { NodeStatus::from_name(state) };
         self.status = status.unwrap_or(self.status);
@@ -249,6 +259,8 @@ impl NodeRecord {
             self.status = NodeStatus::Pending;
         }
         self.attempt = u32::from(delivered);
+        // Its own worker may be back; if it is not, that is found out before anything begins.
+        self.worker = None;
         self.conflicts = 0;
         self.ended_at = None;
     }
@@ -265,6 +277,8 @@ pub struct RunProgress {
     pub order: Vec<String>,
     /// What is known of each node, by id; of those that are no longer among the run's nodes, too.
     pub nodes: BTreeMap<String, NodeRecord>,
+    /// What all attempts used together, as far as agents say so.
+    used: Option<Usage>,
     /// The newest integrated commit.
     pub tip: Option<String>,
     /// Why the run halted and the command that resumes it, while it was not resumed.
@@ -281,9 +295,19 @@ pub struct RunProgress {
     pub last_at: Option<Timestamp>,
     /// How often it was resumed.
     pub resumed: u32,
+    /// Whether nodes that failed for good stay so when the run is resumed, as in a campaign: only
+    /// another plan or a person opens them again.
+    pub keeps_blocked: bool,
     /// How many events there were: the version of the run's log.
     pub seq: u64,
+    /// Its waits for rate limits.
+    pub waits: RunWaits,
+    /// When it is to start, while it has not.
+    pub starts_at: Option<Timestamp>,
 }
+
+/// The surface whose runs work around what is blocked.
+pub const CAMPAIGN: &str = "campaign";
 
 impl Fold for RunProgress {
     fn apply(&mut self, event: &Event) {
@@ -292,13 +316,27 @@ impl Fold for RunProgress {
         match &event.kind {
             EventKind::RunStarted { operation, .. } => {
                 self.operation = operation.clone();
+                self.keeps_blocked = event.surface == CAMPAIGN;
                 self.started_at = Some(event.at);
                 self.resumed_at = Some(event.at);
             }
             EventKind::RunResumed {} => self.resume(event.at),
-            EventKind::RunHalted { reason, resume } => self.halted = Some((*reason, resume.clone())),
-            EventKind::RunEnded { outcome, .. } => self.ended = Some(*outcome),
+            EventKind::RunHalted { reason, resume } => {
+                self.halted = Some((*reason, resume.clone()));
+                self.nobody_waits(event.at);
+            }
+            EventKind::RunEnded { outcome, .. } => {
+                self.ended = Some(*outcome);
+                // One that was only cut off goes on with its wait.
+                if *outcome != Outcome::Lost {
+                    self.nobody_waits(event.at);
+                }
+            }
+            EventKind::WaitStarted { operation: None, wait_ms, .. } => {
+                self.starts_at = Some(event.at.after(Duration::from_millis(*wait_ms)));
+            }
             kind => {
+                self.apply_waits(kind, event.at);
                 self.apply_nodes(kind);
                 self.apply_to_node(kind, event.at);
             }
@@ -335,7 +373,7 @@ impl RunProgress {
 
     /// What all attempts used together, as far as agents say so.
     pub fn used(&self) -> Option<Usage> {
-        self.nodes.values().filter_map(|node| node.used).reduce(Usage::plus)
+        self.used
     }
 
     /// How long the run has been active up to `now`: the time between a halt and a resume does not
@@ -357,7 +395,51 @@ impl RunProgress {
         let complete: Vec<bool> =
             (0..self.order.len()).map(|at| self.node(at).status == NodeStatus::Complete).collect();
         let repeatable = |at: usize| self.node(at).spec.repeatable;
-        Ok(Schedule::new(Arc::new(graph), rules, policy, &complete, &repeatable).disabled(disabled))
+        let (begun, forgiven) = self.waits.counted();
+        let mut schedule = Schedule::new(Arc::new(graph), rules, policy, &complete, &repeatable)
+            .with_blocked(&self.set_aside())
+            .disabled(disabled)
+            .after_waits(begun, forgiven);
+        let now = self.resumed_at.unwrap_or_default();
+        for at in 0..self.order.len() {
+            let Some(wait) = self.node(at).wait.filter(|wait| !wait.left(now).is_zero()) else { continue };
+            let provider = self.waits.get(wait.number).and_then(|known| known.provider.clone());
+            let provider = provider.map_or_else(String::new, |provider| provider.raw().to_owned());
+            schedule.still_waiting(at, LimitWait { number: wait.number, provider, until: wait.left(now) });
+        }
+        Ok(schedule)
+    }
+
+    /// The nodes that failed for good and stay so.
+    fn set_aside(&self) -> Vec<usize> {
+        let is_blocked =
+            |at: &usize| matches!(self.node(*at).status, NodeStatus::Failed | NodeStatus::Blocked);
+        (0..self.order.len()).filter(|_| self.keeps_blocked).filter(is_blocked).collect()
+    }
+
+    fn apply_waits(&mut self, kind: &EventKind, at: Timestamp) {
+        if matches!(kind, EventKind::AttemptStarted { .. } | EventKind::BaseChecked { .. }) {
+            self.starts_at = None;
+        }
+        let Some(id) = operation(kind) else { return };
+        match kind {
+            EventKind::WaitStarted { .. } => {
+                let wait = self.waits.started(id.raw(), kind, at);
+                if let Some(node) = self.nodes.get_mut(id.raw()) {
+                    node.wait = wait;
+                }
+            }
+            EventKind::AttemptStarted { .. } | EventKind::StateEntered { .. } => {
+                self.waits.ended(id.raw(), at);
+            }
+            _ => {}
+        }
+    }
+
+    fn nobody_waits(&mut self, at: Timestamp) {
+        self.waits.all_ended(at);
+        self.starts_at = None;
+        self.nodes.values_mut().for_each(|node| node.wait = None);
     }
 
     /// Whether an event of this kind changes which nodes the run has.
@@ -382,11 +464,18 @@ impl RunProgress {
 
     fn resume(&mut self, at: Timestamp) {
         self.resumed += 1;
+        if self.halted.is_some() {
+            self.waits.forgive();
+        }
+        self.starts_at = None;
         self.active_before = self.active(self.last_at.unwrap_or(at));
         self.resumed_at = Some(at);
         self.halted = None;
         self.ended = None;
-        self.nodes.values_mut().for_each(NodeRecord::resume);
+        let keeps = self.keeps_blocked;
+        let is_kept =
+            |node: &&mut NodeRecord| keeps && matches!(node.status, NodeStatus::Failed | NodeStatus::Blocked);
+        self.nodes.values_mut().filter(|node| !is_kept(node)).for_each(NodeRecord::resume);
     }
 
     fn apply_to_node(&mut self, kind: &EventKind, at: Timestamp) {
@@ -395,8 +484,18 @@ impl RunProgress {
         }
         let node = operation(kind).and_then(|id| self.nodes.get_mut(id.raw()));
         if let Some(node) = node {
+            let usage = usage(kind);
+            self.used = self.used.map_or(usage, |used| Some(usage.map_or(used, |usage| used.plus(usage))));
             node.apply(kind, at);
         }
+    }
+}
+
+/// What the attempt used that this event ends, as far as its agent says so.
+fn usage(kind: &EventKind) -> Option<Usage> {
+    match kind {
+        EventKind::AttemptFinished { delivery, .. } => delivery.as_ref()?.usage(),
+        _ => None,
     }
 }
 
@@ -415,6 +514,7 @@ pub fn operation(kind: &EventKind) -> Option<&SafeText> {
         EventKind::DecisionMade { operation, .. }
         | EventKind::RecoveryAttempted { operation, .. }
         | EventKind::GateFinished { operation, .. }
+        | EventKind::WaitStarted { operation, .. }
         | EventKind::StateEntered { operation, .. } => operation.as_ref(),
         _ => None,
     }

@@ -62,6 +62,9 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
 
     pub(super) fn finish(&mut self, end: &End) -> Result<(), HostError> {
         self.observe(|observer, state| observer.before_end(state));
+        if self.parts.is_stage {
+            return self.commit();
+        }
         let resume = self.parts.resume.clone();
         let kind = match end {
             End::Complete if self.unconcluded.is_none() => EventKind::RunEnded {
@@ -72,7 +75,7 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
                 exit: Some(0),
                 next: None,
             },
-            End::Complete | End::Halted(_) => {
+            End::Complete | End::Halted(_) | End::Blocked(_) | End::Stuck { .. } => {
                 EventKind::RunHalted { reason: self.halt_reason.unwrap_or(Reason::Unknown), resume }
             }
             End::Stopped => {

@@ -1,15 +1,18 @@
 //! What a host does before its first node begins and after its last one is complete: each on a
 //! thread of its own, so that the loop still draws, records and can be stopped meanwhile.
 
-use super::executor::Message;
+use super::executor::{Message, millis};
 use super::{Concluded, Fold, Host, HostError, Reporter, StopRequest};
 use backstop_core::{Command, End, EventKind, Fault};
 use backstop_exec::Stop;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::Scope;
+use std::time::Duration;
 
 /// Which part of a run is under way.
 pub(super) enum Step<C> {
+    /// The run is to start at this time, since this process began.
+    NotYet(Duration),
     /// The executor prepares; no node has begun.
     Preparing(Stop),
     /// Nodes are worked on.
@@ -21,6 +24,22 @@ pub(super) enum Step<C> {
 }
 
 impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
+    /// Begins at once, or at the time at which the run is to start; that is recorded.
+    pub(super) fn wait_for_start(&mut self) {
+        let after = self.parts.start_after;
+        self.step = Step::NotYet(self.now().saturating_add(after));
+        if !after.is_zero() {
+            self.pending.push(EventKind::WaitStarted {
+                operation: None,
+                wait: 0,
+                provider: None,
+                window: None,
+                resets_at: None,
+                wait_ms: millis(after),
+            });
+        }
+    }
+
     /// Has the executor prepare.
     pub(super) fn prepare<'s>(&mut self, scope: &'s Scope<'s, '_>, sender: &Sender<Message>)
     where

@@ -126,7 +126,7 @@ impl Executor for Scripted<'_> {
 
     fn integrate(&self, job: &IntegrationJob, _: &Reporter) -> IntegrationResult {
         self.integrated.lock().unwrap().push((job.id.clone(), job.resumed));
-        IntegrationResult::Done { tip: Some(format!("tip-{}", job.id)), commit: None }
+        IntegrationResult::Done { tip: Some(format!("tip-{}", job.id)), commit: None, events: Vec::new() }
     }
 
     fn conclude(
@@ -182,8 +182,12 @@ fn go<'h>(
         executor,
         admission,
         observers,
+        is_stage: false,
+        concludes: &|end| *end == End::Complete,
         halt_timeout: None,
         resume: "backstop run plan.md".into(),
+        pass_time: None,
+        start_after: Duration::ZERO,
         clock,
         annotate_fault: &|_| {},
         random: &|| 0.5,
@@ -248,6 +252,7 @@ fn what_failed_is_recorded_before_the_admission_learns_of_it() {
             "error.classified a",
             "guard.updated",
             "decision.made a",
+            "wait.started a",
             "attempt.started a",
             "budget.consumed",
             "attempt.finished a",
@@ -261,8 +266,8 @@ fn what_failed_is_recorded_before_the_admission_learns_of_it() {
     let at = |what: &str| told.iter().find(|(known, _)| known == what).map(|(_, log)| log.len());
     assert_eq!(at("before a 1"), Some(1), "the attempt is recorded before it is asked for");
     assert_eq!(at("failed 0 rate_limited"), Some(4), "the failure is recorded, and nothing is decided");
-    assert_eq!(at("before a 2"), Some(7), "what was learned is recorded before the next attempt");
-    assert_eq!(at("succeeded 0"), Some(11));
+    assert_eq!(at("before a 2"), Some(8), "what was learned is recorded before the next attempt");
+    assert_eq!(at("succeeded 0"), Some(12));
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Observer for Exporter {
     fn recorded(&self, _: &[Event]) {}
 
     fn ended(&self, events: &dyn Fn() -> Vec<Event>) {
-        if let Err(error) = export(&self.config, &events()) {
+        if let Err(error) = export(&self.config, &self.process.http_client(), &events()) {
             self.process.warn(&error.to_string(), Some(error.hint()));
         }
     }
@@ -77,16 +77,16 @@ impl Observer for Exporter {
 
 /// Sends the events of one run as a trace. Nothing is done where it is not switched on or there are
 /// no events.
-pub(crate) fn export(config: &Config, events: &[Event]) -> Result<(), OtelError> {
+pub(crate) fn export(config: &Config, client: &Client, events: &[Event]) -> Result<(), OtelError> {
     let Some((endpoint, service)) = config.otel() else { return Ok(()) };
     match trace::request(events, &service) {
-        Some(request) => send(&endpoint, request.to_string()),
+        Some(request) => send(client, &endpoint, request.to_string()),
         None => Ok(()),
     }
 }
 
 /// In a small runtime of its own: whoever ends a run has none any more.
-fn send(endpoint: &Address, body: String) -> Result<(), OtelError> {
+fn send(client: &Client, endpoint: &Address, body: String) -> Result<(), OtelError> {
     let to = endpoint.place();
     let unusable = |error: std::io::Error| OtelError::Send { to: to.clone(), why: error.to_string() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unusable)?;
@@ -94,7 +94,7 @@ fn send(endpoint: &Address, body: String) -> Result<(), OtelError> {
         let address = endpoint.below("/v1/traces").map_err(|error| error.to_string())?;
         let request = Request::post(&address).header("content-type", "application/json");
         let request = request.map_err(|error| error.to_string())?.body(body.into_bytes()).limits(LIMITS);
-        Ok::<_, String>(Client::new().send(request).await)
+        Ok::<_, String>(client.send(request).await)
     });
     match sent.map_err(|why| OtelError::Send { to: to.clone(), why })? {
         Ok(response) if response.is_success() => Ok(()),

@@ -140,6 +140,7 @@ fn config(port: u16) -> Config {
         xdg_config_home: None,
         env: &|_| None,
         users: Vec::new(),
+        state_root: None,
     };
     let given = |key: &str, value: String| Given { flag: "--x".to_owned(), key: key.to_owned(), value };
     let endpoint = format!("http://127.0.0.1:{port}/otlp/");
@@ -177,7 +178,7 @@ fn answering(answer: &'static [u8]) -> (u16, std::thread::JoinHandle<String>) {
 #[test]
 fn a_trace_reaches_its_collector() {
     let (port, server) = answering(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
-    export(&config(port), &events()).unwrap();
+    export(&config(port), &Client::new(), &events()).unwrap();
     let request = server.join().unwrap();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("POST /otlp/v1/traces HTTP/1.1\r\n"), "{head}");
@@ -190,29 +191,29 @@ fn a_trace_reaches_its_collector() {
 #[test]
 fn a_collector_that_refuses_or_lies_is_named() {
     let (port, server) = answering(b"HTTP/1.1 503 Busy\r\n\r\n");
-    let error = export(&config(port), &events()).unwrap_err();
+    let error = export(&config(port), &Client::new(), &events()).unwrap_err();
     assert!(matches!(error, OtelError::Refused { status: 503, .. }), "{error}");
     assert!(error.to_string().contains(&format!("127.0.0.1:{port}")), "{error}");
     server.join().unwrap();
     let (port, server) = answering(b"SSH-2.0-OpenSSH\r\n");
-    let error = export(&config(port), &events()).unwrap_err();
+    let error = export(&config(port), &Client::new(), &events()).unwrap_err();
     assert!(matches!(error, OtelError::NoCollector { .. }), "{error}");
     server.join().unwrap();
     static FLOOD: [u8; 1 << 16] = [b'x'; 1 << 16];
     let (port, server) = answering(&FLOOD);
-    assert!(matches!(export(&config(port), &events()), Err(OtelError::NoCollector { .. })));
+    assert!(matches!(export(&config(port), &Client::new(), &events()), Err(OtelError::NoCollector { .. })));
     let _ = server.join();
 }
 
 #[test]
 fn a_collector_that_is_not_there_or_sleeps_is_given_up() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = export(&config(gone), &events()).unwrap_err();
+    let error = export(&config(gone), &Client::new(), &events()).unwrap_err();
     assert!(matches!(error, OtelError::Send { .. }), "{error}");
     assert!(!error.hint().is_empty());
     // It takes the connection and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let error = export(&config(silent.local_addr().unwrap().port()), &events()).unwrap_err();
+    let error = export(&config(silent.local_addr().unwrap().port()), &Client::new(), &events()).unwrap_err();
     assert!(matches!(error, OtelError::Slow { .. }), "{error}");
 }
 
@@ -224,12 +225,12 @@ fn it_is_off_unless_it_is_switched_on() {
         xdg_config_home: None,
         env: &|_| None,
         users: Vec::new(),
+        state_root: None,
     };
     let off = load(&around, &[], &|_: &Path, _: &str| false).unwrap();
-    assert!(off.otel().is_none() && export(&off, &events()).is_ok());
+    assert!(off.otel().is_none() && export(&off, &Client::new(), &events()).is_ok());
     let env = |name: &str| (name == "BACKSTOP_OTEL_ENDPOINT").then(|| "https://collector/otlp".to_owned());
-    let around =
-        Surroundings { cwd: "/".into(), home: None, xdg_config_home: None, env: &env, users: Vec::new() };
+    let around = Surroundings { env: &env, ..around };
     let on = load(&around, &[], &|_: &Path, _: &str| false).unwrap();
     assert_eq!(on.otel().unwrap().0.whole(), "https://collector/otlp");
 }

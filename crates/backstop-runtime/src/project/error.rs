@@ -2,8 +2,8 @@
 
 use backstop_classify::{ClassifierError, ExampleFailure, PackError};
 use backstop_config::ConfigError;
-use backstop_core::IdError;
 use backstop_core::nearest::nearest;
+use backstop_core::{ErrorKind, HintedError, IdError};
 use backstop_store::{Freeze, StoreError};
 use std::path::PathBuf;
 
@@ -109,5 +109,23 @@ impl ProjectError {
                 | Self::NoBudget { .. }
                 | Self::Name(_)
         )
+    }
+}
+
+impl HintedError for ProjectError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Frozen(_) => ErrorKind::Deferred,
+            error if error.is_usage() => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        self.hints()
+    }
+
+    fn is_multiline(&self) -> bool {
+        matches!(self, Self::Config(_) | Self::Examples(_))
     }
 }

@@ -7,16 +7,17 @@
 mod error;
 mod hold;
 mod packs;
+mod quarantine;
 mod secrets;
 
 pub use error::ProjectError;
-pub use packs::{classifier_with_packs, effects_with_packs};
+pub use packs::{classifier_with_packs, effects_with_packs, tested_packs};
 pub use secrets::{is_secret_name, redactor, secrets_in};
 
 use crate::process::Process;
 use backstop_classify::{Classifier, Effects};
 use backstop_config::{Config, Given, Surroundings};
-use backstop_core::Redactor;
+use backstop_core::{Redactor, RetryBudget};
 use backstop_files::GivenPath;
 use backstop_store::{
     HookStore, Journal, LimitStore, Outbox, ProjectKey, Retention, StateFolder, StoreError, UserStore,
@@ -38,6 +39,16 @@ pub struct Project {
     folder: OnceLock<StateFolder>,
     journal: OnceLock<Journal>,
     limits: OnceLock<Arc<LimitStore>>,
+    run_settings: OnceLock<RunSettings>,
+}
+
+/// The settings that every run reads, read once.
+#[derive(Debug, Clone, Copy)]
+struct RunSettings {
+    retention: Retention,
+    retry_budget: RetryBudget,
+    /// Whether the settings name anybody who is told what is recorded.
+    is_observed: bool,
 }
 
 impl std::fmt::Debug for Project {
@@ -50,8 +61,6 @@ impl std::fmt::Debug for Project {
 pub struct Place<'a> {
     /// Folders and variables.
     pub surroundings: Surroundings<'a>,
-    /// The state folder, whether it is there or not.
-    pub state_root: Option<PathBuf>,
     /// Every environment variable: those that hold secrets are masked.
     pub variables: Vec<(String, String)>,
 }
@@ -59,7 +68,7 @@ pub struct Place<'a> {
 impl Project {
     /// Reads the settings of the project around the current folder. Flags beat everything else.
     pub fn open(place: &Place<'_>, flags: &[Given], process: Process) -> Result<Self, ProjectError> {
-        let state_root = place.state_root.clone();
+        let state_root = place.surroundings.state_root.clone();
         let now = process.now;
         let trusted = |path: &Path| -> Option<String> {
             let folder = StateFolder::open(state_root.as_deref()?, Arc::new(now), Arc::default()).ok()?;
@@ -81,6 +90,7 @@ impl Project {
             folder: OnceLock::new(),
             journal: OnceLock::new(),
             limits: OnceLock::new(),
+            run_settings: OnceLock::new(),
         })
     }
 
@@ -123,8 +133,39 @@ impl Project {
 
     /// What the journal keeps.
     pub fn retention(&self) -> Retention {
-        let store = self.config.store();
-        Retention { keep: store.keep, max_bytes: store.bytes_max, ..Retention::default() }
+        self.run_settings().retention
+    }
+
+    /// The share of recent attempts that may be retries.
+    pub(crate) fn retry_budget(&self) -> RetryBudget {
+        self.run_settings().retry_budget
+    }
+
+    /// Whether the settings name anybody who is told what is recorded.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.run_settings().is_observed
+    }
+
+    fn run_settings(&self) -> &RunSettings {
+        self.run_settings.get_or_init(|| {
+            let store = self.config.store();
+            RunSettings {
+                retention: Retention { keep: store.keep, max_bytes: store.bytes_max, ..Retention::default() },
+                retry_budget: self.config.retry_budget(),
+                is_observed: self.config.tail_to().is_some() || self.config.otel().is_some(),
+            }
+        })
+    }
+
+    /// Whether the project has settings of its own, and somebody trusts them as they are.
+    pub fn is_trusted(&self) -> bool {
+        // Asking makes no state folder.
+        if !self.state_root.as_deref().is_some_and(Path::is_dir) {
+            return false;
+        }
+        let hashes =
+            |path: &Path| UserStore::open_existing(self.folder().ok()?).ok()??.trusted_hashes(path).ok()?;
+        self.config.is_project_trusted(&hashes)
     }
 
     /// The user's own store.
@@ -257,15 +298,5 @@ pub fn root_of(place: &Place<'_>) -> PathBuf {
     let around = &place.surroundings;
     let root = backstop_config::repository_root(&around.cwd, around.home.as_deref());
     let root = root.unwrap_or_else(|| around.cwd.clone());
-    repository_of_slot(&root, place.state_root.as_deref()).unwrap_or(root)
-}
-
-fn repository_of_slot(root: &Path, state_root: Option<&Path>) -> Option<PathBuf> {
-    let state = state_root?.canonicalize().ok()?;
-    root.canonicalize().ok().filter(|root| root.starts_with(state))?;
-    let linked = std::fs::read_to_string(root.join(".git")).ok()?;
-    // gitdir: /repository/.git/worktrees/slot-1
-    let common = Path::new(linked.strip_prefix("gitdir: ")?.trim()).parent()?.parent()?;
-    let repository = common.parent().filter(|_| common.ends_with(".git"))?;
-    repository.is_dir().then(|| repository.to_owned())
+    backstop_config::repository_of_slot(&root, around.state_root.as_deref()).unwrap_or(root)
 }

@@ -32,6 +32,17 @@ pub fn effects_with_packs(packs: &[PathBuf]) -> Result<(Effects, BTreeSet<String
     if failures.is_empty() { Ok((effects, ids)) } else { Err(ProjectError::Examples(failures)) }
 }
 
+/// Checks packs and runs their examples. Gives the number of their rules, and of their examples.
+pub fn tested_packs(packs: &[PathBuf]) -> Result<(usize, usize), ProjectError> {
+    let (classifier, ids) = classifier_with_packs(packs)?;
+    let (effects, effect_ids) = effects_with_packs(packs)?;
+    let rules = classifier.rules().iter().filter(|rule| ids.contains(&*rule.id));
+    let of_rules: usize = rules.map(|rule| rule.matches.len() + rule.misses.len()).sum();
+    let rules = effects.rules().iter().filter(|rule| effect_ids.contains(&*rule.id));
+    let of_effects: usize = rules.map(|rule| rule.matches.len() + rule.misses.len()).sum();
+    Ok((ids.len() + effect_ids.len(), of_rules + of_effects))
+}
+
 fn read(files: &[PathBuf]) -> Result<Vec<Rule>, ProjectError> {
     let mut rules = Vec::new();
     for file in files {

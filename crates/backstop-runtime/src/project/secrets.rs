@@ -19,8 +19,18 @@ const WORDS: &[&str] = &[
     "CONNECTION_STRING",
     "WEBHOOK",
 ];
-/// Ends of a variable's name that say so.
-const ENDS: &[&str] = &["_PASS", "_PAT", "_PWD", "_AUTH", "_JWT", "_COOKIE", "_CREDS", "_DSN", "DBPASS"];
+/// Last words of a variable's name that say so: `DB_PASS`, `TF_VAR_db_pw`, `PW2`.
+const LAST_WORDS: &[&str] = &[
+    "PASS", "PW", "PWD", "PAT", "AUTH", "JWT", "COOKIE", "CREDS", "CRED", "DSN", "BEARER", "PASSCODE",
+    "MNEMONIC",
+];
+/// Last words that say so of a value that looks random: `DESKTOP_SESSION` is a setting.
+const LAST_WORDS_OF_RANDOM: &[&str] =
+    &["ACCESS", "PRIVATE", "SESSION", "SALT", "PEPPER", "SEED", "OTP", "SID", "SIGNATURE"];
+/// What a last word ends in without a sign before it: `PGPASS`, `DBPW`.
+const JOINED: &[&str] = &["PASS", "PW"];
+/// Words that end so and are others.
+const NO_SECRETS: &[&str] = &["OLDPWD", "BYPASS", "COMPASS", "SURPASS"];
 /// Values that are settings, under whatever name.
 const SETTINGS: &[&str] = &["enabled", "disabled", "always", "default", "manual", "required", "optional"];
 /// A shorter value is a setting.
@@ -29,7 +39,27 @@ const SECRET_BYTES_MIN: usize = 6;
 /// Whether a variable of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    ENDS.iter().any(|end| name.ends_with(end)) || WORDS.iter().any(|word| name.contains(word))
+    let last = last_word(&name);
+    let is_other = matches!(name.as_str(), "PWD" | "OLDPWD") || NO_SECRETS.contains(&last);
+    WORDS.iter().any(|word| name.contains(word))
+        || (!is_other && (LAST_WORDS.contains(&last) || JOINED.iter().any(|end| last.ends_with(end))))
+}
+
+/// Whether a variable of this name and value holds a secret, though the name says little.
+fn is_random_secret(name: &str, value: &str) -> bool {
+    const BYTES_MIN: usize = 10;
+    let has = |accept: fn(&u8) -> bool| value.as_bytes().iter().any(accept);
+    LAST_WORDS_OF_RANDOM.contains(&last_word(&name.to_ascii_uppercase()))
+        && value.len() >= BYTES_MIN
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !value.contains([' ', '/', ':', '\\'])
+}
+
+/// The last word of a variable's name, without a number behind it.
+fn last_word(name: &str) -> &str {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+    name.rsplit(['_', '-', '.']).next().unwrap_or(name)
 }
 
 /// The secrets among these variables, and the values of those that are `named`, whatever they are
@@ -41,7 +71,9 @@ pub fn secrets_in(variables: &[(String, String)], named: &[String]) -> Vec<Strin
             || SETTINGS.contains(&value.to_ascii_lowercase().as_str())
             || (value.starts_with('/') && Path::new(value).exists())
     };
-    let by_name = variables.iter().filter(|(name, value)| is_secret_name(name) && !is_setting(value));
+    let by_name = variables.iter().filter(|(name, value)| {
+        (is_secret_name(name) || is_random_secret(name, value)) && !is_setting(value)
+    });
     let asked_for = variables.iter().filter(|(name, _)| named.contains(name));
     // `DATABASE_URL=postgres://app:secret@db/x` holds one whatever it is called.
     let shapes = Redactor::default();
@@ -126,11 +158,17 @@ fn read(path: &Path) -> Option<String> {
 /// say so. What they take from the environment is known already.
 pub(super) fn of_mcp_servers(config: &Config) -> Vec<String> {
     let mut found = Vec::new();
+    let is_written = |value: &str| value.len() >= SECRET_BYTES_MIN && !value.contains("${");
+    for upstream in config.llm().upstreams.into_values() {
+        let values = upstream.headers.into_values();
+        let values = values.map(|value| value.strip_prefix("Bearer ").unwrap_or(&value).to_owned());
+        found.extend(values.filter(|value| is_written(value)));
+    }
     for settings in config.mcp_servers().into_values() {
         let variables = settings.env.into_iter().filter(|(name, _)| is_secret_name(name));
         for (_, value) in variables.chain(settings.headers) {
             let value = value.strip_prefix("Bearer ").unwrap_or(&value);
-            if value.len() >= SECRET_BYTES_MIN && !value.contains("${") {
+            if is_written(value) {
                 found.push(value.to_owned());
             }
         }
@@ -152,10 +190,39 @@ mod tests {
             ("KEY", "short"),
             ("PWD", "/home/nobody"),
             ("PLAIN", "visible1"),
+            ("PASS", "mellon42"),
+            ("DBPW", "sesame42"),
+            ("PGPASS", "opensesame"),
+            ("TF_VAR_db_pw", "friend42"),
+            ("MYSQL_PWD", "enter4242"),
+            ("OLDPWD", "/home/nobody2"),
+            ("BEARER", "bear42bear"),
+            ("AUTH_BYPASS", "nothing42"),
+            ("MY_ACCESS", "a1b2c3d4e5"),
+            ("APP_PRIVATE", "p1b2c3d4e5"),
+            ("APP_SESSION", "s1b2c3d4e5"),
+            ("HASH_SALT", "t1b2c3d4e5"),
+            ("DESKTOP_SESSION", "ubuntu-wayland"),
+            ("PUBLIC_ACCESS", "everybody"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
-        assert_eq!(secrets_in(&variables, &[]), ["abcdef123", "qwertz789", "geheim42"]);
+        let found = [
+            "abcdef123",
+            "qwertz789",
+            "geheim42",
+            "mellon42",
+            "sesame42",
+            "opensesame",
+            "friend42",
+            "enter4242",
+            "bear42bear",
+            "a1b2c3d4e5",
+            "p1b2c3d4e5",
+            "s1b2c3d4e5",
+            "t1b2c3d4e5",
+        ];
+        assert_eq!(secrets_in(&variables, &[]), found);
         assert!(secrets_in(&variables, &["PLAIN".to_owned()]).contains(&"visible1".to_owned()));
         let address = [("DATABASE_URL".to_owned(), "postgres://app:sw0rdfish@db/x".to_owned())];
         assert_eq!(secrets_in(&address, &[]), ["sw0rdfish"]);

@@ -303,10 +303,12 @@ impl Recorder {
     /// What was attempted lately in this project.
     pub fn recent(&self, window: Duration) -> Recent {
         let since: Timestamp = self.process.now().before(window);
-        match &*self.state() {
+        let mut recent = match &*self.state() {
             State::Open(run) => run.journal().recent_attempts(since).unwrap_or_default(),
             _ => Recent::default(),
-        }
+        };
+        recent.attempts += self.successes.as_ref().map_or(0, |successes| successes.since(since));
+        recent
     }
 
     /// Puts work aside that is to be done later. Nothing, where it cannot be recorded.
@@ -337,6 +339,7 @@ impl Recorder {
         if succeeded {
             if let Some(successes) = &self.successes {
                 successes.add(self.surface);
+                successes.note(self.process.now());
             }
             return Ok(Vec::new());
         }

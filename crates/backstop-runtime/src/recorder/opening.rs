@@ -54,6 +54,9 @@ impl Opening {
 
     /// Everybody who is told: what the project's settings name, then those that were given.
     pub(super) fn observers_in(&self, project: &Project) -> Vec<Arc<dyn Observer>> {
+        if !project.is_observed() {
+            return self.observers.clone();
+        }
         let tail =
             project.config.tail_to().map(|file| TailFile::new(project.given(&file), project.process.clone()));
         let exporter = self.exported.then(|| Exporter::of(project)).flatten();

@@ -8,8 +8,6 @@
 mod session;
 mod task;
 
-pub use task::{TaskRecord, TaskState, TaskStatus};
-
 use crate::schema;
 use crate::shared::shared_store;
 

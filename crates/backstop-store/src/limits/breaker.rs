@@ -3,22 +3,9 @@
 use super::LimitStore;
 use super::guard::stamp;
 use crate::StoreError;
-use backstop_core::breaker::{Breaker, Pass};
+use backstop_core::breaker::{Breaker, BreakerState, Pass};
 use backstop_core::{ClockReading, Name, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
-
-/// A breaker, as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BreakerState {
-    /// The provider.
-    pub provider: Name,
-    /// The operation.
-    pub operation: String,
-    /// The state.
-    pub breaker: Breaker,
-    /// When it last changed.
-    pub updated_at: Timestamp,
-}
 
 const COLUMNS: &str = "provider, operation, failures, opened, open_since, probe_since, updated_at, boot, \
      open_boot_ms, probe_boot_ms";
@@ -56,8 +43,11 @@ impl LimitStore {
     ) -> Result<(Breaker, Breaker), StoreError> {
         let now = self.reading();
         // Most of the time a success changes nothing.
-        if succeeded && self.db.read(|conn| Ok(find(conn, provider, operation, &now)?))?.is_none() {
-            return Ok(Default::default());
+        if succeeded {
+            let known = self.db.read(|conn| Ok(find(conn, provider, operation, &now)?))?;
+            if known.is_none_or(|breaker| breaker == Breaker::default()) {
+                return Ok(Default::default());
+            }
         }
         self.db.write(None, false, |tx| {
             let known = find(tx, provider, operation, &now)?;

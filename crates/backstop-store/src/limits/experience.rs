@@ -2,31 +2,12 @@
 //! operation failed the same way.
 
 use super::LimitStore;
-use crate::StoreError;
+use crate::{SignatureHistory, StoreError};
 use backstop_core::{Reason, Timestamp};
 use rusqlite::{OptionalExtension, Row, params};
 
 /// How many signatures are kept; those not seen for longest are removed first.
 const SIGNATURES_MAX: u32 = 5_000;
-
-/// The history of one signature.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignatureHistory {
-    /// The message without its variable parts.
-    pub signature: String,
-    /// The reason.
-    pub reason: Reason,
-    /// How often it was seen.
-    pub seen: u64,
-    /// How often it was retried.
-    pub retried: u64,
-    /// How often a retry helped.
-    pub cured: u64,
-    /// When it was first seen.
-    pub first_at: Timestamp,
-    /// When it was last seen.
-    pub last_at: Timestamp,
-}
 
 const COLUMNS: &str = "signature, reason, seen, retried, cured, first_at, last_at";
 

@@ -11,10 +11,7 @@ mod experience;
 mod guard;
 mod results;
 
-pub use breaker::BreakerState;
-pub use budget::{Budget, BudgetState, Per, Spending};
-pub use experience::SignatureHistory;
-pub use guard::GuardState;
+pub use budget::Spending;
 pub use results::KeptResult;
 
 use crate::schema;

@@ -35,7 +35,7 @@ impl Outbox {
     /// Adds a notification. If its group is queued already, it is counted.
     pub fn add(&self, note: &NewNote) -> Result<Added, StoreError> {
         let now = self.now();
-        let (body, note) = (self.masked(&note.body), &self.labelled(note));
+        let (body, note) = (self.masked(&note.body), &self.masked_note(note));
         self.db.write(None, false, |tx| {
             if let Some(added) = count(tx, note, &note.group, now)? {
                 return Ok(added);
@@ -59,7 +59,7 @@ impl Outbox {
     /// is stored as sent; if not, it is not stored. For a sink that needs no sender.
     pub fn say_once(&self, note: &NewNote, within: Duration) -> Result<bool, StoreError> {
         let now = self.now();
-        let (body, note) = (self.masked(&note.body), &self.labelled(note));
+        let (body, note) = (self.masked(&note.body), &self.masked_note(note));
         self.db.write(None, false, |tx| {
             let announced: bool = tx.query_row(
                 "SELECT EXISTS (SELECT 1 FROM notes WHERE target = ?1 AND grouped = ?2 AND done_at BETWEEN ?3 AND ?4)",
@@ -170,8 +170,10 @@ impl Outbox {
         self.db.write_one(None, |conn| forget(conn, now))
     }
 
-    fn labelled(&self, note: &NewNote) -> NewNote {
-        NewNote { label: self.redactor.redact(&note.label).into_owned(), ..note.clone() }
+    /// The note as it is stored. The project's folder is where its sinks are looked up, and stays.
+    fn masked_note(&self, note: &NewNote) -> NewNote {
+        let mask = |text: &str| self.redactor.redact(text).into_owned();
+        NewNote { label: mask(&note.label), group: mask(&note.group), ..note.clone() }
     }
 
     fn masked(&self, body: &serde_json::Value) -> String {

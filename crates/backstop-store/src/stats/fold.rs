@@ -34,8 +34,8 @@ pub(super) struct Fold {
     reported_reasons: HashMap<Reason, u64>,
     /// The reason of the last error in this run.
     last: Option<Reason>,
-    /// The duration of the attempt that has just failed; its error comes next.
-    failed_ms: Option<u64>,
+    /// The attempt that has just failed: when, and its duration. Its error comes next.
+    failed: Option<(i64, u64)>,
     /// Delays that were decided. They were waited if another attempt ended after them.
     decided: Vec<(i64, Option<Reason>, u64)>,
 }
@@ -54,18 +54,25 @@ impl Fold {
             reported: Reported::default(),
             reported_reasons: HashMap::new(),
             last: None,
-            failed_ms: None,
+            failed: None,
             decided: Vec::new(),
         }
     }
 
     /// Begins the next run.
     pub(super) fn begin(&mut self, operation: u32, is_report: bool) {
+        self.count_failed();
         self.is_report = is_report;
         self.operation = usize::try_from(operation).unwrap_or(usize::MAX);
         self.last = None;
-        self.failed_ms = None;
         self.decided.clear();
+    }
+
+    /// Counts the attempt that has just failed, and gives its duration.
+    fn count_failed(&mut self) -> Option<u64> {
+        let (at, ms) = self.failed.take()?;
+        self.add(at, None, &Counts { attempts: 1, failed_ms: ms, attempts_ms: ms, ..Counts::default() });
+        Some(ms)
     }
 
     /// Adds one event of the run.
@@ -73,34 +80,40 @@ impl Fold {
         let at = event.at;
         match event.counted {
             Counted::AttemptFinished | Counted::AttemptLost => {
+                self.count_failed();
                 for (at, reason, ms) in std::mem::take(&mut self.decided) {
                     self.add(at, reason, &Counts { waited_ms: ms, ..Counts::default() });
                 }
                 let succeeded = event.ok == Some(true);
                 let lost = event.counted == Counted::AttemptLost;
-                let failed = !succeeded && !lost;
-                self.failed_ms = failed.then_some(event.ms);
+                if !succeeded && !lost {
+                    self.failed = Some((at, event.ms));
+                    return;
+                }
                 let counts = Counts {
                     attempts: 1,
                     succeeded: succeeded.into(),
                     lost: lost.into(),
-                    failed_ms: if failed { event.ms } else { 0 },
                     attempts_ms: event.ms,
                     ..Counts::default()
                 };
                 self.add(at, None, &counts);
             }
+            // What a person stopped, or whoever read its output, has neither failed nor succeeded.
+            Counted::ErrorClassified if event.reason == Some(Reason::Interrupted) => {
+                self.failed = None;
+                self.last = event.reason;
+            }
             Counted::ErrorClassified => {
                 self.last = event.reason;
+                let failed_ms = self.count_failed();
+                if let (Some(reason), Some(ms), true) = (event.reason, failed_ms, at >= self.since) {
+                    let sum = &mut self.reasons.entry(reason).or_default().failed_ms;
+                    *sum = sum.saturating_add(ms);
+                }
                 self.add(at, event.reason, &Counts { errors: 1, ..Counts::default() });
                 if let (Some(reason), true) = (event.reason, self.is_report && at >= self.since) {
                     self.report(at, reason);
-                }
-                if let (Some(reason), Some(ms), true) =
-                    (event.reason, self.failed_ms.take(), at >= self.since)
-                {
-                    let sum = &mut self.reasons.entry(reason).or_default().failed_ms;
-                    *sum = sum.saturating_add(ms);
                 }
             }
             Counted::DecisionMade if event.ms > 0 => self.decided.push((at, self.last, event.ms)),
@@ -139,7 +152,8 @@ impl Fold {
     }
 
     /// The sums, in the order in which they are shown.
-    pub(super) fn into_stats(self, stats: &mut Stats, labels: Labels, operations_max: usize) {
+    pub(super) fn into_stats(mut self, stats: &mut Stats, labels: Labels, operations_max: usize) {
+        self.count_failed();
         stats.total = self.total;
         let mut reasons: Vec<(Reason, u64)> = self.reported_reasons.into_iter().collect();
         reasons.sort_by(|(a, x), (b, y)| y.cmp(x).then(a.code().cmp(b.code())));

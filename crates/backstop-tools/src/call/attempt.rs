@@ -3,7 +3,7 @@
 use super::{CallRequest, WantedTarget};
 use crate::arguments::{Mismatch, expected};
 use crate::catalogue::Tool;
-use crate::connection::{Connection, Partial, RequestFailure, RequestLimits};
+use crate::connection::{Connection, Params, Partial, RequestFailure, RequestLimits};
 use crate::fault;
 use crate::jsonrpc::{self, Raw, RpcError};
 use crate::result::Head;
@@ -14,8 +14,11 @@ use crate::upstream::Upstream;
 use backstop_config::McpServerSettings;
 use backstop_core::{Dispatch, Fault, Name, Reason, SafeText};
 use backstop_engine::{Attempt, Cancel, Failed, Operation};
+use backstop_report::NO_SERVERS_LINE;
 use backstop_runtime::Project;
 use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -101,9 +104,18 @@ fn only_reads(method: &str) -> bool {
 
 /// Why the server of a tool cannot be used, where that is known.
 fn unusable(toolbox: &Toolbox, name: &str) -> Option<String> {
+    if toolbox.upstreams().is_empty() && toolbox.problems().is_empty() {
+        return Some(NO_SERVERS_LINE.to_owned());
+    }
     let server = name.split_once(crate::names::SEPARATOR).map_or(name, |(server, _)| server);
     let problem = toolbox.problems().iter().find(|problem| problem.server == server)?;
     Some(format!("{server} cannot be used: {}; {}", problem.what.raw(), problem.hint))
+}
+
+/// What a server answered to a call that went well.
+pub(super) struct Answer {
+    pub(super) result: Raw,
+    pub(super) head: Head,
 }
 
 /// What is left of the last attempt.
@@ -132,12 +144,12 @@ impl LastAttempt {
     }
 
     /// Keeps a result that may be used again.
-    pub(super) fn keep_result(&self, toolbox: &Toolbox, request: &CallRequest, result: &Raw) {
+    pub(super) fn keep_result(&self, toolbox: &Toolbox, request: &CallRequest, answer: &Answer) {
         let tool = self.0.lock().unwrap_or_else(PoisonError::into_inner).tool.clone();
         let Some(tool) = tool.filter(|tool| tool.read_only) else { return };
         let cached = toolbox.upstreams().get(&tool.server).and_then(|upstream| upstream.settings.cache);
-        if cached.is_some() && !Head::of(result).wants_input() {
-            toolbox.results.put(&tool.name, request.arguments.get(), result);
+        if cached.is_some() && !answer.head.wants_input() {
+            toolbox.results.put(&tool.name, request.arguments.get(), &answer.result);
         }
     }
 }
@@ -195,26 +207,18 @@ impl<'t> CallOperation<'t> {
     }
 
     /// The method, and the parameters as they are sent.
-    fn message(&self) -> (String, Raw) {
+    fn message<'m>(&'m self, name: &'m RawValue) -> (&'m str, Params<'m>) {
         match &self.target {
             Target::Tool { tool, .. } => {
-                let mut text = format!(
-                    "{{\"name\":{},\"arguments\":{}",
-                    Value::from(tool.tool.as_str()),
-                    self.request.arguments.get()
-                );
-                for (key, value) in &self.request.more {
-                    text.push_str(&format!(",{}:{}", Value::from(key.as_str()), value.get()));
-                }
-                if let Some(meta) = &self.request.meta {
-                    text.push_str(&format!(",\"_meta\":{meta}"));
-                }
-                text.push('}');
-                let params = serde_json::value::RawValue::from_string(text);
-                ("tools/call".to_owned(), params.unwrap_or_else(|_| jsonrpc::raw(&Value::Null)))
+                let mut members: Vec<(Cow<'m, str>, &'m RawValue)> =
+                    vec![("name".into(), name), ("arguments".into(), &*self.request.arguments)];
+                members.extend(self.request.more.iter().map(|(key, value)| (key.as_str().into(), &**value)));
+                let mut params = Params::of_tool(&tool.tool, members);
+                params.meta.clone_from(&self.request.meta);
+                ("tools/call", params)
             }
-            Target::Raw { method, .. } => (method.clone(), self.request.arguments.clone()),
-            Target::Unlisted(_) | Target::Unknown { .. } => (String::new(), jsonrpc::raw(&Value::Null)),
+            Target::Raw { method, .. } => (method, Params::of(&self.request.arguments)),
+            Target::Unlisted(_) | Target::Unknown { .. } => ("", Params::default()),
         }
     }
 
@@ -228,16 +232,17 @@ impl<'t> CallOperation<'t> {
         let _slot = upstream.slot().await;
         let connection =
             upstream.connection(&attempt.cancel).await.map_err(|fault| self.not_started(*fault))?;
-        let (method, params) = self.message();
-        let mut answer = self.ask(&connection, &method, &params, limits, &attempt.cancel).await;
-        // A session that the server has forgotten is renewed once: nothing was done in it.
+        let name = match &self.target {
+            Target::Tool { tool, .. } => jsonrpc::raw(&Value::from(tool.tool.as_str())),
+            _ => RawValue::NULL.to_owned(),
+        };
+        let (method, params) = self.message(&name);
+        let mut answer = self.ask(&connection, method, &params, limits, &attempt.cancel).await;
         if let Err(RequestFailure::Transport(failure)) = &answer
             && matches!(failure.kind, TransportFailureKind::SessionExpired)
         {
-            upstream.abandon(&connection).await;
-            let renewed = upstream.connection(&attempt.cancel).await;
-            let connection = renewed.map_err(|fault| self.not_started(*fault))?;
-            answer = self.ask(&connection, &method, &params, limits, &attempt.cancel).await;
+            answer =
+                Box::pin(self.ask_anew(upstream, &connection, (method, &params), limits, attempt)).await?;
         }
         match answer {
             Ok(result) => {
@@ -245,28 +250,40 @@ impl<'t> CallOperation<'t> {
                 Ok(result)
             }
             Err(failure) => {
-                if let RequestFailure::TimedOut { sent: true, .. } = &failure
-                    && !connection.answers_ping().await
-                {
-                    upstream.abandon(&connection).await;
+                if let RequestFailure::TimedOut { sent: true, .. } = &failure {
+                    Box::pin(upstream.abandon_if_frozen(&connection)).await;
                 }
                 Err(self.failed(upstream, failure))
             }
         }
     }
 
+    /// Asks in a new session, once: the server has forgotten the old one, and nothing was done in it.
+    async fn ask_anew(
+        &self,
+        upstream: &Upstream,
+        forgotten: &Arc<Connection>,
+        (method, params): (&str, &Params<'_>),
+        limits: RequestLimits,
+        attempt: &Attempt,
+    ) -> Result<Result<Raw, RequestFailure>, Failed> {
+        upstream.abandon(forgotten).await;
+        let renewed = upstream.connection(&attempt.cancel).await;
+        let connection = renewed.map_err(|fault| self.not_started(*fault))?;
+        Ok(self.ask(&connection, method, params, limits, &attempt.cancel).await)
+    }
+
     async fn ask(
         &self,
         connection: &Arc<Connection>,
         method: &str,
-        params: &Raw,
+        params: &Params<'_>,
         limits: RequestLimits,
         cancel: &Cancel,
     ) -> Result<Raw, RequestFailure> {
         let mut partial = Partial::default();
         let sink = self.request.progress.as_deref();
-        let answer =
-            connection.request(method, Some(params), limits, cancel, Some((&mut partial, sink))).await;
+        let answer = connection.call(method, params, limits, cancel, (&mut partial, sink)).await;
         self.last.set(|last| last.partial = partial);
         answer
     }
@@ -302,7 +319,7 @@ impl<'t> CallOperation<'t> {
 }
 
 impl Operation for CallOperation<'_> {
-    type Output = Raw;
+    type Output = Answer;
 
     /// A call is ended by its own limits, and the server is told.
     fn ends_itself(&self) -> bool {
@@ -324,21 +341,22 @@ impl Operation for CallOperation<'_> {
         false
     }
 
-    async fn attempt(&mut self, attempt: Attempt) -> Result<Raw, Failed> {
+    async fn attempt(&mut self, attempt: Attempt) -> Result<Answer, Failed> {
         // A server that could not be asked before is asked again.
         if attempt.number > 1 && matches!(self.target, Target::Unlisted(_)) {
-            self.target = Target::find(self.toolbox, &self.request).await;
+            self.target = Box::pin(Target::find(self.toolbox, &self.request)).await;
         }
         self.check()?;
         let Some(upstream) = self.target.upstream().cloned() else {
             return Err(Fault::new(Reason::ToolNotFound).into());
         };
         let result = self.send(&upstream, &attempt).await?;
-        if matches!(self.target, Target::Tool { .. }) && Head::of(&result).is_error {
+        let head = Head::of(&result);
+        if matches!(self.target, Target::Tool { .. }) && head.is_error {
             let fault = fault::of_error_result(self.project(), &jsonrpc::value(&result));
             self.last.set(|last| last.answer = Some(Ok(result)));
             return Err(self.answered(fault, Dispatch::Answered));
         }
-        Ok(result)
+        Ok(Answer { result, head })
     }
 }

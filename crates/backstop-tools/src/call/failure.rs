@@ -292,6 +292,7 @@ mod tests {
         let process = Process {
             now: || Timestamp::from_millis(0),
             boot_time: || None,
+            pass_time: None,
             random: || 4,
             id: process::current(),
             is_alive: process::is_alive,
@@ -314,8 +315,9 @@ mod tests {
             xdg_config_home: None,
             env: &|_| None,
             users: Vec::new(),
+            state_root: Some(folder.join("state")),
         };
-        let place = Place { surroundings, state_root: Some(folder.join("state")), variables: Vec::new() };
+        let place = Place { surroundings, variables: Vec::new() };
         let project = Project::open(&place, &[], process).unwrap();
         Toolbox::open(Arc::new(project), &ImportPlaces::default()).unwrap()
     }

@@ -13,7 +13,7 @@ use crate::connection::ProgressSink;
 use crate::jsonrpc::Raw;
 use crate::result::Head;
 use crate::toolbox::Toolbox;
-use attempt::{CallOperation, Target};
+use attempt::{Answer, CallOperation, Target};
 use backstop_core::{EventKind, Name, Outcome, Reason, RunId, SafeText};
 use backstop_engine::{Cancel, Ending};
 use backstop_runtime::admission::{BudgetScope, OperationLimits};
@@ -21,11 +21,15 @@ use backstop_runtime::operation::OperationRun;
 use backstop_runtime::{Opening, Recorder, aftermath};
 use backstop_store::DeferredWork;
 use failure::FailureParts;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The longest wait for a server's limit where no deadline is set: an agent that waits for an answer
+/// sees nothing of it. A longer one is said at once, with its time.
+const GUARD_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How many characters of the arguments name a call in the journal.
 const OPERATION_CHARS_MAX: usize = 200;
 /// What a call waits for that must not be repeated by itself.
@@ -38,7 +42,7 @@ pub const CALL_FLAG: &str = "--call";
 pub struct CallRequest {
     pub(crate) target: WantedTarget,
     pub(crate) arguments: Raw,
-    pub(crate) meta: Option<Value>,
+    pub(crate) meta: Map<String, Value>,
     pub(crate) more: Vec<(String, Raw)>,
     pub(crate) cancel: Cancel,
     pub(crate) caller: Option<SafeText>,
@@ -69,19 +73,19 @@ impl std::fmt::Debug for CallRequest {
 impl CallRequest {
     /// A call of a tool by the name that callers use. The arguments are JSON text.
     pub fn tool(tool: &str, arguments: &str) -> Result<Self, serde_json::Error> {
-        Self::new(WantedTarget::Tool(tool.to_owned()), arguments)
+        Ok(Self::new(WantedTarget::Tool(tool.to_owned()), serde_json::from_str(arguments)?))
     }
 
     /// Any method of a server, with these parameters as JSON text.
     pub fn raw(server: Name, method: &str, params: &str) -> Result<Self, serde_json::Error> {
-        Self::new(WantedTarget::Raw { server, method: method.to_owned() }, params)
+        Ok(Self::new(WantedTarget::Raw { server, method: method.to_owned() }, serde_json::from_str(params)?))
     }
 
-    pub(crate) fn new(target: WantedTarget, arguments: &str) -> Result<Self, serde_json::Error> {
-        Ok(Self {
+    pub(crate) fn new(target: WantedTarget, arguments: Raw) -> Self {
+        Self {
             target,
-            arguments: serde_json::from_str::<Raw>(arguments)?,
-            meta: None,
+            arguments,
+            meta: Map::new(),
             more: Vec::new(),
             cancel: Cancel::new(),
             caller: None,
@@ -91,7 +95,7 @@ impl CallRequest {
             deadline: None,
             confirmed: None,
             parent: None,
-        })
+        }
     }
 
     /// Stops the call when `cancel` fires; the server is told.
@@ -118,12 +122,18 @@ pub struct CallSuccess {
     pub warnings: Vec<SafeText>,
     /// How many attempts were made; none for a result that was used again.
     pub attempts: u32,
-    /// The parameters of the call.
-    pub params: Vec<(SafeText, SafeText)>,
+    pub(crate) arguments: Raw,
     pub(crate) result: Raw,
+    /// Whether the server wants to know something before it goes on.
+    pub(crate) wants_input: bool,
 }
 
 impl CallSuccess {
+    /// The parameters of the call, as they are shown.
+    pub fn params(&self) -> Vec<(SafeText, SafeText)> {
+        key_params(&self.arguments)
+    }
+
     /// The result, as the server gave it: JSON text.
     pub fn result(&self) -> &str {
         self.result.get()
@@ -144,15 +154,27 @@ pub enum CallOutcome {
     Failed(Box<CallFailure>),
 }
 
+/// Who makes the calls of a batch or a chain: the toolbox itself, or a client of the gateway.
+pub(crate) trait Caller: Clone + Send + Sync + 'static {
+    /// Makes a call.
+    fn make_call(&self, request: CallRequest) -> impl Future<Output = CallOutcome> + Send;
+}
+
+impl Caller for Arc<Toolbox> {
+    async fn make_call(&self, request: CallRequest) -> CallOutcome {
+        self.call(request).await
+    }
+}
+
 impl Toolbox {
     /// Makes a call.
     pub async fn call(&self, request: CallRequest) -> CallOutcome {
         let target = Target::find(self, &request).await;
         let name = request.name();
-        let params = key_params(&request.arguments);
         if let Some(result) = self.kept_result(&target, &request) {
             self.successes.add("tools");
-            return self.succeeded(name, result, 0, params);
+            let head = Head::of(&result);
+            return self.succeeded(name, Answer { result, head }, 0, request);
         }
         let operation_name = operation_name(&name, &request.arguments);
         let run = match self.begin(&target, &request, &operation_name) {
@@ -176,7 +198,7 @@ impl Toolbox {
             next: next.map(|next| SafeText::new(next.as_str())),
         };
         match finished.result {
-            Ok(result) => {
+            Ok(answer) => {
                 let mut events = finished.unrecorded;
                 events.push(ended(Outcome::Done, None, None));
                 let was_recorded = run.recorder.is_recorded();
@@ -184,8 +206,8 @@ impl Toolbox {
                 if was_recorded {
                     aftermath::run_ended(&self.project, &run.recorder, true);
                 }
-                last.keep_result(self, &request, &result);
-                self.succeeded(name, result, finished.attempts, params)
+                last.keep_result(self, &request, &answer);
+                self.succeeded(name, answer, finished.attempts, request)
             }
             Err(ending) => {
                 let confirm = self.put_aside(&run.recorder, &request, &ending);
@@ -197,7 +219,7 @@ impl Toolbox {
                 aftermath::run_ended(&self.project, &run.recorder, false);
                 let parts = FailureParts {
                     tool: name,
-                    params,
+                    params: key_params(&request.arguments),
                     ending,
                     faults: finished.faults,
                     attempts: finished.attempts,
@@ -211,20 +233,15 @@ impl Toolbox {
         }
     }
 
-    fn succeeded(
-        &self,
-        tool: String,
-        result: Raw,
-        attempts: u32,
-        params: Vec<(SafeText, SafeText)>,
-    ) -> CallOutcome {
-        let warnings = Head::of(&result).warnings();
+    fn succeeded(&self, tool: String, answer: Answer, attempts: u32, request: CallRequest) -> CallOutcome {
+        let Answer { result, head } = answer;
         let masked = |text: String| SafeText::new(self.project.redactor.redact(&text).into_owned());
         CallOutcome::Done(CallSuccess {
-            warnings: warnings.into_iter().map(masked).collect(),
+            warnings: head.warnings().into_iter().map(masked).collect(),
+            wants_input: head.wants_input(),
             tool,
             attempts,
-            params,
+            arguments: request.arguments,
             result,
         })
     }
@@ -274,7 +291,7 @@ impl Toolbox {
         };
         let recorder = Arc::new(Recorder::begin(&self.project, opening).map_err(failed)?);
         let budget = self.common.budget.as_deref().and_then(|name| name.parse().ok());
-        let wait_max = deadline.unwrap_or(self.policy.wait_max).min(self.policy.wait_max);
+        let wait_max = deadline.unwrap_or(GUARD_WAIT_MAX).min(self.policy.wait_max);
         let place = match &self.common.budget {
             Some(_) => format!("{}: {operation}", self.project.root.display()),
             None => String::new(),
@@ -296,9 +313,9 @@ impl Toolbox {
         };
         let admission = Arc::new(self.admission.operation(limits, None).map_err(failed)?);
         let policy = if request.confirmed.is_some() {
-            self.policy.clone().with_attempts(1)
+            Arc::new((*self.policy).clone().with_attempts(1))
         } else {
-            self.policy.clone()
+            Arc::clone(&self.policy)
         };
         let confirm_with = format!("backstop call --confirm {}", recorder.run());
         Ok(OperationRun {
@@ -403,4 +420,25 @@ pub(crate) fn key_params(arguments: &RawValue) -> Vec<(SafeText, SafeText)> {
 fn operation_name(name: &str, arguments: &RawValue) -> String {
     let shown: String = arguments.get().chars().take(OPERATION_CHARS_MAX).collect();
     if shown == "{}" { name.to_owned() } else { format!("{name} {shown}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::{Gateway, Session};
+
+    fn size<A, F>(_: impl Fn(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Each call moves its future twice: what is rare in it is boxed.
+    #[test]
+    fn the_future_of_a_call_is_small() {
+        let call = size(|(toolbox, request): (&'static Toolbox, CallRequest)| toolbox.call(request));
+        assert!(call <= 8 << 10, "{call} bytes");
+        let answer = size(|(gateway, session): (&'static Arc<Gateway>, &'static Arc<Session>)| {
+            gateway.answer(session, "tools/call", None, Cancel::new())
+        });
+        assert!(answer <= 4 << 10, "{answer} bytes");
+    }
 }

@@ -6,13 +6,15 @@
 
 use super::requests::Asked;
 use super::{Gateway, Session, lock};
-use crate::call::{CallOutcome, CallRequest};
-use crate::jsonrpc::{self, METHOD_NOT_FOUND, Raw, RpcError, raw};
-use crate::protocol::Era;
-use crate::result::Head;
+use crate::call::{CallOutcome, CallRequest, Caller};
+use crate::jsonrpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND, Raw, RpcError, raw};
+use crate::log_level::LogLevel;
+use crate::protocol::{Era, META_LOG_LEVEL};
 use backstop_core::Name;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -40,16 +42,40 @@ pub(super) struct ActiveCall {
     session: Arc<Session>,
     era: Era,
     questions: mpsc::Sender<Question>,
-    wants_log: bool,
 }
+
+type Outcome = Pin<Box<dyn Future<Output = Result<CallOutcome, RpcError>> + Send>>;
 
 /// A call that is running, as its waiter sees it.
 pub(super) struct Running {
-    outcome: oneshot::Receiver<CallOutcome>,
+    outcome: Outcome,
     questions: mpsc::Receiver<Question>,
     /// Asked again with the client's answers, where a server of the modern era wants that.
     request: CallRequest,
     rounds: usize,
+}
+
+/// A call among those that are running, until this is dropped.
+struct ActiveEntry {
+    gateway: Arc<Gateway>,
+    server: Name,
+    call: Arc<ActiveCall>,
+}
+
+impl ActiveEntry {
+    fn new(gateway: &Arc<Gateway>, server: Name, call: ActiveCall) -> Self {
+        let call = Arc::new(call);
+        lock(&gateway.active).entry(server.clone()).or_default().push(Arc::clone(&call));
+        Self { gateway: Arc::clone(gateway), server, call }
+    }
+}
+
+impl Drop for ActiveEntry {
+    fn drop(&mut self) {
+        if let Some(calls) = lock(&self.gateway.active).get_mut(&self.server) {
+            calls.retain(|call| !Arc::ptr_eq(call, &self.call));
+        }
+    }
 }
 
 /// A call that waits for its client's answer.
@@ -58,33 +84,50 @@ pub(super) struct Suspended {
     answer: oneshot::Sender<Result<Raw, RpcError>>,
 }
 
+/// A client whose batch or chain makes calls. One of the old era is asked what servers want to know
+/// meanwhile; one of the modern era would have to call again, which a batch cannot.
+#[derive(Clone)]
+pub(super) struct ClientCalls {
+    gateway: Arc<Gateway>,
+    session: Arc<Session>,
+    era: Era,
+}
+
+impl Caller for ClientCalls {
+    async fn make_call(&self, mut request: CallRequest) -> CallOutcome {
+        request.caller = self.session.caller();
+        request.session = Some(self.session.id.clone());
+        let (questions, _) = mpsc::channel(1);
+        let active = ActiveCall { session: Arc::clone(&self.session), era: self.era, questions };
+        self.gateway.call_active(request, active).await
+    }
+}
+
 impl Gateway {
-    /// Begins a call, in a task of its own: it may outlive the request that asked for it.
-    pub(super) fn start_call(self: &Arc<Self>, request: CallRequest, asked: &Asked<'_>) -> Running {
-        let (tell, outcome) = oneshot::channel();
+    /// The client of a request, as one that makes many calls.
+    pub(super) fn client_of(self: &Arc<Self>, asked: &Asked<'_>) -> ClientCalls {
+        ClientCalls { gateway: Arc::clone(self), session: Arc::clone(asked.session), era: asked.era }
+    }
+
+    /// Begins a call. It goes on for as long as it is waited for.
+    pub(super) fn start_call(self: &Arc<Self>, mut request: CallRequest, asked: &Asked<'_>) -> Running {
         let (questions, from_server) = mpsc::channel(1);
-        let wants_log = asked.params.is_some_and(|params| {
-            jsonrpc::value(params)["_meta"]["io.modelcontextprotocol/logLevel"].is_string()
-        });
-        let active =
-            Arc::new(ActiveCall { session: Arc::clone(asked.session), era: asked.era, questions, wants_log });
-        let server = self.toolbox().server_of(&request.name()).map(|upstream| upstream.name.clone());
-        if let Some(server) = &server {
-            lock(&self.active).entry(server.clone()).or_default().push(Arc::clone(&active));
+        // A server of the modern era is told with each request what a client has said once.
+        if let Some(level) = asked.session.log_level() {
+            request.meta.entry(META_LOG_LEVEL).or_insert_with(|| level.name().into());
         }
+        let active = ActiveCall { session: Arc::clone(asked.session), era: asked.era, questions };
         let (gateway, again) = (Arc::clone(self), request.clone());
-        tokio::spawn(async move {
-            let toolbox = gateway.toolbox();
-            let outcome = toolbox.call(request).await;
-            drop(toolbox);
-            if let Some(server) = server
-                && let Some(calls) = lock(&gateway.active).get_mut(&server)
-            {
-                calls.retain(|call| !Arc::ptr_eq(call, &active));
-            }
-            let _ = tell.send(outcome);
-        });
-        Running { outcome, questions: from_server, request: again, rounds: 0 }
+        let outcome = async move { Ok(gateway.call_active(request, active).await) };
+        Running { outcome: Box::pin(outcome), questions: from_server, request: again, rounds: 0 }
+    }
+
+    /// Makes a call that its server may ask questions during.
+    async fn call_active(self: &Arc<Self>, request: CallRequest, active: ActiveCall) -> CallOutcome {
+        let toolbox = self.toolbox();
+        let server = toolbox.server_of(&request.name()).map(|upstream| upstream.name.clone());
+        let _running = server.map(|server| ActiveEntry::new(self, server, active));
+        toolbox.call(request).await
     }
 
     /// Waits for the end of a call, or for a question that its client has to answer first.
@@ -97,15 +140,11 @@ impl Gateway {
             biased;
             Some(question) = running.questions.recv() => Ok(self.suspend(running, question)),
             outcome = &mut running.outcome => {
-                let Ok(outcome) = outcome else {
-                    return Err(RpcError::new(jsonrpc::INTERNAL_ERROR, "the call was lost"));
-                };
+                let outcome = outcome?;
                 match &outcome {
-                    CallOutcome::Done(success)
-                        if asked.era == Era::Legacy && Head::of(&success.result).wants_input() =>
-                    {
+                    CallOutcome::Done(success) if asked.era == Era::Legacy && success.wants_input => {
                         let result = success.result.clone();
-                        self.ask_and_repeat(running, &result, asked).await
+                        Box::pin(self.ask_and_repeat(running, &result, asked)).await
                     }
                     _ => self.told(outcome),
                 }
@@ -130,6 +169,17 @@ impl Gateway {
                     "content": [{ "type": "text", "text": "too many calls wait for input" }], "isError": true,
                 }));
             }
+            // It goes on by itself while its client is asked.
+            let (tell, told) = oneshot::channel();
+            let Running { outcome, questions, request, rounds } = running;
+            tokio::spawn(async move {
+                let _ = tell.send(outcome.await);
+            });
+            let outcome: Outcome = Box::pin(async move {
+                let lost = |_| RpcError::new(jsonrpc::INTERNAL_ERROR, "the call was lost");
+                told.await.map_err(lost)?
+            });
+            let running = Running { outcome, questions, request, rounds };
             suspended.insert(token.clone(), Suspended { running, answer });
         }
         let (gateway, held) = (Arc::clone(self), token.clone());
@@ -189,7 +239,7 @@ impl Gateway {
             request.more.push(("requestState".to_owned(), raw(state)));
         }
         let again = Running { rounds: running.rounds + 1, ..self.start_call(request, asked) };
-        Box::pin(self.until_input(again, asked)).await
+        self.until_input(again, asked).await
     }
 
     /// Answers a question of a server through the client whose call it works on.
@@ -226,21 +276,34 @@ impl Gateway {
             .unwrap_or_else(|_| Err(RpcError::new(jsonrpc::INTERNAL_ERROR, "the client did not answer")))
     }
 
-    /// Passes a log message of a server on to the clients that it concerns.
-    pub(super) async fn pass_on_log(&self, server: &Name, bytes: Vec<u8>) {
-        let calls: Vec<Arc<ActiveCall>> = lock(&self.active).get(server).cloned().unwrap_or_default();
-        let mut told: Vec<Arc<Session>> = Vec::new();
-        for session in self.live_sessions() {
-            let of_call = |call: &&Arc<ActiveCall>| Arc::ptr_eq(&call.session, &session);
-            let wants = match session.era() {
-                Era::Legacy => true,
-                Era::Modern => calls.iter().filter(of_call).any(|call| call.wants_log),
-            };
-            if wants {
-                told.push(session);
-            }
+    /// A client says which log messages it wants: servers are told the least important that anybody
+    /// wants, and each client gets its own.
+    pub(super) fn set_log_level(&self, asked: &Asked<'_>) -> Result<Raw, RpcError> {
+        let level = asked.text("level").and_then(|level| LogLevel::named(&level)).ok_or_else(|| {
+            let names = LogLevel::ALL.map(LogLevel::name).join(", ");
+            RpcError::new(INVALID_PARAMS, format!("`level` is one of {names}"))
+        })?;
+        asked.session.set_log_level(level);
+        self.tell_log_level();
+        Ok(raw(&json!({})))
+    }
+
+    /// Tells all servers the least important log messages that anybody wants.
+    pub(super) fn tell_log_level(&self) {
+        let wanted = self.live_sessions().iter().filter_map(|session| session.log_level()).min();
+        let Some(level) = wanted else { return };
+        for upstream in self.toolbox().upstreams().values() {
+            upstream.set_log_level(level);
         }
-        for session in told {
+    }
+
+    /// Passes a log message of a server on to the clients of the old era that want it. One of the
+    /// modern era gets those of its own calls, with them.
+    pub(super) async fn pass_on_log(&self, level: LogLevel, bytes: Vec<u8>) {
+        let wants = |session: &Arc<Session>| {
+            session.era() == Era::Legacy && session.log_level().is_none_or(|least| level >= least)
+        };
+        for session in self.live_sessions().into_iter().filter(wants) {
             session.send(bytes.clone()).await;
         }
     }

@@ -4,28 +4,20 @@
 //! `initialize`; one of the modern era has none. A call is answered as a stream of events, so that
 //! progress and questions come before its result; everything else as JSON.
 //!
-//! Requests from web pages are refused: the host and the origin have to be this machine, or what
-//! the settings allow. Beyond loopback a token is asked for.
+//! Requests from web pages are refused: the host and the origin have to be this machine. Beyond
+//! loopback a token is asked for.
 
 use super::session::OUT_MAX;
 use super::{Gateway, Session, lock};
 use crate::jsonrpc::{self, MESSAGE_BYTES_MAX, Message, PARSE_ERROR, RpcError, raw};
 use backstop_core::SafeText;
 use backstop_engine::Cancel;
-use hyper::body::{Body, Bytes, Frame, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use backstop_http::server::{Access, Answer, ServerLimits, ServerRequest, serve};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// The path that is served.
 const PATH: &str = "/mcp";
@@ -59,13 +51,8 @@ struct HttpSession {
 
 struct Server {
     gateway: Arc<Gateway>,
-    access: HttpAccess,
     sessions: Mutex<Sessions>,
-    /// Whether only this machine can connect.
-    loopback: bool,
 }
-
-type Answer = Response<OutBody>;
 
 impl Gateway {
     /// Serves clients over HTTP until `cancel` fires, then ends all servers.
@@ -75,109 +62,61 @@ impl Gateway {
         access: HttpAccess,
         cancel: &Cancel,
     ) -> std::io::Result<()> {
-        listener.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(listener)?;
-        let loopback = listener.local_addr()?.ip().is_loopback();
-        let server =
-            Arc::new(Server { gateway: Arc::clone(self), access, sessions: Mutex::default(), loopback });
+        let server = Arc::new(Server { gateway: Arc::clone(self), sessions: Mutex::default() });
         let looking = tokio::spawn(Arc::clone(self).look_after(cancel.clone()));
-        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        loop {
-            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { break };
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = cancel.cancelled() => break,
-            };
-            let Ok((stream, _)) = accepted else { continue };
-            let _ = stream.set_nodelay(true);
+        // Calls under way are cancelled below, so that there is nothing to wait for.
+        let limits = ServerLimits { connections_max: CONNECTIONS_MAX, drain_max: Duration::ZERO };
+        let access = Access::local().with_token(access.token);
+        let handler = {
             let server = Arc::clone(&server);
-            tokio::spawn(async move {
-                let service = service_fn(move |request| {
-                    let server = Arc::clone(&server);
-                    async move { Ok::<_, Infallible>(server.answer(request).await) }
-                });
-                let connection = hyper::server::conn::http1::Builder::new();
-                let _ = connection.serve_connection(TokioIo::new(stream), service).await;
-                drop(slot);
-            });
-        }
+            move |request| {
+                let server = Arc::clone(&server);
+                async move { server.answer(request).await }
+            }
+        };
+        let served = serve(listener, access, limits, cancel.cancelled(), handler).await;
         looking.abort();
         for (_, session) in lock(&server.sessions).by_id.values() {
             session.session.cancel_all();
         }
         self.toolbox().close().await;
-        Ok(())
+        served
     }
 }
 
 impl Server {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        if let Err(refused) = self.check(request.headers()) {
-            return *refused;
+    async fn answer(&self, request: ServerRequest) -> Answer {
+        if request.path() != PATH {
+            return Answer::text(404, &format!("the gateway is at {PATH}"));
         }
-        if request.uri().path() != PATH {
-            return words(StatusCode::NOT_FOUND, &format!("the gateway is at {PATH}"));
-        }
-        let session_id = request.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
-        match *request.method() {
-            Method::POST => self.post(request, session_id).await,
-            Method::GET => self.stream(session_id.as_deref()),
-            Method::DELETE => self.goodbye(session_id.as_deref()),
-            _ => words(StatusCode::METHOD_NOT_ALLOWED, "use POST, GET or DELETE"),
+        let session_id = request.headers().text(SESSION).map(str::to_owned);
+        match request.method().as_str() {
+            "POST" => self.post(request, session_id).await,
+            "GET" => self.stream(session_id.as_deref()),
+            "DELETE" => self.goodbye(session_id.as_deref()),
+            _ => Answer::text(405, "use POST, GET or DELETE"),
         }
     }
 
-    /// Refuses web pages and strangers.
-    fn check(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
-        let refused = |why: &str| Err(Box::new(words(StatusCode::FORBIDDEN, why)));
-        let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default().to_owned());
-        if self.loopback {
-            let host = text("host").unwrap_or_default();
-            if !is_local(&host) {
-                return refused("the host is not this machine");
-            }
-            if let Some(origin) = text("origin")
-                && !origin.split_once("://").is_some_and(|(_, host)| is_local(host))
-            {
-                return refused("requests from other origins are refused");
-            }
-        } else if text("origin").is_some() {
-            return refused("requests from web pages are refused");
-        }
-        if let Some(token) = &self.access.token {
-            let given = text("authorization").unwrap_or_default();
-            let given = given.strip_prefix("Bearer ").unwrap_or_default();
-            if !is_same(given.as_bytes(), token.as_bytes()) {
-                let mut answer = words(StatusCode::UNAUTHORIZED, "a bearer token is needed");
-                answer.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer"));
-                return Err(Box::new(answer));
-            }
-        }
-        Ok(())
-    }
-
-    async fn post(&self, request: Request<Incoming>, session_id: Option<String>) -> Answer {
-        let streams = request
-            .headers()
-            .get("accept")
-            .and_then(|accept| accept.to_str().ok())
-            .is_some_and(|accept| accept.contains("text/event-stream"));
-        let body = match read(request.into_body()).await {
+    async fn post(&self, mut request: ServerRequest, session_id: Option<String>) -> Answer {
+        let streams =
+            request.headers().text("accept").is_some_and(|accept| accept.contains("text/event-stream"));
+        let body = match request.bytes(MESSAGE_BYTES_MAX).await {
             Ok(body) => body,
-            Err((status, why)) => return words(status, why),
+            Err(problem) => return Answer::text(problem.status(), &problem.to_string()),
         };
         let message = match Message::parse(&body) {
             Ok(message) => message,
             Err(bad) => {
                 let error = Err(RpcError::new(PARSE_ERROR, bad.to_string()));
-                return json(StatusCode::BAD_REQUEST, jsonrpc::response(&raw(&Value::Null), &error));
+                return Answer::json(400, jsonrpc::response(&raw(&Value::Null), &error));
             }
         };
         let known =
             session_id.as_deref().map(|id| lock(&self.sessions).by_id.get(id).map(|(_, s)| Arc::clone(s)));
         let session = match known {
             Some(Some(session)) => Some(session),
-            Some(None) => return words(StatusCode::NOT_FOUND, "the session is not known"),
+            Some(None) => return Answer::text(404, "the session is not known"),
             None => None,
         };
         match message {
@@ -191,13 +130,13 @@ impl Server {
                 let asker = session.map_or_else(|| Arc::clone(&own), |session| Arc::clone(&session.session));
                 let Some(cancel) = asker.begin(&id) else {
                     let refused = Err(super::requests::too_many());
-                    return json(StatusCode::OK, jsonrpc::response(&id, &refused));
+                    return Answer::json(200, jsonrpc::response(&id, &refused));
                 };
                 let gateway = Arc::clone(&self.gateway);
                 if !(streams && method == "tools/call") {
                     let result = gateway.answer(&asker, &method, params.as_deref(), cancel).await;
                     asker.end(&id);
-                    return json(StatusCode::OK, jsonrpc::response(&id, &result));
+                    return Answer::json(200, jsonrpc::response(&id, &result));
                 }
                 // What is sent during the call goes into its own stream.
                 let caller = Arc::new(asker.for_request(own.sender()));
@@ -214,13 +153,13 @@ impl Server {
                     let message = Message::Notification { method, params };
                     self.gateway.receive(&session.session, message).await;
                 }
-                words(StatusCode::ACCEPTED, "")
+                Answer::text(202, "")
             }
             Message::Response { id, result } => {
                 if let Some(session) = session {
                     session.session.answered(&id, result);
                 }
-                words(StatusCode::ACCEPTED, "")
+                Answer::text(202, "")
             }
         }
     }
@@ -250,11 +189,7 @@ impl Server {
             }
             sessions.by_id.insert(name.clone(), (number, kept));
         }
-        let mut answer = json(StatusCode::OK, jsonrpc::response(id, &result));
-        if let Ok(name) = HeaderValue::from_str(&name) {
-            answer.headers_mut().insert(SESSION, name);
-        }
-        answer
+        Answer::json(200, jsonrpc::response(id, &result)).header(SESSION, &name)
     }
 
     /// The stream of a session: what the gateway says by itself.
@@ -262,12 +197,12 @@ impl Server {
         let session =
             session_id.and_then(|id| lock(&self.sessions).by_id.get(id).map(|(_, s)| Arc::clone(s)));
         let Some(session) = session else {
-            return words(StatusCode::METHOD_NOT_ALLOWED, "there is no stream without a session");
+            return Answer::text(405, "there is no stream without a session");
         };
         let rest = lock(&session.rest).take();
         match rest {
             Some(rest) => events(rest, None),
-            None => words(StatusCode::CONFLICT, "the session has a stream already"),
+            None => Answer::text(409, "the session has a stream already"),
         }
     }
 
@@ -276,123 +211,44 @@ impl Server {
         match gone {
             Some((_, session)) => {
                 session.session.cancel_all();
-                words(StatusCode::OK, "")
+                Answer::text(200, "")
             }
-            None => words(StatusCode::NOT_FOUND, "the session is not known"),
+            None => Answer::text(404, "the session is not known"),
         }
     }
 }
 
-/// Whether a host is this machine: `localhost`, `127.0.0.1:8080`, `[::1]`.
-fn is_local(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-/// Whether two texts are the same, in a time that does not say where they differ.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |odd, (a, b)| odd | (a ^ b)) == 0
-}
-
-async fn read(body: Incoming) -> Result<Vec<u8>, (StatusCode, &'static str)> {
-    let mut body = std::pin::pin!(body);
-    let mut bytes = Vec::new();
-    while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let Ok(frame) = frame else { return Err((StatusCode::BAD_REQUEST, "the request was cut off")) };
-        if let Ok(data) = frame.into_data() {
-            if bytes.len() + data.len() > MESSAGE_BYTES_MAX {
-                return Err((StatusCode::PAYLOAD_TOO_LARGE, "the message is too long"));
-            }
-            bytes.extend_from_slice(&data);
-        }
-    }
-    Ok(bytes)
-}
-
-/// The body of a response: all at once, or a stream of events.
-enum OutBody {
-    Whole(Option<Bytes>),
-    Events { messages: mpsc::Receiver<Vec<u8>>, given_up: Option<Cancel> },
-}
-
-impl Drop for OutBody {
-    fn drop(&mut self) {
-        // A client that is gone does not want the result of its call.
-        if let Self::Events { given_up: Some(cancel), messages } = self
-            && !messages.is_closed()
-        {
-            cancel.cancel();
-        }
-    }
-}
-
-impl Body for OutBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.get_mut() {
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Events { messages, .. } => messages.poll_recv(cx).map(|message| {
-                let message = message?;
+/// A stream of messages as they come. Where a client hangs up before the end, its call is given up.
+fn events(mut messages: mpsc::Receiver<Vec<u8>>, given_up: Option<Cancel>) -> Answer {
+    let mut unread = Unread(given_up);
+    Answer::new(200).header("content-type", "text/event-stream").header("cache-control", "no-store").written(
+        async move |writer| {
+            while let Some(message) = messages.recv().await {
                 let mut event = b"event: message\ndata: ".to_vec();
                 event.extend_from_slice(&message);
                 event.extend_from_slice(b"\n\n");
-                Some(Ok(Frame::data(Bytes::from(event))))
-            }),
-        }
+                writer.write(event).await?;
+            }
+            unread.finish();
+            Ok(())
+        },
+    )
+}
+
+/// A client that is gone does not want the result of its call.
+struct Unread(Option<Cancel>);
+
+impl Unread {
+    /// It was read to its end.
+    fn finish(&mut self) {
+        self.0 = None;
     }
 }
 
-fn events(messages: mpsc::Receiver<Vec<u8>>, given_up: Option<Cancel>) -> Answer {
-    let mut answer = Response::new(OutBody::Events { messages, given_up });
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    answer.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
-    answer
-}
-
-fn whole(status: StatusCode, bytes: Vec<u8>, kind: &'static str) -> Answer {
-    let mut answer = Response::new(OutBody::Whole(Some(Bytes::from(bytes))));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer
-}
-
-fn json(status: StatusCode, bytes: Vec<u8>) -> Answer {
-    whole(status, bytes, "application/json")
-}
-
-fn words(status: StatusCode, text: &str) -> Answer {
-    whole(status, text.as_bytes().to_vec(), "text/plain; charset=utf-8")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_this_machine_is_local() {
-        for host in
-            ["localhost", "localhost:80", "127.0.0.1", "127.0.0.1:8080", "[::1]", "[::1]:80", "127.9.9.9:1"]
-        {
-            assert!(is_local(host), "{host}");
+impl Drop for Unread {
+    fn drop(&mut self) {
+        if let Some(cancel) = &self.0 {
+            cancel.cancel();
         }
-        for host in [
-            "",
-            "example.com",
-            "localhost.example.com",
-            "127.0.0.1.example.com:80",
-            "10.0.0.1",
-            "evil:localhost",
-        ] {
-            assert!(!is_local(host), "{host}");
-        }
-        assert!(is_same(b"abc", b"abc") && !is_same(b"abc", b"abd") && !is_same(b"", b"a"));
     }
 }

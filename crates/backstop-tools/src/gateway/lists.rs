@@ -91,9 +91,7 @@ impl Gateway {
         let limits = RequestLimits { idle: None, total: Some(LIST_WAIT) };
         let mut all: Vec<Value> = Vec::new();
         for (server, connection) in self.having(capability, cancel).await {
-            let Ok(page) = connection.request(method, None, limits, cancel, None).await else { continue };
-            let page = jsonrpc::value(&page);
-            for mut item in page[key].as_array().cloned().unwrap_or_default() {
+            for mut item in connection.list(method, key, limits, cancel).await.unwrap_or_default() {
                 if key == "prompts"
                     && let Some(name) = item["name"].as_str()
                 {
@@ -144,6 +142,7 @@ impl Gateway {
         let asked = Asked {
             session: asked.session,
             params: params.as_deref(),
+            meta: asked.meta.clone(),
             era: asked.era,
             cancel: asked.cancel.clone(),
         };
@@ -157,7 +156,7 @@ impl Gateway {
         asked: &Asked<'_>,
     ) -> Result<Raw, RpcError> {
         let limits = RequestLimits { idle: None, total: Some(READ_MAX) };
-        let answer = connection.request(method, asked.params, limits, &asked.cancel, None).await;
+        let answer = connection.request(method, asked.params, limits, &asked.cancel).await;
         answer.map_err(|failure| match failure {
             RequestFailure::Rpc(error) => error,
             RequestFailure::TimedOut { .. } => {

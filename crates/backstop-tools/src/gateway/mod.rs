@@ -18,6 +18,7 @@ pub use http::HttpAccess;
 pub(crate) use session::Session;
 
 use crate::jsonrpc::{self, Raw, RpcError};
+use crate::log_level::LogLevel;
 use crate::toolbox::Toolbox;
 use crate::upstream::Peers;
 use ask::ActiveCall;
@@ -103,6 +104,7 @@ impl Gateway {
         if let Some(session) = self.live_sessions().first() {
             self.client_is_known(session);
         }
+        self.tell_log_level();
         tokio::spawn(async move {
             for _ in 0..OLD_CALLS_LOOKS {
                 if Arc::strong_count(&old) == 1 {
@@ -172,9 +174,8 @@ impl Peers for Gateway {
                 tokio::spawn(async move { own.tell_all(&method).await });
             }
             "notifications/message" => {
-                let bytes = jsonrpc::notification(method, params);
-                let server = server.clone();
-                tokio::spawn(async move { own.pass_on_log(&server, bytes).await });
+                let (bytes, level) = (jsonrpc::notification(method, params), LogLevel::of_message(params));
+                tokio::spawn(async move { own.pass_on_log(level, bytes).await });
             }
             _ => {}
         }

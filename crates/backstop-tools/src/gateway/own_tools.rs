@@ -2,8 +2,8 @@
 
 use super::Gateway;
 use super::requests::Asked;
-use crate::batch::{BatchItem, run_batch};
-use crate::chain::{Chain, run_chain};
+use crate::batch::{BatchItem, run_batch_by};
+use crate::chain::{Chain, run_chain_by};
 use crate::jsonrpc::{self, Raw, raw};
 use backstop_core::RunId;
 use serde_json::value::RawValue;
@@ -31,7 +31,7 @@ const ALL: [OwnTool; 5] =
     [OwnTool::Batch, OwnTool::Chain, OwnTool::Search, OwnTool::Explain, OwnTool::Confirm];
 
 impl OwnTool {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Batch => "backstop_batch",
             Self::Chain => "backstop_chain",
@@ -139,7 +139,7 @@ impl Gateway {
         raw(&result)
     }
 
-    async fn batch(&self, given: &Value, asked: &Asked<'_>) -> Value {
+    async fn batch(self: &Arc<Self>, given: &Value, asked: &Asked<'_>) -> Value {
         let items = match BatchItem::read(&given["items"].to_string()) {
             Ok(items) => items,
             Err(error) => {
@@ -148,17 +148,17 @@ impl Gateway {
         };
         let at_once = given["at_once"].as_u64().unwrap_or(AT_ONCE);
         let at_once = usize::try_from(at_once).unwrap_or(1).min(64);
-        let report = run_batch(&self.toolbox(), items, at_once, &asked.cancel).await;
+        let report = run_batch_by(&self.client_of(asked), items, at_once, &asked.cancel).await;
         let notice = report.notice("backstop_batch", None).terminal(backstop_report::Style::PLAIN);
         text(notice, Some(report.report()), !report.is_done())
     }
 
-    async fn chain(&self, given: &Value, asked: &Asked<'_>) -> Value {
+    async fn chain(self: &Arc<Self>, given: &Value, asked: &Asked<'_>) -> Value {
         let chain = match Chain::read(&given.to_string()) {
             Ok(chain) => chain,
             Err(error) => return mistake(&error.to_string(), &error.hint()),
         };
-        let report = run_chain(&self.toolbox(), chain, &asked.cancel).await;
+        let report = run_chain_by(&self.client_of(asked), chain, &asked.cancel).await;
         let words = match report.failed() {
             None => format!("all {} steps are done\n", report.steps.len()),
             Some((step, _, notice)) => format!(

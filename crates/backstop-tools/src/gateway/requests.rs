@@ -4,13 +4,17 @@ use super::session::ToClient;
 use super::{Gateway, Session, lock};
 use crate::call::{CallFailure, CallOutcome, CallRequest, WantedTarget};
 use crate::connection::meta_of;
-use crate::jsonrpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Raw, RpcError, raw, with_member};
+use crate::jsonrpc::{
+    self, INVALID_PARAMS, METHOD_NOT_FOUND, Members, Message, Raw, RpcError, raw, with_member,
+};
+use crate::log_level::LogLevel;
 use crate::protocol::{
-    Era, LEGACY_VERSION, LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_SERVER, META_VERSION,
-    MODERN_VERSION, UNSUPPORTED_VERSION, our_name,
+    Era, LEGACY_VERSION, LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER,
+    META_VERSION, MODERN_VERSION, UNSUPPORTED_VERSION, our_name,
 };
 use crate::result::Head;
 use backstop_engine::Cancel;
+use backstop_report::NO_SERVERS_LINE;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -25,6 +29,8 @@ const PASSED_ON: &[i64] = &[-32042, -32021];
 pub(super) struct Asked<'a> {
     pub(super) session: &'a Arc<Session>,
     pub(super) params: Option<&'a RawValue>,
+    /// The `_meta` of the parameters.
+    pub(super) meta: Map<String, Value>,
     pub(super) era: Era,
     pub(super) cancel: Cancel,
 }
@@ -73,15 +79,16 @@ impl Gateway {
     }
 
     /// The answer to a request, in the shape of the client's era.
-    pub(super) async fn answer(
+    pub(crate) async fn answer(
         self: &Arc<Self>,
         session: &Arc<Session>,
         method: &str,
         params: Option<&RawValue>,
         cancel: Cancel,
     ) -> Result<Raw, RpcError> {
-        let era = self.era_of(session, params)?;
-        let asked = Asked { session, params, era, cancel };
+        let meta = params.map(meta_of).unwrap_or_default();
+        let era = self.era_of(session, &meta)?;
+        let asked = Asked { session, params, meta, era, cancel };
         let result = self.carry_out(&asked, method).await?;
         Ok(match era {
             Era::Legacy => result,
@@ -90,8 +97,7 @@ impl Gateway {
     }
 
     /// The era of a request: one of the modern era says so in each.
-    fn era_of(&self, session: &Session, params: Option<&RawValue>) -> Result<Era, RpcError> {
-        let meta = params.map(meta_of).unwrap_or_default();
+    fn era_of(&self, session: &Session, meta: &Map<String, Value>) -> Result<Era, RpcError> {
         let Some(version) = meta.get(META_VERSION).and_then(Value::as_str) else { return Ok(session.era()) };
         if version != MODERN_VERSION {
             let mut error =
@@ -112,14 +118,15 @@ impl Gateway {
             "initialize" => Ok(raw(&self.initialize(asked))),
             "server/discover" => Ok(raw(&self.discover())),
             "ping" => Ok(raw(&json!({}))),
-            "tools/list" => Ok(raw(&json!({ "tools": self.tools().await }))),
+            // Rare ones are boxed: the future of each call would have room for them.
+            "tools/list" => Ok(raw(&json!({ "tools": Box::pin(self.tools()).await }))),
             "tools/call" => self.call_tool(asked).await,
-            "logging/setLevel" => Ok(raw(&json!({}))),
+            "logging/setLevel" => self.set_log_level(asked),
             "resources/list" | "resources/templates/list" | "prompts/list" => {
-                self.list_all(method, &asked.cancel).await
+                Box::pin(self.list_all(method, &asked.cancel)).await
             }
-            "resources/read" => self.read_resource(asked).await,
-            "prompts/get" => self.get_prompt(asked).await,
+            "resources/read" => Box::pin(self.read_resource(asked)).await,
+            "prompts/get" => Box::pin(self.get_prompt(asked)).await,
             "resources/subscribe"
             | "resources/unsubscribe"
             | "completion/complete"
@@ -146,6 +153,9 @@ impl Gateway {
                 problem.what.line(200),
                 problem.hint
             ));
+        }
+        if toolbox.upstreams().is_empty() && toolbox.problems().is_empty() {
+            text.push_str(&format!("There are no tools: {NO_SERVERS_LINE}.\n"));
         }
         for (server, listing) in toolbox.catalogue().listings() {
             if let Some(said) = listing.hello.get("instructions").and_then(Value::as_str) {
@@ -182,19 +192,18 @@ impl Gateway {
     async fn call_tool(self: &Arc<Self>, asked: &Asked<'_>) -> Result<Raw, RpcError> {
         let invalid = |words: &str| RpcError::new(INVALID_PARAMS, words);
         let params = asked.params.ok_or_else(|| invalid("tools/call needs parameters"))?;
-        let mut members: BTreeMap<String, Raw> =
+        let Members(mut members) =
             serde_json::from_str(params.get()).map_err(|_| invalid("the parameters are not an object"))?;
         let name: String = members
             .remove("name")
             .and_then(|name| serde_json::from_str(name.get()).ok())
             .ok_or_else(|| invalid("`name` is missing"))?;
-        let arguments = members.remove("arguments").unwrap_or_else(|| raw(&json!({})));
-        let mut meta = meta_of(params);
+        let arguments = members.remove("arguments").map_or_else(|| raw(&json!({})), ToOwned::to_owned);
         members.remove("_meta");
         if self.settings.own_tools
             && let Some(tool) = super::own_tools::find(&name)
         {
-            return Ok(self.call_own(tool, &arguments, asked).await);
+            return Ok(Box::pin(self.call_own(tool, &arguments, asked)).await);
         }
         if let Some(state) =
             members.get("requestState").and_then(|state| serde_json::from_str::<String>(state.get()).ok())
@@ -203,12 +212,12 @@ impl Gateway {
         {
             return self.until_input(resumed, asked).await;
         }
-        let token = meta.remove("progressToken");
-        let mut request = CallRequest::new(WantedTarget::Tool(name), arguments.get())
-            .map_err(|error| invalid(&error.to_string()))?
-            .cancelled_by(asked.cancel.clone());
-        request.meta = (!meta.is_empty()).then_some(Value::Object(meta));
-        request.more = members.into_iter().collect();
+        let mut request =
+            CallRequest::new(WantedTarget::Tool(name), arguments).cancelled_by(asked.cancel.clone());
+        request.meta.clone_from(&asked.meta);
+        let token = request.meta.remove("progressToken");
+        request.more =
+            members.into_iter().map(|(name, value)| (name.into_owned(), value.to_owned())).collect();
         self.make_call(request, token, asked).await
     }
 
@@ -221,8 +230,10 @@ impl Gateway {
     ) -> Result<Raw, RpcError> {
         request.caller = asked.session.caller();
         request.session = Some(asked.session.id.clone());
-        if let Some(token) = token {
-            request.progress = Some(Arc::new(ToClient { session: Arc::clone(asked.session), token }));
+        let log_level = asked.meta.get(META_LOG_LEVEL).and_then(Value::as_str).and_then(LogLevel::named);
+        if token.is_some() || log_level.is_some() {
+            let session = Arc::clone(asked.session);
+            request.progress = Some(Arc::new(ToClient { session, token, log_level }));
         }
         let running = self.start_call(request, asked);
         self.until_input(running, asked).await
@@ -243,7 +254,7 @@ impl Gateway {
             }
             CallOutcome::Failed(failure) => match &failure.answer {
                 Some(Err(error)) if PASSED_ON.contains(&error.code) => Err(error.clone()),
-                _ => Ok(raw(&failure_result(&failure))),
+                _ => Ok(raw(&failure_result(&failure, self.settings.own_tools))),
             },
         }
     }
@@ -255,13 +266,14 @@ pub(super) fn too_many() -> RpcError {
 }
 
 /// The result that tells a client that a call failed: the text that explains it, what the server
-/// gave besides text, and the report.
-fn failure_result(failure: &CallFailure) -> Value {
-    let mut text = failure.text();
-    if let (Some(run), Some(_)) = (failure.run, &failure.confirm) {
-        text.push_str(&format!(
-            "To repeat it: call the tool `backstop_confirm` with {{\"run\": \"{run}\"}}.\n"
-        ));
+/// gave besides text, and the report. Some clients show the model the text, others the report: each
+/// says how the call is repeated.
+fn failure_result(failure: &CallFailure, has_own_tools: bool) -> Value {
+    let (mut text, mut report) = (failure.text(), failure.report());
+    if let (Some(run), Some(_), true) = (failure.run, &failure.confirm, has_own_tools) {
+        let confirm = super::own_tools::OwnTool::Confirm.name();
+        text.push_str(&format!("To repeat it: call the tool `{confirm}` with {{\"run\": \"{run}\"}}.\n"));
+        report["confirm_tool"] = json!({ "name": confirm, "arguments": { "run": run } });
     }
     let mut content = vec![json!({ "type": "text", "text": text })];
     if let Some(Ok(answer)) = &failure.answer {
@@ -269,7 +281,7 @@ fn failure_result(failure: &CallFailure) -> Value {
         let blocks = answer["content"].as_array().cloned().unwrap_or_default();
         content.extend(blocks.into_iter().filter(|block| block["type"] != "text"));
     }
-    json!({ "content": content, "structuredContent": failure.report(), "isError": true })
+    json!({ "content": content, "structuredContent": report, "isError": true })
 }
 
 /// A result as clients of the modern era want it.

@@ -3,6 +3,7 @@
 use super::lock;
 use crate::connection::ProgressSink;
 use crate::jsonrpc::{self, Raw, RpcError};
+use crate::log_level::LogLevel;
 use crate::protocol::Era;
 use backstop_core::SafeText;
 use backstop_engine::Cancel;
@@ -30,6 +31,8 @@ pub(crate) struct Session {
     /// What it said of itself: its name, and what it can do.
     client: Mutex<(Option<SafeText>, Value)>,
     era: Mutex<Option<Era>>,
+    /// The least important log messages that it wants, where it has said so.
+    log_level: Mutex<Option<LogLevel>>,
     /// A name for the session in the journal.
     pub(super) id: SafeText,
     next_id: AtomicU64,
@@ -46,6 +49,7 @@ impl Session {
             out,
             client: Mutex::new((None, json!({}))),
             era: Mutex::default(),
+            log_level: Mutex::default(),
             id,
             next_id: AtomicU64::new(1),
             questions: Mutex::default(),
@@ -66,6 +70,7 @@ impl Session {
             out,
             client: Mutex::new(lock(&self.client).clone()),
             era: Mutex::new(*lock(&self.era)),
+            log_level: Mutex::new(self.log_level()),
             id: self.id.clone(),
             next_id: AtomicU64::new(1),
             questions: Mutex::default(),
@@ -121,6 +126,15 @@ impl Session {
         lock(&self.era).unwrap_or(Era::Legacy)
     }
 
+    /// The least important log messages that it wants, where it has said so.
+    pub(super) fn log_level(&self) -> Option<LogLevel> {
+        *lock(&self.log_level)
+    }
+
+    pub(super) fn set_log_level(&self, level: LogLevel) {
+        *lock(&self.log_level) = Some(level);
+    }
+
     /// Begins to work on a request. It ends when the client cancels it. Nothing, where there are too
     /// many already.
     pub(super) fn begin(&self, id: &RawValue) -> Option<Cancel> {
@@ -159,7 +173,7 @@ impl Session {
         let (tell, told) = oneshot::channel();
         lock(&session.questions).insert(id, tell);
         // Ids of ours are texts, so that no client takes one for an id of its own.
-        self.send(jsonrpc::request(&format!("\"backstop-{id}\""), method, params)).await;
+        self.send(jsonrpc::request(&format!("\"backstop-{id}\""), method, params.map(RawValue::get))).await;
         let answer = tokio::time::timeout(ANSWER_MAX, told).await;
         lock(&session.questions).remove(&id);
         match answer {
@@ -178,17 +192,28 @@ impl Session {
     }
 }
 
-/// Passes the progress of a call on, under the client's own token.
+/// Passes what happens during a call on to its client: the progress, under the client's own token,
+/// and log messages, where a client of the modern era wants those of this call.
 pub(super) struct ToClient {
     pub(super) session: Arc<Session>,
-    pub(super) token: Value,
+    pub(super) token: Option<Value>,
+    pub(super) log_level: Option<LogLevel>,
 }
 
 impl ProgressSink for ToClient {
     fn progress<'a>(&'a self, params: &'a RawValue) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(async move {
-            let params = jsonrpc::with_member(params, "progressToken", &self.token);
+            let Some(token) = &self.token else { return };
+            let params = jsonrpc::with_member(params, "progressToken", token);
             self.session.send(jsonrpc::notification("notifications/progress", Some(&params))).await;
+        })
+    }
+
+    fn log<'a>(&'a self, params: &'a RawValue) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(async move {
+            if self.log_level.is_some_and(|least| LogLevel::of_message(Some(params)) >= least) {
+                self.session.send(jsonrpc::notification("notifications/message", Some(params))).await;
+            }
         })
     }
 }

@@ -1,5 +1,6 @@
 //! A server that is reached over streamable HTTP: each message is a POST; the answer is JSON or a
-//! stream of events.
+//! stream of events. What a server of the old era says or asks by itself comes in a stream of its
+//! own, a GET.
 
 use super::sse::Events;
 use super::{Inbox, Outgoing, TransportFailure, TransportFailureKind};
@@ -18,6 +19,17 @@ const CONNECT: Duration = Duration::from_secs(10);
 const SILENT: Duration = Duration::from_secs(3600);
 /// How long the end of a session is waited for.
 const GOODBYE: Duration = Duration::from_secs(2);
+
+/// The pauses before a server's own stream is asked for again, by how often in a row it ended at once.
+const STREAM_PAUSES: &[Duration] = &[
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(60),
+];
+/// A stream that lasted so long did not end at once.
+const STREAM_LASTED: Duration = Duration::from_secs(30);
 
 /// A server over HTTP.
 #[derive(Clone)]
@@ -62,6 +74,18 @@ impl Http {
         let mut session = self.0.session();
         session.era = Some(era);
         session.version_text = Some(version.to_owned());
+    }
+
+    /// Begins to listen to what the server says by itself, for as long as the connection is open.
+    pub(crate) fn listen(&self) {
+        let shared = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let inbox = Arc::clone(&shared.inbox);
+            tokio::select! {
+                () = shared.listen() => {}
+                () = inbox.until_closed() => {}
+            }
+        });
     }
 
     pub(super) fn send(&self, message: Outgoing) {
@@ -116,6 +140,32 @@ impl Shared {
             }
         }
         Ok(request)
+    }
+
+    /// Reads the server's own stream, again and again. Ends where the server has none.
+    async fn listen(&self) {
+        let mut in_a_row = 0;
+        loop {
+            let began = tokio::time::Instant::now();
+            if !self.listen_once().await {
+                return;
+            }
+            in_a_row = if began.elapsed() >= STREAM_LASTED { 0 } else { in_a_row + 1 };
+            tokio::time::sleep(STREAM_PAUSES[in_a_row.min(STREAM_PAUSES.len() - 1)]).await;
+        }
+    }
+
+    /// Reads the server's own stream until it ends. Returns whether it may be asked for again.
+    async fn listen_once(&self) -> bool {
+        let session = self.session().id.clone();
+        let Ok(request) = self.request(Method::GET, session.as_deref(), None) else { return false };
+        // One that cannot be reached now may be back later.
+        let Ok(mut response) = self.client.send(request).await else { return true };
+        if !response.is_success() || !is_stream(&response) {
+            return response.status() >= 500;
+        }
+        let _ = self.read_events(&mut response).await;
+        true
     }
 
     /// Sends one message, and passes on what is answered.
@@ -180,8 +230,7 @@ impl Shared {
 
     /// Reads messages until the response ends.
     async fn read(&self, response: &mut Response) -> Result<(), TransportFailure> {
-        let kind = response.headers().text("content-type").unwrap_or_default().to_ascii_lowercase();
-        if !kind.starts_with("text/event-stream") {
+        if !is_stream(response) {
             let body = response.bytes(MESSAGE_BYTES_MAX).await.map_err(|error| failed(&error))?;
             if !is_rpc(&body) {
                 return Err(no_answer("its answer is not a JSON-RPC message"));
@@ -189,6 +238,11 @@ impl Shared {
             self.inbox.receive(&body).await;
             return Ok(());
         }
+        self.read_events(response).await?;
+        Err(no_answer("the stream ended without an answer"))
+    }
+
+    async fn read_events(&self, response: &mut Response) -> Result<(), TransportFailure> {
         let mut events = Events::default();
         while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
             let mut complete = Vec::new();
@@ -197,8 +251,13 @@ impl Shared {
                 self.inbox.receive(&data).await;
             }
         }
-        Err(no_answer("the stream ended without an answer"))
+        Ok(())
     }
+}
+
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().text("content-type").unwrap_or_default().to_ascii_lowercase();
+    kind.starts_with("text/event-stream")
 }
 
 fn is_rpc(body: &[u8]) -> bool {

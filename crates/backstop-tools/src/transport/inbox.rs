@@ -7,6 +7,7 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
 /// How many events of one call may wait to be taken.
@@ -22,9 +23,9 @@ pub(crate) enum CallEvent {
     /// The parameters of a log message.
     Log(Raw),
     /// The answer.
-    Answer(Result<Raw, RpcError>),
+    Answer(Result<Raw, Box<RpcError>>),
     /// There will be none.
-    Failed(TransportFailure),
+    Failed(Box<TransportFailure>),
 }
 
 /// What a server says that is no answer.
@@ -83,7 +84,8 @@ impl Drop for Asking {
 }
 
 /// Where one message goes.
-enum Delivery {
+#[derive(Debug)]
+pub(super) enum Delivery {
     Call(mpsc::Sender<CallEvent>, CallEvent),
     Calls(Vec<(mpsc::Sender<CallEvent>, CallEvent)>, PeerMessage),
     Peer(PeerMessage),
@@ -153,53 +155,53 @@ impl Inbox {
         (self.unreadable.load(Ordering::Relaxed), self.strays.load(Ordering::Relaxed))
     }
 
-    /// A message arrived, on a thread that may block.
-    pub(crate) fn receive_blocking(&self, bytes: &[u8]) {
-        match self.sort(bytes) {
-            Delivery::Call(to, event) => {
-                let _ = to.blocking_send(event);
+    /// A message arrived.
+    pub(crate) async fn receive(&self, bytes: &[u8]) {
+        self.deliver(self.sort(bytes)).await;
+    }
+
+    /// Delivers a message. Waits where whoever it is for has not taken earlier ones.
+    pub(super) async fn deliver(&self, delivery: Delivery) {
+        match self.deliver_now(delivery) {
+            Some(Delivery::Call(to, event)) => {
+                let _ = to.send(event).await;
             }
-            Delivery::Calls(calls, message) => {
-                for (to, event) in calls {
-                    let _ = to.try_send(event);
-                }
-                let _ = self.peer.try_send(message);
+            Some(Delivery::Peer(message)) => {
+                let _ = self.peer.send(message).await;
             }
-            Delivery::Peer(message @ PeerMessage::Request { .. }) => {
-                let _ = self.peer.blocking_send(message);
-            }
-            Delivery::Peer(message) => {
-                let _ = self.peer.try_send(message);
-            }
-            Delivery::Nowhere => {}
+            _ => {}
         }
     }
 
-    /// A message arrived, in a task.
-    pub(crate) async fn receive(&self, bytes: &[u8]) {
-        match self.sort(bytes) {
-            Delivery::Call(to, event) => {
-                let _ = to.send(event).await;
-            }
+    /// Delivers a message, or gives it back where it has to wait.
+    pub(super) fn deliver_now(&self, delivery: Delivery) -> Option<Delivery> {
+        match delivery {
+            Delivery::Call(to, event) => match to.try_send(event) {
+                Err(TrySendError::Full(event)) => return Some(Delivery::Call(to, event)),
+                Ok(()) | Err(TrySendError::Closed(_)) => {}
+            },
             Delivery::Calls(calls, message) => {
                 for (to, event) in calls {
                     let _ = to.try_send(event);
                 }
                 let _ = self.peer.try_send(message);
             }
-            Delivery::Peer(message @ PeerMessage::Request { .. }) => {
-                let _ = self.peer.send(message).await;
-            }
             Delivery::Peer(message) => {
-                let _ = self.peer.try_send(message);
+                // What wants no answer is left out where nobody keeps up with it.
+                if let Err(TrySendError::Full(message @ PeerMessage::Request { .. })) =
+                    self.peer.try_send(message)
+                {
+                    return Some(Delivery::Peer(message));
+                }
             }
             Delivery::Nowhere => {}
         }
+        None
     }
 
     /// Says where a message goes. Log messages belong to no call: every call that runs is told, and
     /// what does not fit is dropped, so that a server that floods them delays nothing.
-    fn sort(&self, bytes: &[u8]) -> Delivery {
+    pub(super) fn sort(&self, bytes: &[u8]) -> Delivery {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Delivery::Nowhere;
         }
@@ -214,7 +216,9 @@ impl Inbox {
             Message::Response { id, result } => {
                 let waiting = id.get().parse().ok().and_then(|id: u64| self.pending().remove(&id));
                 match waiting {
-                    Some(pending) => Delivery::Call(pending.events, CallEvent::Answer(result)),
+                    Some(pending) => {
+                        Delivery::Call(pending.events, CallEvent::Answer(result.map_err(Box::new)))
+                    }
                     None => {
                         self.strays.fetch_add(1, Ordering::Relaxed);
                         Delivery::Nowhere
@@ -265,7 +269,7 @@ impl Inbox {
         let waiting = self.pending().remove(&id);
         if let Some(pending) = waiting {
             // What does not fit is found out by the end of the channel.
-            let _ = pending.events.try_send(CallEvent::Failed(failure));
+            let _ = pending.events.try_send(CallEvent::Failed(Box::new(failure)));
         }
     }
 
@@ -276,7 +280,8 @@ impl Inbox {
         for pending in waiting {
             let sent = pending.sent.load(Ordering::Acquire);
             let dispatch = if sent { Dispatch::Lost } else { Dispatch::NotDispatched };
-            let _ = pending.events.try_send(CallEvent::Failed(TransportFailure::new(dispatch, kind.clone())));
+            let failure = Box::new(TransportFailure::new(dispatch, kind.clone()));
+            let _ = pending.events.try_send(CallEvent::Failed(failure));
         }
     }
 

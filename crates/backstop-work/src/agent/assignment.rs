@@ -52,6 +52,8 @@ pub struct Assignment {
     pub retry: Option<RetryContext>,
     /// The conflicting hunks, where finished work could not be integrated.
     pub conflict: Option<SafeText>,
+    /// What it should know beyond the plan: what others delivered, what failed elsewhere.
+    pub context: Option<SafeText>,
     /// Where the result goes: [`result_file`](super::result_file) of the attempt's scratch folder.
     pub result_file: SafeText,
 }

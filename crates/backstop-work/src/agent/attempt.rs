@@ -6,6 +6,7 @@ use super::dialect::{self, AgentOutput, Report};
 use super::envelope::{Envelope, masked};
 use super::error::AttemptError;
 use super::find::find_result;
+use super::iterations::Iterations;
 use super::judge::Case;
 use super::places::{Places, read_written};
 use super::question::{Questions, SILENCE};
@@ -22,6 +23,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How much of the end of an answer is kept.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
 
 /// How much of the command line is shown to the classifier.
 const COMMAND_CHARS_MAX: usize = 4 << 10;
@@ -47,6 +51,16 @@ pub enum Work<'a> {
     },
     /// A command.
     Command(CommandLine),
+}
+
+/// What an attempt is to come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wanted {
+    /// Work, and a result that says what was done.
+    #[default]
+    Result,
+    /// Words alone: an explorer's or a planner's answer.
+    Answer,
 }
 
 /// One attempt of a phase.
@@ -77,6 +91,13 @@ pub struct Attempt<'a> {
     pub on_session: OnSession,
     /// How long an agent is silent after a question before it is ended: [`QUESTION_SILENCE`].
     pub question_silence: Duration,
+    /// What it is to come to.
+    pub wanted: Wanted,
+    /// How many turns with tools the agent has, where that is limited and its dialect shows them.
+    pub iterations_max: Option<u32>,
+    /// Whether an agent may go on with paid usage once its subscription is used up. One that may not
+    /// is ended, and its limit waited for.
+    pub allow_overage: bool,
 }
 
 /// An attempt that is over.
@@ -106,6 +127,10 @@ pub struct Attempted {
     pub tail: Vec<u8>,
     /// The agent's last words.
     pub message: Option<SafeText>,
+    /// What it answers, where that was wanted: what it wrote to the result file, else what it said.
+    pub answer: Option<SafeText>,
+    /// How many turns with tools there were; nothing where its dialect does not show them.
+    pub iterations: Option<u32>,
     /// The agent's own name for its session.
     pub session_id: Option<String>,
     /// Whether it knows no such session as it was to continue.
@@ -149,11 +174,12 @@ impl Attempted {
     }
 }
 
-/// Runs an attempt once and says what came of it. Blocking; `stop` is of this attempt alone, `at` is now.
+/// Runs an attempt once and says what came of it. Blocking; `stop` is of this attempt alone. `now` is
+/// asked when it has ended: an agent may have worked for hours before it says when its limit ends.
 pub fn attempt(
     attempt: Attempt<'_>,
     classifier: &Classifier,
-    at: Timestamp,
+    now: &dyn Fn() -> Timestamp,
     stop: &Stop,
     started: impl FnOnce(Started),
 ) -> Result<Attempted, AttemptError> {
@@ -170,12 +196,16 @@ pub fn attempt(
     };
     let log = Tee::new(attempt.log.clone());
     let dialect = dialect_of(&attempt.work);
-    let questions = Questions::default();
+    let questions = Questions::new(attempt.allow_overage);
+    let iterations = Iterations::new(dialect, attempt.iterations_max);
     let streams = match attempt.work {
         Work::Agent { .. } => {
             let stdout = questions.stream(0, log.clone());
             Streams {
-                stdout: Box::new(NamesSession::new(stdout, dialect, Arc::clone(&attempt.on_session))),
+                stdout: Box::new(iterations.stream(
+                    NamesSession::new(stdout, dialect, Arc::clone(&attempt.on_session)),
+                    stop.clone(),
+                )),
                 stderr: Box::new(questions.stream(1, log.clone())),
                 input,
             }
@@ -192,14 +222,18 @@ pub fn attempt(
     })?;
 
     let output = dialect::read_output(dialect, &ended.stdout);
-    let (envelope, result_trouble) = envelope(&attempt.work, &places, &output, &ended, attempt.phase_key);
+    let (envelope, result_trouble) = match attempt.wanted {
+        Wanted::Result => envelope(&attempt.work, &places, &output, &ended, attempt.phase_key),
+        Wanted::Answer => (None, None),
+    };
+    let answer = (attempt.wanted == Wanted::Answer).then(|| answer(&places, &output, dialect)).flatten();
     let envelope = envelope.map(|envelope| envelope.masked(attempt.redactor));
     let result_trouble = result_trouble.map(|trouble| trouble.masked(attempt.redactor));
     let command = shown(&attempt.work, &spec.argv);
     let agent = matches!(attempt.work, Work::Agent { .. });
     let case = Case {
         classifier,
-        at,
+        at: now(),
         command: &command,
         provider: provider(&attempt.work),
         ended: &ended,
@@ -207,7 +241,7 @@ pub fn attempt(
         envelope: envelope.as_ref(),
         trouble: result_trouble.as_ref(),
         tasks: attempt.tasks,
-        question: questions.fault(),
+        question: questions.fault().or_else(|| iterations.fault()),
         last_lines: questions.last_lines(),
     };
     let mask = |text: &SafeText| masked(text, attempt.redactor);
@@ -229,6 +263,8 @@ pub fn attempt(
         silent: ended.silent,
         tail: log.masked_tail(attempt.redactor),
         message: output.message().filter(|_| agent).map(|text| mask(&text)),
+        answer: answer.map(|text| mask(&SafeText::new(text))),
+        iterations: iterations.count().filter(|_| agent),
         session_refused: session_refused(&attempt.work, &ended, &output),
         session_id: output.session_id.clone().filter(|id| dialect::is_session_id(id)),
         denials: output.denials.iter().map(mask).collect(),
@@ -237,6 +273,15 @@ pub fn attempt(
         usage: output.own_usage(used_before(&attempt.work)),
         log_trouble: attempt.log.trouble(),
     })
+}
+
+/// The answer of an agent, cut: what it wrote to the result file, else what it said.
+fn answer(places: &Places, output: &AgentOutput, dialect: OutputDialect) -> Option<String> {
+    let written = read_written(places.scratch(), &places.result()).ok().flatten();
+    let written = written.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let text = written.filter(|text| !text.trim().is_empty()).or_else(|| output.answer(dialect))?;
+    let from = text.ceil_char_boundary(text.len().saturating_sub(ANSWER_BYTES_MAX));
+    Some(text[from..].to_owned())
 }
 
 /// What was used in the session that is continued.

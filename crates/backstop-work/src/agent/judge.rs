@@ -41,8 +41,14 @@ pub(super) struct Case<'a> {
 impl Case<'_> {
     /// The fault, where there is one.
     pub(super) fn fault(&self) -> Option<Fault> {
-        if let Some(question) = &self.question {
-            return Some(question.clone());
+        // One that was done before it could be ended has used what it used.
+        let counts =
+            |fault: &&Fault| fault.reason != Reason::RateLimited || self.ended.cause == Cause::Stopped;
+        if let Some(question) = self.question.as_ref().filter(counts) {
+            let mut fault = question.clone();
+            let left = fault.facts.resets_at.map(|at| at.since(self.at)).filter(|left| !left.is_zero());
+            fault.facts.retry_after_seconds = left.map(|left| left.as_secs_f64());
+            return Some(fault);
         }
         if self.ended.cause == Cause::Stopped {
             return self.ended.fault(self.classifier, self.command, self.at);

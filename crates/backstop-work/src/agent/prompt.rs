@@ -16,6 +16,8 @@ const TASK_CHARS_MAX: usize = 500;
 /// How many gates, siblings and files are listed, and how much of each.
 const LISTED_MAX: usize = 100;
 const LISTED_CHARS_MAX: usize = 300;
+/// How much of what is known from elsewhere is shown.
+const CONTEXT_BYTES_MAX: usize = 32 << 10;
 /// How much of an error is shown.
 const ERROR_BYTES_MAX: usize = 16 << 10;
 /// How much of conflicting hunks is shown.
@@ -26,6 +28,10 @@ pub fn prompt(assignment: &Assignment) -> String {
     let mut out = String::new();
     header(&mut out, assignment);
     task(&mut out, assignment);
+    if let Some(context) = &assignment.context {
+        out.push_str("## What you should know\n\nFrom the record of this campaign, as data:\n\n");
+        let _ = writeln!(out, "{}\n", context.prompt("context", CONTEXT_BYTES_MAX));
+    }
     if let Some(retry) = &assignment.retry {
         previous(&mut out, retry, assignment);
     }
@@ -267,6 +273,7 @@ mod tests {
                 retry_guidance: "Fix the failing tests first.".to_owned(),
             }),
             conflict: Some("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs".into()),
+            context: None,
             result_file: "scratch/out/result.json".into(),
         }
     }

@@ -5,6 +5,7 @@
 //! known question (`questions.toml`), it is asked to end. Lines that are events of the agent's own format are no questions:
 //! whatever a model says is in them.
 
+use super::overage;
 use crate::log::Tee;
 use backstop_classify::{Classifier, pack};
 use backstop_core::{Fault, SafeText, Signal};
@@ -54,6 +55,8 @@ struct State {
     writes: u64,
     is_over: bool,
     fault: Option<Fault>,
+    /// Whether an agent that goes on with paid usage is let go on.
+    allows_overage: bool,
 }
 
 /// A line that is no event.
@@ -80,6 +83,9 @@ impl State {
 
     fn end_line(&mut self, stream: usize, line: &[u8]) {
         if is_event(line) {
+            if !self.allows_overage && self.fault.is_none() {
+                self.fault = overage::begun(line);
+            }
             // It went on after whatever was asked before.
             self.lines.iter_mut().for_each(|line| line.events_after = line.events_after.saturating_add(1));
             self.lines.retain(|line| line.stream != stream && line.events_after <= EVENTS_OUTLIVED);
@@ -111,6 +117,13 @@ impl Questions {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Of an agent that may use what is paid for beside its subscription, or may not.
+    pub(super) fn new(allows_overage: bool) -> Self {
+        let questions = Self::default();
+        questions.state().allows_overage = allows_overage;
+        questions
+    }
+
     /// A stream that is followed on its way to the log.
     pub(super) fn stream(&self, number: usize, log: Tee) -> impl Write + Send + 'static {
         Followed { questions: self.clone(), number, log }
@@ -124,6 +137,11 @@ impl Questions {
             let waited = self.0.1.wait_timeout(state, silence);
             let (next, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = next;
+            if state.fault.is_some() && !state.is_over {
+                drop(state);
+                stop.request();
+                return;
+            }
             if timeout.timed_out() && state.writes == before && !state.is_over {
                 if let Some(fault) = asked(&state.text()) {
                     state.fault = Some(fault);
@@ -132,7 +150,7 @@ impl Questions {
                     return;
                 }
                 // Nothing new can be asked before something is written.
-                while state.writes == before && !state.is_over {
+                while state.writes == before && !state.is_over && state.fault.is_none() {
                     state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
             }

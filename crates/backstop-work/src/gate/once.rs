@@ -7,7 +7,7 @@ use backstop_exec::{Ended, HeadTail, Input, Limits, Spec, Started, Stop, Streams
 use std::time::Duration;
 
 /// A gate's command that has just been started.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct StartedGate<'g> {
     /// The gate's name.
     pub gate: &'g str,

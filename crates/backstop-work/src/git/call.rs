@@ -201,7 +201,9 @@ impl Call<'_> {
         }
         env.extend(self.env.iter().cloned());
         let env_remove = FOREIGN.iter().chain(&["LANGUAGE"]).map(Into::into).collect();
-        let spec = Spec { argv, folder: Some(self.folder.to_owned()), env, env_remove, ..Spec::default() };
+        let folder = Some(self.folder.to_owned());
+        let runs_nothing_else = !self.hooks && runs_nothing_else(&self.args);
+        let spec = Spec { argv, folder, env, env_remove, runs_nothing_else, ..Spec::default() };
         let time = if self.hooks { settings.hooks_time } else { settings.time };
         let bounds = Bounds { time, stdout_bytes_max: STDOUT_BYTES_MAX, stderr_bytes_max: STDERR_BYTES_MAX };
         let ended = child::run(spec, self.stdin.clone(), bounds, self.hooks, &settings.interrupt)
@@ -242,6 +244,22 @@ impl Call<'_> {
     }
 }
 
+/// Whether git is known to start no other program for a command, where its hooks are switched off: it
+/// reads or writes refs, commits and settings, and neither files nor the index. What looks at files
+/// may ask a monitor for changes or pass their content through filters; merges may run drivers, and
+/// content that a partial clone lacks is fetched.
+fn runs_nothing_else(args: &[OsString]) -> bool {
+    let word = |at: usize| args.get(at).and_then(|arg| arg.to_str()).unwrap_or_default();
+    match word(0) {
+        "rev-parse" | "symbolic-ref" | "update-ref" | "for-each-ref" | "merge-base" | "rev-list"
+        | "config" => true,
+        "cat-file" => word(1) == "-e",
+        "commit-tree" => word(1) == "--no-gpg-sign",
+        "diff-tree" => args.iter().any(|arg| arg == "--raw"),
+        _ => false,
+    }
+}
+
 /// A list of names, each with a NUL at its end.
 pub(crate) fn nul_list<P: AsRef<OsStr>>(names: impl IntoIterator<Item = P>) -> Vec<u8> {
     let mut list = Vec::new();
@@ -255,6 +273,22 @@ pub(crate) fn nul_list<P: AsRef<OsStr>>(names: impl IntoIterator<Item = P>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_touches_no_file_goes_without_a_reaper() {
+        let alone = |line: &str| {
+            let args: Vec<OsString> = line.split(' ').map(Into::into).collect();
+            runs_nothing_else(&args)
+        };
+        for line in ["rev-parse --verify HEAD", "update-ref --stdin -z", "diff-tree -r -z --raw a b"] {
+            assert!(alone(line), "{line}");
+        }
+        for line in
+            ["status", "add -A", "commit -q", "commit-tree x", "diff-tree -p a b", "cat-file --filters x"]
+        {
+            assert!(!alone(line), "{line}");
+        }
+    }
 
     #[test]
     fn a_command_is_named_without_what_it_is_done_to() {

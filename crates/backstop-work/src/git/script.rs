@@ -15,6 +15,8 @@ pub struct ScriptEntry {
     pub paths: Vec<OsString>,
     /// Paths that were deleted, below the root.
     pub deleted: Vec<OsString>,
+    /// How many more paths belong to it that must not be written down: their names look like secrets.
+    pub unnamed: usize,
 }
 
 const HEAD: &str = r#"#!/bin/sh
@@ -52,6 +54,10 @@ commit() {
 }
 "#;
 
+/// What is said of files that are not named, after their number.
+const UNNAMED: &str = "changed files are not in this commit: their names look like secrets, and are not written \
+    down; add and commit them yourself (git status shows them)";
+
 /// The script that makes these commits.
 pub fn commits_script(entries: &[ScriptEntry]) -> Vec<u8> {
     let mut out = HEAD.as_bytes().to_vec();
@@ -59,6 +65,10 @@ pub fn commits_script(entries: &[ScriptEntry]) -> Vec<u8> {
         out.push(b'\n');
         call(&mut out, "deleted", &entry.deleted);
         call(&mut out, "changed", &entry.paths);
+        if entry.unnamed > 0 {
+            let line = format!("echo '{} {UNNAMED}' >&2\n", entry.unnamed);
+            out.extend_from_slice(line.as_bytes());
+        }
         let message: String = entry.message.chars().filter(|c| *c != '\0').collect();
         let tag = tag(&message);
         out.extend_from_slice(format!("commit <<'{tag}'\n{message}").as_bytes());

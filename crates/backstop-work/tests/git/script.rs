@@ -25,16 +25,22 @@ fn any_name_and_any_message_goes_through_a_real_shell_unchanged() {
     let message = "feat: it's `touch pwned` $(touch pwned) \"x\"\n\nEND_OF_MESSAGE_0\nEOF\n# kept\n\\ back\n"
         .to_owned();
     let entries = [
-        ScriptEntry { message: message.clone(), paths: hostile_names(), deleted: vec!["-old".into()] },
+        ScriptEntry {
+            message: message.clone(),
+            paths: hostile_names(),
+            deleted: vec!["-old".into()],
+            unnamed: 0,
+        },
         ScriptEntry {
             message: "nothing".into(),
             paths: vec!["never-there".into()],
             deleted: vec!["nor-this".into()],
+            unnamed: 0,
         },
         ScriptEntry {
             message: "second".into(),
             paths: vec!["dir/b.txt".into(), "a.txt".into()],
-            deleted: vec![],
+            ..ScriptEntry::default()
         },
     ];
     world.write("dir/b.txt", "again\n");
@@ -64,7 +70,7 @@ fn it_stops_where_something_else_is_staged() {
     let world = World::new();
     world.write("users", "x");
     world.git(&["add", "users"]);
-    let entry = ScriptEntry { message: "m".into(), paths: vec!["users".into()], deleted: vec![] };
+    let entry = ScriptEntry { message: "m".into(), paths: vec!["users".into()], ..ScriptEntry::default() };
     let out = run(&world, &[entry]);
     assert!(!out.status.success());
     assert!(String::from_utf8_lossy(&out.stderr).contains("staged"));
@@ -74,7 +80,8 @@ fn it_stops_where_something_else_is_staged() {
 fn the_first_commit_of_a_repository_is_made_by_the_script() {
     let world = World::unborn();
     world.write("dir/x", "x");
-    let entry = ScriptEntry { message: "first".into(), paths: vec!["dir/x".into()], deleted: vec![] };
+    let entry =
+        ScriptEntry { message: "first".into(), paths: vec!["dir/x".into()], ..ScriptEntry::default() };
     let out = run(&world, &[entry]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert_eq!(world.git(&["log", "--format=%s"]), "first");

@@ -1,19 +1,13 @@
 //! `backstop budget`: allowances that are spent before work.
 
 use crate::error::{CliError, usage};
-use crate::process;
-use crate::terminal;
+use crate::{process, terminal};
+use backstop_core::Name;
+use backstop_core::budget::Per;
 use backstop_core::nearest::nearest;
-use backstop_core::{Name, SafeText};
-use backstop_report::{JSON_SCHEMA, table, to_json};
-use backstop_runtime::ProjectError;
-use backstop_runtime::aftermath::record_override;
-use backstop_store::{Budget as Allowance, BudgetState, LimitStore, Per};
+use backstop_report::{BudgetChange, BudgetList};
+use backstop_runtime::admission::{self, NewBudget};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-
-/// The unit of a budget that names none.
-const UNIT: &str = "iterations";
 
 /// Show and change budgets: how many attempts may be made in all, in a day, a run or a task.
 ///
@@ -95,46 +89,9 @@ pub(crate) fn run(args: &Budget) -> Result<(), CliError> {
     }
 }
 
-fn state_json(state: &BudgetState) -> Value {
-    json!({
-        "budget": state.budget.name, "units": state.budget.units, "per": state.budget.per.name(), "unit": state.budget.unit,
-        "scope": state.scope, "spent": state.spent, "remaining": state.remaining(), "refused": state.refused,
-        "updated_at": state.updated_at,
-    })
-}
-
 fn status(json: bool) -> Result<(), CliError> {
     let project = process::open(&[], None)?;
-    let states = project.limits()?.budget_states()?;
-    if json {
-        let rows: Vec<Value> = states.iter().map(state_json).collect();
-        return terminal::print(&format!(
-            "{}\n",
-            to_json(&json!({ "schema": JSON_SCHEMA, "budgets": rows }))
-        ));
-    }
-    if states.is_empty() {
-        return terminal::print("no budget is set; `backstop budget set NAME UNITS --per day` sets one\n");
-    }
-    let rows: Vec<Vec<String>> = states
-        .iter()
-        .map(|state| {
-            let scope = if state.scope.is_empty() {
-                "-".to_owned()
-            } else {
-                SafeText::new(state.scope.clone()).line(40)
-            };
-            vec![
-                state.budget.name.to_string(),
-                format!("{} of {}", state.remaining(), state.budget.units),
-                SafeText::new(state.budget.unit.clone()).line(20),
-                state.budget.per.words().to_owned(),
-                scope,
-                state.refused.to_string(),
-            ]
-        })
-        .collect();
-    terminal::print(&table(&["BUDGET", "LEFT", "UNIT", "FOR", "SCOPE", "REFUSED"], &rows))
+    terminal::show(&BudgetList(project.limits()?.budget_states()?), json)
 }
 
 fn set(name: &str, units: u64, per: Option<&str>, unit: Option<&str>, json: bool) -> Result<(), CliError> {
@@ -142,60 +99,14 @@ fn set(name: &str, units: u64, per: Option<&str>, unit: Option<&str>, json: bool
     let unit: Option<Name> = unit.map(str::parse).transpose()?;
     let per = per.map(|per| Per::from_name(per).ok_or_else(|| no_scope(per))).transpose()?;
     let project = process::open(&[], None)?;
-    let store = project.limits()?;
-    let before = store.budget(&name)?;
-    let budget = Allowance {
-        units,
-        per: per.or(before.as_ref().map(|known| known.per)).unwrap_or(Per::Total),
-        unit: unit
-            .map(|unit| unit.to_string())
-            .or_else(|| before.as_ref().map(|known| known.unit.clone()))
-            .unwrap_or_else(|| UNIT.to_owned()),
-        name,
-    };
-    store.set_budget(&budget)?;
-    terminal::print(&if json {
-        let value = json!({ "schema": JSON_SCHEMA, "budget": budget.name, "units": units, "per": budget.per.name(), "unit": budget.unit });
-        format!("{}\n", to_json(&value))
-    } else {
-        let was = before.filter(|known| *known != budget).map(|known| format!(" (was {})", sized(&known)));
-        format!(
-            "budget {}: {}{}; `backstop exec --budget {} -- COMMAND` spends it\n",
-            budget.name,
-            sized(&budget),
-            was.unwrap_or_default(),
-            budget.name
-        )
-    })
-}
-
-/// `50 iterations per day`.
-fn sized(budget: &Allowance) -> String {
-    let unit = SafeText::new(budget.unit.clone()).line(20);
-    format!("{} {unit} {}", budget.units, budget.per.words())
+    let (budget, before) = admission::set_budget(&project, NewBudget { name, units, per, unit })?;
+    terminal::show(&BudgetChange::Set { budget, before }, json)
 }
 
 fn delete(name: &str, why: Option<&str>, json: bool) -> Result<(), CliError> {
     let name: Name = name.parse()?;
     let project = process::open(&[], None)?;
-    let store = project.limits()?;
-    let Some(budget) = store.budget(&name)? else { return Err(unknown(store, &name)?) };
-    record_override(&project, "budget", &format!("budget delete {name}"), why)?;
-    store.delete_budget(&name)?;
-    let unit = if budget.unit == UNIT { String::new() } else { format!(" --unit {}", budget.unit) };
-    let undo = format!("backstop budget set {name} {} --per {}{unit}", budget.units, budget.per.name());
-    terminal::print(&if json {
-        let value = json!({ "schema": JSON_SCHEMA, "deleted": name, "units": budget.units, "per": budget.per.name(), "unit": budget.unit, "undo": undo });
-        format!("{}\n", to_json(&value))
-    } else {
-        format!("budget {name} is deleted ({}); `{undo}` makes it again\n", sized(&budget))
-    })
-}
-
-/// There is no such budget.
-fn unknown(store: &LimitStore, given: &Name) -> Result<CliError, CliError> {
-    let known = store.budget_states()?.iter().map(|state| state.budget.name.to_string()).collect();
-    Ok(ProjectError::NoBudget { given: given.to_string(), known }.into())
+    terminal::show(&BudgetChange::Deleted(admission::delete_budget(&project, &name, why)?), json)
 }
 
 fn no_scope(given: &str) -> CliError {
@@ -209,20 +120,6 @@ fn no_scope(given: &str) -> CliError {
 fn reset(name: &str, scope: Option<&str>, why: Option<&str>, json: bool) -> Result<(), CliError> {
     let name: Name = name.parse()?;
     let project = process::open(&[], None)?;
-    let store = project.limits()?;
-    if store.budget(&name)?.is_none() {
-        return Err(unknown(store, &name)?);
-    }
-    record_override(&project, "budget", &format!("budget reset {name}"), why)?;
-    let scopes = store.reset_budget(&name, scope)?;
-    // Whoever gives a budget anew wants the loop to go on.
-    let loops = store.end_streaks()?;
-    terminal::print(&if json {
-        format!(
-            "{}\n",
-            to_json(&json!({ "schema": JSON_SCHEMA, "budget": name, "scopes": scopes, "loops": loops }))
-        )
-    } else {
-        format!("budget {name} is whole again\n")
-    })
+    let (scopes, loops) = admission::reset_budget(&project, &name, scope, why)?;
+    terminal::show(&BudgetChange::Reset { name, scopes, loops }, json)
 }

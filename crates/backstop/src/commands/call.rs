@@ -165,7 +165,7 @@ fn tell_success(success: &CallSuccess, json: bool) -> Result<(), CliError> {
     if !success.warnings.is_empty() && !terminal::is_quiet() {
         let notice = partial_success(&PartialSuccess {
             tool: SafeText::new(success.tool.as_str()),
-            params: success.params.clone(),
+            params: success.params(),
             succeeded: vec![SafeText::new(success.tool.as_str())],
             failed: Vec::new(),
             warnings: success.warnings.clone(),

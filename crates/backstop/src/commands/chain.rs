@@ -5,10 +5,10 @@ use super::tools::{make_known, with_toolbox};
 use crate::error::{CliError, DONE, FAILED, INTERRUPTED, usage};
 use crate::terminal;
 use backstop_config::LogFormat;
-use backstop_core::{SafeText, shell};
+use backstop_core::shell;
 use backstop_files::{Durability, named};
-use backstop_report::to_json;
-use backstop_tools::{Chain as Steps, StepResult, run_chain};
+use backstop_report::{chain_steps, to_json};
+use backstop_tools::{Chain as Steps, run_chain};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -48,18 +48,7 @@ pub(crate) fn run(args: &Chain, log_format: Option<LogFormat>) -> Result<u8, Cli
             all["continue"] = next.clone().into();
             terminal::print(&format!("{}\n", to_json(&all)))?;
         } else {
-            let mut text = String::new();
-            for (id, tool, step) in &report.steps {
-                let state = match step {
-                    StepResult::Done { before: true, .. } => "done before",
-                    StepResult::Done { .. } => "done",
-                    StepResult::Failed(..) => "failed",
-                    StepResult::NotBegun => "not begun",
-                };
-                let (id, tool) = (SafeText::new(id.as_str()).line(40), SafeText::new(tool.as_str()).line(80));
-                text.push_str(&format!("{id}: {tool}: {state}\n"));
-            }
-            terminal::print(&text)?;
+            terminal::print(&chain_steps(report.states()))?;
             if let Some((_, _, notice)) = report.failed() {
                 terminal::say(notice);
             }

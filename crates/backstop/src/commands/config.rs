@@ -5,12 +5,8 @@ use crate::{process, terminal};
 use backstop_config::{self as settings, Edit, EditScope, environment};
 use backstop_core::SafeText;
 use backstop_files::{Durability, GivenPath, named};
-use backstop_report::{JSON_SCHEMA, to_json};
+use backstop_report::ConfigChange;
 use clap::{Args, Subcommand};
-use serde_json::json;
-
-/// How many characters of a value are shown.
-const VALUE_CHARS_MAX: usize = 200;
 
 /// Show, check and change the settings.
 ///
@@ -110,7 +106,7 @@ pub(crate) fn run(args: &Config) -> Result<u8, CliError> {
 fn show(origin: bool, json: bool) -> Result<(), CliError> {
     let project = process::open(&[], None)?;
     if json {
-        return terminal::print(&format!("{}\n", to_json(&settings::show_json(&project.config))));
+        return terminal::print_json(&settings::show_json(&project.config));
     }
     terminal::print(&settings::show(&project.config, origin))?;
     terminal::warn_inert(&project.config);
@@ -122,7 +118,7 @@ fn get(key: &str, json: bool) -> Result<(), CliError> {
     let found = project.config.get(key)?;
     terminal::warn_inert_key(&project.config, key);
     if json {
-        return terminal::print(&format!("{}\n", to_json(&settings::get_json(&found))));
+        return terminal::print_json(&settings::get_json(&found));
     }
     let text = project.redactor.redact(&found.text).into_owned();
     terminal::print(&format!("{}\n", SafeText::new(text).line(usize::MAX)))
@@ -169,39 +165,27 @@ fn told(key: &str, edit: &Edit, json: bool) -> Result<(), CliError> {
     let path = &edit.file.path;
     // The settings as they are now: what does not fit together is told, and what is masked is known.
     let project = process::open(&[], None)?;
-    let shown = |text: &str| SafeText::new(project.redactor.redact(text).into_owned()).line(VALUE_CHARS_MAX);
-    if json {
-        let value = json!({
-            "schema": JSON_SCHEMA, "file": path.to_string_lossy(), "key": key, "before": edit.before,
-            "after": edit.after, "made": !edit.existed && edit.after.is_some(), "needs_trust": edit.needs_trust,
-        });
-        terminal::print(&format!("{}\n", to_json(&value)))?;
-    } else {
-        let file = &edit.file.shown;
-        let line = match (&edit.before, &edit.after) {
-            (before, Some(after)) => {
-                let before = before.as_deref().map_or_else(|| "not set".to_owned(), shown);
-                let new = if edit.existed { "" } else { " (new)" };
-                format!("{file}{new}: {key} = {} (was {before})", shown(after))
-            }
-            (Some(before), None) => {
-                let now = project.config.get(key)?;
-                let origin = &now.origin;
-                format!(
-                    "{file}: {key} removed (was {}); it is {} now, by {origin}",
-                    shown(before),
-                    shown(&now.text)
-                )
-            }
-            (None, None) => format!("{file}: {key} is not set there"),
-        };
-        terminal::print(&format!("{line}\n"))?;
-    }
     let effective = project.config.get(key)?;
+    let change = ConfigChange {
+        key,
+        path,
+        shown: &edit.file.shown,
+        before: edit.before.as_deref(),
+        after: edit.after.as_deref(),
+        existed: edit.existed,
+        needs_trust: edit.needs_trust,
+        effective: (&effective.text, effective.origin.to_string()),
+        redactor: &project.redactor,
+    };
+    terminal::show(&change, json)?;
     let is_ignored = project.config.inert().iter().any(|inert| inert.key == key);
     let is_above = matches!(effective.origin, settings::Origin::Environment { .. });
     if edit.after.is_some() && effective.origin.file() != Some(path) && (!is_ignored || is_above) {
-        let what = format!("{key} is still {}, set by {}", shown(&effective.text), effective.origin);
+        let what = format!(
+            "{key} is still {}, set by {}",
+            ConfigChange::value(&project.redactor, &effective.text),
+            effective.origin
+        );
         terminal::warn(&what, Some("`backstop config show --origin` says where each value comes from"));
     }
     if edit.needs_trust && !project.config.inert().is_empty() {
@@ -217,7 +201,7 @@ fn check(json: bool) -> Result<u8, CliError> {
     let problems = project.config.problems();
     let code = if problems.is_some() { FAILED } else { DONE };
     if json {
-        terminal::print(&format!("{}\n", to_json(&settings::check_json(&project.config))))?;
+        terminal::print_json(&settings::check_json(&project.config))?;
     } else {
         let sinks = backstop_notify::sinks(&project.config).into_iter();
         let wrong = sinks.filter_map(|(_, sink)| sink.err());

@@ -2,18 +2,17 @@
 
 use super::exec::{self, Exec};
 use crate::cli::{Cli, Command};
-use crate::error::{CliError, DONE, ErrorKind, failed, usage};
+use crate::error::{CliError, DONE};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::{Name, RunId, SafeText, shell};
-use backstop_report::{JSON_SCHEMA, near_time, table, to_json, until_words};
+use backstop_core::RunId;
+use backstop_core::deferred::{Deferred as Work, waits_for_confirmation};
+use backstop_report::{DeferredDropped, DeferredList, deferred_offer};
 use backstop_runtime::Project;
 use backstop_runtime::admission::UNFREEZE;
-use backstop_runtime::aftermath::deferred::{readiness, waits_for_confirmation, words};
-use backstop_store::{Deferred as Work, DeferredId, Held, Hold};
+use backstop_runtime::aftermath::deferred::{self, DeferredError, readiness};
 use backstop_tools::CALL_FLAG;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 
 /// List, run or forget deferred work: commands and tasks that wait until their cause is gone.
 ///
@@ -64,108 +63,26 @@ pub(crate) fn run(args: &Deferred, log_format: Option<LogFormat>) -> Result<u8, 
     }
 }
 
-fn all(project: &Project) -> Result<Vec<Work>, CliError> {
-    Ok(match project.existing_journal()? {
-        Some(journal) => journal.deferred()?,
-        None => Vec::new(),
-    })
-}
-
-fn find(project: &Project, given: &str) -> Result<Work, CliError> {
-    let id: DeferredId = given.parse()?;
-    all(project)?.into_iter().find(|work| work.id == id).ok_or_else(|| no_deferred(given))
-}
-
-/// There is no such work.
-pub(crate) fn no_deferred(given: &str) -> CliError {
-    usage(format!("there is no deferred work {given} in this project"))
-        .hint("`backstop deferred list` lists what there is")
-}
-
-/// What was put aside cannot be run as it was stored.
-pub(crate) fn masked(command: &[String], again: &str) -> CliError {
-    failed(format!("the command holds a secret, which was not stored: {}", command.join(" ")))
-        .hint(format!("type it again, with the secret: `{again}`"))
-}
-
 fn list(json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
     let project = process::open(&[], log_format)?;
-    let works = all(&project)?;
+    let works = deferred::all(&project)?;
     let ready = readiness(&project, &works);
-    if json {
-        let rows: Vec<Value> = works.iter().zip(&ready).map(|(work, ready)| as_json(work, *ready)).collect();
-        return terminal::print(&format!(
-            "{}\n",
-            to_json(&json!({ "schema": JSON_SCHEMA, "deferred": rows }))
-        ));
-    }
-    if works.is_empty() {
-        return terminal::print("there is no deferred work in this project\n");
-    }
-    let now = process::now();
-    let rows: Vec<Vec<String>> = works
-        .iter()
-        .zip(&ready)
-        .map(|(work, ready)| {
-            vec![
-                work.id.to_string(),
-                work.work.reason.to_string(),
-                SafeText::new(until_words(work.work.until.raw(), |at| near_time(at, now))).line(60),
-                ready.map_or("-", |ready| if ready { "yes" } else { "no" }).to_owned(),
-                work.count.to_string(),
-                work.work.run.to_string(),
-                shown(work),
-            ]
-        })
-        .collect();
-    let text = table(&["ID", "REASON", "UNTIL", "READY", "TIMES", "RUN", "COMMAND"], &rows);
-    terminal::print(&format!(
-        "{text}\n`backstop deferred run ID` runs one now, `backstop deferred drop ID` forgets it\n"
-    ))?;
-    if let Some(freeze) = project.frozen() {
+    let works: Vec<_> = works.into_iter().zip(ready).collect();
+    let is_any = !works.is_empty();
+    terminal::show(&DeferredList { works, now: process::now() }, json)?;
+    if let Some(freeze) = project.frozen().filter(|_| is_any && !json) {
         let what = format!("nothing of it can be run: the project is frozen ({})", freeze.reason);
         terminal::warn(&what, Some(&format!("put it right, then `{UNFREEZE}`")));
     }
     Ok(())
 }
 
-/// What it is, in one line.
-fn shown(work: &Work) -> String {
-    let words = words(work).1;
-    match work.work.is_task {
-        true => format!("task {}", SafeText::new(words.join(" ")).line(55)),
-        false => SafeText::new(shell::line(words.iter().map(String::as_str))).line(60),
-    }
-}
-
-/// Offers deferred work that can be run now, except what this run has deferred itself. Each is
-/// offered once: a note that comes with every command is soon not read any more.
+/// Offers deferred work that can be run now, except what this run has deferred itself.
 pub(crate) fn offer(project: &Project, works: &[Work], except: Option<RunId>) {
-    let is_new = |work: &&Work| !work.offered && Some(work.work.run) != except;
-    let works: Vec<Work> = works.iter().filter(is_new).cloned().collect();
-    let ready = readiness(project, &works);
-    let due = works.iter().zip(&ready).filter(|(_, ready)| **ready == Some(true)).map(|(work, _)| work);
-    let mut due: Vec<&Work> = due.collect();
-    let ids: Vec<DeferredId> = due.iter().map(|work| work.id).collect();
-    if ids.is_empty() {
-        return;
+    let due = deferred::to_offer(project, works, except);
+    if let Some(note) = deferred_offer(&due.iter().collect::<Vec<_>>()) {
+        terminal::say(&note);
     }
-    // What cannot be remembered is not offered: it would be offered again and again.
-    let Ok(marked) = project.journal().map(|journal| journal.mark_offered(&ids)) else { return };
-    let marked = marked.unwrap_or_default();
-    due.retain(|work| marked.contains(&work.id));
-    let Some(first) = due.first() else { return };
-    let note = match due.len() {
-        1 => {
-            let next = match first.work.is_task {
-                true => "backstop deferred list".to_owned(),
-                false => format!("backstop deferred run {}", first.id),
-            };
-            format!("deferred work can be run now: {} ({}); `{next}`", first.id, shown(first))
-        }
-        n => format!("{n} pieces of deferred work can be run now; `backstop deferred list` shows them"),
-    };
-    terminal::say(&format!("note: {note}\n"));
 }
 
 /// The same, by a command that has not opened the journal. It must not fail for it.
@@ -173,21 +90,11 @@ pub(crate) fn offer_from_store() {
     let offered = || -> Result<(), CliError> {
         let project = process::open(&[], None)?;
         if project.config.log_format() == LogFormat::Human && project.process.parent.is_none() {
-            offer(&project, &all(&project)?, None);
+            offer(&project, &deferred::all(&project)?, None);
         }
         Ok(())
     };
     let _ = offered();
-}
-
-fn as_json(work: &Work, ready: Option<bool>) -> Value {
-    json!({
-        "id": work.id.to_string(), "run": work.work.run, "flags": words(work).0,
-        "argv": words(work).1, "folder": work.work.folder,
-        "reason": work.work.reason, "until": work.work.until, "runnable": work.runnable, "ready": ready,
-        "is_task": work.work.is_task, "count": work.count,
-        "first_at": work.first_at, "last_at": work.last_at,
-    })
 }
 
 /// What was put aside, as `exec` understands it.
@@ -196,35 +103,34 @@ pub(crate) fn parse(flags: &[String], command: &[String]) -> Result<Exec, CliErr
     let words = words.chain(["--".to_owned()]).chain(command.iter().cloned());
     match Cli::read_from(words) {
         Some(Cli { command: Some(Command::Exec(args)), .. }) => Ok(*args),
-        _ => Err(no_deferred(&command.join(" "))),
+        _ => Err(DeferredError::None { given: command.join(" ") }.into()),
     }
 }
 
 /// Runs it in the folder in which it was put aside, as `exec` would.
 fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     let project = process::open(&[], log_format)?;
-    // Of many who run it at once, one does. It is looked up after that: it may be done by then.
-    let _hold = hold(&project, given.parse()?)?;
-    let work = find(&project, given)?;
-    let (flags, command) = words(&work);
+    // It is looked up after it is held: it may be done by then.
+    let _hold = deferred::hold(&project, given)?;
+    let work = deferred::find(&project, given)?;
+    let (flags, command) = work.words();
     if work.work.is_task {
-        return Err(is_task(&command.join(" ")));
+        return Err(DeferredError::Task { task: command.join(" ") }.into());
     }
-    let call = work.work.argv.first().filter(|flag| *flag == CALL_FLAG);
-    if let (Some(_), Some(run), true) = (call, waits_for_confirmation(&work.work.argv), work.runnable) {
-        std::env::set_current_dir(&work.work.folder)
-            .map_err(|error| CliError::read(&work.work.folder, error))?;
-        return super::call::confirm(run, json, log_format);
-    }
+    let waits = waits_for_confirmation(&work.work.argv);
+    let is_call = work.work.argv.first().is_some_and(|flag| flag == CALL_FLAG);
     if !work.runnable {
-        let again = match waits_for_confirmation(&work.work.argv) {
-            Some(run) if call.is_some() => format!("backstop call --confirm {run} '{{…}}'"),
+        let again = match waits {
+            Some(run) if is_call => format!("backstop call --confirm {run} '{{…}}'"),
             Some(run) => format!("backstop exec --confirm {run} -- COMMAND"),
             None => "backstop exec -- COMMAND".to_owned(),
         };
-        return Err(masked(command, &again));
+        return Err(DeferredError::Masked { command: command.to_vec(), again }.into());
     }
     std::env::set_current_dir(&work.work.folder).map_err(|error| CliError::read(&work.work.folder, error))?;
+    if let (true, Some(run)) = (is_call, waits) {
+        return super::call::confirm(run, json, log_format);
+    }
     let mut args = parse(flags, command)?;
     args.json = json;
     if args.confirm.is_some() {
@@ -239,42 +145,14 @@ fn again(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<u8, C
     Ok(code)
 }
 
-/// Takes the right to run deferred work, until it is dropped.
-fn hold(project: &Project, id: DeferredId) -> Result<Hold, CliError> {
-    let name: Name = format!("deferred-{id}").parse().map_err(|_| no_deferred(&id.to_string()))?;
-    match project.folder()?.hold(&project.root, &name, process::id())? {
-        Held::Ours(hold) => Ok(hold),
-        Held::By(holder) => {
-            let by = holder.map_or_else(
-                || "another process".to_owned(),
-                |holder| format!("process {} since {}", holder.pid, near_time(holder.since, process::now())),
-            );
-            let mut error = failed(format!("{id} is being run by {by}"));
-            error.kind = ErrorKind::Deferred;
-            Err(error.hint("`backstop deferred list` shows whether it is still there when that has ended"))
-        }
-    }
-}
-
-fn is_task(task: &str) -> CliError {
-    let end_of_flags = if task.starts_with('-') { "-- " } else { "" };
-    let quoted = shell::quoted(task);
-    failed(format!("`{task}` is a task that somebody else works on: only who reported it can go on"))
-        .hint(format!("once it is done: `backstop hook resolved {end_of_flags}{quoted}`"))
-}
-
 fn forget(given: &str, json: bool, log_format: Option<LogFormat>) -> Result<(), CliError> {
     let project = process::open(&[], log_format)?;
-    let works = if given == "all" { all(&project)? } else { vec![find(&project, given)?] };
+    let works = match given {
+        "all" => deferred::all(&project)?,
+        given => vec![deferred::find(&project, given)?],
+    };
     for work in &works {
         project.journal()?.drop_deferred(work.id)?;
     }
-    let ids: Vec<String> = works.iter().map(|work| work.id.to_string()).collect();
-    terminal::print(&if json {
-        format!("{}\n", to_json(&json!({ "schema": JSON_SCHEMA, "dropped": ids })))
-    } else if ids.is_empty() {
-        "there is no deferred work in this project\n".to_owned()
-    } else {
-        format!("forgotten: {}\n", ids.join(", "))
-    })
+    terminal::show(&DeferredDropped(works.iter().map(|work| work.id).collect()), json)
 }

@@ -2,12 +2,9 @@
 
 use super::runs;
 use crate::error::{CliError, DONE, FAILED};
-use crate::process;
-use crate::terminal;
+use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::SafeText;
-use backstop_report::{DriftReport, DriftRow, to_json};
-use backstop_store::UnknownGroup;
+use backstop_report::DriftReport;
 use clap::Args;
 
 /// Show failures that no rule knows, grouped by likeness, each with a draft of a rule.
@@ -33,36 +30,12 @@ pub(crate) fn run(args: &Drift, log_format: Option<LogFormat>) -> Result<u8, Cli
     let project = process::open(&[], log_format)?;
     let found = match project.existing_journal()? {
         Some(journal) => journal.drift(since)?,
-        None => backstop_store::Drift::default(),
+        None => Default::default(),
     };
-    let shown = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let report = DriftReport {
-        since,
-        recent: found.recent,
-        before: found.before,
-        spike: found.is_spike(),
-        groups_left_out: found.groups.len().saturating_sub(shown) as u64,
-        groups: found.groups.into_iter().take(shown).map(row).collect(),
-        ungrouped: found.ungrouped,
-    };
-    terminal::print(&if args.json {
-        format!("{}\n", to_json(&backstop_report::drift_json(&report)))
-    } else {
-        backstop_report::drift(&report, terminal::stdout_style())
-    })?;
+    let groups_max = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let report = DriftReport::new(found, since, groups_max);
+    terminal::show(&report, args.json)?;
     Ok(if args.check && report.spike { FAILED } else { DONE })
-}
-
-fn row(group: UnknownGroup) -> DriftRow {
-    DriftRow {
-        signature: SafeText::new(group.signature),
-        count: group.count,
-        first: group.first_at,
-        last: group.last_at,
-        example: group.example,
-        operation: group.operation,
-        run: group.run,
-    }
 }
 
 #[cfg(test)]

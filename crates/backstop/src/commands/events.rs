@@ -6,7 +6,7 @@ use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::nearest::nearest;
 use backstop_core::{Event, EventKind, Reason, RunId};
-use backstop_store::{EventFilter, Journal};
+use backstop_store::EventFilter;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Events, log_format: Option<LogFormat>) -> Result<(), Cl
         let last = EventFilter { newest: true, limit: 1, ..EventFilter::default() };
         after = journal.events(&last)?.last().map(|(position, _)| *position);
         let has_line = |event: &Event| line(args, project.config.log_format(), event).is_some();
-        for (position, event) in newest(journal, &filter, has_line)? {
+        for (position, event) in journal.newest_events(&filter, has_line)? {
             after = after.max(Some(position));
             show(&event)?;
         }
@@ -92,26 +92,6 @@ pub(crate) fn run(args: &Events, log_format: Option<LogFormat>) -> Result<(), Cl
         if !terminal::is_read() {
             return Ok(());
         }
-    }
-}
-
-/// The newest events that have a line in the chosen format, in order: the limit counts lines.
-fn newest(
-    journal: &Journal,
-    filter: &EventFilter,
-    has_line: impl Fn(&Event) -> bool,
-) -> Result<Vec<(u64, Event)>, CliError> {
-    let wanted = usize::try_from(filter.limit).unwrap_or(usize::MAX);
-    let mut limit = filter.limit;
-    loop {
-        let mut events = journal.events(&EventFilter { newest: true, limit, ..filter.clone() })?;
-        let were_all = events.len() < usize::try_from(limit).unwrap_or(usize::MAX);
-        events.retain(|(_, event)| has_line(event));
-        if events.len() >= wanted || were_all || limit == u32::MAX {
-            events.drain(..events.len().saturating_sub(wanted));
-            return Ok(events);
-        }
-        limit = limit.saturating_mul(4);
     }
 }
 

@@ -1,12 +1,12 @@
 //! `backstop explain`: the story of a run, or the page of a reason.
 
-use super::runs::{journal_of, newest_run, no_runs, unknown_run};
+use super::runs::{journal_of, unknown_run};
 use crate::error::CliError;
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::{Reason, RunId, from_seed_name};
-use backstop_report::{RunStory, to_json};
-use backstop_store::RunState;
+use backstop_core::{Reason, RunId, RunState, from_seed_name};
+use backstop_report::{NO_RUNS, RunStory, reason_json};
+use backstop_runtime::runs::{self, RunsError};
 use clap::Args;
 
 /// Show what happened in a run: each attempt, what failed, which rule recognised it, what was
@@ -39,15 +39,11 @@ pub(crate) fn run(args: &Explain, log_format: Option<LogFormat>) -> Result<(), C
     }
     let project = process::open(&[], log_format)?;
     let run: RunId = if what == "last" {
-        let newest = match project.existing_journal()? {
-            Some(journal) => newest_run(journal)?,
-            None => None,
-        };
-        match newest {
-            Some(newest) => newest.id,
+        match runs::newest(&project)? {
+            Some(newest) => newest,
             // Nothing was asked for, so that there is nothing is no mistake.
             None if args.what.is_none() && !args.json => return terminal::print(NO_RUNS),
-            None => return Err(no_runs()),
+            None => return Err(RunsError::NoRuns.into()),
         }
     } else {
         what.parse()?
@@ -62,9 +58,10 @@ pub(crate) fn run(args: &Explain, log_format: Option<LogFormat>) -> Result<(), C
         story = story.with_logs(journal.outputs(run)?);
     }
     let style = terminal::stdout_style();
-    terminal::print(&if args.json {
-        format!("{}\n", to_json(&backstop_report::story_json(&story)))
-    } else if args.markdown {
+    if args.json {
+        return terminal::print_json(&backstop_report::story_json(&story));
+    }
+    terminal::print(&if args.markdown {
         backstop_report::story_markdown(&story, args.log)
     } else if args.log {
         backstop_report::story_log(&story, style)
@@ -73,21 +70,10 @@ pub(crate) fn run(args: &Explain, log_format: Option<LogFormat>) -> Result<(), C
     })
 }
 
-/// What is said where nothing is recorded yet.
-const NO_RUNS: &str = "no runs are recorded in this project yet; `backstop exec -- COMMAND` makes one, and \
-    `backstop explain REASON` explains a reason\n";
-
 fn reason_page(what: &str, json: bool) -> Result<(), CliError> {
     let reason = from_seed_name(what).map_or_else(|| what.parse::<Reason>(), Ok)?;
     if json {
-        let all = backstop_report::reasons_json();
-        let mut row = all["reasons"]
-            .as_array()
-            .and_then(|rows| rows.iter().find(|row| row["reason"] == reason.code()).cloned());
-        if let Some(row) = &mut row {
-            row["schema"] = all["schema"].clone();
-        }
-        return terminal::print(&format!("{}\n", to_json(&row)));
+        return terminal::print_json(&reason_json(reason));
     }
     terminal::print(&backstop_report::reason_page(reason))
 }

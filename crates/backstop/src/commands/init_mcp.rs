@@ -119,8 +119,25 @@ fn block(name: &Name, server: &McpServerSettings, from: &Path) -> String {
 }
 
 fn tell(args: &Init, project: &Path, changes: &[TextChange]) -> Result<(), CliError> {
+    let last = match (changes.is_empty(), args.dry_run, args.remove) {
+        (true, _, true) => "nothing was moved here",
+        (true, _, false) => "no MCP servers to move were found in this project",
+        (_, true, _) => "nothing was written",
+        (_, false, true) => "everything is as it was before",
+        (_, false, false) => "read backstop.toml, then `backstop trust`: its servers start only then",
+    };
+    tell_changes(args, project, changes, last)
+}
+
+/// Shows changes of files as diffs, and what to know about them last.
+pub(super) fn tell_changes(
+    args: &Init,
+    folder: &Path,
+    changes: &[TextChange],
+    last: &str,
+) -> Result<(), CliError> {
     let shown = |file: &Path| {
-        let path = file.strip_prefix(project).unwrap_or(file).display().to_string();
+        let path = file.strip_prefix(folder).unwrap_or(file).display().to_string();
         SafeText::new(path).line(PATH_CHARS_MAX)
     };
     if args.json {
@@ -132,23 +149,14 @@ fn tell(args: &Init, project: &Path, changes: &[TextChange]) -> Result<(), CliEr
         let all = json!({ "schema": JSON_SCHEMA, "written": !args.dry_run, "changes": rows });
         return terminal::print(&format!("{}\n", to_json(&all)));
     }
-    if changes.is_empty() {
-        let what = if args.remove {
-            "nothing was moved here"
-        } else {
-            "no MCP servers to move were found in this project"
-        };
-        return terminal::print(&format!("{what}\n"));
-    }
     let mut text: String = changes
         .iter()
         .map(|change| SafeText::new(process_text(&change.diff(&shown(&change.file)))).terminal())
         .collect();
-    text.push_str(match (args.dry_run, args.remove) {
-        (true, _) => "\nnothing was written\n",
-        (false, true) => "\neverything is as it was before\n",
-        (false, false) => "\nread backstop.toml, then `backstop trust`: its servers start only then\n",
-    });
+    if !changes.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("{last}\n"));
     terminal::print(&text)
 }
 

@@ -1,14 +1,12 @@
 //! `backstop mcp`: the gateway, and the MCP servers of other programs.
 
 use super::tools::{places, with_toolbox};
-use crate::error::{CliError, DONE, failed, usage};
+use crate::error::{CliError, DONE, failed};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::SafeText;
-use backstop_report::{JSON_SCHEMA, table, to_json};
+use backstop_report::{ImportedFile, NO_SERVERS, imported_json, imported_table, to_json};
 use backstop_tools::{Found, Gateway, GatewaySettings, HttpAccess, Toolbox, imports};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -64,6 +62,7 @@ fn serve(args: &Mcp, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     }
     // Standard output carries messages alone; words for people go to standard error.
     with_toolbox(log_format, async |toolbox, cancel| {
+        say_if_empty(&toolbox);
         let gateway = Gateway::new(toolbox, GatewaySettings { own_tools: !args.no_own_tools });
         let cannot = |error: std::io::Error| failed(format!("cannot serve: {error}"));
         let own = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from).map_err(cannot);
@@ -76,28 +75,27 @@ fn serve(args: &Mcp, log_format: Option<LogFormat>) -> Result<u8, CliError> {
 }
 
 fn serve_http(args: &Mcp, address: SocketAddr, log_format: Option<LogFormat>) -> Result<u8, CliError> {
-    let token = match &args.token_env {
-        Some(name) => Some(std::env::var(name).ok().filter(|token| !token.is_empty()).ok_or_else(|| {
-            usage(format!("the variable {} is not set", SafeText::new(name.as_str()).line(80)))
-                .hint("set it to a long random text, and give the same to the clients")
-        })?),
-        None => None,
-    };
-    if !address.ip().is_loopback() && token.is_none() {
-        return Err(usage(format!("{address} can be reached from other machines"))
-            .hint("serve on 127.0.0.1, or name the variable that holds a token: --token-env NAME"));
-    }
+    let token = super::token_for(address, args.token_env.as_deref())?;
     let cannot = |error: std::io::Error| failed(format!("cannot serve at {address}: {error}"));
     let listener = std::net::TcpListener::bind(address).map_err(cannot)?;
     let at = listener.local_addr().map_err(cannot)?;
     with_toolbox(log_format, async |toolbox, cancel| {
         terminal::say(&format!("serving at http://{at}/mcp\n"));
+        say_if_empty(&toolbox);
         let gateway = Gateway::new(toolbox, GatewaySettings { own_tools: !args.no_own_tools });
         let watching = watch(Arc::clone(&gateway));
         let served = gateway.serve_http(listener, HttpAccess { token }, &cancel).await;
         watching.abort();
         served.map(|()| DONE).map_err(cannot)
     })
+}
+
+/// Says how to add a server where there is none. The gateway serves all the same: settings that
+/// change are taken up.
+fn say_if_empty(toolbox: &Toolbox) {
+    if toolbox.upstreams().is_empty() && toolbox.problems().is_empty() && !terminal::is_quiet() {
+        terminal::say(NO_SERVERS);
+    }
 }
 
 /// How often it is looked whether the settings have changed.
@@ -148,51 +146,7 @@ fn stamps() -> Vec<(PathBuf, Option<SystemTime>, u64)> {
 }
 
 fn import(json: bool) -> Result<u8, CliError> {
-    let found = imports(&places()?);
-    if json {
-        let row = |one: &Found| match &one.servers {
-            Ok(imported) => json!({
-                "program": one.client.name(), "file": one.file, "error": null,
-                "servers": imported.servers.keys().map(ToString::to_string).collect::<Vec<_>>(),
-                "left_out": imported.left_out.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
-            }),
-            Err(error) => json!({
-                "program": one.client.name(), "file": one.file, "error": error.to_string(), "servers": [], "left_out": [],
-            }),
-        };
-        let rows: Vec<Value> = found.iter().map(row).collect();
-        let all = json!({ "schema": JSON_SCHEMA, "found": rows });
-        return terminal::print(&format!("{}\n", to_json(&all))).map(|()| DONE);
-    }
-    if found.is_empty() {
-        return terminal::print("no other program's MCP servers were found here\n").map(|()| DONE);
-    }
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for one in &found {
-        let file = SafeText::new(one.file.display().to_string()).line(120);
-        let program = one.client.name().to_owned();
-        match &one.servers {
-            Ok(imported) => {
-                for name in imported.servers.keys() {
-                    rows.push(vec![
-                        program.clone(),
-                        name.to_string(),
-                        "can be used".to_owned(),
-                        file.clone(),
-                    ]);
-                }
-                for (name, why) in &imported.left_out {
-                    let (name, why) =
-                        (SafeText::new(name.as_str()).line(40), SafeText::new(why.as_str()).line(60));
-                    rows.push(vec![program.clone(), name, why, file.clone()]);
-                }
-            }
-            Err(error) => {
-                rows.push(vec![program, "-".to_owned(), SafeText::new(error.to_string()).line(80), file]);
-            }
-        }
-    }
-    let hint = "\nTo use them, name the program in backstop.toml:\n\n[mcp]\nfrom = [\"PROGRAM\"]\n";
-    terminal::print(&format!("{}{hint}", table(&["PROGRAM", "SERVER", "STATE", "FILE"], &rows)))
-        .map(|()| DONE)
+    let found: Vec<ImportedFile> = imports(&places()?).iter().map(Found::row).collect();
+    let text = if json { format!("{}\n", to_json(&imported_json(&found))) } else { imported_table(&found) };
+    terminal::print(&text).map(|()| DONE)
 }

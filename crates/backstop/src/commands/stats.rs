@@ -4,10 +4,10 @@ use super::runs;
 use crate::error::CliError;
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::SafeText;
-use backstop_report::{SignatureRow, StatsBy, StatsReport, to_json};
-use backstop_runtime::Project;
-use backstop_store::{SignatureHistory, StatsFilter};
+use backstop_core::{AgentUse, HintedError, SafeText, SignatureHistory, Timestamp};
+use backstop_report::{StatsBy, StatsReport};
+use backstop_runtime::{Project, ProjectError};
+use backstop_store::{Journal, StatsFilter};
 use clap::{Args, ValueEnum};
 
 /// Show what failed in this project, what retries cured, and how long was waited.
@@ -61,11 +61,14 @@ pub(crate) fn run(args: &Stats, log_format: Option<LogFormat>) -> Result<(), Cli
     };
     let journal = project.existing_journal()?;
     let stats = journal.map(|journal| journal.stats(&filter)).transpose()?.unwrap_or_default();
-    let report = StatsReport { since, now: Some(process::now()), stats, signatures: signatures(&project) };
+    let models = models(journal, since)?;
+    let report =
+        StatsReport { since, now: Some(process::now()), stats, signatures: signatures(&project), models };
     let style = terminal::stdout_style();
-    terminal::print(&if args.json {
-        format!("{}\n", to_json(&backstop_report::stats_json(&report)))
-    } else if args.prometheus {
+    if args.json {
+        return terminal::print_json(&backstop_report::stats_json(&report));
+    }
+    terminal::print(&if args.prometheus {
         backstop_report::stats_prometheus(&report)
     } else {
         match args.by {
@@ -73,6 +76,18 @@ pub(crate) fn run(args: &Stats, log_format: Option<LogFormat>) -> Result<(), Cli
             None => backstop_report::stats(&report, style),
         }
     })
+}
+
+/// What was used of each model, most tokens first.
+fn models(
+    journal: Option<&Journal>,
+    since: Option<Timestamp>,
+) -> Result<Vec<(SafeText, AgentUse)>, CliError> {
+    let since = since.unwrap_or(Timestamp::from_millis(0));
+    let used = journal.map(|journal| journal.usage(since)).transpose()?.unwrap_or_default();
+    let mut rows: Vec<_> = used.into_iter().map(|(model, used)| (SafeText::new(model), used)).collect();
+    rows.sort_by_key(|(_, used)| std::cmp::Reverse(used.tokens_in.saturating_add(used.tokens_out)));
+    Ok(rows)
 }
 
 fn chosen(by: By) -> StatsBy {
@@ -86,25 +101,15 @@ fn chosen(by: By) -> StatsBy {
 
 /// What was learned of the most frequent signatures. Where that cannot be read, the journal still
 /// can.
-fn signatures(project: &Project) -> Vec<SignatureRow> {
-    let known = || -> Result<Vec<SignatureHistory>, CliError> {
+fn signatures(project: &Project) -> Vec<SignatureHistory> {
+    let known = || -> Result<Vec<SignatureHistory>, ProjectError> {
         Ok(match project.existing_limits()? {
             Some(store) => store.signature_histories(SIGNATURES_MAX)?,
             None => Vec::new(),
         })
     };
-    let rows = known().unwrap_or_else(|error| {
-        terminal::warn(&error.to_string(), error.first_hint());
+    known().unwrap_or_else(|error| {
+        terminal::warn(&error.to_string(), HintedError::hints(&error).first().map(String::as_str));
         Vec::new()
-    });
-    rows.into_iter()
-        .map(|row| SignatureRow {
-            signature: SafeText::new(row.signature),
-            reason: row.reason,
-            seen: row.seen,
-            retried: row.retried,
-            cured: row.cured,
-            last: row.last_at,
-        })
-        .collect()
+    })
 }

@@ -2,11 +2,10 @@
 
 use crate::error::{CliError, usage};
 use crate::{process, terminal};
-use backstop_report::{JSON_SCHEMA, to_json};
+use backstop_report::Unfrozen;
 use backstop_runtime::aftermath::record_override;
 use backstop_runtime::machine_state;
 use clap::Args;
-use serde_json::json;
 
 /// Unfreeze this project: new work may start again.
 #[derive(Debug, Args)]
@@ -36,21 +35,11 @@ pub(crate) fn run(args: &Unfreeze) -> Result<(), CliError> {
         }
         project.folder()?.unfreeze(&project.root)?;
     }
+    let undone = was.as_ref().map(|freeze| (freeze.reason, freeze.at, freeze.run));
+    terminal::show(&Unfrozen(undone), args.json)?;
     if args.json {
-        let value = json!({
-            "schema": JSON_SCHEMA, "was_frozen": was.is_some(), "reason": was.as_ref().map(|freeze| freeze.reason),
-            "frozen_at": was.as_ref().map(|freeze| freeze.at), "run": was.as_ref().and_then(|freeze| freeze.run),
-        });
-        return terminal::print(&format!("{}\n", to_json(&value)));
+        return Ok(());
     }
-    let text = match &was {
-        Some(freeze) => {
-            let since = backstop_report::date_time(freeze.at);
-            format!("new work may begin again; it was frozen since {since} ({})\n", freeze.reason)
-        }
-        None => "this project is not frozen\n".to_owned(),
-    };
-    terminal::print(&text)?;
     let short = machine_state::look(&project).short_of;
     if let (Some(_), Some(short)) = (&was, short.first()) {
         let hint = "it will be frozen again when something fails of it";

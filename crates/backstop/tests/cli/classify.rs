@@ -1,6 +1,6 @@
 use crate::harness::{Folder, Run};
 
-const JEST: &str = include_str!("../../src/commands/demo/jest.log");
+const JEST: &str = include_str!("../../../backstop-demo/src/jest.log");
 
 #[test]
 fn a_failed_test_run_reads_as_in_the_readme() {

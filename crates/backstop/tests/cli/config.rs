@@ -1,6 +1,7 @@
 //! Configuration: where a value comes from, what is trusted.
 
 use crate::harness::Project;
+use crate::plan_text::{PlanText, has, place, run};
 
 #[test]
 fn every_value_knows_its_origin() {
@@ -405,4 +406,28 @@ fn a_setting_is_removed_and_the_default_counts_again() {
     assert_eq!((json["before"].as_str(), json["after"].is_null()), (Some("5"), true), "{json}");
     let wrong = project.run(&["config", "unset", "exec.timout"]).go().code(2);
     assert!(wrong.stderr().contains("exec.timeout"), "{}", wrong.stderr());
+}
+
+#[test]
+fn a_phase_has_the_trusted_settings_in_its_worktree_unless_it_changes_them() {
+    let project = Project::git("config-slot");
+    project.trusted_file("[exec]\ngrace = \"7s\"\n");
+    project.sh("git add -A && git commit -q -m settings");
+    let bin = env!("CARGO_BIN_EXE_backstop");
+    let grace = format!("{bin} config get exec.grace");
+    PlanText::new()
+        .sh("1", "", &format!("{grace} > $PLACE/same; {bin} exec -- true 2> $PLACE/words; echo 1 > one"))
+        .sh(
+            "2",
+            "1",
+            &format!(
+                "echo '[exec]' > backstop.toml; echo 'grace = \"8s\"' >> backstop.toml; {grace} > $PLACE/other; \
+                 {bin} trust 2> $PLACE/refused; echo $? >> $PLACE/refused; git checkout -q backstop.toml; echo 2 > two"
+            ),
+        )
+        .write(&project);
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert_eq!((place(&project, "same").trim(), place(&project, "words").as_str()), ("7s", ""));
+    assert_eq!(place(&project, "other").trim(), "500ms", "the user's own");
+    has(&place(&project, "refused"), &["a worktree of a plan", "&& backstop trust", "\n2\n"]);
 }

@@ -386,9 +386,37 @@ fn the_readme_shows_what_the_program_prints() {
     }
     assert!(readme.contains("docs/plan.svg"));
     let jest = Run::new(&["classify", "--exit", "1"])
-        .stdin(include_str!("../../src/commands/demo/jest.log"))
+        .stdin(include_str!("../../../backstop-demo/src/jest.log"))
         .go()
         .code(0)
         .stdout();
     assert!(readme.contains(&jest), "the README's example is not what the program prints:\n{jest}");
+}
+
+/// The Rust files below a folder, in one text.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            text.push_str(&std::fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_test_that_security_md_names_exists() {
+    let security = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let mut code = String::new();
+    sources(&root().join("crates"), &mut code);
+    // Names of tests have several words; nothing else in backticks has so many.
+    let names = security.split('`').skip(1).step_by(2).filter(|name| {
+        name.matches('_').count() >= 3
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    });
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 50, "{names:?}");
+    let missing: Vec<&&str> = names.iter().filter(|name| !code.contains(&format!("fn {name}("))).collect();
+    assert!(missing.is_empty(), "no test has these names: {missing:?}");
 }

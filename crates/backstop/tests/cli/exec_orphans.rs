@@ -3,6 +3,7 @@
 
 use crate::harness::{Project, is_alive, until};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -63,6 +64,16 @@ fn the_second_signal_does_not_wait() {
     signal(&child, "-INT");
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
     assert!(!is_alive(&pids(&project)[0]));
+}
+
+#[test]
+fn tests_that_send_signals_pass_as_a_background_job_that_ignores_them() {
+    let tests = std::env::current_exe().unwrap();
+    let script = "trap '' HUP INT QUIT TERM; exec \"$0\" --exact exec_orphans::the_second_signal_does_not_wait \
+                  exec_orphans::a_signal_ends_the_whole_tree_and_is_passed_on";
+    let output = Command::new("sh").args(["-c", script]).arg(tests).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && words.contains("2 passed"), "{words}");
 }
 
 #[test]
@@ -173,6 +184,9 @@ fn a_pause_stops_the_command_and_the_clock() {
                 "echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done; echo finished",
             )
             .command()
+            // A group of its own: where the tests have no parent in the session, theirs is orphaned,
+            // and an orphaned group is never stopped.
+            .process_group(0)
             .spawn()
             .unwrap();
         until("it runs", || !project.read("pid").is_empty());

@@ -323,3 +323,24 @@ fn a_lock_that_is_held_means_that_nothing_was_started() {
     assert_eq!((json["attempts"].as_u64(), json["outcome"].as_str()), (Some(4), Some("failed")), "{json}");
     assert!(!project.path().join("tries").exists(), "the lock was held");
 }
+
+#[test]
+fn an_answer_that_speaks_of_a_refused_connection_was_carried_out() {
+    if !has_curl() {
+        return;
+    }
+    let project = Project::new("repeat-answered");
+    project.file("backstop.toml", SETTINGS);
+    for words in ["connect ECONNREFUSED 10.0.0.5:25", "curl: (6) Could not resolve host: mail.internal"] {
+        let body = format!("order placed; could not notify: {words}\n");
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 500 Internal Server Error\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        let (port, count) = server(Box::leak(answer.into_boxed_str()));
+        let address = format!("http://127.0.0.1:{port}/charge");
+        let args = ["exec", "--json", "--", "curl", "-sS", "--fail-with-body", "-d", "amount=5", &address];
+        let json = project.run(&args).go().code(22).json();
+        assert_eq!((count.load(Ordering::SeqCst), &json["attempts"]), (1, &1.into()), "{words}: {json}");
+    }
+}

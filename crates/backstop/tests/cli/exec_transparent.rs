@@ -47,6 +47,17 @@ const ROWS: &[&str] = &[
     "head -c 3000000 /dev/zero | @ cat | md5sum",
     "mkfifo ff; (echo through > ff &); @ cat < ff",
     "(sleep 0.2; echo late) | @ cat",
+    // A script that names no interpreter.
+    r"printf 'echo hi $1\n' > ns; chmod 755 ns; @ ./ns there; PATH=.:$PATH; @ ns again",
+    // Signals that are ignored, that mean something to the command alone, and that nobody could continue.
+    "NEEDS python3: python3 -c 'import os, signal, sys\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n\
+     os.execvp(sys.argv[1], sys.argv[1:])' @ sh -c 'exit 5'; echo $?",
+    "@ sh -c 'trap \"echo caught; exit 3\" USR1; touch up; while :; do sleep 0.02; done' & \
+     until [ -e up ]; do sleep 0.02; done; kill -USR1 $!; wait $!; echo $?",
+    "@ sh -c 'touch up; exec sleep 600' & until [ -e up ]; do sleep 0.02; done; \
+     kill -ALRM $!; wait $! 2>/dev/null; echo $?",
+    "setsid @ sh -c 'touch up; sleep 0.3; echo finished' & until [ -e up ]; do sleep 0.02; done; \
+     kill -TSTP $!; wait $!; echo $?",
     // Output: both streams to one place, to two, to none.
     "@ sh -c 'echo a; echo b >&2; echo c; echo d >&2' > f 2>&1; cat f",
     "@ sh -c 'echo a; echo b; echo c >&2; echo d' 2>&1 | cat",
@@ -98,9 +109,14 @@ const ROWS: &[&str] = &[
     "@ sh -c 'trap \"echo asked; exit 8\" HUP; echo ready; while :; do :; done' > o & \
      while ! grep -q ready o 2>/dev/null; do sleep 0.02; done; kill -HUP $!; wait $!; echo $?; cat o",
     "trap '' HUP; @ sh -c 'kill -HUP $$; echo alive'; echo over",
+    "NEEDS python3: @ python3 -uc 'import os, signal, time\nwritten = os.open(\"o\", os.O_CREAT | os.O_WRONLY)\n\
+     signal.signal(signal.SIGTERM, lambda *_: os.write(written, b\"asked \"))\nos.write(written, b\"ready \")\n\
+     end = time.time() + 0.3\nwhile time.time() < end: time.sleep(0.01)' & \
+     while ! grep -q ready o 2>/dev/null; do sleep 0.02; done; kill -TERM $!; wait $!; echo $?; cat o",
     // Everything else that a command sees.
     "FOO='a b' @ sh -c 'echo \"$FOO\"'",
     "cd /; @ pwd",
+    "mkdir gone; cd gone; rmdir ../gone; @ sh -c 'echo here' 2> /dev/null; echo $?",
     "@ printf '%s|' 'a b' '' '*' \"it's\" '$HOME'",
     "umask 027; @ sh -c umask",
     "ulimit -n 200; @ sh -c 'ulimit -n'",
@@ -202,6 +218,20 @@ const TERMINAL_ROWS: &[(&str, &[Does])] = &[
     ),
     ("set -m; @ sh -c 'kill -TSTP $$; echo resumed'; echo $?; fg > /dev/null; echo $?", &[]),
     (
+        "set -m; @ sh -c 'echo ready; while [ ! -e go ]; do :; done; echo over'; echo $?; bg > /dev/null; \
+      touch go; wait; echo $?",
+        &[Sees("ready"), Types("\x1a")],
+    ),
+    (
+        // Stopped, continued in the background, fetched to the front (its group is then the terminal's),
+        // stopped again.
+        "set -m; @ sh -c 'echo ready; until [ -e go ]; do sleep 0.02; done; \
+      until read -r _ _ _ _ own _ _ front _ < /proc/$$/stat; [ $own = $front ]; do sleep 0.02; done; echo more; \
+      until [ -e end ]; do sleep 0.02; done; echo over'; echo $?; bg > /dev/null; touch go; fg > /dev/null; \
+      echo $?; touch end; fg > /dev/null; echo $?",
+        &[Sees("ready"), Types("\x1a"), Sees("more"), Types("\x1a")],
+    ),
+    (
         "set -m; @ cat > /dev/null & wait $!; echo $?; kill %1; kill -CONT %1; wait %1 > /dev/null 2>&1; exit 0",
         &[],
     ),
@@ -241,6 +271,8 @@ fn prefix() -> String {
 /// A project for one run of a row, and bash with the line in it.
 fn prepared(line: &str, wrapped: bool) -> (Project, Command) {
     let project = Project::new("transparent");
+    // A busy machine needs time for what a command does when it is asked to end.
+    project.settings("[profile.command]\nbase = \"20ms\"\n[exec]\ngrace = \"20s\"\n");
     project.file("lines", "one\ntwo\nthree\n");
     project.file("f1", "first\n");
     project.file("f2", "second file\n");
@@ -373,8 +405,11 @@ impl Screen {
         };
         self.reader.join().unwrap();
         let text = self.seen.lock().unwrap().escape_ascii().to_string();
-        // A shell names its jobs by their command lines.
-        (text.replace("\\r\\n", "\n").replace(&prefix(), ""), shown(status))
+        // A shell names its jobs by their command lines. Whether it tells that one is done depends on
+        // whether it waits for it already.
+        let text = text.replace("\\r\\n", "\n").replace(&prefix(), "");
+        let told = text.split_inclusive('\n').filter(|line| !line.starts_with("[1]+  Done"));
+        (told.collect(), shown(status))
     }
 }
 

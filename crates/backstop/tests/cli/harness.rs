@@ -1,6 +1,7 @@
 //! A fluent way to run the binary.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -75,7 +76,7 @@ impl Run {
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
-        command
+        with_default_signals(command)
     }
 
     pub(crate) fn go(self) -> Done {
@@ -96,6 +97,46 @@ impl Run {
         writer.join().unwrap();
         Done { args: self.args, output }
     }
+}
+
+/// The signals that tests send, and whoever starts the tests may ignore: a shell makes its background
+/// jobs ignore the keys of the terminal, `nohup` makes them ignore SIGHUP.
+const SENT: [libc::c_int; 9] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGTSTP,
+    libc::SIGCHLD,
+];
+
+/// The command with default actions for these signals. What a process ignores its children
+/// ignore, too: tests that run as a background job of a shell would send SIGINT in vain.
+fn with_default_signals(mut command: Command) -> Command {
+    static IS_IGNORED: OnceLock<bool> = OnceLock::new();
+    let is_ignored = |signal: &libc::c_int| {
+        // SAFETY: the struct is made of numbers, and nothing is changed.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(*signal, std::ptr::null(), &raw mut action);
+            action.sa_sigaction == libc::SIG_IGN
+        }
+    };
+    if *IS_IGNORED.get_or_init(|| SENT.iter().any(is_ignored)) {
+        // SAFETY: `signal` may be called between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in SENT {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
+    }
+    command
 }
 
 /// A state folder that all tests of this process share, unless they name their own.
@@ -336,7 +377,7 @@ impl Project {
             command.env(format!("GIT_{who}_NAME"), "A").env(format!("GIT_{who}_EMAIL"), "a@example.invalid");
         }
         command.env("GIT_CONFIG_GLOBAL", "/dev/null");
-        command
+        with_default_signals(command)
     }
 
     /// All events of this project, as JSON.

@@ -217,11 +217,14 @@ const PLACES: &[(&str, bool)] = &[
     (".backstop/runs/plan/logs/phase-1/attempt-1.log", false),
     (".backstop/runs/plan/logs/phase-2", true),
     (".backstop/runs/plan/logs/phase-2/attempt-1.log", false),
+    (".backstop/runs/plan/logs/phase-2/attempt-1.prompt.md", false),
+    (".backstop/runs/plan/logs/phase-2/attempt-1.result.prompt.md", false),
+    (".backstop/runs/plan/commits.sh", false),
 ];
 
 /// Puts something into a place. Returns whether it has to be refused.
 fn plant(dice: &mut Dice, at: &Path, is_folder: bool, outside: &Path) -> bool {
-    match dice.below(14) {
+    match dice.below(16) {
         0 => symlink(outside.join("bashrc"), at).unwrap(),
         1 => symlink(outside.join("folder"), at).unwrap(),
         2 => symlink(outside.join("not-there"), at).unwrap(),
@@ -231,7 +234,13 @@ fn plant(dice: &mut Dice, at: &Path, is_folder: bool, outside: &Path) -> bool {
         5 if is_folder => std::fs::write(at, "a file").unwrap(),
         5 => std::fs::create_dir(at).unwrap(),
         6 => drop(std::os::unix::net::UnixListener::bind(at)),
-        7 if !is_folder => {
+        // A loop, and a file that is too large to be read.
+        7 => symlink(at, at).unwrap(),
+        8 if !is_folder => {
+            std::fs::File::create(at).unwrap().set_len(1 << 40).unwrap();
+            return false;
+        }
+        9 if !is_folder => {
             std::fs::write(at, "{}").unwrap();
             return false;
         }
@@ -248,7 +257,16 @@ fn plant(dice: &mut Dice, at: &Path, is_folder: bool, outside: &Path) -> bool {
 fn whatever_waits_in_the_places_of_views_and_logs_nothing_outside_changes_and_nothing_hangs() {
     for seed in 0..24 {
         let project = Project::plain(&format!("hostile-tree-{seed}"));
-        PlanText::new().sh("1", "", "echo one").sh("2", "1", "echo two").write(&project);
+        // Every other one in a repository, where `commits.sh` is written.
+        let in_git = seed % 2 == 0;
+        if in_git {
+            project.sh("git init -q -b main && git add -A && git commit -q -m base");
+        }
+        let agent =
+            "printf '{\"phase_id\": \"%s\", \"status\": \"complete\"}' $BACKSTOP_PHASE > $BACKSTOP_RESULT";
+        let agent = format!("cat > /dev/null; echo two > two.txt; {agent}");
+        project.settings(format!("[agent.fake]\ncommand = {}\n", serde_json::json!(["sh", "-c", agent])));
+        PlanText::new().sh("1", "", "echo one > one.txt").phase("2", "1", "agent = 'fake'").write(&project);
         let outside = victim(&project);
         let before = snapshot(&outside);
         let mut dice = Dice(seed * 7919 + 1);
@@ -261,14 +279,68 @@ fn whatever_waits_in_the_places_of_views_and_logs_nothing_outside_changes_and_no
                 refused.push(place);
             }
         }
-        let said = run(&project, &[]).go().code(0).stderr();
-        for place in &refused {
+        // A prompt that is asked for only where a result is missing, and a script where there is no git.
+        let is_used = |place: &&&str| {
+            !place.ends_with("result.prompt.md") && (in_git || !place.ends_with("commits.sh"))
+        };
+        let flags: &[&str] = if in_git { &["--commit", "message-only", "--allow-dirty"] } else { &[] };
+        let said = run(&project, flags).go().code(0).stderr();
+        for place in refused.iter().filter(is_used) {
             assert!(said.contains(place), "tree {seed}: nothing was said of {place} of {refused:?}:\n{said}");
         }
         assert_eq!(snapshot(&outside), before, "tree {seed}: {refused:?}\n{said}");
         // Read back, too: nothing hangs, and nothing is written elsewhere.
         project.run(&["plan", "logs", "1"]).go();
-        run(&project, &["--fresh", "--yes"]).go();
+        run(&project, &[flags, &["--fresh", "--yes"]].concat()).go();
         assert_eq!(snapshot(&outside), before, "tree {seed}");
+    }
+}
+
+/// Lines of shell that leave something in the place of a file, and whether it can be read as one.
+const LEAVINGS: &[&str] = &[
+    "ln -s $VICTIM/bashrc AT",
+    "ln -s $VICTIM/folder AT",
+    "ln -s $VICTIM/not-there AT",
+    "ln -s AT AT",
+    "mkfifo AT",
+    "mknod AT c 1 3 || mkfifo AT",
+    "mkdir AT",
+    "python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' AT",
+    "truncate -s 1T AT",
+    "head -c 300000 /dev/urandom > AT",
+    "yes '{\"phase_id\": \"1\", \"status\": \"complete\"}' | head -c 9000000 > AT",
+    "printf '%0100000d' 0 | tr 0 '[' > AT",
+    "touch AT; chmod 000 AT",
+];
+
+#[test]
+fn whatever_an_agent_leaves_in_the_place_of_its_result_nothing_hangs_and_nothing_outside_is_read() {
+    for (n, leaving) in LEAVINGS.iter().enumerate() {
+        // In a repository, and in the folder itself.
+        for isolated in [true, false] {
+            let name = format!("hostile-result-{n}-{isolated}");
+            let project = if isolated { Project::git(&name) } else { Project::plain(&name) };
+            let outside = victim(&project);
+            let stolen = r#"{"phase_id": "1", "status": "complete", "commit_message": "stolen words"}"#;
+            std::fs::write(outside.join("bashrc"), stolen).unwrap();
+            let before = snapshot(&outside);
+            // Its prompts and the context of a retry are in its reach, too.
+            let places = "rm -rf \"$BACKSTOP_RESULT\"; for at in \"$BACKSTOP_RESULT\" \
+                \"$(dirname \"$BACKSTOP_RESULT\")\"/*prompt* \"$BACKSTOP_RETRY_CONTEXT\"; do [ -n \"$at\" ] || continue; rm -rf \"$at\"; ";
+            let leave = leaving.replace("AT", "\"$at\"");
+            let script = format!("cat > /dev/null; echo x > x.txt; {places} {leave}; done; exit 0");
+            std::fs::write(project.beside("agent.sh"), script).unwrap();
+            let agent = serde_json::json!(["sh", project.beside("agent.sh").display().to_string()]);
+            project.settings(format!("[agent.fake]\ncommand = {agent}\n"));
+            PlanText::new().phase("1", "", "agent = 'fake'").write(&project);
+            let flags: &[&str] = if isolated { &["--commit", "auto"] } else { &[] };
+            let done = run(&project, flags).env("VICTIM", &outside.display().to_string()).go();
+            let words = done.stdout() + &done.stderr();
+            assert!(!words.contains("panicked") && !words.contains("stolen words"), "{leaving}: {words}");
+            assert!(matches!(done.exit(), Some(0 | 3)), "{leaving}: {:?} {words}", done.exit());
+            assert_eq!(snapshot(&outside), before, "{leaving}");
+            let log = if isolated { project.sh("git log --all --format=%B") } else { String::new() };
+            assert!(!log.contains("stolen words"), "{leaving}: {log}");
+        }
     }
 }

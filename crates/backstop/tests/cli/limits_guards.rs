@@ -169,6 +169,24 @@ fn limits_that_cannot_be_written_are_obeyed_all_the_same() {
 }
 
 #[test]
+fn a_lock_of_a_process_that_died_holds_nobody_up() {
+    for (name, lock) in
+        [("writers", locked as fn(&Project) -> std::process::Child), ("all", locked_for_readers)]
+    {
+        let project = Project::new(&format!("guards-dead-{name}"));
+        project.run(&["budget", "set", "left", "2"]).go().code(0);
+        let mut holder = lock(&project);
+        // Killed, and not even waited for: what it had begun is undone, and its lock goes with it.
+        holder.kill().unwrap();
+        for code in [0, 0, 125] {
+            let done = project.exec(&["--budget", "left"], "exit 0").go().code(code);
+            assert!(code == 125 || done.stderr().is_empty(), "{name}: {}", done.stderr());
+        }
+        holder.wait().unwrap();
+    }
+}
+
+#[test]
 fn limits_on_a_full_or_read_only_disk_are_obeyed_and_what_is_not_counted_is_said() {
     let folder = Folder::new("guards-disk");
     let state = folder.path().join("state");
@@ -238,4 +256,13 @@ fn limits_that_cannot_be_read_are_said_once_and_a_named_budget_is_an_error() {
     assert!(refused.stderr().contains("is locked by another process"), "{}", refused.stderr());
     drop(holder.stdin.take());
     holder.wait().unwrap();
+}
+
+#[test]
+fn a_providers_name_with_a_slip_is_warned_of() {
+    let project = Project::new("guards-slip");
+    let done = project.exec(&["--provider", "antropic"], "exit 0").go().code(0);
+    assert!(done.stderr().contains("did you mean `--provider anthropic`?"), "{}", done.stderr());
+    let done = project.exec(&["--provider", "in-house"], "exit 0").go().code(0);
+    assert_eq!(done.stderr(), "");
 }

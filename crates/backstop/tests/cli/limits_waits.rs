@@ -128,7 +128,10 @@ fn eight_at_once_are_told_to_wait_two_seconds_and_wait_no_thirty() {
     project.settings("[profile.command]\nbase = \"10ms\"\n");
     let port = limited_for(Duration::from_millis(1900), answer("retry-after: 2\r\n", ""));
     let children: Vec<_> = (0..8)
-        .map(|_| run_bash(&project, &["--provider", "loopback"], &client(port)).command().spawn().unwrap())
+        .map(|_| {
+            let mut command = run_bash(&project, &["--provider", "loopback"], &client(port)).command();
+            command.stdin(std::process::Stdio::null()).spawn().unwrap()
+        })
         .collect();
     for child in children {
         let done = child.wait_with_output().unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// How a server answers a request, by the request's number.
 #[derive(Clone, Copy)]
-enum Answers {
+pub(crate) enum Answers {
     /// With these, in order; the last repeats.
     Say(&'static [&'static str]),
     /// Not at all, the first so many times.
@@ -19,16 +19,16 @@ enum Answers {
     Reset(usize),
 }
 
-const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 /// A server that keeps what it was sent.
-struct Server {
+pub(crate) struct Server {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    fn new(answers: Answers) -> Self {
+    pub(crate) fn new(answers: Answers) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -59,7 +59,7 @@ impl Server {
         Self { port, requests }
     }
 
-    fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
@@ -69,7 +69,7 @@ impl Server {
         self.requests().iter().map(body).collect()
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 }
@@ -102,14 +102,14 @@ fn project(name: &str, sinks: &str) -> Project {
     project
 }
 
-fn sink(name: &str, kind: &str, url: &str) -> String {
+pub(crate) fn sink(name: &str, kind: &str, url: &str) -> String {
     format!("[notify.{name}]\ntype = \"{kind}\"\nurl = \"{url}\"\n")
 }
 
 const FAILS: &str = "echo 'npm error 401 Unauthorized'; exit 1";
 
 /// The process that delivers, while it is there.
-fn sender(project: &Project) -> Option<String> {
+pub(crate) fn sender(project: &Project) -> Option<String> {
     let note = std::fs::read_to_string(project.state().join("locks/user.notify-sender")).ok()?;
     let holder: Value = serde_json::from_str(&note).ok()?;
     Some(holder["pid"].to_string()).filter(|pid| is_alive(pid))
@@ -325,7 +325,7 @@ fn a_storm_is_one_message_with_a_count() {
     assert!(bodies[0]["last_at"].as_str() > bodies[0]["first_at"].as_str());
 }
 
-fn kill(pid: &str) {
+pub(crate) fn kill(pid: &str) {
     let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }

@@ -331,7 +331,10 @@ fn a_rate_limit_does_not_use_up_the_retry() {
     let decision = first_decision(&project);
     assert_eq!(reasons(&project), ["rate_limited"]);
     assert!(decision["after_seconds"].as_f64().unwrap() > 1.0, "{decision}");
-    has(decision["why"].as_str().unwrap(), &["rate_limited is not the work's fault: wait 1 of 5"]);
+    has(
+        decision["why"].as_str().unwrap(),
+        &["rate_limited is not the work's fault: no end of the limit is known: wait 1 in a row"],
+    );
     assert_eq!(state(&project, "1")["status"], "pending");
     run(&project, &["--commit", "auto"]).go().code(0);
 }
@@ -396,7 +399,7 @@ fn a_guard_is_closed_after_the_failure_is_recorded_and_before_anything_is_decide
 fn an_agent_that_somebody_kills_does_not_use_up_the_retry() {
     let project = project("killed", "first && kill -KILL $$; echo one > one.txt; complete");
     let decision = first_decision(&project);
-    has(decision["why"].as_str().unwrap(), &["not the work's fault: wait 1 of 5"]);
+    has(decision["why"].as_str().unwrap(), &["not the work's fault: wait 1 of 20"]);
     run(&project, &["--commit", "auto"]).go().code(0);
 }
 

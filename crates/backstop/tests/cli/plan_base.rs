@@ -1,6 +1,6 @@
 //! Gates on the tree that a run starts from, and what a person does beside a run.
 
-use crate::harness::Project;
+use crate::harness::{Project, until};
 use crate::plan_text::{PlanText, events, has, reasons, run, state};
 
 /// A project whose gate `check` names each failed test, as the user's configuration has it.
@@ -85,6 +85,9 @@ fn a_phase_that_weakens_its_own_tests_is_flagged_and_one_that_touches_protected_
     std::fs::create_dir_all(&work).unwrap();
     let script = |n: u32| format!("echo 'assert {n}' > tests/test_a.py; echo 'x = {n}  # noqa' > a.py\n");
     std::fs::write(work.join("work.sh"), script(2)).unwrap();
+    let config = project.beside("home/.config/backstop/config.toml");
+    let sink = "[notify.me]\ntype = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >> $PLACE/told\"]\n";
+    std::fs::write(&config, std::fs::read_to_string(&config).unwrap() + sink).unwrap();
     plan(&project, &[("1", "sh $PLACE/work.sh")]);
     let done = run(&project, &["--commit", "auto"]).go().code(0);
     has(
@@ -94,13 +97,25 @@ fn a_phase_that_weakens_its_own_tests_is_flagged_and_one_that_touches_protected_
     let finished = events(&project, "attempt.finished");
     assert_eq!(finished[0]["delivery"]["weakened"].as_array().unwrap().len(), 2, "{}", finished[0]);
 
+    let told = || crate::plan_text::place(&project, "told");
+    until("people are told", || told().contains("look at this: it changed the test file"));
+
+    // A run that halts later says so as well.
+    std::fs::write(work.join("work.sh"), script(4)).unwrap();
+    plan(&project, &[("1", "sh $PLACE/work.sh"), ("2", "exit 1")]);
+    let done = run(&project, &["--commit", "auto", "--fresh", "--yes"]).go().code(3);
+    has(&done.stderr(), &["Look at this: 1 changed the test file tests/test_a.py"]);
+
     std::fs::write(work.join("work.sh"), script(3)).unwrap();
     let text = PlanText::new().all("protect = ['tests/**']").sh("1", "", "sh $PLACE/work.sh").text();
     project.file("plan.md", text.replace("gates = []\n", ""));
     let done = run(&project, &["--commit", "auto", "--fresh", "--yes"]).go().code(3);
     has(&done.stderr(), &["it changed protected files: tests/test_a.py"]);
-    assert_eq!(project.read("tests/test_a.py"), "assert 2\n");
-    assert_eq!(events(&project, "attempt.started").len(), 2, "once in each run: it is not tried again");
+    assert_eq!(project.read("tests/test_a.py"), "assert 4\n");
+    let began = events(&project, "attempt.started");
+    let last = began.last().unwrap();
+    let of_last = began.iter().filter(|event| event["run"] == last["run"]).count();
+    assert_eq!(of_last, 1, "it is not tried again");
 }
 
 #[test]
@@ -125,6 +140,23 @@ fn what_a_person_finished_by_hand_is_accepted_by_its_gates() {
 }
 
 #[test]
+fn an_agent_that_finds_its_work_done_by_a_person_is_complete_if_the_gates_say_so() {
+    let project = project("base-put-right", &[("good", "true\n")]);
+    let agent = project.beside("agent.sh");
+    let result = r#"{"phase_id": "1", "status": "complete", "tasks_total": 1, "tasks_completed": 1}"#;
+    std::fs::write(&agent, format!("cat > /dev/null; echo '{result}' > $BACKSTOP_RESULT\n")).unwrap();
+    let config = format!("[agent.mine]\ncommand = [\"sh\", \"{}\"]\n", agent.display());
+    std::fs::write(project.beside("home/.config/backstop/config.toml"), config).unwrap();
+    let gates = "agent = 'mine'\ngates = [{ name = 'has', check = 'test -e ready.txt' }]";
+    PlanText::new().phase("1", "", gates).write(&project);
+    run(&project, &["--commit", "auto"]).go().code(3);
+    // It changes nothing again, and there is nothing left to change.
+    project.sh("echo ready > ready.txt && git add ready.txt && git commit -qm mine");
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert_eq!(state(&project, "1")["status"], "complete");
+}
+
+#[test]
 fn gates_are_run_on_the_tree_as_it_is_by_plan_verify() {
     let project = project("base-verify", &[("good", "true\n")]);
     plan(&project, &[("1", "true")]);
@@ -139,6 +171,7 @@ fn gates_are_run_on_the_tree_as_it_is_by_plan_verify() {
     project.file("t_bad.sh", "exit 1\n");
     let json: serde_json::Value = serde_json::from_str(&verify(&["--json"]).code(1).stdout()).unwrap();
     assert_eq!((&json["passed"], &json["gates"][0]["reason"]), (&false.into(), &"test_failure".into()));
+    has(&verify(&["1"]).code(1).stdout(), &["test: test_failure"]);
     has(&verify(&["9"]).code(2).stderr(), &["there is no phase `9`"]);
 }
 

@@ -10,7 +10,8 @@ fn project(name: &str) -> Project {
     let project = Project::git(&format!("examples-{name}"));
     std::fs::create_dir_all(project.path().join("examples")).unwrap();
     std::fs::create_dir_all(project.beside("tmp")).unwrap();
-    for entry in std::fs::read_dir(root().join("examples")).unwrap().flatten() {
+    let entries = std::fs::read_dir(root().join("examples")).unwrap().flatten();
+    for entry in entries.filter(|entry| entry.path().is_file()) {
         let text = std::fs::read_to_string(entry.path()).unwrap();
         let copy = project.path().join("examples").join(entry.file_name());
         std::fs::write(copy, pristine(&text)).unwrap();
@@ -53,6 +54,24 @@ fn the_first_plan_runs_as_it_says() {
     assert_eq!(all, "hello, ada\nhello, grace\nADA\nGRACE\n");
     assert_eq!(project.sh("git status --short"), "", "the marks are in the copy");
     assert_eq!(std::fs::read_to_string(project.beside("tmp/first.md")).unwrap().matches("✅").count(), 5);
+}
+
+#[test]
+fn the_campaign_runs_as_it_says() {
+    let project = project("campaign");
+    std::fs::create_dir_all(project.path().join("examples/campaign")).unwrap();
+    for name in ["README.md", "agent.sh"] {
+        let path = format!("examples/campaign/{name}");
+        std::fs::copy(root().join(&path), project.path().join(&path)).unwrap();
+    }
+    let lines = told(&project, "campaign/README.md");
+    let codes = [0, 0, 0, 4, 0, 0, 0, 0];
+    assert_eq!(lines.len(), codes.len(), "{lines:?}");
+    for (line, code) in lines.iter().zip(codes) {
+        typed(&project, line).code(code);
+    }
+    let words = std::fs::read_to_string(project.beside("tmp/backstop-campaign/words.txt")).unwrap();
+    assert_eq!(words, "hello hola\n");
 }
 
 #[test]

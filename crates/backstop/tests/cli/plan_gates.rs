@@ -1,7 +1,7 @@
 //! Gates that a project's own files suggest, with a real test runner.
 
 use crate::harness::Project;
-use crate::plan_text::{PlanText, events, reasons, run};
+use crate::plan_text::{PlanText, events, has, reasons, run};
 
 /// A crate whose one test fails the first time that it is asked after a phase has written its file.
 fn project(name: &str) -> Project {
@@ -48,4 +48,32 @@ fn a_test_that_passes_when_it_runs_again_is_flaky_and_fails_nothing() {
     let gates = events(&project, "gate.finished");
     assert_eq!((gates.len(), &gates[0]["passed"]), (1, &true.into()));
     assert_eq!(gates[0]["flaky"][0], "shaky", "{}", gates[0]);
+}
+
+/// A project whose files suggest a test, and a plan that says nothing of gates.
+pub(crate) fn suggesting(name: &str) -> Project {
+    let project = Project::git(name);
+    project.file("Cargo.toml", "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\n[workspace]\n");
+    project.file(".gitignore", "target\nCargo.lock\n");
+    project
+        .sh("mkdir src && echo '#[test] fn steady() {}' > src/lib.rs && git add -A && git commit -qm tiny");
+    let text = PlanText::new().phase("1", "", "command = 'echo done > done.txt'").text();
+    assert!(text.contains("gates = []\n"));
+    project.file("plan.md", text.replace("gates = []\n", ""));
+    project
+}
+
+#[test]
+fn what_a_trusted_project_suggests_is_run_and_the_start_says_what_is_checked() {
+    let project = suggesting("gates-default");
+    // Nobody can be asked, and nobody has said that the project is trusted: it goes on and says so.
+    let done = run(&project, &["--commit", "auto"]).go().code(0);
+    has(&done.stderr(), &["gates that this project suggests are not run: ", "--gates auto runs them"]);
+    assert_eq!(events(&project, "gate.finished").len(), 0);
+    let project = suggesting("gates-trusted");
+    project.run(&["trust"]).go().code(0);
+    let done = run(&project, &["--commit", "auto"]).go().code(0);
+    has(&done.stderr(), &["checked, on the base first and as work lands: "]);
+    let gates = events(&project, "gate.finished");
+    assert!(gates.iter().any(|gate| gate["gate"] == "test" && gate["passed"] == true), "{gates:?}");
 }

@@ -290,6 +290,30 @@ fn a_second_run_is_told_who_holds_the_plan() {
 }
 
 #[test]
+fn the_lock_of_a_run_that_died_is_as_good_as_free() {
+    let (project, mut child) = waiting("dead-holder");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // A process that it was just starting has the lock for a moment longer.
+    let locks = project.state().join("locks");
+    let mut files = std::fs::read_dir(&locks).unwrap().flatten().map(|entry| entry.path());
+    let lock = files.find(|path| std::fs::read_to_string(path).unwrap().contains("\"run\"")).unwrap();
+    let script = "import fcntl, sys, time; f = open(sys.argv[1], 'r+'); fcntl.flock(f, fcntl.LOCK_EX); \
+        print('locked', flush=True); time.sleep(0.7)";
+    let mut holder = std::process::Command::new("python3")
+        .args(["-c", script])
+        .arg(lock)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut [0; 6]).unwrap();
+    go(&project);
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert!(holder.wait().unwrap().success());
+    assert_eq!(project.sh("git log --format=%s"), "Phase 2: Step 2\nPhase 1: Step 1\nbase\n");
+}
+
+#[test]
 fn one_ctrl_c_lets_the_running_phase_end() {
     let (project, child) = waiting("ctrl-c");
     interrupt(&project, &child);
@@ -407,4 +431,20 @@ fn the_halt_says_everything_once() {
     PlanText::new().sh("1", "", "false").write(&project);
     let said = run(&project, &[]).go().code(3).stderr();
     assert_eq!(said.matches("To start fresh").count(), 1, "{said}");
+}
+
+#[test]
+fn a_failure_is_learned_once_however_often_the_run_is_resumed() {
+    let project = halted("learned");
+    let seen = || {
+        let stats = project.run(&["stats", "--json"]).go().code(0).json();
+        let rows = stats["signatures"].as_array().unwrap().clone();
+        assert_eq!(rows.len(), 1, "{stats}");
+        ["seen", "retried", "cured"].map(|key| rows[0][key].as_u64().unwrap())
+    };
+    assert_eq!(seen(), [2, 1, 0]);
+    project.run(&["plan", "skip", "2"]).go().code(0);
+    run(&project, &["--commit", "auto"]).go().code(0);
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert_eq!(seen(), [2, 1, 0], "a skipped phase was not cured");
 }

@@ -111,7 +111,7 @@ fn quiet_says_only_how_it_ended() {
     assert_eq!(done.stdout(), "");
     assert!(!done.stderr().contains("started"), "{}", done.stderr());
     assert_eq!(done.stderr().lines().count(), 1, "{}", done.stderr());
-    has(&done.stderr(), &["plan.md: complete"]);
+    has(&done.stderr(), &["plan.md: COMPLETE  3 phases"]);
 }
 
 #[test]

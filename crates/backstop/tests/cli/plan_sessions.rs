@@ -208,6 +208,11 @@ fn tokens_and_money_of_all_attempts_are_added_up_and_bounded() {
     assert!((status["phases"][0]["usage"]["cost_usd"].as_f64().unwrap() - 0.3).abs() < 1e-6, "{status}");
     assert_eq!(status["phases"][1]["usage"], serde_json::Value::Null);
     has(&project.run(&["plan", "status"]).go().code(0).stdout(), &["150 tokens, $0.30"]);
+    // No attempt begins once the tokens are used up.
+    let flags = ["--commit", "auto", "--max-tokens", "120"];
+    let done = run(&project, &flags).env("PATH", &path).go().code(3);
+    has(&done.stderr(), &["budget_exhausted", "150 tokens of 120"]);
+    assert_eq!(ran(&project), ["1 1 new", "1 1 s-1"]);
     let flags = ["--commit", "auto", "--max-tokens", "1k"];
     let done = run(&project, &flags).env("PATH", &path).go().code(0);
     has(&done.stderr(), &["Tokens: 250 in", "Cost: 0.50 USD"]);

@@ -79,3 +79,14 @@ fn the_view_is_drawn_over_itself_and_cleared_away_at_the_end() {
         "a cursor that was hidden is shown again"
     );
 }
+
+#[test]
+fn whether_gates_that_a_project_suggests_are_run_is_asked_for() {
+    for (answer, runs) in [("\n", true), ("n\n", false)] {
+        let project = crate::plan_gates::suggesting("terminal-gates");
+        let (code, shown) = on_terminal(&project, "--commit auto", answer);
+        assert_eq!(code, 0, "{shown}");
+        assert!(shown.contains("This project suggests checks for finished work:"), "{shown}");
+        assert_eq!(!crate::plan_text::events(&project, "gate.finished").is_empty(), runs, "{shown}");
+    }
+}

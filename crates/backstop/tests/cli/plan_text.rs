@@ -1,8 +1,10 @@
 //! Plans for tests: a table and its sections, written phase by phase.
 
-use crate::harness::{Project, Run};
+#[cfg(target_os = "linux")]
+use crate::harness::is_alive;
+use crate::harness::{Project, Run, until};
 use serde_json::Value;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 /// A plan in the making. No gates, unless a phase names some.
 pub(crate) struct PlanText {
@@ -107,6 +109,31 @@ pub(crate) fn has(text: &str, parts: &[&str]) {
 pub(crate) fn signal(child: &Child, name: &str) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+}
+
+/// Sends SIGINT twice, as two keys are typed: the second when the first has been taken. Two that come at
+/// once are one for the system. Gives the time from the second to the end.
+#[cfg(target_os = "linux")]
+pub(crate) fn interrupt_twice(child: &mut Child) -> std::time::Duration {
+    signal(child, "INT");
+    let pid = child.id();
+    until("the signal is taken", || !is_pending(pid));
+    // What is told to end by the first may end before the second is sent.
+    let _ = Command::new("kill").args(["-INT", &pid.to_string()]).stderr(Stdio::null()).status();
+    let from = std::time::Instant::now();
+    until("it ends", || child.try_wait().unwrap().is_some());
+    from.elapsed()
+}
+
+/// Whether a signal was sent to a process and not handled yet. One that it died of is.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_pending(pid: u32) -> bool {
+    if !is_alive(&pid.to_string()) {
+        return false;
+    }
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let waits = |line: &&str| line.starts_with("ShdPnd:") && line.ends_with(|c: char| c != '0');
+    status.lines().any(|line| waits(&line))
 }
 
 /// The exit code of a process of ours, and what it said.

@@ -3,7 +3,8 @@
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, is_alive, until};
-use crate::plan_text::{PlanText, events, run, signal};
+use crate::plan_text::{PlanText, events, interrupt_twice, is_pending, run, signal};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
 const BIN: &str = env!("CARGO_BIN_EXE_backstop");
@@ -252,11 +253,23 @@ fn a_git_hook_that_hangs_is_ended_with_the_run_by_two_keys_or_one_term() {
     }
 }
 
-/// Whether a signal was sent to a process and not handled yet.
-fn is_pending(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let waits = |line: &&str| line.starts_with("ShdPnd:") && line.ends_with(|c: char| c != '0');
-    status.lines().any(|line| waits(&line))
+#[test]
+fn the_second_ctrl_c_ends_every_surface_whatever_ignores_it() {
+    for (at, (surface, start)) in SURFACES.iter().enumerate() {
+        let project = project(&format!("processes-twice-{at}"));
+        project.settings("[exec]\ngrace = \"1h\"\n");
+        let hangs = format!("trap '' INT TERM; {}; while :; do sleep 0.1; done", escape(&project));
+        let mut command = start(&project, &hangs);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        escaped(&project);
+        println!("{surface}: {:?} after the second", interrupt_twice(&mut child));
+        assert_ne!(child.wait().unwrap().code(), Some(0), "{surface}");
+        // What is ended by its reaper has some time.
+        until(&format!("{surface}: nothing is left"), || pids(&project).iter().all(|pid| !is_alive(pid)));
+        if let Some(job) = Some(project.read("job")).filter(|job| !job.is_empty()) {
+            Command::new("kill").arg(job.trim()).status().unwrap();
+        }
+    }
 }
 
 #[test]
@@ -302,6 +315,37 @@ fn without_open_files_it_says_so_and_exits_125() {
         let is_told = words.contains("error: ") || words.contains("cannot") || output.status.success();
         assert!(is_told && !words.contains("panicked"), "{files}: {words}");
     }
+}
+
+#[test]
+fn without_memory_it_says_so_and_exits_125() {
+    let project = Project::new("processes-memory");
+    // From less than the program itself needs to what is enough. Where it was loaded at all it ends in
+    // words; below that the loader, the kernel or Rust's own start ends it before any code of ours runs.
+    let mut codes = Vec::new();
+    for kilobytes in (20_000..=60_000).step_by(500) {
+        let script = format!("ulimit -v {kilobytes}; exec {BIN} exec -- true");
+        let output = project.program("bash", &["-c", &script]).env_remove("RUST_BACKTRACE").output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        let code = output.status.code();
+        println!("{kilobytes} KB: {code:?} {}", words.lines().next().unwrap_or_default());
+        let by_kernel =
+            output.status.signal().is_some_and(|signal| signal == libc::SIGSEGV || signal == libc::SIGKILL);
+        let by_loader = code == Some(127) && words.contains("shared");
+        let by_start = output.status.signal() == Some(libc::SIGABRT)
+            && words.contains("failed to allocate an alternative stack");
+        let was_loaded = !by_kernel && !by_loader && !by_start;
+        assert!(!was_loaded || matches!(code, Some(0 | 125)), "{kilobytes} KB: {:?} {words}", output.status);
+        assert!(
+            !was_loaded || code == Some(0) || words.contains("error: ") || words.contains("cannot"),
+            "{kilobytes} KB: {words}"
+        );
+        assert!(by_start || !words.contains("panicked"), "{kilobytes} KB: {words}");
+        assert!(!words.contains("invalid_usage"), "{kilobytes} KB: {words}");
+        codes.push(code);
+    }
+    assert_eq!(codes.last(), Some(&Some(0)));
+    assert!(codes.contains(&Some(125)), "no limit was between too little and enough: {codes:?}");
 }
 
 #[test]

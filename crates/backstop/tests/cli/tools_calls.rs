@@ -2,6 +2,7 @@
 //! recorded.
 
 use crate::harness::{is_alive, until};
+use crate::plan_text::interrupt_twice;
 use crate::tools::Tools;
 use serde_json::json;
 
@@ -306,6 +307,37 @@ fn nothing_of_a_server_is_left_when_a_call_is_stopped() {
     child.wait().unwrap();
     for pid in tools.pids() {
         until("the server is gone", || !is_alive(&pid));
+    }
+}
+
+#[test]
+fn the_second_ctrl_c_ends_every_command_of_tools_though_the_server_ignores_it() {
+    let surfaces: [(&str, &[&str], &[&str]); 5] = [
+        ("call", &["stubborn"], &["call", "fake__hang", "{}"]),
+        ("batch", &["stubborn"], &["batch", "items.jsonl"]),
+        ("chain", &["stubborn"], &["chain", "steps.json"]),
+        ("tools", &["stubborn", "never-initialize"], &["tools", "doctor"]),
+        ("mcp", &["stubborn"], &["mcp"]),
+    ];
+    for (surface, behaviours, args) in surfaces {
+        let tools = Tools::new(&format!("twice-{surface}"), behaviours);
+        tools.project.file("items.jsonl", "{\"id\":\"a\",\"tool\":\"fake__hang\",\"arguments\":{}}\n");
+        tools.project.file("steps.json", "[{\"id\":\"a\",\"tool\":\"fake__hang\"}]");
+        let taken = if surface == "mcp" {
+            let mut client = tools.gateway(&[]);
+            client.initialize(json!({}));
+            client.ask("tools/call", json!({ "name": "fake__hang", "arguments": {} }));
+            until("the call is there", || tools.calls("hang") == 1);
+            interrupt_twice(&mut client.child)
+        } else {
+            let mut child = tools.run(args).command().spawn().unwrap();
+            until(surface, || tools.calls("hang") == 1 || (surface == "tools" && !tools.pids().is_empty()));
+            interrupt_twice(&mut child)
+        };
+        println!("{surface}: {taken:?} after the second");
+        for pid in tools.pids() {
+            until("its reaper has ended the server", || !is_alive(&pid));
+        }
     }
 }
 

@@ -185,6 +185,113 @@ fn what_a_server_asks_reaches_the_client_whose_call_it_is() {
 }
 
 #[test]
+fn sampling_that_a_server_asks_for_reaches_the_client() {
+    let tools = Tools::new("gateway-sample", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({ "sampling": {} }));
+    let id = client.ask("tools/call", json!({ "name": "fake__sample", "arguments": {} }));
+    let question = client.wait("the question", |message| message["method"] == "sampling/createMessage");
+    assert_eq!(question["params"]["maxTokens"], 5);
+    let said = json!({ "role": "assistant", "content": { "type": "text", "text": "it" }, "model": "m" });
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": said }));
+    let answer = client.answer(id);
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("assistant"), "{answer}");
+    // In a batch, too.
+    let items = json!([{ "tool": "fake__sample" }]);
+    let id = client.ask("tools/call", json!({ "name": "backstop_batch", "arguments": { "items": items } }));
+    let question = client.wait("the question", |message| {
+        message["method"] == "sampling/createMessage" && message["id"] != question["id"]
+    });
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "error": { "code": -1, "message": "no" } }));
+    assert_eq!(client.answer(id)["result"]["structuredContent"]["succeeded"], 1);
+    // A client that cannot is not asked, and the server is told so.
+    let mut other = tools.gateway(&[]);
+    other.initialize(json!({}));
+    let result = other.call("sample", json!({}));
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("no client can answer"), "{result}");
+}
+
+#[test]
+fn log_messages_pass_from_the_level_on_that_the_client_wants() {
+    let tools = Tools::new("gateway-logs", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let levels = |client: &mut crate::tools::Client| {
+        client.seen.clear();
+        client.call("logs", json!({}));
+        // What was sent before the answer to a later request has arrived.
+        client.call("echo", json!({ "message": "x" }));
+        let logs = client.seen.iter().filter(|message| message["method"] == "notifications/message");
+        logs.map(|log| {
+            assert_eq!(
+                (log["params"]["logger"].as_str(), log["params"]["data"].as_str()),
+                (Some("fake"), Some("a line"))
+            );
+            log["params"]["level"].as_str().unwrap().to_owned()
+        })
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(levels(&mut client), ["debug", "error"]);
+    assert_eq!(client.request("logging/setLevel", json!({ "level": "warning" })), json!({}));
+    until("the server is told", || tools.log().contains(&"level warning".to_owned()));
+    assert_eq!(levels(&mut client), ["error"]);
+    let id = client.ask("logging/setLevel", json!({ "level": "loud" }));
+    let wrong = client.answer(id);
+    assert_eq!(wrong["error"]["code"], -32602);
+    assert!(wrong["error"]["message"].as_str().unwrap().contains("emergency"), "{wrong}");
+    // A server that is started later is told when it starts.
+    let pid = tools.pids().last().unwrap().clone();
+    std::process::Command::new("kill").args(["-9", &pid]).status().unwrap();
+    until("it is dead", || !is_alive(&pid));
+    client.call("echo", json!({ "message": "back" }));
+    until("the new one is told", || tools.log().iter().filter(|line| *line == "level warning").count() == 2);
+}
+
+#[test]
+fn a_client_of_the_new_era_gets_the_log_messages_of_its_own_calls() {
+    let tools = Tools::new("gateway-logs-modern", &[]);
+    let mut client = tools.gateway(&[]);
+    let call = |client: &mut crate::tools::Client, level: Option<&str>| {
+        client.seen.clear();
+        let mut meta = modern_meta();
+        if let Some(level) = level {
+            meta["io.modelcontextprotocol/logLevel"] = level.into();
+        }
+        client.request("tools/call", json!({ "name": "fake__logs", "arguments": {}, "_meta": meta }));
+        client.request("server/discover", json!({ "_meta": modern_meta() }));
+        client.seen.iter().filter(|message| message["method"] == "notifications/message").count()
+    };
+    assert_eq!(call(&mut client, None), 0);
+    assert_eq!(call(&mut client, Some("debug")), 2);
+    assert_eq!(call(&mut client, Some("error")), 1);
+}
+
+#[test]
+fn a_server_that_closes_its_output_is_ended() {
+    let tools = Tools::new("gateway-mute", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let mute = client.call("mute", json!({}));
+    assert_eq!(mute["structuredContent"]["outcome"], "unconfirmed", "{mute}");
+    let confirm = &mute["structuredContent"]["confirm_tool"];
+    assert_eq!(
+        (&confirm["name"], &confirm["arguments"]["run"]),
+        (&json!("backstop_confirm"), &mute["structuredContent"]["run"])
+    );
+    let first = tools.pids()[0].clone();
+    until("it is gone", || !is_alive(&first));
+    assert_eq!(client.call("echo", json!({ "message": "back" }))["content"][0]["text"], "back");
+    // Where the gateway has no tools of its own, none is named.
+    let mut bare = tools.gateway(&["--no-own-tools"]);
+    bare.initialize(json!({}));
+    let lost = bare.call("lost", json!({}));
+    assert!(
+        !lost.to_string().contains("backstop_confirm") && lost.to_string().contains("--confirm"),
+        "{lost}"
+    );
+}
+
+#[test]
 fn a_client_of_the_new_era_answers_what_a_server_of_the_old_one_asks() {
     let tools = Tools::new("gateway-ask-modern", &[]);
     let mut client = tools.gateway(&[]);
@@ -356,7 +463,7 @@ fn advice_is_that_of_the_tools_kind_and_remembers_earlier_failures() {
 }
 
 #[test]
-fn what_a_killed_gateway_left_is_ended_by_the_next_command() {
+fn what_a_killed_gateway_left_is_ended() {
     let tools = Tools::new("gateway-leftover", &[]);
     let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
     let pid_file = tools.project.beside("server/sleeper");
@@ -373,9 +480,9 @@ fn what_a_killed_gateway_left_is_ended_by_the_next_command() {
     let pid = std::fs::read_to_string(&pid_file).unwrap();
     client.child.kill().unwrap();
     client.child.wait().unwrap();
-    assert!(is_alive(&pid), "it ignores that its input has ended");
-    tools.run(&["tools", "list"]).go().code(0);
+    // It ignores that its input has ended.
     until("the leftover is gone", || !is_alive(&pid));
+    tools.run(&["tools", "list"]).go().code(0);
 }
 
 #[test]

@@ -145,6 +145,26 @@ fn a_gateway_is_an_upstream_of_another() {
     );
 }
 
+#[test]
+fn what_a_server_over_http_says_by_itself_arrives() {
+    let behind = Tools::new("http-says", &[]);
+    let served = Served::start(&behind, "127.0.0.1:0", &["--no-own-tools"], ("X", "x"));
+    let front = Tools::new("http-hears", &[]);
+    front.project.file("backstop.toml", format!("[mcp.far]\nurl = \"http://{}/mcp\"\n", served.address));
+    front.run(&["trust"]).go().code(0);
+    let mut client = front.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let echo = json!({ "name": "far__fake__echo", "arguments": { "message": "x" } });
+    assert_eq!(client.request("tools/call", echo)["content"][0]["text"], "x");
+    // Its list changes without any call: another server is set up there.
+    let more = "[mcp.late]\ncommand = \"python3\"\nargs = [\"-c\", \"pass\"]\n";
+    behind.project.file("backstop.toml", behind.settings(&["changed"], more));
+    behind.run(&["trust"]).go().code(0);
+    client.wait("the change", |message| message["method"] == "notifications/tools/list_changed");
+    let listed = client.request("tools/list", json!({})).to_string();
+    assert!(listed.contains("another echo"), "{listed}");
+}
+
 /// A server that answers every request with these bytes. Gives its address.
 fn answering(answer: &'static str) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -241,6 +241,25 @@ fn servers_of_other_programs_are_found_and_used_where_the_settings_say_so() {
 }
 
 #[test]
+fn where_no_server_is_set_up_it_is_said_how_to_add_one() {
+    let project = crate::harness::Project::new("tools-none");
+    let adds = |text: &str| {
+        text.contains("backstop.toml") && text.contains("[mcp.") && text.contains("backstop mcp import")
+    };
+    for args in [&["tools", "list"][..], &["tools", "refresh"], &["tools", "search", "x"]] {
+        let done = project.run(args).go().code(0);
+        assert!(adds(&done.stdout()), "{args:?}: {}", done.stdout());
+    }
+    assert!(adds(&project.run(&["tools", "doctor"]).go().code(0).stdout()));
+    let call = project.run(&["call", "time__now"]).go().code(1);
+    assert!(adds(&call.stderr()) && call.stderr().contains("Tool not found: time__now"), "{}", call.stderr());
+    let server = project.run(&["tools", "list", "--server", "x"]).go().code(2);
+    assert!(adds(&server.stderr()), "{}", server.stderr());
+    let mcp = project.run(&["mcp"]).stdin("").go().code(0);
+    assert!(adds(&mcp.stderr()) && mcp.stdout().is_empty(), "{}", mcp.stderr());
+}
+
+#[test]
 fn outputs_of_tools_fit_their_schemas() {
     let tools = Tools::new("tools-schemas", &[]);
     let say = |args: &[&str], code: i32| tools.run(args).go().code(code).json();

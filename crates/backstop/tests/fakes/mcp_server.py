@@ -3,14 +3,16 @@
 
   mcp_server.py [BEHAVIOUR...]
 
-Behaviours at the start:   exit-at-start, never-initialize, modern (2026-07-28 only), garbage-first
+Behaviours at the start:   exit-at-start, never-initialize, modern (2026-07-28 only), garbage-first,
+stubborn (ignores SIGINT and SIGTERM, and stays when its input has ended)
 Tools, each with its name: echo (read-only), add (typed), fail, fail-twice, invalid, rate-limited,
 hang (read-only), hang-once, progress, die (ends the process), die-once (read-only), lost (ends the
 process after it has written to the log), twice (answers twice), other-id (answers another id
-first), flood (many log messages), partial (warnings), ask (elicitation), count (what was called).
+first), flood (many log messages), partial (warnings), ask (elicitation), sample (sampling), logs (a
+log message of each of two levels), mute (closes its output), count (what was called).
 Every call is appended to the file named by MCP_LOG.
 """
-import json, os, sys, time, threading
+import json, os, signal, sys, time, threading
 
 behaviours = set(sys.argv[1:])
 log_file = os.environ.get("MCP_LOG")
@@ -65,6 +67,7 @@ TOOLS = [
     tool("partial"), tool("ask"), tool("count", read_only=True), tool("freeze", read_only=True),
     tool("secret", properties={"token": {"type": "string"}}),
     tool("json", read_only=True), tool("auth"), tool("denied"), tool("click"),
+    tool("sample"), tool("logs", read_only=True), tool("mute"),
 ]
 waiting = {}
 next_id = [1000]
@@ -148,6 +151,18 @@ def call(request_id, params):
     if name == "ask":
         answer = ask("elicitation/create", {"message": "which one?", "requestedSchema": {"type": "object", "properties": {}}})
         return text("answered: " + json.dumps(answer, sort_keys=True))
+    if name == "sample":
+        answer = ask("sampling/createMessage", {"messages": [{"role": "user", "content": {"type": "text", "text": "say it"}}],
+                                                "maxTokens": 5})
+        return text("sampled: " + json.dumps(answer, sort_keys=True))
+    if name == "logs":
+        log("level in the call: " + str(meta.get("io.modelcontextprotocol/logLevel")))
+        for level in ("debug", "error"):
+            send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": level, "logger": "fake", "data": "a line"}})
+        return text("logged")
+    if name == "mute":
+        os.close(1)
+        time.sleep(3600)
     if name == "count":
         with open(log_file) as lines:
             return text(str(sum(1 for line in lines if line.startswith("call " + arguments.get("of", "")))))
@@ -187,6 +202,9 @@ def answer(message):
                   "ttlMs": 0, "cacheScope": "private"}
     elif method == "ping":
         result = {}
+    elif method == "logging/setLevel":
+        log("level " + params["level"])
+        result = {}
     elif method == "tools/list":
         log("list")
         tools = TOOLS if "changed" not in behaviours else [{**t, "description": "another " + t["name"]} for t in TOOLS]
@@ -215,6 +233,9 @@ if "exit-at-start" in behaviours:
     sys.exit(1)
 if "garbage-first" in behaviours:
     print("Server is starting up!\n{not json\n[]", flush=True)
+if "stubborn" in behaviours:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 log("start %d" % os.getpid())
 for line in sys.stdin:
     if frozen.is_set():
@@ -230,4 +251,6 @@ for line in sys.stdin:
         log("notification " + message["method"])
         continue
     threading.Thread(target=answer, args=(message,), daemon=True).start()
+if "stubborn" in behaviours:
+    time.sleep(3600)
 log("stop %d" % os.getpid())

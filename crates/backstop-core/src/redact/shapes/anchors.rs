@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Inside(Shape),
     /// A name that says that its value is a secret.
     Name(Word),
+    /// `IDENTIFIED …` of SQL.
+    Sql,
     /// The scheme of an `Authorization` header.
     Scheme,
     /// `://`, after which there may be a password.
@@ -37,7 +39,7 @@ pub(super) struct Anchor {
 
 impl Anchor {
     const fn ignores_case(&self) -> bool {
-        matches!(self.kind, Kind::Name(_) | Kind::Scheme | Kind::SecretPath)
+        matches!(self.kind, Kind::Name(_) | Kind::Sql | Kind::Scheme | Kind::SecretPath)
     }
 }
 
@@ -79,6 +81,7 @@ const OTHERS: &[Anchor] = &[
     anchor("passwort", Kind::Name(Word::Password)),
     anchor("pwd", Kind::Name(Word::Password)),
     anchor("pass", Kind::Name(Word::Pass)),
+    anchor("pw", Kind::Name(Word::Pw)),
     anchor("secret", Kind::Name(Word::Secret)),
     anchor("token", Kind::Name(Word::Token)),
     anchor("jwt", Kind::Name(Word::Token)),
@@ -88,6 +91,10 @@ const OTHERS: &[Anchor] = &[
     anchor("sessionid", Kind::Name(Word::Token)),
     anchor("_session", Kind::Name(Word::Token)),
     anchor(".sid", Kind::Name(Word::Token)),
+    anchor("bearer", Kind::Name(Word::Weak)),
+    anchor("_access", Kind::Name(Word::Weak)),
+    anchor("_private", Kind::Name(Word::Weak)),
+    anchor("_salt", Kind::Name(Word::Weak)),
     anchor("key", Kind::Name(Word::Key)),
     anchor("auth", Kind::Name(Word::Auth)),
     anchor("authorization", Kind::Name(Word::Authorization)),
@@ -95,6 +102,7 @@ const OTHERS: &[Anchor] = &[
     anchor("sig=", Kind::Name(Word::Signature)),
     anchor("signature", Kind::Name(Word::Signature)),
     anchor("code=", Kind::Name(Word::Signature)),
+    anchor("identified ", Kind::Sql),
     anchor("bearer ", Kind::Scheme),
     anchor("basic ", Kind::Scheme),
     anchor("ssws ", Kind::Scheme),

@@ -9,12 +9,15 @@ mod anchors;
 mod command_line;
 mod inside;
 mod names;
+mod next_line;
 mod private_key;
+mod sql;
 mod tokens;
 mod url;
 mod value;
 
 pub(super) use command_line::secret_arguments;
+pub(super) use next_line::open_value;
 pub(super) use private_key::{
     KEY_BYTES_MAX, begins_key, ends_key, find_all as find_private_keys, has_key_mark,
 };
@@ -86,6 +89,7 @@ impl State {
             Kind::Jwt => inside::jwt(text, at),
             Kind::Inside(shape) => inside::find(text, shape, at, end),
             Kind::Name(word) => names::named(text, word, at..end),
+            Kind::Sql => sql::quoted(text, at, end),
             Kind::Scheme => names::after_scheme(text, at..end),
             Kind::Url => url::user_info(text, end),
             Kind::SecretPath => url::secret_path(text, end),
@@ -113,5 +117,8 @@ fn token(text: &[u8], token: &Token, at: usize) -> Option<Range<usize>> {
         Place::WordStart if !starts_word => value::is_random(body),
         _ => value::is_mixed(body),
     };
-    convinces.then(|| at..start + run(rest, is_key_byte))
+    match tokens::secret_of_pair(text, token, start) {
+        Some(secret) => Some(at..secret.end),
+        None => convinces.then(|| at..start + run(rest, is_key_byte)),
+    }
 }

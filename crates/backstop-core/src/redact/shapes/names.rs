@@ -1,7 +1,10 @@
 //! Values whose name says that they are secrets: `password=…`, `"api_key": "…"`, `--token …`,
 //! `<secret>…`, `Authorization: …`, `Cookie: …`.
 
-use super::value::{VALUE_BYTES_MAX, is_dense, is_mixed, is_path, is_placeholder, is_prose, is_small_word};
+use super::next_line;
+use super::value::{
+    VALUE_BYTES_MAX, is_dense, is_mixed, is_path, is_placeholder, is_prose, is_random, is_small_word,
+};
 use super::{is_key_byte, run, run_back, run_within};
 use std::ops::Range;
 
@@ -12,8 +15,12 @@ pub(super) enum Word {
     Password,
     /// The same; only behind another word, since tests pass.
     Pass,
+    /// The same, shorter.
+    Pw,
     Secret,
     Token,
+    /// Says little by itself: its value must be random.
+    Weak,
     /// Only of some things: caches and tables have keys, too.
     Key,
     /// `_auth`, and the `auth` of a container registry.
@@ -200,18 +207,56 @@ pub(super) fn named(text: &[u8], kind: Word, word: Range<usize>) -> Option<Range
     let dashes = run_back(text[..word.start].get(..name_end).unwrap_or(before), 1, |b| b == b'-');
     let is_flag = text[name_start..].starts_with(b"-") || (dashes > 0 && head == dashes);
     let (separator, at) = separator(text, name_start, name_end, is_flag)
-        .or_else(|| (kind == Word::Password).then(|| netrc(text, name_start, name_end)).flatten())?;
+        .or_else(|| (kind == Word::Password).then(|| netrc(text, name_start, name_end)).flatten())
+        .or_else(|| (kind == Word::Password).then(|| in_words(text, name_end)).flatten())?;
+    if separator == Separator::Colon
+        && let Some(value) = next_line::value(text, kind, name_start, at)
+    {
+        return Some(value);
+    }
     match kind {
         Word::Authorization => return authorization(text, at),
         Word::Cookie => return cookie(text, at, separator),
         _ => {}
     }
     let value = Value::read(text, at, separator)?;
+    if is_weak(kind, &text[name_start..word.start], &text[word.start..word_end]) {
+        let shown = &text[value.start..value.end];
+        let is_assigned =
+            kind != Word::Weak && (value.quote.is_some() || value.separator == Separator::Equals);
+        let is_secret = shown.len() >= 8
+            && is_dense(shown)
+            && (is_random(shown) || (is_assigned && is_mixed(shown) && (kind == Word::Pw || head == 0)));
+        return (is_secret && !is_placeholder(shown) && !is_path(shown)).then(|| value.range(text));
+    }
     let is_password = matches!(kind, Word::Password | Word::Pass);
     if is_password && value.quote.is_none() && value.separator == Separator::Colon {
         return value.password_line(text);
     }
     value.is_secret(text, kind, is_flag).then(|| value.range(text))
+}
+
+/// What stands before `pass` in the names of passwords, without a sign between them.
+const BEFORE_PASS: &[&str] = &[
+    "db", "user", "root", "smtp", "ftp", "admin", "mail", "redis", "sql", "ssh", "pg", "vnc", "imap", "ldap",
+];
+
+fn ends_in(text: &[u8], list: &[&str]) -> bool {
+    list.iter().any(|one| {
+        text.len() >= one.len() && text[text.len() - one.len()..].eq_ignore_ascii_case(one.as_bytes())
+    })
+}
+
+/// Whether a name says so little that its value has to be random: `pass`, which tests do, `pw`, and
+/// what is secret of some things alone.
+fn is_weak(kind: Word, head: &[u8], word: &[u8]) -> bool {
+    let is_joined = head.last().is_some_and(|byte| matches!(byte, b'_' | b'-' | b'.'));
+    let is_camel = word[0].is_ascii_uppercase() && head.last().is_some_and(u8::is_ascii_lowercase);
+    match kind {
+        Word::Pw | Word::Weak => true,
+        Word::Pass => !((is_joined && !head.starts_with(b"-p")) || ends_in(head, BEFORE_PASS) || is_camel),
+        _ => false,
+    }
 }
 
 /// Whether the rest of a name belongs to its word: `token_v2`, `passwordProd`, not `tokenizer`.
@@ -251,22 +296,22 @@ fn is_secret_name(
         false => last,
     };
     let is_one_of = |list: &[&str]| list.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(last));
-    let ends_in = |list: &[&str]| {
-        list.iter().any(|one| {
-            last.len() >= one.len() && last[last.len() - one.len()..].eq_ignore_ascii_case(one.as_bytes())
-        })
-    };
     match kind {
-        Word::Pass => {
-            (is_joined && !head.starts_with(b"-p"))
-                || ends_in(&["db", "user", "root", "smtp", "ftp", "admin", "mail", "redis", "sql", "ssh"])
-                || is_camel
+        Word::Pass => !head.starts_with(b"-p"),
+        Word::Weak => end == name_end,
+        Word::Pw => {
+            let is_word = head.is_empty() || is_joined || is_camel || ends_in(last, BEFORE_PASS);
+            end == name_end && is_word && !head.starts_with(b"-p")
         }
         Word::Key => {
             is_one_of(SECRET_KEYS)
-                || (!is_joined && ends_in(&["api", "access", "secret", "private", "account"]))
+                || (!is_joined && ends_in(last, &["api", "access", "secret", "private", "account"]))
         }
-        Word::Auth => end == name_end && (head.is_empty() || head.ends_with(b"_")),
+        Word::Auth => {
+            // `X-Auth:` is a header.
+            let is_header = head.get(..2).is_some_and(|start| start.eq_ignore_ascii_case(b"x-")) && is_joined;
+            end == name_end && (head.is_empty() || head.ends_with(b"_") || is_header)
+        }
         Word::Signature => {
             let at_start = !before_is_word(text, start);
             match text[start].to_ascii_lowercase() {
@@ -334,6 +379,18 @@ fn netrc(text: &[u8], name_start: usize, name_end: usize) -> Option<(Separator, 
     let is_last = rest.get(length).is_none_or(|byte| *byte == b'\n');
     let is_alone = is_last && line.iter().all(u8::is_ascii_whitespace) && is_mixed(&rest[..length]);
     ((has(b"login ") && has(b"machine ")) || is_alone).then_some((Separator::Space, name_end + 1))
+}
+
+/// `PASSWORD '…'` of SQL, and `password is …` where what follows is random.
+fn in_words(text: &[u8], name_end: usize) -> Option<(Separator, usize)> {
+    let rest = text[name_end..].strip_prefix(b" ")?;
+    if rest.first() == Some(&b'\'') {
+        return super::sql::value(text, name_end + 1).map(|_| (Separator::Equals, name_end + 1));
+    }
+    let value = rest.strip_prefix(b"is ")?;
+    let value = value.strip_prefix(b"'").or(value.strip_prefix(b"\"")).unwrap_or(value);
+    let length = run_within(value, VALUE_BYTES_MAX, is_key_byte);
+    (length >= 8 && is_random(&value[..length])).then_some((Separator::Equals, name_end + 4))
 }
 
 /// A value, as far as it decides.

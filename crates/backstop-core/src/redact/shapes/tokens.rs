@@ -314,6 +314,26 @@ pub(super) const TOKENS: &[Token] = &[
     token("eyJrIjoi", 30, Key),
 ];
 
+/// The secret that stands beside the id of a key, as Amazon gives them out: `AKIA… SECRET`.
+pub(super) fn secret_of_pair(text: &[u8], token: &Token, start: usize) -> Option<std::ops::Range<usize>> {
+    const ID_BYTES: usize = 16;
+    const SECRET_BYTES: usize = 40;
+    if !matches!(token.prefix, "AKIA" | "ASIA") {
+        return None;
+    }
+    let end = start + super::run_within(&text[start..], ID_BYTES, |byte| Upper.has(byte));
+    let rest = &text[end..];
+    let is_between =
+        |byte: u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b':' | b',' | b';' | b'|' | b'"' | b'\'');
+    let between = super::run_within(rest, 8, is_between);
+    let secret = &rest[between..];
+    let length = super::run_within(secret, SECRET_BYTES + 1, |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/')
+    });
+    let is_secret = between > 0 && length == SECRET_BYTES && super::value::is_random(&secret[..length]);
+    is_secret.then(|| end + between..end + between + length)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

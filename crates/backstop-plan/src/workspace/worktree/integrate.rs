@@ -23,6 +23,10 @@ impl Worktrees<'_> {
         reporter: &Reporter,
     ) -> Result<IntegrationResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
+        if self.runner.equipment[job.node].asked.is_some() {
+            // Only its words were wanted; what it changed stays on its ref.
+            return Ok(IntegrationResult::Done { tip: None, commit: None, events: Vec::new() });
+        }
         let tip_name = tip_ref(self.run);
         let tip = self.tip_commit(job.tip.as_ref())?;
         let now = self.repo.read_ref(&tip_name).map_err(fault)?;
@@ -43,7 +47,7 @@ impl Worktrees<'_> {
         let (saved, base) = (parse(&job.delivery.saved)?, parse(&job.delivery.base)?);
         let tree = self.repo.tree_of(&saved).map_err(fault)?;
         if tree == self.repo.tree_of(&base).map_err(fault)? {
-            return Ok(IntegrationResult::Done { tip: None, commit: None });
+            return Ok(IntegrationResult::unchanged());
         }
         reporter.note(Note::Integrating);
         let merged =
@@ -54,7 +58,7 @@ impl Worktrees<'_> {
         };
         if tree == self.repo.tree_of(&tip).map_err(fault)? {
             // The tip has the same content already.
-            return Ok(IntegrationResult::Done { tip: None, commit: None });
+            return Ok(IntegrationResult::unchanged());
         }
         let mut slot_state = match self.take_held(job.node) {
             Some(slot_state) => slot_state,
@@ -62,7 +66,7 @@ impl Worktrees<'_> {
         };
         let done = self.commit_merged(job, reporter, &mut slot_state, &tip, &base, &saved, &tree);
         self.give_back(slot_state);
-        let Some(new) = done? else { return Ok(IntegrationResult::Done { tip: None, commit: None }) };
+        let Some(new) = done? else { return Ok(IntegrationResult::unchanged()) };
         let new = match new {
             Ok(new) => new,
             Err(integrated) => return Ok(*integrated),
@@ -137,6 +141,7 @@ impl Worktrees<'_> {
         let key = self.runner.phase(job.node).id.key();
         let checked = {
             let dir = AttemptDir {
+                tip: job.tip.clone(),
                 node: job.node,
                 attempt: job.attempt,
                 folder: slot_state.slot.path(),
@@ -242,7 +247,13 @@ impl Worktrees<'_> {
             (CommitMode::Auto, Some(tip)) => Some((tip.to_string(), subject)),
             _ => None,
         };
-        IntegrationResult::Done { tip: tip.map(|tip| tip.to_string()), commit }
+        let old = self.tip_commit(job.tip.as_ref()).ok().filter(|_| tip.is_some());
+        let events = old.and_then(|old| self.runner.advance_baseline(job.node, &old.to_string()));
+        IntegrationResult::Done {
+            tip: tip.map(|tip| tip.to_string()),
+            commit,
+            events: events.into_iter().collect(),
+        }
     }
 
     /// Fast-forwards the user's branch to the tip, with `--commit auto`.

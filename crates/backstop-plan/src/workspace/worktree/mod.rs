@@ -162,6 +162,7 @@ impl<'w> Worktrees<'w> {
         let mut result = {
             let changed = || slot_state.slot.tree_hash().ok().map(|tree| tree != base_tree);
             let dir = AttemptDir {
+                tip: Some(base.to_string()),
                 node: job.node,
                 attempt: job.attempt,
                 folder: slot_state.slot.path(),
@@ -169,7 +170,8 @@ impl<'w> Worktrees<'w> {
                 previous: previous.as_ref().map(Sha::to_string),
                 moved_since: previous
                     .as_ref()
-                    .is_some_and(|previous| !self.repo.contains(previous, base).unwrap_or(true)),
+                    .is_some_and(|previous| !self.repo.contains(previous, base).unwrap_or(true))
+                    && self.people_committed_since(phase.as_str()),
                 has_earlier_work: earlier.is_some(),
                 stop: &job.stop,
                 reporter,
@@ -212,6 +214,23 @@ impl<'w> Worktrees<'w> {
         Ok(result)
     }
 
+    /// Whether commits of people came in since the last attempt of a phase ended. What other phases
+    /// bring in says nothing about this one's work.
+    fn people_committed_since(&self, phase: &str) -> bool {
+        let events = self.runner.recorder.events();
+        let is_end = |kind: &EventKind| match kind {
+            EventKind::AttemptFinished { operation, .. } | EventKind::AttemptLost { operation, .. } => {
+                operation.raw() == phase
+            }
+            _ => false,
+        };
+        let Some(last) = events.iter().rposition(|event| is_end(&event.kind)) else { return false };
+        events[last..].iter().any(|event| match &event.kind {
+            EventKind::IntegrationFinished { operation, .. } => operation.raw() == verify::MEANWHILE,
+            _ => false,
+        })
+    }
+
     /// Brings the work to the user once every phase is complete. What the user has committed since
     /// the run was started is brought together with it, and checked, first.
     pub fn conclude(
@@ -240,6 +259,7 @@ impl<'w> Worktrees<'w> {
                 tip: &tip,
                 landed: &landed,
                 exclude: &self.exclude,
+                reporter,
             },
             record,
             &mut |tree, parent, message| {

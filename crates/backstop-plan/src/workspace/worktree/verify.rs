@@ -85,7 +85,7 @@ impl Worktrees<'_> {
         let mut failed: Vec<(Gate, Checked)> = self.in_slot_at(merged, stop, reporter, |dir, tree| {
             self.runner.check_tree(dir, "gates on the merge with your commits", Some(tree), &gates)
         })?;
-        let baseline = self.runner.baseline().clone();
+        let baseline = self.runner.baselines().now().clone();
         failed.retain_mut(|(gate, checked)| {
             !checked.passed && baseline.judge(gate, checked) == crate::workspace::baseline::Standing::Counts
         });
@@ -111,7 +111,7 @@ impl Worktrees<'_> {
                 "gate {} fails on your own commits: phases are judged by what they add",
                 gate.name
             ))));
-            self.runner.baseline().set(crate::workspace::baseline::base_gate(gate, alone));
+            self.runner.baselines().now().set(crate::workspace::baseline::base_gate(gate, alone));
         }
         Ok(())
     }
@@ -164,6 +164,7 @@ impl Worktrees<'_> {
         let tree = self.repo.tree_of(commit).map_err(fault)?;
         let done = {
             let dir = AttemptDir {
+                tip: None,
                 node: 0,
                 attempt: 0,
                 folder: slot_state.slot.path(),

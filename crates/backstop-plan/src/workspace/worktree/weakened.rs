@@ -29,12 +29,20 @@ impl Worktrees<'_> {
             result.fault = Some(Box::new(changed_protected(protected)));
             return;
         }
-        if equipment.gates.is_empty() || saved.changed.is_empty() {
+        let is_judged = !equipment.gates.is_empty() || !equipment.idioms.is_empty();
+        if !is_judged || saved.changed.is_empty() {
             return;
         }
         // A diff that cannot be read says nothing; the gates have.
         let Ok(diff) = self.repo.diff(base, &saved.sha) else { return };
         let diff = String::from_utf8_lossy(&diff[..diff.len().min(DIFF_BYTES_MAX)]).into_owned();
+        if let Some(violation) = equipment.idioms.violation(&diff) {
+            result.fault = Some(Box::new(violation));
+            return;
+        }
+        if equipment.gates.is_empty() {
+            return;
+        }
         let phase = self.runner.phase(node);
         let tasks: Vec<&str> = phase.tasks.iter().map(|task| task.text.raw()).collect();
         let text = format!(

@@ -88,6 +88,15 @@ impl AgentOutput {
         }
     }
 
+    /// What the agent answers where a text is asked for: all that it printed, or its last message.
+    pub(super) fn answer(&self, dialect: OutputDialect) -> Option<String> {
+        let text = match dialect {
+            OutputDialect::Text => Some(self.words.as_str()),
+            _ => self.last_words.as_deref(),
+        };
+        text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
     /// The agent's last words, cut.
     pub(super) fn message(&self) -> Option<SafeText> {
         let text = self.last_words.as_deref()?.trim();
@@ -137,6 +146,30 @@ pub(super) fn session_of(dialect: OutputDialect, line: &[u8]) -> Option<String> 
         OutputDialect::CodexJsonl | OutputDialect::Text => None,
     };
     id.filter(|id| is_session_id(id)).map(str::to_owned)
+}
+
+/// The turn that an event belongs to, where the agent uses a tool in it; empty where turns have no names.
+pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
+    let line = line.trim_ascii();
+    if !line.starts_with(b"{") || line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    let event: Value = serde_json::from_slice(line).ok()?;
+    match dialect {
+        OutputDialect::ClaudeJson if text(&event, "/type") == Some("assistant") => {
+            let content = event.pointer("/message/content").and_then(Value::as_array)?;
+            let uses_tool = content.iter().any(|part| text(part, "/type") == Some("tool_use"));
+            uses_tool.then(|| text(&event, "/message/id").unwrap_or_default().to_owned())
+        }
+        OutputDialect::CodexJsonl if text(&event, "/type") == Some("item.completed") => {
+            let is_tool = !matches!(text(&event, "/item/type"), Some("agent_message" | "reasoning") | None);
+            is_tool.then(String::new)
+        }
+        OutputDialect::OpencodeJsonl if text(&event, "/type") == Some("step_finish") => {
+            (text(&event, "/part/reason") == Some("tool-calls")).then(String::new)
+        }
+        _ => None,
+    }
 }
 
 /// Whether this can be the id of a session. It becomes a word of a command line: no option, no path, no control.

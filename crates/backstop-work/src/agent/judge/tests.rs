@@ -423,6 +423,15 @@ fn words_sessions_denials_and_costs_are_heard() {
     let output = dialect::read_output(CodexJsonl, &kept(&codex("hello", CODEX_DONE)));
     assert_eq!((output.session_id.as_deref(), output.message()), (Some("t-1"), Some("hello".into())));
     assert_eq!(output.usage.unwrap().output_tokens, 122);
+    // The steps of OpenCode add up; what it thinks and what it reads from its cache count, too.
+    let step = |reason: &str| {
+        format!(
+            r#"{{"type":"step_finish","sessionID":"ses_1","part":{{"reason":"{reason}","cost":0.25,"tokens":{{"input":5,"output":2,"reasoning":4,"cache":{{"read":1,"write":3}}}}}}}}"#
+        )
+    };
+    let steps = [step("tool-calls"), step("stop")].join("\n");
+    let usage = dialect::read_output(OpencodeJsonl, &kept(&steps)).usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (18, 12, Some(0.5)));
     // The whole as one array, as `--output-format json --verbose` has it.
     let output = dialect::read_output(
         ClaudeJson,

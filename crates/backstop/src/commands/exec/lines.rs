@@ -5,7 +5,7 @@ use super::countdown::Countdown;
 use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::guard::Closed;
-use backstop_core::{Action, Event, EventKind, Name, SafeText};
+use backstop_core::{Action, Event, EventKind, Name};
 use backstop_report::Style;
 use backstop_runtime::Observer;
 use std::sync::{Mutex, PoisonError};
@@ -54,14 +54,9 @@ impl Lines {
         if self.quiet || self.format != LogFormat::Human {
             return;
         }
-        let left = closed.left(process::now());
-        let why = SafeText::new(closed.why.clone()).line(100);
-        let dot = self.style.dot();
-        terminal::say(&format!(
-            "waiting {} for {provider} ({why}){dot}Ctrl-C to stop\n",
-            backstop_report::duration(left)
-        ));
-        self.countdown.start(left);
+        let now = process::now();
+        terminal::say(&backstop_report::guard_countdown(provider, closed, now, self.style));
+        self.countdown.start(closed.left(now));
     }
 }
 

@@ -1,18 +1,14 @@
 //! What a person overrides: `--on REASON=ACTION` and `--confirm RUN`. Both are recorded.
 
 use super::Exec;
-use crate::commands::deferred;
+use crate::commands::deferred::parse;
 use crate::error::{CliError, usage};
 use backstop_config::Given;
 use backstop_core::{Reason, RunId};
 use backstop_runtime::Project;
-use backstop_runtime::aftermath::deferred::{split, waits_for_confirmation};
-use backstop_store::Deferred;
+use backstop_runtime::aftermath::deferred::{self, DeferredError};
 use backstop_tools::CALL_FLAG;
 use std::ffi::OsString;
-
-/// What a run waits for that must not be repeated by itself.
-pub(super) const CONFIRMATION: &str = "somebody says that it is to be repeated";
 
 /// The flags that change a profile, as keys of the configuration: they are checked and layered as
 /// its values are.
@@ -46,33 +42,22 @@ pub(super) fn typed(args: &Exec) -> Vec<String> {
 pub(super) fn argv(args: &mut Exec, project: &Project) -> Result<Vec<OsString>, CliError> {
     let Some(given) = &args.confirm else { return Ok(args.command.clone()) };
     let run: RunId = given.parse()?;
-    let journal = project.existing_journal()?.ok_or_else(|| not_waiting(run))?;
-    let is_call = |work: &Deferred| work.work.argv.first().is_some_and(|flag| flag == CALL_FLAG);
-    let waits = |work: &&Deferred| {
-        work.work.run == run && waits_for_confirmation(&work.work.argv).is_some() && !is_call(work)
-    };
-    let all = journal.deferred()?;
-    let waiting = all.iter().find(waits).ok_or_else(|| not_waiting(run))?;
-    let (flags, command) = split(&waiting.work.argv);
+    let is_call = |words: &[String]| words.first().is_some_and(|flag| flag == CALL_FLAG);
+    let waiting = deferred::waiting_for(project, run, is_call)?;
+    let (flags, command) = waiting.words();
+    let command = command.to_vec();
     if !waiting.runnable && args.command.is_empty() {
         let again = format!("backstop exec --confirm {run} -- COMMAND");
-        return Err(deferred::masked(command, &again));
+        return Err(DeferredError::Masked { command, again }.into());
     }
     // A confirmation is for one command, not for another.
     let typed: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let typed = project.redactor.redact_arguments(&typed);
     if !typed.is_empty() && typed != command {
-        return Err(usage(format!(
-            "{run} waits for a confirmation of another command: {}",
-            command.join(" ")
-        ))
-        .hint(format!("`backstop exec --confirm {run}` runs the one that waits")));
+        return Err(DeferredError::OtherCommand { run, command }.into());
     }
-    let kept = deferred::parse(flags, command)?;
-    // Whoever takes it first has it.
-    if !journal.drop_deferred(waiting.id)? {
-        return Err(not_waiting(run));
-    }
+    let kept = parse(flags, &command)?;
+    deferred::take(project, &waiting)?;
     // One confirmation is one repetition, under the limits that it had.
     args.once = true;
     for (ours, theirs) in [
@@ -96,9 +81,4 @@ pub(super) fn argv(args: &mut Exec, project: &Project) -> Result<Vec<OsString>, 
 fn not_an_override(typed: &str) -> CliError {
     usage(format!("`{typed}` is no override: write it as REASON=ACTION"))
         .hint("for example: `--on unknown=retry`; `backstop reasons` lists the reasons")
-}
-
-fn not_waiting(run: RunId) -> CliError {
-    usage(format!("{run} does not wait for a confirmation in this project"))
-        .hint(format!("`backstop explain {run}` tells how it ended; `backstop deferred list` what waits"))
 }

@@ -2,7 +2,7 @@
 //!
 //! A key of the terminal (Ctrl-C, Ctrl-\, Ctrl-Z) sends its signal to our whole process group. Where
 //! the command is in it, the command has it already, and does with it what it does without us: a
-//! REPL prints a new prompt. Every other signal is meant for us alone, and is passed on.
+//! REPL prints a new prompt. Every other signal is passed on.
 
 use crate::error::CliError;
 use crate::inherited;
@@ -15,6 +15,10 @@ use tokio::task::JoinHandle;
 
 /// The signals that a key sends.
 const KEYS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP];
+
+/// The signals that mean something to one program and nothing to us. The command gets them.
+const FORWARDED: [libc::c_int; 5] =
+    [libc::SIGUSR1, libc::SIGUSR2, libc::SIGALRM, libc::SIGVTALRM, libc::SIGPROF];
 
 /// Which of [`KEYS`] came from a key when they came last.
 static BY_KEY: [AtomicBool; KEYS.len()] = [const { AtomicBool::new(false) }; KEYS.len()];
@@ -57,6 +61,10 @@ pub(super) fn watch(
     let mut quit = listen(SignalKind::quit())?;
     let mut suspend = listen(SignalKind::from_raw(libc::SIGTSTP))?;
     let mut resized = listen(SignalKind::window_change())?;
+    let mut others = Vec::new();
+    for kind in FORWARDED.map(SignalKind::from_raw) {
+        others.extend(listen(kind)?.map(|signal| (kind, signal)));
+    }
     Ok(tokio::spawn(async move {
         loop {
             let kind = tokio::select! {
@@ -66,6 +74,10 @@ pub(super) fn watch(
                 () = next(&mut quit) => SignalKind::quit(),
                 () = next(&mut suspend) => {
                     let key = shares_group && came_from_key(libc::SIGTSTP);
+                    if !key && backstop_exec::is_group_orphaned() {
+                        // Without us it would be ignored: nobody is there who continues what is stopped.
+                        continue;
+                    }
                     let waits = if key { stop.paused_by_key() } else { stop.pause() };
                     if !waits {
                         // Nothing runs now: we wait, and stop alone.
@@ -76,6 +88,13 @@ pub(super) fn watch(
                 () = next(&mut resized) => {
                     stop.resized();
                     continue;
+                }
+                kind = any(&mut others) => {
+                    if stop.forward(kind.as_raw_value()) {
+                        continue;
+                    }
+                    // Nothing runs now: it ends us, as it ends whoever does not expect it.
+                    kind
                 }
             };
             if shares_group && came_from_key(kind.as_raw_value()) && stop.interrupted_by_key() {
@@ -112,7 +131,8 @@ fn came_from_key(signal: libc::c_int) -> bool {
 
 /// From now on signals do what they do to everybody: nobody listens any more.
 pub(super) fn let_go() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGTSTP] {
+    let listened = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGTSTP];
+    for signal in listened.into_iter().chain(FORWARDED) {
         if inherited::ignores(signal) {
             continue;
         }
@@ -123,18 +143,29 @@ pub(super) fn let_go() {
     }
 }
 
-/// Ends this process by the signal that ended the command, where a key sends it: a shell that runs a
-/// script or a loop stops only then.
+/// Ends this process by the signal that ended the command. A shell that runs a script or a loop stops
+/// only then where a key sent it, and puts the terminal's modes right only then.
 pub(super) fn end_by(signal: i32) {
-    if [libc::SIGINT, libc::SIGQUIT].contains(&signal) {
-        // SAFETY: no core is wanted of us, the default action is set, and the signal is raised.
-        unsafe {
-            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
-            libc::signal(signal, libc::SIG_DFL);
-            libc::raise(signal);
-        }
+    // SAFETY: no core is wanted of us, the default action is set, and the signal is raised.
+    unsafe {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
     }
+}
+
+/// The next of these signals.
+async fn any(signals: &mut [(SignalKind, Signal)]) -> SignalKind {
+    std::future::poll_fn(|context| {
+        for (kind, signal) in &mut *signals {
+            if signal.poll_recv(context).is_ready() {
+                return std::task::Poll::Ready(*kind);
+            }
+        }
+        std::task::Poll::Pending
+    })
+    .await
 }
 
 async fn next(signal: &mut Option<Signal>) {

@@ -4,14 +4,13 @@ mod input;
 mod tasks;
 
 use crate::cli::{Cli, Command};
-use crate::error::{CliError, DONE, ErrorKind, failed};
+use crate::error::{CliError, DONE};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::SafeText;
 use backstop_core::nearest::nearest;
 use backstop_hook::agent::answer;
-use backstop_hook::{HookError, Surroundings, agent, on_error};
-use backstop_report::to_json;
+use backstop_hook::{Surroundings, agent, on_error};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,19 +75,18 @@ pub(crate) fn run(args: &Hook, format: Option<LogFormat>) -> Result<u8, CliError
 
 /// Answers the report of a task. Whatever happens, there is one JSON object on standard output.
 fn report(format: Option<LogFormat>) -> Result<(), CliError> {
-    let print = |value: &Value| terminal::print(&format!("{}\n", to_json(value)));
     let answered = match input::read(REPORT_MAX) {
         Ok(bytes) => with_surroundings(format, |around| on_error::handle(&bytes, around)),
         Err(error) => return Err(CliError::read("standard input", error)),
     };
     match answered {
-        Ok(answer) => print(&answer),
+        Ok(answer) => terminal::print_json(&answer),
         Err(refused) => {
             let (mut refusal, error) = *refused;
             if let Some(Value::String(message)) = refusal.pointer_mut("/error/message") {
                 *message = terminal::redactor().redact(message).into_owned();
             }
-            print(&refusal)?;
+            terminal::print_json(&refusal)?;
             Err(error.into())
         }
     }
@@ -134,7 +132,7 @@ fn with_surroundings<T>(format: Option<LogFormat>, use_it: impl FnOnce(&Surround
 /// Answers, also where there is nothing to say: an agent that reads JSON finds some.
 fn say(said: Option<Value>) {
     let said = said.unwrap_or_else(answer::nothing);
-    if let Err(error) = terminal::print(&format!("{}\n", to_json(&said))) {
+    if let Err(error) = terminal::print_json(&said) {
         log(&error.to_string());
     }
 }
@@ -142,21 +140,6 @@ fn say(said: Option<Value>) {
 /// Writes down what went wrong.
 fn log(what: &str) {
     with_surroundings(None, |around| around.log(what));
-}
-
-impl From<HookError> for CliError {
-    fn from(error: HookError) -> Self {
-        match error {
-            HookError::Project(error) => error.into(),
-            other => {
-                let mut this = failed(&other).hints_from(other.hints());
-                if other.is_usage() {
-                    this.kind = ErrorKind::Usage;
-                }
-                this
-            }
-        }
-    }
 }
 
 /// Whether a mistake in these arguments may be one in what an agent calls: then it must not block

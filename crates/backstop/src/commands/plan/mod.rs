@@ -9,7 +9,7 @@ use crate::error::{CliError, DONE, usage};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{SafeText, shell};
-use backstop_plan::present::rows;
+use backstop_plan::present::{rows, wait_sum};
 use backstop_plan::record::PhaseProgress;
 use backstop_plan::runs::{FoundRun, PhaseChange, resume_command};
 use backstop_plan::start::RunError;
@@ -168,6 +168,8 @@ fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
         state,
         progress: Progress::of(&rows, elapsed, None),
         usage: record.progress.used(),
+        waits: wait_sum(record, until),
+        starts_at: record.progress.starts_at.map(|at| (at, at.since(now))),
         rows,
         changed: changed.map(|phase| phase.plan.shown.clone()).collect(),
         next,

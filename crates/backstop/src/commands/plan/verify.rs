@@ -33,7 +33,8 @@ pub(super) fn verify(project: &Project, args: &PlanVerify) -> Result<u8, CliErro
         None => project.root.join(FoundRun::find(project, None, None)?.record.path().raw()),
     };
     let found = PlanFile::read(&plan, &project.root)?;
-    let mut equipment = Equipper::new(&project.config, &project.root)?.equip(&found.plan)?;
+    let mut equipment =
+        Equipper::new(&project.config, &project.root, project.is_trusted())?.equip(&found.plan)?;
     // An unknown phase is a mistake, as with `plan accept`.
     Equipper::accept(&found.plan, &mut equipment, &args.phases)?;
     let is_meant = |id: &str| args.phases.is_empty() || args.phases.iter().any(|given| is_same(given, id));

@@ -1,24 +1,27 @@
 //! `backstop run`: a plan, from what was typed to how it ended.
 
-mod signals;
+mod resume_all;
+pub(super) mod signals;
 mod summary;
-mod watch;
+pub(super) mod watch;
 
 use super::deferred;
-use crate::error::{CliError, DEFERRED, DONE, ErrorKind, HALTED, INTERRUPTED, failed};
+use super::proxy::ProxyBeside;
+use crate::error::{CliError, DEFERRED, DONE, ErrorKind, HALTED, INTERRUPTED, failed, usage};
 use crate::prompt::TerminalPrompts;
 use crate::{process, terminal};
 use backstop_config::{Given, LogFormat};
-use backstop_core::{End, Name, SafeText, shell};
+use backstop_core::{Clock, End, Name, SafeText, shell};
 use backstop_plan::run::{PlanRun, PlanRunError, Ran, jobs};
 use backstop_plan::start::{
-    Equipper, PlanFile, RunError, RunRequest, begin, missing_programs, preflight, view_name,
+    Equipper, PlanFile, Prompts, RunError, RunRequest, begin, drop_missing_fallbacks, missing_programs,
+    preflight, view_name,
 };
 use backstop_plan::view::ViewFolder;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 use watch::{Show, Viewer};
 
 /// Run a plan: its phases in order, each tried again once with what went wrong, finished ones kept
@@ -33,11 +36,15 @@ use watch::{Show, Viewer};
     backstop run plan.md --commit auto --fresh --why 'the plan was rewritten'")]
 pub(crate) struct Run {
     /// The plan: a Markdown file
-    pub(crate) plan: PathBuf,
+    #[arg(required_unless_present = "resume_all")]
+    pub(crate) plan: Option<PathBuf>,
     /// Agent for phases that name neither an agent nor a command: claude, codex, opencode, or one
     /// from the config
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// Start a proxy for the model requests of all phases: `backstop proxy --help`
+    #[arg(long)]
+    pub(crate) proxy: bool,
     /// Model that agents are told to use
     #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub(crate) model: Option<String>,
@@ -78,9 +85,28 @@ pub(crate) struct Run {
     /// Tokens that the agents may use before the run halts, such as 2M
     #[arg(long, value_name = "TOKENS", hide_short_help = true)]
     pub(crate) max_tokens: Option<String>,
+    /// Longest single wait for a rate limit; one that ends later halts the run
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    pub(crate) wait_max: Option<String>,
+    /// Number of waits for rate limits before the run halts
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) waits_max: Option<String>,
+    /// Let agents go on with paid usage once a subscription is used up
+    #[arg(long, hide_short_help = true)]
+    pub(crate) allow_overage: bool,
+    /// Let the machine sleep while phases run
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_inhibit: bool,
+    /// Start at this time, such as 22:30 or 2026-11-20T08:00
+    #[arg(long, value_name = "TIME", allow_hyphen_values = false)]
+    pub(crate) at: Option<String>,
     /// Continue the last run of this plan (the default if there is one)
     #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) resume: bool,
+    /// Continue every plan of every project whose run was cut off, in the background: for a login item or
+    /// a timer (`backstop init --service`)
+    #[arg(long, exclusive = true)]
+    pub(crate) resume_all: bool,
     /// Start over: the old state is moved aside, commits stay
     #[arg(long)]
     pub(crate) fresh: bool,
@@ -162,20 +188,30 @@ pub(crate) enum GatesMode {
 
 /// Runs a plan.
 pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError> {
+    let Some(plan) = args.plan.as_deref().filter(|_| !args.resume_all) else { return resume_all::run() };
+    // The environment is changed before anything else reads it.
+    let _proxy = (args.proxy && !args.dry_run).then(ProxyBeside::start).transpose()?;
     let project = Arc::new(process::open_strictly(&flags(args), format)?);
     let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
-    let found = PlanFile::read(&args.plan, &project.root)?;
+    let found = PlanFile::read(plan, &project.root)?;
     project.redactor.learn(found.secrets());
     let settings = project.config.plan();
     terminal::warn_inert(&project.config);
     for (what, hint) in process::unknown_variables() {
         terminal::warn(&what, Some(&hint));
     }
-    let equipper = Equipper::new(&project.config, &project.root)?;
+    let start_after = args.at.as_deref().map(start_after).transpose()?.unwrap_or_default();
+    let mut equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
+    let undecided = equipper.undecided_gates(&found.plan);
+    let answered =
+        if undecided.is_empty() || args.dry_run { None } else { TerminalPrompts.run_gates(&undecided) };
+    if answered == Some(true) {
+        equipper.run_detected_gates();
+    }
     let mut equipment = equipper.equip(&found.plan)?;
     Equipper::accept(&found.plan, &mut equipment, &args.accept)?;
     let views = ViewFolder::new(&project.root, &view_name(&found.path));
-    let again = again(args, &found.path);
+    let again = again(args, &found.path, answered);
     let request = request(args, &again);
     if args.dry_run {
         let workspace = preflight(&request, &project, &TerminalPrompts, &settings, &found, None)?;
@@ -187,7 +223,7 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
             &settings,
             &policy,
             &workspace,
-            equipper.notes(&found.plan),
+            &equipper.notes(&found.plan, &equipment),
             &again,
         );
     }
@@ -199,10 +235,11 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     if let Some((program, phase)) = missing.into_iter().next() {
         return Err(RunError::AgentMissing { program, phase }.into());
     }
+    let unable = drop_missing_fallbacks(&mut equipment, &process::is_on_the_path);
     let policy = Arc::new(project.config.policy("phase")?);
     let attempts = policy.usual_attempts();
     let begun = begin(&request, &project, &TerminalPrompts, &settings, &found, &views, attempts)?;
-    let show = show(args, project.config.log_format());
+    let show = Show::of(args.json, args.quiet, project.config.log_format());
     if let Show::Events(format) = show {
         watch::print_events(&begun.opened, format);
     }
@@ -210,11 +247,16 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
         for warning in &found.plan.warnings {
             terminal::warn(&format!("{}:{}: {}", found.path, warning.line, warning.text), None);
         }
-        for note in equipper.notes(&found.plan).iter().chain(&begun.notes) {
+        for note in equipper.notes(&found.plan, &equipment).iter().chain(&unable).chain(&begun.notes) {
             terminal::say(&format!("note: {}\n", SafeText::new(note.clone()).line(400)));
         }
     }
-    let began = Instant::now();
+    if !start_after.is_zero() && matches!(show, Show::Live | Show::Lines) {
+        let now = process::now();
+        let at = backstop_report::near_time(now.after(start_after), now);
+        terminal::say(&format!("starts at {at} (in {})\n", backstop_report::duration(start_after)));
+    }
+    let clock = process::running_clock();
     let jobs = jobs(&begun.workspace, &settings);
     let mut viewer = Viewer::new(show, &found.plan, jobs, Arc::clone(&project.redactor));
     let plan_run = PlanRun {
@@ -226,11 +268,13 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
         views: &views,
         resume_command: again.clone(),
         budget,
-        clock: &move || began.elapsed(),
+        clock: &clock,
+        start_after,
+        stage: None,
     };
-    let Ran { ending, recorder } = plan_run.run(begun, &mut viewer, signals::listen()?)?;
+    let Ran { ending, recorder, .. } = plan_run.run(begun, &mut viewer, signals::listen()?)?;
     viewer.finish();
-    summary::tell(args, &project, &views, &ending, &again, began.elapsed(), show)?;
+    summary::tell(args, &project, &views, &ending, &again, clock(), show)?;
     if matches!(show, Show::Live | Show::Lines) {
         deferred::offer(&project, &recorder.deferred(), None);
     }
@@ -241,6 +285,24 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
         (End::Stopped, _) => INTERRUPTED,
         _ => HALTED,
     })
+}
+
+/// The latest time that a run may be told to start at.
+const START_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
+
+/// How long it is until a time that was typed. One that has just passed means now.
+fn start_after(at: &str) -> Result<Duration, CliError> {
+    let now = process::now();
+    let clock = Clock { now: Some(now), zone: process::zone() };
+    let hint = "write a time of day such as 22:30, or a date and a time such as 2026-11-20T08:00";
+    let time = backstop_core::wait::moment(at, &clock)
+        .ok_or_else(|| usage(format!("`{at}` is not a time that --at knows")).hint(hint))?;
+    let after = time.since(now);
+    if after > START_MAX {
+        let when = backstop_report::date_time(time);
+        return Err(usage(format!("`{at}` is {when}, more than 31 days away")).hint(hint));
+    }
+    Ok(after)
 }
 
 fn request(args: &Run, again: &str) -> RunRequest {
@@ -257,34 +319,25 @@ fn request(args: &Run, again: &str) -> RunRequest {
     }
 }
 
-fn show(args: &Run, format: LogFormat) -> Show {
-    match format {
-        _ if args.json => Show::Events(LogFormat::Json),
-        _ if args.quiet => Show::Quiet,
-        LogFormat::Json | LogFormat::Emit => Show::Events(format),
-        LogFormat::Human if terminal::is_watched() => Show::Live,
-        LogFormat::Human => Show::Lines,
-    }
-}
-
 fn flags(args: &Run) -> Vec<Given> {
-    fn word<T: ValueEnum>(value: Option<T>) -> Option<String> {
-        value.and_then(|value| value.to_possible_value()).map(|value| value.get_name().to_owned())
-    }
     let given = [
         ("--agent", "plan.agent", args.agent.clone()),
         ("--model", "plan.model", args.model.clone()),
-        ("--commit", "plan.commit", word(args.commit)),
+        ("--commit", "plan.commit", super::word(args.commit)),
         ("--jobs", "plan.jobs", args.jobs.clone()),
-        ("--parallel", "plan.parallel", word(args.parallel)),
-        ("--retry", "plan.retry", word(args.retry)),
-        ("--isolation", "plan.isolation", word(args.isolation)),
-        ("--gates", "plan.gates", word(args.gates)),
+        ("--parallel", "plan.parallel", super::word(args.parallel)),
+        ("--retry", "plan.retry", super::word(args.retry)),
+        ("--isolation", "plan.isolation", super::word(args.isolation)),
+        ("--gates", "plan.gates", super::word(args.gates)),
         ("--timeout", "plan.timeout", args.timeout.clone()),
         ("--idle", "plan.idle", args.idle.clone()),
         ("--halt-timeout", "plan.halt_timeout", args.halt_timeout.clone()),
         ("--max-cost", "plan.max_cost", args.max_cost.clone()),
         ("--max-tokens", "plan.max_tokens", args.max_tokens.clone()),
+        ("--wait-max", "plan.wait_max", args.wait_max.clone()),
+        ("--waits-max", "plan.waits_max", args.waits_max.clone()),
+        ("--allow-overage", "plan.allow_overage", args.allow_overage.then(|| "true".to_owned())),
+        ("--no-inhibit", "plan.inhibit", args.no_inhibit.then(|| "false".to_owned())),
     ];
     let given = given.into_iter().filter_map(|(flag, key, value)| {
         Some(Given { flag: flag.to_owned(), key: key.to_owned(), value: value? })
@@ -292,20 +345,31 @@ fn flags(args: &Run) -> Vec<Given> {
     given.collect()
 }
 
+/// Flags of settings that take no value.
+const SWITCHES: [&str; 2] = ["--allow-overage", "--no-inhibit"];
+
 /// The command that goes on with a run: what was typed, without what is for one time only.
-fn again(args: &Run, path: &str) -> String {
-    let plan = args.plan.to_string_lossy();
-    let plan = if plan.is_empty() { path.to_owned() } else { plan.into_owned() };
+fn again(args: &Run, path: &str, run_gates: Option<bool>) -> String {
+    let plan = args.plan.as_ref().map(|plan| plan.to_string_lossy().into_owned());
+    let plan = plan.filter(|plan| !plan.is_empty()).unwrap_or_else(|| path.to_owned());
     let mut words = vec!["backstop".to_owned(), "run".to_owned(), plan];
     for Given { flag, value, .. } in flags(args) {
-        words.push(flag);
-        words.push(value);
+        words.push(flag.clone());
+        if !SWITCHES.contains(&flag.as_str()) {
+            words.push(value);
+        }
+    }
+    if let Some(run) = run_gates {
+        words.extend(["--gates".to_owned(), if run { "auto" } else { "none" }.to_owned()]);
     }
     if let Some(budget) = &args.budget {
         words.extend(["--budget".to_owned(), budget.clone()]);
     }
     if args.allow_dirty {
         words.push("--allow-dirty".to_owned());
+    }
+    if args.proxy {
+        words.push("--proxy".to_owned());
     }
     shell::line(&words)
 }

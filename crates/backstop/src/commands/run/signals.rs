@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Turns signals into requests to stop. Ctrl-C lets running phases end, a second one does not; TERM
 /// ends them at once.
-pub(super) fn listen() -> Result<Receiver<StopRequest>, CliError> {
+pub(in crate::commands) fn listen() -> Result<Receiver<StopRequest>, CliError> {
     let (sender, requests) = channel();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::signals)?;

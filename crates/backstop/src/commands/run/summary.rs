@@ -3,7 +3,7 @@
 use super::Run;
 use super::watch::Show;
 use crate::error::{CliError, DONE};
-use crate::terminal;
+use crate::{process, terminal};
 use backstop_config::PlanSettings;
 use backstop_core::{End, Policy, SafeText};
 use backstop_plan::Ending;
@@ -13,8 +13,8 @@ use backstop_plan::start::{PlanFile, Workspace, path_in_project};
 use backstop_plan::view::ViewFolder;
 use backstop_plan::workspace::{Equipment, Worker};
 use backstop_report::plan::{
-    Ahead, Course, DryPhase, DryRun, completion_json, completion_summary, dry_run as dry_text, dry_run_json,
-    halt_json, halt_summary, remaining,
+    Ahead, Course, DryPhase, DryRun, completion_json, completion_line, completion_summary,
+    dry_run as dry_text, dry_run_json, halt_json, halt_summary, remaining,
 };
 use backstop_report::to_json;
 use backstop_runtime::Project;
@@ -46,12 +46,15 @@ pub(super) fn tell(
         kept: kept(project, ending),
         elapsed,
         notes: Vec::new(),
+        now: process::now(),
     };
     let style = terminal::stderr_style();
     let (width, _) = terminal::size();
+    let mut line = String::new();
     let (text, json) = match (&ending.end, &ending.conclusion) {
         (End::Complete, Some(conclusion)) => {
             let Some(done) = completion(&ending.record, conclusion, &facts) else { return Ok(()) };
+            line = completion_line(&done, style);
             (completion_summary(&done, width, style), completion_json(&done))
         }
         _ => {
@@ -63,11 +66,13 @@ pub(super) fn tell(
         return terminal::print(&format!("{}\n", to_json(&json)));
     }
     if args.quiet && ending.conclusion.is_some() {
-        let time = backstop_report::duration(elapsed);
-        terminal::say(&format!("{}: complete, {time}\n", ending.record.path().line(200)));
+        terminal::say(&format!("{}: {line}\n", ending.record.path().line(200)));
     } else if !matches!(show, Show::Events(_)) {
         let text = project.redactor.redact(&text).into_owned();
         terminal::say(&format!("\n{}\n", text.trim_end()));
+        if !line.is_empty() {
+            terminal::say(&format!("{line}\n"));
+        }
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ const DRAW_MIN: Duration = Duration::from_millis(60);
 
 /// How the run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Show {
+pub(in crate::commands) enum Show {
     /// Drawn anew.
     Live,
     /// A line for each change.
@@ -33,15 +33,28 @@ pub(super) enum Show {
     Quiet,
 }
 
+impl Show {
+    /// As what was typed and the format of the log say.
+    pub(in crate::commands) fn of(json: bool, quiet: bool, format: LogFormat) -> Self {
+        match format {
+            _ if json => Show::Events(LogFormat::Json),
+            _ if quiet => Show::Quiet,
+            LogFormat::Json | LogFormat::Emit => Show::Events(format),
+            LogFormat::Human if terminal::is_watched() => Show::Live,
+            LogFormat::Human => Show::Lines,
+        }
+    }
+}
+
 /// Whoever watches from a terminal, a pipe or a program.
-pub(super) struct Viewer<'v> {
-    pub(super) show: Show,
-    pub(super) style: Style,
-    pub(super) plan: &'v Plan,
-    pub(super) jobs: usize,
-    pub(super) levels: Vec<usize>,
-    pub(super) redactor: Arc<Redactor>,
-    pub(super) began: Instant,
+pub(in crate::commands) struct Viewer<'v> {
+    pub(in crate::commands) show: Show,
+    pub(in crate::commands) style: Style,
+    pub(in crate::commands) plan: &'v Plan,
+    pub(in crate::commands) jobs: usize,
+    pub(in crate::commands) levels: Vec<usize>,
+    pub(in crate::commands) redactor: Arc<Redactor>,
+    pub(in crate::commands) began: Instant,
     notes: BTreeMap<usize, Note>,
     drawn: usize,
     drawn_at: Option<Instant>,
@@ -49,7 +62,7 @@ pub(super) struct Viewer<'v> {
 }
 
 impl<'v> Viewer<'v> {
-    pub(super) fn new(show: Show, plan: &'v Plan, jobs: usize, redactor: Arc<Redactor>) -> Self {
+    pub(in crate::commands) fn new(show: Show, plan: &'v Plan, jobs: usize, redactor: Arc<Redactor>) -> Self {
         Self {
             show,
             style: terminal::stderr_style(),
@@ -100,7 +113,7 @@ impl<'v> Viewer<'v> {
     }
 
     /// The last drawing, which stays.
-    pub(super) fn finish(&mut self) {
+    pub(in crate::commands) fn finish(&mut self) {
         self.drawn = 0;
         let _ = std::io::stderr().flush();
     }
@@ -116,7 +129,7 @@ fn levels_of(plan: &Plan) -> Vec<usize> {
 }
 
 /// Prints events in one of the formats of the log.
-pub(super) fn print_events(events: &[Event], format: LogFormat) {
+pub(in crate::commands) fn print_events(events: &[Event], format: LogFormat) {
     for event in events {
         let line = match format {
             LogFormat::Emit => backstop_report::event_emit(event),

@@ -1,10 +1,9 @@
 //! `backstop tools`: the tools of MCP servers. Also what `call`, `batch`, `chain` and `mcp` have in
 //! common.
 
-mod doctor;
 mod list;
 
-use super::init;
+use super::{init, listen};
 use crate::error::{CliError, failed};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
@@ -16,7 +15,6 @@ use backstop_tools::{CacheState, ImportPlaces, Toolbox, ToolboxError};
 use clap::{Args, Subcommand};
 use std::future::Future;
 use std::sync::Arc;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// List, search and check the tools of MCP servers.
 ///
@@ -84,7 +82,7 @@ pub(crate) fn run(args: &Tools, log_format: Option<LogFormat>) -> Result<u8, Cli
         ToolsAction::Search { words, json } => list::search(&words.join(" "), *json, log_format),
         ToolsAction::Show { tool, json } => list::show(tool, *json, log_format),
         ToolsAction::Refresh { servers, json } => list::refresh(servers, *json, log_format),
-        ToolsAction::Doctor { servers, json } => doctor::run(servers, *json, log_format),
+        ToolsAction::Doctor { servers, json } => list::doctor(servers, *json, log_format),
     }
 }
 
@@ -138,21 +136,6 @@ where
     });
     runtime.shutdown_background();
     done
-}
-
-/// Cancels at the first signal that asks for the end; the second one ends the process as usual.
-fn listen(cancel: &Cancel) -> Result<(), CliError> {
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
-        let mut signals = signal(kind).map_err(CliError::signals)?;
-        let cancel = cancel.clone();
-        tokio::spawn(async move {
-            signals.recv().await;
-            cancel.cancel();
-            signals.recv().await;
-            std::process::exit(128 + kind.as_raw_value());
-        });
-    }
-    Ok(())
 }
 
 /// Asks the servers whose tools are not known, and says in words what could not be used.

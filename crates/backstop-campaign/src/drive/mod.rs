@@ -1,0 +1,484 @@
+//! Carries a campaign out: one stage after the other, each a set of phases under the runtime's host,
+//! with what is decided between them recorded in one transaction.
+//!
+//! Nothing is kept in memory that the record does not say: after a crash the same state is taken up
+//! again, and what it decides is what it would have decided. It must not print: an [`Audience`]
+//! follows, and is asked.
+
+mod planning;
+mod stages;
+mod tasks;
+
+use crate::error::CampaignError;
+use crate::explore::{self, Mode};
+use crate::knowledge::Knowledge;
+use crate::phases::{asked_phase, plan_of, task_phases};
+use crate::planner_answer::PlannerWord;
+use crate::record::{CampaignRecord, planner_phase, replanner_phase};
+use crate::replan::{self, Replanned};
+use crate::stage::{Relay, StageObserver};
+use crate::state::State;
+use crate::step::{Executed, Goto, Outcome, PlanAnswer, REPLAN_UNREACHABLE_MIN, REPLANS_MAX, Step, step};
+use crate::task::{TaskPlan, TaskType};
+use crate::{lessons, prompts};
+use backstop_config::PlanSettings;
+use backstop_core::{
+    End, Event, EventKind, Fault, How, Name, Outcome as RunOutcome, Reason, RunId, SafeText, WorkAt,
+};
+use backstop_plan::document::{Phase, Plan};
+use backstop_plan::record::RunRecord;
+use backstop_plan::run::{PlanRun, Ran, Stage, jobs};
+use backstop_plan::start::{
+    Begun, Equipper, PlanFile, Prompts, RunError, RunRequest, Workspace, drop_missing_fallbacks, lock_name,
+    meet, missing_programs, person, preflight, set_slots,
+};
+use backstop_plan::start_events;
+use backstop_plan::view::ViewFolder;
+use backstop_plan::workspace::{Advice, Equipment, Worker};
+use backstop_runtime::aftermath::{self, leftovers};
+use backstop_runtime::host::{CAMPAIGN, NodeStatus, Observer, StopRequest};
+use backstop_runtime::{Opening, Project, Recorder};
+use backstop_store::{Held, Hold, Journal, RunFilter};
+use backstop_work::CommandLine;
+use backstop_work::gate::{Gate, Origin};
+use backstop_work::git::Repo;
+use serde_json::Value;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long explorers have together.
+pub const EXPLORE_TIMEOUT: Duration = Duration::from_secs(300);
+/// How much of what explorers said a planner is given, as JSON.
+const EXPLORED_BYTES_MAX: usize = 512 << 10;
+/// How long a text in it may be when it is put together once more.
+const TRIMMED_CHARS: usize = 2000;
+/// How many lessons of earlier campaigns are looked at.
+const LESSONS_READ: u32 = 500;
+
+/// Who follows a campaign, and who is asked.
+pub trait Audience {
+    /// Follows the phases of a stage.
+    fn stage<'a>(&'a mut self, plan: &'a Plan, jobs: usize) -> Box<dyn Observer<RunRecord> + 'a>;
+    /// What was recorded between stages.
+    fn recorded(&mut self, events: &[Event]);
+    /// Answers to a planner's questions, one each; nothing where nobody can be asked.
+    fn answers(&mut self, questions: &[String]) -> Option<Vec<String>>;
+    /// Something that a person should know.
+    fn note(&mut self, text: &str);
+}
+
+/// How a campaign came to its end, for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CampaignEnd {
+    /// Every task is complete.
+    Complete,
+    /// It is over, and tasks are blocked.
+    Blocked,
+    /// A planner's questions wait for somebody.
+    Questions(Vec<String>),
+    /// It returned from ERROR, and can be taken up again.
+    Returned(Reason),
+    /// Somebody stopped it, or the project was frozen meanwhile.
+    Stopped {
+        /// Why the project is frozen, where it is.
+        frozen: Option<Reason>,
+    },
+}
+
+/// A campaign that has ended for now.
+pub struct Ended {
+    /// How.
+    pub end: CampaignEnd,
+    /// What its events add up to.
+    pub record: CampaignRecord,
+    /// Its record.
+    pub recorder: Recorder,
+    /// Where the work is.
+    pub work: Option<WorkAt>,
+}
+
+/// What a campaign is started or taken up again with.
+pub struct Campaign<'c> {
+    /// The project.
+    pub project: &'c Arc<Project>,
+    /// How phases are run, as for a plan.
+    pub settings: PlanSettings,
+    /// What was typed.
+    pub request: RunRequest,
+    /// Who is asked about git.
+    pub prompts: &'c dyn Prompts,
+    /// How long explorers have.
+    pub explore_timeout: Duration,
+    /// The budget that each attempt takes a unit of.
+    pub budget: Option<Name>,
+    /// Whether a program is on the PATH.
+    pub is_there: &'c dyn Fn(&str) -> bool,
+    /// Time since the campaign was started or taken up again.
+    pub clock: &'c (dyn Fn() -> Duration + Sync),
+}
+
+/// The last campaign of a project, or the last one with this objective.
+pub fn last_campaign(journal: &Journal, objective: Option<&str>) -> Result<Option<RunId>, CampaignError> {
+    let filter = RunFilter { surface: Some(CAMPAIGN.to_owned()), limit: 1000, ..RunFilter::default() };
+    let runs = journal.runs(&filter)?;
+    let is_it = |operation: Option<&SafeText>| {
+        objective.is_none_or(|objective| operation.is_some_and(|known| known.raw() == objective))
+    };
+    Ok(runs.into_iter().find(|run| is_it(run.operation.as_ref())).map(|run| run.id))
+}
+
+/// How phases are run, as for a plan. In a repository finished tasks are committed one by one, unless
+/// somebody says otherwise.
+pub fn settings(project: &Project) -> Result<PlanSettings, CampaignError> {
+    let mut settings = project.config.plan();
+    if settings.commit.is_none() && Repo::find(&project.root).map_err(RunError::from)?.is_some() {
+        settings.commit = Some("auto".to_owned());
+    }
+    Ok(settings)
+}
+
+/// The views of a campaign.
+pub fn views(project: &Project, run: RunId) -> ViewFolder {
+    let name: Name = format!("campaign-{run}").parse().unwrap_or_else(|_| lock_name(CAMPAIGN));
+    ViewFolder::new(&project.root, &name)
+}
+
+/// The name of the lock: a project has one campaign at a time.
+pub fn campaign_lock() -> Name {
+    lock_name(CAMPAIGN)
+}
+
+/// A campaign under way.
+struct Driver<'c, 'a> {
+    campaign: &'c Campaign<'c>,
+    equipper: Equipper,
+    audience: &'a mut dyn Audience,
+    relay: Relay,
+    run: RunId,
+    record: CampaignRecord,
+    /// Both are lent to a stage while it runs.
+    recorder: Option<Recorder>,
+    hold: Option<Hold>,
+    work: Option<WorkAt>,
+}
+
+/// What came of a stage.
+enum StageEnd {
+    /// It came to an end of its own.
+    Over(End),
+    /// Somebody stopped it.
+    Stopped(Option<Reason>),
+    /// The work could not be brought to the user.
+    Unconcluded(Reason),
+}
+
+impl Campaign<'_> {
+    /// Starts a campaign, or takes the last one up again, and carries it on until it ends or needs a
+    /// person.
+    pub fn run(
+        &self,
+        objective: Option<&str>,
+        audience: &mut dyn Audience,
+        requests: Receiver<StopRequest>,
+    ) -> Result<Ended, CampaignError> {
+        let project = self.project;
+        let hold = match project.hold(&campaign_lock())? {
+            Held::Ours(hold) => hold,
+            Held::By(holder) => return Err(CampaignError::HeldBy { holder }),
+        };
+        let journal = project.journal()?;
+        for cut_off in leftovers::end_all(journal, &project.process) {
+            if !project.process.output.is_quiet() {
+                project.process.warn(&cut_off.warning(), None);
+            }
+        }
+        let known = match self.request.fresh {
+            true => None,
+            false => last_campaign(journal, objective)?,
+        };
+        let equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
+        let recorder = match (known, objective) {
+            (Some(run), _) => {
+                let opening = Opening { observers: Vec::new(), ..Opening::new(CAMPAIGN) };
+                Recorder::resume(project, run, opening)?
+            }
+            (None, Some(objective)) => {
+                let parent = project.process.parent;
+                let opening = Opening { parent, required: true, ..Opening::new(CAMPAIGN) };
+                let recorder = Recorder::begin(project, opening)?;
+                recorder.append(self.first_events(objective))?;
+                recorder
+            }
+            (None, None) => return Err(CampaignError::NoCampaign),
+        };
+        let mut driver = Driver {
+            campaign: self,
+            equipper,
+            audience,
+            relay: Relay::new(requests),
+            run: recorder.run(),
+            record: CampaignRecord::of(&recorder.events()),
+            recorder: Some(recorder),
+            hold: Some(hold),
+            work: None,
+        };
+        if known.is_some() {
+            driver.take_up()?;
+        } else {
+            let opened = driver.recorder()?.events();
+            driver.audience.recorded(&opened);
+        }
+        let end = driver.carry_on()?;
+        let recorder = driver.recorder.take().ok_or(CampaignError::NoCampaign)?;
+        let is_done = end == CampaignEnd::Complete;
+        aftermath::run_ended(project, &recorder, is_done);
+        recorder.clean();
+        drop(driver.hold.take());
+        Ok(Ended { end, record: driver.record, recorder, work: driver.work })
+    }
+
+    fn first_events(&self, objective: &str) -> Vec<EventKind> {
+        let person = person(self.project, self.request.why.as_deref());
+        let mut first = vec![
+            EventKind::RunStarted {
+                operation: SafeText::new(objective),
+                folder: Some(SafeText::new(self.project.root.to_string_lossy())),
+                profile: Some("state".to_owned()),
+                parent: self.project.process.parent,
+            },
+            entered(State::Init),
+        ];
+        let typed = [("--allow-dirty", self.request.allow_dirty), ("--fresh", self.request.fresh)];
+        first.extend(typed.into_iter().filter(|(_, typed)| *typed).map(|(flag, _)| person.overrides(flag)));
+        first
+    }
+}
+
+/// The event that gives a campaign a state.
+pub(crate) fn entered(state: State) -> EventKind {
+    EventKind::StateEntered {
+        operation: None,
+        state: state.name().to_owned(),
+        error_type: None,
+        context: None,
+    }
+}
+
+/// The event that gives a task a status.
+pub(crate) fn task_entered(seq: &str, status: NodeStatus) -> EventKind {
+    EventKind::StateEntered {
+        operation: Some(SafeText::new(seq)),
+        state: status.name().to_owned(),
+        error_type: None,
+        context: None,
+    }
+}
+
+fn fault_of(reason: Reason, cause: impl Into<String>) -> Fault {
+    let mut fault = Fault::new(reason);
+    fault.cause = Some(SafeText::new(cause.into()));
+    fault
+}
+
+impl Driver<'_, '_> {
+    fn recorder(&self) -> Result<&Recorder, CampaignError> {
+        self.recorder.as_ref().ok_or(CampaignError::NoCampaign)
+    }
+
+    /// Records, all or none, and takes notice of it.
+    fn append(&mut self, kinds: Vec<EventKind>) -> Result<(), CampaignError> {
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let events = self.recorder()?.append(kinds)?;
+        self.record = CampaignRecord::of(&self.recorder()?.events());
+        self.audience.recorded(&events);
+        Ok(())
+    }
+
+    /// Takes a campaign up again: what was cut off is lost, what ERROR returned from begins anew.
+    fn take_up(&mut self) -> Result<(), CampaignError> {
+        let person = person(self.campaign.project, self.campaign.request.why.as_deref());
+        if self.record.state() == State::Complete {
+            return Ok(());
+        }
+        let plan = self.record.run.plan.clone();
+        let (mut kinds, _) = start_events::resume(&self.record.run, plan, &[], false, &person);
+        if self.record.run.is_empty() {
+            kinds.retain(|kind| !matches!(kind, EventKind::PlanLoaded { .. }));
+        }
+        if self.record.state() == State::Error {
+            let back = self.record.state_before_error();
+            let is_task = matches!(back, State::Execute);
+            let policy = self.campaign.project.config.policy("phase")?;
+            let counted: Vec<&str> = self.record.explored().0.iter().map(|(mode, _)| mode.name()).collect();
+            let order = self.record.run.progress.order.clone();
+            for id in order {
+                let Some(phase) = self.record.run.phase_of(&id) else { continue };
+                let halted = |reason: Reason| matches!(policy.allowance(reason).how, How::Halt);
+                let again = phase.node.status == NodeStatus::Failed
+                    && (!is_task || phase.node.last_error().is_some_and(|error| halted(error.fault.reason)));
+                // An explorer whose answer does not count is asked again, too.
+                let unheard = back == State::Explore && !counted.contains(&id.as_str());
+                if again || unheard {
+                    kinds.push(task_entered(&id, NodeStatus::Pending));
+                }
+            }
+            kinds.push(entered(back));
+            let is_planned = back == State::Plan && self.record.planner_answer().is_some();
+            if is_planned && self.record.open_questions_of_error().is_empty() {
+                // It could not be read: whoever carries on gives the planner one more round.
+                kinds.extend(self.stage_of(State::Plan)?);
+            }
+        }
+        self.append(kinds)
+    }
+
+    /// One state after the other, until the campaign ends or needs a person.
+    fn carry_on(&mut self) -> Result<CampaignEnd, CampaignError> {
+        loop {
+            let next = match self.record.state() {
+                State::Init => self.take(&Outcome::Started, None, Vec::new())?,
+                State::Explore => self.explore()?,
+                State::Plan => self.plan()?,
+                State::Register => self.register()?,
+                State::Execute => self.execute()?,
+                State::Cascade => self.cascade()?,
+                State::Observe => self.observe()?,
+                State::Complete => return Ok(self.ended()),
+                // It is entered and left in one transaction, except where it returns.
+                State::Error | State::Build => Some(CampaignEnd::Returned(Reason::StateInvalid)),
+            };
+            if let Some(end) = next {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Records a step from where the campaign is, with what else belongs to it, and says whether the
+    /// campaign returns.
+    fn take(
+        &mut self,
+        outcome: &Outcome,
+        fault: Option<Fault>,
+        with: Vec<EventKind>,
+    ) -> Result<Option<CampaignEnd>, CampaignError> {
+        let Step { error, recovery, message, goto } =
+            step(self.record.state(), outcome, self.record.counters());
+        let mut kinds = Vec::new();
+        let reason = fault.as_ref().map_or(Reason::StateInvalid, |fault| fault.reason);
+        if let Some(fault) = fault {
+            kinds.push(classified(self.record.state(), fault));
+        }
+        if let Some(error) = &error {
+            kinds.push(EventKind::StateEntered {
+                operation: None,
+                state: State::Error.name().to_owned(),
+                error_type: Some(error.name().to_owned()),
+                context: None,
+            });
+        }
+        kinds.extend(message.map(|message| EventKind::StateMessage { message: SafeText::new(message) }));
+        if let Some((strategy, success)) = recovery {
+            kinds.push(recovered(strategy, success));
+        }
+        let is_loaded = with.iter().any(|kind| matches!(kind, EventKind::PlanLoaded { .. }));
+        kinds.extend(with);
+        match goto {
+            Goto::State(state) => {
+                kinds.push(entered(state));
+                if !is_loaded {
+                    kinds.extend(self.stage_of(state)?);
+                }
+                self.append(kinds)?;
+                Ok(None)
+            }
+            Goto::Ask | Goto::Replan => {
+                self.append(kinds)?;
+                Ok(None)
+            }
+            Goto::Return => {
+                kinds.push(EventKind::RunHalted {
+                    reason,
+                    resume: self.campaign.request.resume_command.clone(),
+                });
+                self.append(kinds)?;
+                Ok(Some(CampaignEnd::Returned(reason)))
+            }
+        }
+    }
+
+    /// The phases that a state begins with, as they are recorded with its entry.
+    fn stage_of(&mut self, state: State) -> Result<Option<EventKind>, CampaignError> {
+        match state {
+            State::Explore => self.loaded(self.explorers()).map(Some),
+            State::Plan => {
+                let round = self.record.counters().clarify_rounds + 1;
+                self.loaded(self.planners(round, false)).map(Some)
+            }
+            State::Execute if !self.record.plan.tasks.is_empty() => {
+                self.loaded(task_phases(&self.record.plan)).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn loaded(&self, phases: Vec<Phase>) -> Result<EventKind, CampaignError> {
+        let found = self.found(phases);
+        let workspace = self.workspace(&found)?;
+        let mode = workspace.mode(&self.campaign.request.resume_command, self.attempts()?);
+        Ok(EventKind::PlanLoaded { plan: Box::new(start_events::plan_record(&found.plan, &mode)) })
+    }
+
+    fn attempts(&self) -> Result<u32, CampaignError> {
+        Ok(self.campaign.project.config.policy("phase")?.usual_attempts())
+    }
+
+    /// Phases as a plan that is in no file.
+    fn found(&self, phases: Vec<Phase>) -> PlanFile {
+        let file = self.campaign.project.root.join(".backstop").join("campaign");
+        PlanFile { plan: plan_of(phases), file, path: self.record.objective().raw().to_owned() }
+    }
+
+    fn workspace(&self, found: &PlanFile) -> Result<Workspace, CampaignError> {
+        let before = Some(&self.record.run).filter(|record| !record.is_empty());
+        // Changes that a person makes while it runs are theirs; they are looked at when it starts.
+        let allow_dirty = self.campaign.request.allow_dirty || before.is_some();
+        let request = RunRequest { allow_dirty, ..self.campaign.request.clone() };
+        let Campaign { project, prompts, settings, .. } = self.campaign;
+        Ok(preflight(&request, project, *prompts, settings, found, before)?)
+    }
+
+    fn ended(&self) -> CampaignEnd {
+        let open = |status: &str| !self.record.tasks_with(status).is_empty();
+        if open("blocked") || open("pending") { CampaignEnd::Blocked } else { CampaignEnd::Complete }
+    }
+
+    /// Records that somebody stopped it, where that is so.
+    fn interrupted(&mut self, end: &StageEnd) -> Result<Option<CampaignEnd>, CampaignError> {
+        let frozen = match end {
+            StageEnd::Stopped(frozen) => *frozen,
+            StageEnd::Over(End::Stopped) => None,
+            _ => return Ok(None),
+        };
+        let resume = self.campaign.request.resume_command.clone();
+        self.append(vec![EventKind::RunHalted { reason: frozen.unwrap_or(Reason::Interrupted), resume }])?;
+        Ok(Some(CampaignEnd::Stopped { frozen }))
+    }
+}
+
+fn classified(state: State, fault: Fault) -> EventKind {
+    let operation = SafeText::new(state.name().to_ascii_lowercase());
+    EventKind::ErrorClassified { operation, attempt: 1, fault: Box::new(fault) }
+}
+
+fn recovered(strategy: &str, success: bool) -> EventKind {
+    EventKind::RecoveryAttempted {
+        operation: None,
+        strategy: strategy.to_owned(),
+        success,
+        attempt: 1,
+        detail: None,
+    }
+}

@@ -1,0 +1,92 @@
+//! What keeps a campaign from being run or changed, and what to type next.
+
+use backstop_config::ConfigError;
+use backstop_plan::run::PlanRunError;
+use backstop_plan::start::RunError;
+use backstop_runtime::ProjectError;
+use backstop_runtime::host::HostError;
+use backstop_store::{Holder, StoreError};
+
+/// What keeps a campaign from being run or changed.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs)] // The message of each says what it is; the fields are what it names.
+pub enum CampaignError {
+    #[error("{0}")]
+    Start(#[from] Box<RunError>),
+    #[error("{0}")]
+    Host(Box<HostError>),
+    #[error("{0}")]
+    Project(#[from] ProjectError),
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    #[error("no campaign was started in this project")]
+    NoCampaign,
+    #[error("a campaign is being run in this project{}", holder.as_ref().map(|holder| format!(" by process {}", holder.pid)).unwrap_or_default())]
+    HeldBy { holder: Option<Holder> },
+    #[error("there is no task `{given}` in this campaign")]
+    NoTask { given: String, known: Vec<String> },
+    #[error("task {seq} is {status}")]
+    WrongStatus { seq: String, status: &'static str, wanted: &'static str },
+    #[error("no question waits for an answer")]
+    NoQuestions,
+    #[error("{given} answers were given, and {asked} questions are open")]
+    AnswerCount { given: usize, asked: usize },
+    #[error("this campaign has no tasks yet")]
+    NoTasks,
+}
+
+impl From<StoreError> for CampaignError {
+    fn from(error: StoreError) -> Self {
+        Self::Project(error.into())
+    }
+}
+
+impl From<RunError> for CampaignError {
+    fn from(error: RunError) -> Self {
+        Self::Start(Box::new(error))
+    }
+}
+
+impl From<PlanRunError> for CampaignError {
+    fn from(error: PlanRunError) -> Self {
+        match error {
+            PlanRunError::Start(error) => error.into(),
+            PlanRunError::Host(error) => Self::Host(Box::new(error)),
+        }
+    }
+}
+
+impl CampaignError {
+    /// What to type next.
+    pub fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            Self::Start(error) => return error.hints(),
+            Self::Host(error) => error.hint(),
+            Self::Project(_) | Self::Config(_) => return Vec::new(),
+            Self::NoCampaign => "`backstop campaign \"what is to be reached\"` starts one".to_owned(),
+            Self::HeldBy { .. } => "`backstop campaign watch` follows it".to_owned(),
+            Self::NoTask { known, .. } => {
+                format!("tasks are {}", known.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
+            }
+            Self::WrongStatus { wanted, .. } => {
+                format!("this is for tasks that are {wanted}; see `backstop campaign status`")
+            }
+            Self::NoQuestions => "`backstop campaign status` shows where it stands".to_owned(),
+            Self::AnswerCount { .. } => {
+                "give one answer for each question, in their order; `backstop campaign status` lists them"
+                    .to_owned()
+            }
+            Self::NoTasks => "`backstop campaign` goes on with it".to_owned(),
+        };
+        vec![hint]
+    }
+
+    /// Whether what was typed is at fault.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Start(error) => error.is_usage(),
+            Self::NoTask { .. } | Self::WrongStatus { .. } | Self::AnswerCount { .. } => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Where a campaign goes next: the state it is in and what came of its work go in, the states that
+//! follow and the sentences and recoveries to record come out.
+//!
+//! Pure, and total: every [`Outcome`] in every state has a [`Step`]. It must not run anything, and it
+//! leaves the order of recording to the caller: what failed first, then the step.
+
+use crate::explore::Quorum;
+use crate::state::{ErrorType, Flow, State};
+
+/// Rounds of questions before they are returned.
+pub const CLARIFY_ROUNDS_MAX: u32 = 5;
+/// Re-plans of one campaign.
+pub const REPLANS_MAX: u32 = 2;
+/// Unreachable tasks from which on a re-plan is asked for.
+pub const REPLAN_UNREACHABLE_MIN: usize = 2;
+/// Attempts in a row without a newly finished task that force CASCADE.
+pub const ITERATIONS_MAX: u32 = 20;
+/// Looks in a row at which nothing has changed that force CASCADE.
+pub const UNCHANGED_LOOKS_MAX: u32 = 3;
+
+/// What a campaign has used up so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Answers of the planner that were no plan, this one included.
+    pub clarify_rounds: u32,
+    /// Re-plans that were merged or refused.
+    pub replans: u32,
+}
+
+/// What a planner's answer comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanAnswer {
+    /// A plan that is valid.
+    Valid,
+    /// A plan that its schema or its dependencies refuse: a revision is asked for.
+    Invalid,
+    /// Questions for a person, or nothing that can be read.
+    Clarify,
+    /// A plan that waits for somebody's word.
+    Confirm,
+}
+
+/// How EXECUTE ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Executed {
+    /// Every task is complete.
+    Complete,
+    /// Everything else is complete, and these many are blocked.
+    Blocked,
+    /// So many tasks wait for blocked ones, at whatever distance.
+    Stuck {
+        /// How many.
+        unreachable: usize,
+    },
+    /// Too many attempts finished no task.
+    IterationsExhausted,
+    /// Nothing changed for several looks.
+    StuckDetected,
+    /// A failure that ends the campaign, by the name of its reason.
+    Halted(String),
+}
+
+/// What came of the work of a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The campaign was started.
+    Started,
+    /// The explorers have answered, or their time is over.
+    Explored(Quorum),
+    /// What they said could not be put together, once more than is tried.
+    AggregationFailed,
+    /// The planner has answered.
+    Planned(PlanAnswer),
+    /// The tasks are registered.
+    Registered,
+    /// The tasks have been worked on as far as they can be.
+    Executed(Executed),
+    /// CASCADE has looked: so many tasks are unreachable.
+    Analysed {
+        /// How many.
+        unreachable: usize,
+    },
+    /// The planner's re-plan was merged.
+    Replanned,
+    /// The re-plan was refused, or could not be had.
+    ReplanRefused,
+    /// Lessons are written.
+    Observed,
+    /// A failure that no state recovers from, by the name of its reason.
+    Failed(String),
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Goto {
+    /// This state.
+    State(State),
+    /// The same state once more, with a person's answers or a request for a revision.
+    Ask,
+    /// CASCADE asks the planner for another plan.
+    Replan,
+    /// The campaign returns, and can be taken up again.
+    Return,
+}
+
+/// A step of a campaign: ERROR where it is entered, recoveries, a sentence, and what follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Why ERROR is entered first, where it is.
+    pub error: Option<ErrorType>,
+    /// What was tried within the state, and whether it helped.
+    pub recovery: Option<(&'static str, bool)>,
+    /// A sentence for whoever follows.
+    pub message: Option<String>,
+    /// What follows.
+    pub goto: Goto,
+}
+
+impl Step {
+    fn to(state: State) -> Self {
+        Self { error: None, recovery: None, message: None, goto: Goto::State(state) }
+    }
+
+    fn recovered(self, strategy: &'static str, success: bool) -> Self {
+        Self { recovery: Some((strategy, success)), ..self }
+    }
+
+    /// Through ERROR: its sentence, and where it leads.
+    fn error(from: State, error: ErrorType) -> Self {
+        let (message, next) = error.handled(from);
+        // INIT, OBSERVE and COMPLETE have no way to ERROR: they return at once.
+        let next = next.filter(|_| Flow::Campaign.allows(from, State::Error));
+        Self {
+            error: Some(error),
+            recovery: None,
+            message: Some(message),
+            goto: next.map_or(Goto::Return, Goto::State),
+        }
+    }
+}
+
+/// Where a campaign goes from `state`. What cannot happen there is an error like any other.
+pub fn step(state: State, outcome: &Outcome, counters: Counters) -> Step {
+    match (state, outcome) {
+        (State::Init, Outcome::Started) => Step::to(State::Explore),
+        (State::Explore, Outcome::Explored(quorum)) => match quorum {
+            Quorum::AllComplete => Step::to(State::Plan),
+            Quorum::QuorumMet => Step::to(State::Plan).recovered("partial_data", true),
+            Quorum::Timeout => Step::error(state, ErrorType::Timeout).recovered("partial_data", true),
+            Quorum::QuorumFailure | Quorum::Waiting => {
+                Step::error(state, ErrorType::QuorumFailure).recovered("partial_data", false)
+            }
+        },
+        (State::Explore, Outcome::AggregationFailed) => {
+            Step::error(state, ErrorType::AggregationFailed).recovered("aggregate_again", false)
+        }
+        (State::Plan, Outcome::Planned(answer)) => planned(*answer, counters),
+        (State::Register, Outcome::Registered) => Step::to(State::Execute),
+        (State::Execute, Outcome::Executed(executed)) => match executed {
+            Executed::Complete | Executed::Blocked | Executed::Stuck { .. } => Step::to(State::Cascade),
+            Executed::IterationsExhausted => Step::to(State::Cascade).recovered("iteration_exhausted", true),
+            Executed::StuckDetected => Step::to(State::Cascade).recovered("stuck_detected", true),
+            Executed::Halted(reason) => Step::error(state, ErrorType::from_name(reason)),
+        },
+        (State::Cascade, Outcome::Analysed { unreachable }) => {
+            if *unreachable < REPLAN_UNREACHABLE_MIN {
+                // Fewer are no reason for another plan: their block is propagated and handed over.
+                return Step::to(State::Observe);
+            }
+            if counters.replans >= REPLANS_MAX {
+                return Step::to(State::Observe).recovered("propagate_blocks", true);
+            }
+            Step { error: None, recovery: None, message: None, goto: Goto::Replan }
+        }
+        (State::Cascade, Outcome::Replanned) => Step::to(State::Execute).recovered("replan", true),
+        (State::Cascade, Outcome::ReplanRefused) => Step::to(State::Observe).recovered("replan", false),
+        (State::Observe, Outcome::Observed) => Step::to(State::Complete),
+        (from, Outcome::Failed(reason)) => Step::error(from, ErrorType::from_name(reason)),
+        (from, _) => Step::error(from, ErrorType::Other("state_invalid".to_owned())),
+    }
+}
+
+fn planned(answer: PlanAnswer, counters: Counters) -> Step {
+    match answer {
+        PlanAnswer::Valid => Step::to(State::Register),
+        PlanAnswer::Confirm => Step { goto: Goto::Ask, ..Step::to(State::Plan) },
+        PlanAnswer::Clarify | PlanAnswer::Invalid if counters.clarify_rounds < CLARIFY_ROUNDS_MAX => {
+            Step { goto: Goto::Ask, ..Step::to(State::Plan) }
+        }
+        PlanAnswer::Invalid => Step::error(State::Plan, ErrorType::SchemaInvalid),
+        PlanAnswer::Clarify => Step::error(State::Plan, ErrorType::Other("clarify_exhausted".to_owned())),
+    }
+}
+
+/// Whether a step keeps to the table of transitions.
+pub fn is_allowed(from: State, step: &Step) -> bool {
+    let mut at = from;
+    if step.error.is_some() {
+        if !Flow::Campaign.allows(at, State::Error) {
+            return step.goto == Goto::Return;
+        }
+        at = State::Error;
+    }
+    match &step.goto {
+        Goto::State(next) => Flow::Campaign.allows(at, *next),
+        Goto::Ask => at == State::Plan,
+        Goto::Replan => at == State::Cascade,
+        Goto::Return => true,
+    }
+}
+
+/// Counts what EXECUTE does without finishing anything: attempts since the last finished task, and
+/// looks at which nothing had changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    iterations: u32,
+    unchanged: u32,
+    signature: Option<u64>,
+}
+
+impl Progress {
+    /// An attempt has ended by its own doing, and `finished` says whether a task is newly complete.
+    /// `signature` is that of all tasks: their statuses and how often each has failed.
+    pub fn look(&mut self, finished: bool, signature: u64) -> Option<Executed> {
+        self.iterations = if finished { 0 } else { self.iterations + 1 };
+        self.unchanged = if self.signature == Some(signature) { self.unchanged + 1 } else { 0 };
+        self.signature = Some(signature);
+        if self.iterations >= ITERATIONS_MAX {
+            return Some(Executed::IterationsExhausted);
+        }
+        (self.unchanged >= UNCHANGED_LOOKS_MAX).then_some(Executed::StuckDetected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcomes() -> Vec<Outcome> {
+        let mut all = vec![
+            Outcome::Started,
+            Outcome::AggregationFailed,
+            Outcome::Registered,
+            Outcome::Replanned,
+            Outcome::ReplanRefused,
+            Outcome::Observed,
+            Outcome::Failed("dependency_missing".to_owned()),
+            Outcome::Failed("state_invalid".to_owned()),
+            Outcome::Failed("timeout".to_owned()),
+            Outcome::Failed("budget_exhausted".to_owned()),
+        ];
+        all.extend(Quorum::ALL.map(Outcome::Explored));
+        let answers = [PlanAnswer::Valid, PlanAnswer::Invalid, PlanAnswer::Clarify, PlanAnswer::Confirm];
+        all.extend(answers.map(Outcome::Planned));
+        all.extend((0..4).map(|unreachable| Outcome::Analysed { unreachable }));
+        all.extend(
+            [
+                Executed::Complete,
+                Executed::Blocked,
+                Executed::Stuck { unreachable: 3 },
+                Executed::IterationsExhausted,
+                Executed::StuckDetected,
+                Executed::Halted("auth_error".to_owned()),
+                Executed::Halted("budget_exhausted".to_owned()),
+            ]
+            .map(Outcome::Executed),
+        );
+        all
+    }
+
+    /// Every state, every outcome, every count: a step that the table allows.
+    #[test]
+    fn every_outcome_in_every_state_leads_somewhere_that_is_allowed() {
+        for state in State::ALL.into_iter().filter(|state| *state != State::Build) {
+            for outcome in outcomes() {
+                for clarify_rounds in 0..8 {
+                    for replans in 0..4 {
+                        let step = step(state, &outcome, Counters { clarify_rounds, replans });
+                        assert!(is_allowed(state, &step), "{state:?} {outcome:?}: {step:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn explorers_time_and_quorum() {
+        let goes = |quorum| step(State::Explore, &Outcome::Explored(quorum), Counters::default());
+        assert_eq!(goes(Quorum::AllComplete), Step::to(State::Plan));
+        assert_eq!(goes(Quorum::QuorumMet).goto, Goto::State(State::Plan));
+        let timeout = goes(Quorum::Timeout);
+        assert_eq!((timeout.error, timeout.goto), (Some(ErrorType::Timeout), Goto::State(State::Plan)));
+        assert_eq!(timeout.message.unwrap(), "Exploration timeout, using partial data");
+        let failed = goes(Quorum::QuorumFailure);
+        assert_eq!((failed.error, failed.goto), (Some(ErrorType::QuorumFailure), Goto::Return));
+    }
+
+    #[test]
+    fn five_rounds_of_questions_and_no_sixth() {
+        let asked = |answer, clarify_rounds| {
+            step(State::Plan, &Outcome::Planned(answer), Counters { clarify_rounds, replans: 0 })
+        };
+        for rounds in 1..CLARIFY_ROUNDS_MAX {
+            assert_eq!(asked(PlanAnswer::Clarify, rounds).goto, Goto::Ask);
+            assert_eq!(asked(PlanAnswer::Invalid, rounds).goto, Goto::Ask);
+        }
+        let over = asked(PlanAnswer::Clarify, CLARIFY_ROUNDS_MAX);
+        assert_eq!(over.error.unwrap().name(), "clarify_exhausted");
+        assert_eq!(over.goto, Goto::Return);
+        let invalid = asked(PlanAnswer::Invalid, CLARIFY_ROUNDS_MAX);
+        assert_eq!(invalid.message.unwrap(), "Invalid schema, cannot proceed");
+        assert_eq!(asked(PlanAnswer::Valid, 99).goto, Goto::State(State::Register));
+    }
+
+    #[test]
+    fn two_or_more_unreachable_tasks_are_planned_anew_at_most_twice() {
+        let analysed = |unreachable, replans| {
+            step(State::Cascade, &Outcome::Analysed { unreachable }, Counters { clarify_rounds: 0, replans })
+                .goto
+        };
+        assert_eq!(analysed(0, 0), Goto::State(State::Observe));
+        assert_eq!(analysed(1, 0), Goto::State(State::Observe));
+        assert_eq!(analysed(2, 0), Goto::Replan);
+        assert_eq!(analysed(9, 1), Goto::Replan);
+        assert_eq!(analysed(9, 2), Goto::State(State::Observe));
+    }
+
+    #[test]
+    fn twenty_attempts_without_a_finished_task_force_cascade() {
+        let mut progress = Progress::default();
+        for n in 1..u64::from(ITERATIONS_MAX) {
+            assert_eq!(progress.look(false, n), None);
+        }
+        assert_eq!(progress.look(true, 1000), None, "a finished task starts the count anew");
+        for n in 1..u64::from(ITERATIONS_MAX) {
+            assert_eq!(progress.look(false, 2000 + n), None);
+        }
+        assert_eq!(progress.look(false, 1), Some(Executed::IterationsExhausted));
+    }
+
+    #[test]
+    fn three_looks_at_which_nothing_changed_force_cascade_and_equal_counts_do_not() {
+        let mut progress = Progress::default();
+        assert_eq!(
+            [1, 2, 1, 2, 1].map(|seen| progress.look(false, seen)),
+            [None; 5].map(|_: Option<()>| None)
+        );
+        assert_eq!(progress.look(false, 1), None);
+        assert_eq!(progress.look(false, 1), None);
+        assert_eq!(progress.look(false, 1), Some(Executed::StuckDetected));
+    }
+}

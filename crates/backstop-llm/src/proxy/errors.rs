@@ -1,0 +1,134 @@
+//! Errors in the shape that each API's clients understand.
+
+use crate::Api;
+use backstop_core::{Fault, Reason};
+use serde_json::{Value, json};
+
+/// A fault as an API's error: its status, and its body.
+pub(super) struct ApiError {
+    pub(super) status: u16,
+    pub(super) body: Value,
+}
+
+/// The status, the type for Anthropic, the code for OpenAI, the status for Gemini.
+fn words(reason: Reason) -> (u16, &'static str, &'static str, &'static str) {
+    match reason {
+        Reason::RateLimited => (429, "rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"),
+        Reason::QuotaExhausted => (429, "billing_error", "insufficient_quota", "RESOURCE_EXHAUSTED"),
+        Reason::BudgetExhausted | Reason::StuckDetected => {
+            (403, "permission_error", "budget_exhausted", "PERMISSION_DENIED")
+        }
+        Reason::AuthError => (401, "authentication_error", "invalid_api_key", "UNAUTHENTICATED"),
+        Reason::PermissionDenied => (403, "permission_error", "permission_denied", "PERMISSION_DENIED"),
+        Reason::ContextOverflow => {
+            (400, "invalid_request_error", "context_length_exceeded", "INVALID_ARGUMENT")
+        }
+        Reason::ContentPolicy => {
+            (400, "invalid_request_error", "content_policy_violation", "INVALID_ARGUMENT")
+        }
+        Reason::Validation | Reason::InvalidParameters => {
+            (400, "invalid_request_error", "invalid_request", "INVALID_ARGUMENT")
+        }
+        Reason::Timeout => (504, "timeout_error", "timeout", "DEADLINE_EXCEEDED"),
+        Reason::ServiceDown => (503, "overloaded_error", "service_unavailable", "UNAVAILABLE"),
+        _ => (502, "api_error", "upstream_error", "UNAVAILABLE"),
+    }
+}
+
+/// One line about a fault, for whoever reads the error.
+pub(super) fn message(fault: &Fault) -> String {
+    let cause = fault.cause.as_ref().map(|cause| cause.line(500)).unwrap_or_default();
+    let what = if cause.is_empty() { fault.reason.to_string() } else { cause };
+    let next = fault.suggested_action.line(300);
+    if next.is_empty() { format!("backstop: {what}") } else { format!("backstop: {what}; {next}") }
+}
+
+/// The error of an API for a fault.
+pub(super) fn api_error(api: Api, reason: Reason, message: &str) -> ApiError {
+    let (status, anthropic, openai, gemini) = words(reason);
+    let body = match api {
+        Api::Anthropic => json!({"type": "error", "error": {"type": anthropic, "message": message}}),
+        Api::Chat | Api::Responses => {
+            let kind = if status < 500 { "invalid_request_error" } else { "server_error" };
+            let kind = if status == 429 { openai } else { kind };
+            json!({"error": {"message": message, "type": kind, "param": null, "code": openai}})
+        }
+        Api::Gemini => json!({"error": {"code": status, "message": message, "status": gemini}}),
+    };
+    ApiError { status, body }
+}
+
+/// The event that ends a stream with an error, as the API itself does.
+pub(super) fn error_event(api: Api, reason: Reason, message: &str) -> Vec<u8> {
+    let error = api_error(api, reason, message).body;
+    match api {
+        Api::Anthropic => format!("event: error\ndata: {error}\n\n"),
+        Api::Chat | Api::Gemini => format!("data: {error}\n\n"),
+        Api::Responses => {
+            let code = words(reason).2;
+            let failed = json!({"type": "response.failed", "sequence_number": 0, "response": {
+                "id": "resp_backstop", "object": "response", "created_at": 0, "status": "failed", "output": [],
+                "error": {"code": code, "message": message},
+            }});
+            format!("event: response.failed\ndata: {failed}\n\n")
+        }
+    }
+    .into_bytes()
+}
+
+/// The same for an error that the provider sent itself.
+pub(super) fn passed_event(api: Api, body: &[u8], reason: Reason, message: &str) -> Vec<u8> {
+    let theirs: Option<Value> = serde_json::from_slice(body).ok();
+    match (api, theirs) {
+        (Api::Anthropic, Some(error)) if error.get("error").is_some() => {
+            format!("event: error\ndata: {error}\n\n").into_bytes()
+        }
+        (Api::Chat | Api::Gemini, Some(error)) if error.get("error").is_some() => {
+            format!("data: {error}\n\n").into_bytes()
+        }
+        (Api::Responses, Some(error)) => {
+            let told = error.pointer("/error/message").and_then(Value::as_str).unwrap_or(message);
+            let code = error.pointer("/error/code").and_then(Value::as_str).unwrap_or(words(reason).2);
+            let failed = json!({"type": "response.failed", "sequence_number": 0, "response": {
+                "id": "resp_backstop", "object": "response", "created_at": 0, "status": "failed", "output": [],
+                "error": {"code": code, "message": told},
+            }});
+            format!("event: response.failed\ndata: {failed}\n\n").into_bytes()
+        }
+        _ => error_event(api, reason, message),
+    }
+}
+
+/// What keeps a client from giving up while it waits.
+pub(super) fn keep_alive(api: Api) -> &'static [u8] {
+    match api {
+        Api::Anthropic => b"event: ping\ndata: {\"type\": \"ping\"}\n\n",
+        Api::Chat | Api::Responses | Api::Gemini => b": keep-alive\n\n",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proxy::events::{Event, classify};
+
+    #[test]
+    fn every_error_is_one_that_the_apis_clients_know() {
+        for api in Api::ALL {
+            for reason in
+                [Reason::RateLimited, Reason::ContextOverflow, Reason::NetworkPermanent, Reason::Unknown]
+            {
+                let error = api_error(api, reason, "m");
+                assert!((400..600).contains(&error.status));
+                assert_eq!(error.body["error"]["message"], "m", "{api}");
+                let event = error_event(api, reason, "m");
+                assert!(matches!(classify(api, &event, true), Event::Error(_)), "{api}");
+                let passed = passed_event(api, error.body.to_string().as_bytes(), reason, "m");
+                assert!(matches!(classify(api, &passed, true), Event::Error(_)), "{api}");
+                let garbage = passed_event(api, b"<html>", reason, "m");
+                assert!(matches!(classify(api, &garbage, true), Event::Error(_)), "{api}");
+            }
+            assert_eq!(classify(api, keep_alive(api), false), Event::Preamble);
+        }
+    }
+}

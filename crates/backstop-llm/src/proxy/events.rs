@@ -1,0 +1,245 @@
+//! Server-sent events as they pass: where one ends, whether it is content, and whether it hides an
+//! error. Only whole events are passed on, so that what follows a cut is never half an event.
+
+use crate::Api;
+use serde_json::Value;
+
+/// An event that grows beyond this is passed on in pieces.
+const EVENT_BYTES_MAX: usize = 16 << 20;
+
+/// What an event is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Event {
+    /// It comes before content, or says nothing.
+    Preamble,
+    /// Content for whoever asked.
+    Content,
+    /// The regular end.
+    End,
+    /// An error, as JSON.
+    Error(Value),
+}
+
+/// How many bytes at the start of `bytes` are whole events.
+pub(super) fn whole_events(bytes: &[u8]) -> usize {
+    // Blank lines end events, with any kind of line end.
+    let mut end = bytes.len();
+    while let Some(at) = memchr::memrchr(b'\n', &bytes[..end]) {
+        let before = &bytes[..at];
+        if before.ends_with(b"\n") || before.ends_with(b"\n\r") {
+            return at + 1;
+        }
+        end = at;
+    }
+    if bytes.len() > EVENT_BYTES_MAX { bytes.len() } else { 0 }
+}
+
+/// The events in `bytes`, which are whole.
+pub(super) fn split(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut from = 0;
+        let end = loop {
+            let Some(at) = memchr::memchr(b'\n', &rest[from..]).map(|at| at + from) else { break rest.len() };
+            match rest.get(at + 1) {
+                Some(b'\n') => break at + 2,
+                Some(b'\r') if rest.get(at + 2) == Some(&b'\n') => break at + 3,
+                _ => from = at + 1,
+            }
+        };
+        let (event, after) = rest.split_at(end);
+        rest = after;
+        Some(event)
+    })
+}
+
+/// The lines of a field, joined as the standard says.
+fn field(event: &[u8], name: &str) -> Option<Vec<u8>> {
+    let mut found: Option<Vec<u8>> = None;
+    for line in event.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Some(rest) = line.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b":")) else {
+            continue;
+        };
+        let value = rest.strip_prefix(b" ").unwrap_or(rest);
+        match &mut found {
+            Some(text) => {
+                text.push(b'\n');
+                text.extend_from_slice(value);
+            }
+            None => found = Some(value.to_vec()),
+        }
+    }
+    found
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    memchr::memmem::find(haystack, needle).is_some()
+}
+
+/// The JSON of an event.
+pub(super) fn data(event: &[u8]) -> Option<Value> {
+    serde_json::from_slice(&field(event, "data")?).ok()
+}
+
+/// What an event is. After content has been seen only ends and errors matter, which most events are
+/// not: they are told by their bytes.
+pub(super) fn classify(api: Api, event: &[u8], content_seen: bool) -> Event {
+    if content_seen && !may_matter(api, event) {
+        return Event::Content;
+    }
+    let name = field(event, "event").and_then(|name| String::from_utf8(name).ok()).unwrap_or_default();
+    let Some(text) = field(event, "data") else { return Event::Preamble };
+    if text == b"[DONE]" {
+        return Event::End;
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(&text) else {
+        // What is no JSON is nothing that an API sends.
+        return if content_seen { Event::Content } else { Event::Preamble };
+    };
+    let kind = value.get("type").and_then(Value::as_str).unwrap_or(&name).to_owned();
+    match api {
+        Api::Anthropic => match kind.as_str() {
+            "error" => Event::Error(value),
+            "message_start" | "ping" => Event::Preamble,
+            "message_stop" => Event::End,
+            _ => Event::Content,
+        },
+        Api::Responses => match kind.as_str() {
+            "error" => Event::Error(value),
+            "response.failed" => Event::Error(value.get("response").cloned().unwrap_or(value)),
+            "response.created" | "response.queued" | "response.in_progress" | "keepalive" => Event::Preamble,
+            "response.completed" | "response.incomplete" | "response.cancelled" | "response.done" => {
+                Event::End
+            }
+            _ => Event::Content,
+        },
+        Api::Chat => match value.get("error").filter(|error| !error.is_null()) {
+            Some(_) => Event::Error(value),
+            None => chat_event(&value),
+        },
+        Api::Gemini => {
+            let first = value.get(0).unwrap_or(&value);
+            if first.get("error").is_some() {
+                return Event::Error(first.clone());
+            }
+            let finished = first.pointer("/candidates/0/finishReason").is_some_and(Value::is_string);
+            if finished { Event::End } else { Event::Content }
+        }
+    }
+}
+
+/// Whether an event may be an end or an error.
+fn may_matter(api: Api, event: &[u8]) -> bool {
+    match api {
+        Api::Anthropic => contains(event, b"message_stop") || contains(event, b"\"error\""),
+        Api::Responses => {
+            contains(event, b"\"response.completed\"")
+                || contains(event, b"\"response.incomplete\"")
+                || contains(event, b"\"response.cancelled\"")
+                || contains(event, b"\"response.failed\"")
+                || contains(event, b"\"response.done\"")
+                || contains(event, b"\"error\"")
+        }
+        Api::Chat => {
+            contains(event, b"[DONE]")
+                || contains(event, b"\"error\"")
+                || (contains(event, b"\"finish_reason\"") && !contains(event, b"\"finish_reason\":null"))
+        }
+        Api::Gemini => contains(event, b"\"finishReason\"") || contains(event, b"\"error\""),
+    }
+}
+
+fn chat_event(value: &Value) -> Event {
+    let Some(choices) = value.get("choices").and_then(Value::as_array) else { return Event::Preamble };
+    if choices.iter().any(|choice| choice.get("finish_reason").is_some_and(Value::is_string)) {
+        return Event::End;
+    }
+    let says = |choice: &Value| {
+        let Some(Value::Object(delta)) = choice.get("delta") else { return choice.get("text").is_some() };
+        delta.iter().any(|(key, value)| {
+            key != "role"
+                && !value.is_null()
+                && value.as_str() != Some("")
+                && value.as_array().is_none_or(|a| !a.is_empty())
+        })
+    };
+    if choices.iter().any(says) { Event::Content } else { Event::Preamble }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_end_with_a_blank_line() {
+        for (text, whole) in [
+            ("", 0),
+            ("data: x", 0),
+            ("data: x\n", 0),
+            ("data: x\n\n", 9),
+            ("data: x\r\n\r\n", 11),
+            ("data: x\n\ndata: y\n", 9),
+            ("data: x\n\ndata: y\n\n: z", 18),
+        ] {
+            assert_eq!(whole_events(text.as_bytes()), whole, "{text:?}");
+        }
+        let all: Vec<&[u8]> = split(b"data: x\n\nevent: e\r\ndata: y\r\n\r\n: z\n\n").collect();
+        assert_eq!(all, [&b"data: x\n\n"[..], b"event: e\r\ndata: y\r\n\r\n", b": z\n\n"]);
+    }
+
+    #[test]
+    fn content_errors_and_ends_are_told_apart() {
+        use Event::{Content, End, Preamble};
+        for (api, event, want) in [
+            (Api::Anthropic, "event: message_start\ndata: {\"type\":\"message_start\"}\n\n", Preamble),
+            (Api::Anthropic, "event: ping\ndata: {\"type\": \"ping\"}\n\n", Preamble),
+            (Api::Anthropic, ": comment\n\n", Preamble),
+            (Api::Anthropic, "data: {\"type\":\"content_block_start\"}\n\n", Content),
+            (Api::Anthropic, "data: {\"type\":\"message_stop\"}\n\n", End),
+            (
+                Api::Chat,
+                "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n",
+                Preamble,
+            ),
+            (
+                Api::Chat,
+                "data: {\"choices\":[{\"delta\":{\"content\":\"h\"},\"finish_reason\":null}]}\n\n",
+                Content,
+            ),
+            (Api::Chat, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{}]}}]}\n\n", Content),
+            (Api::Chat, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", End),
+            (Api::Chat, "data: [DONE]\n\n", End),
+            (Api::Responses, "event: response.created\ndata: {\"type\":\"response.created\"}\n\n", Preamble),
+            (Api::Responses, "data: {\"type\":\"response.output_item.added\"}\n\n", Content),
+            (Api::Responses, "data: {\"type\":\"response.completed\"}\n\n", End),
+            (Api::Gemini, "data: {\"candidates\":[{\"content\":{}}]}\n\n", Content),
+            (Api::Gemini, "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\r\n\r\n", End),
+        ] {
+            assert_eq!(classify(api, event.as_bytes(), false), want, "{event}");
+            if want != Preamble {
+                assert_eq!(classify(api, event.as_bytes(), true), want, "{event}");
+            }
+        }
+        for (api, event) in [
+            (
+                Api::Anthropic,
+                "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n",
+            ),
+            (Api::Chat, "data: {\"error\":{\"message\":\"x\"}}\n\n"),
+            (
+                Api::Responses,
+                "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"x\"}}}\n\n",
+            ),
+            (Api::Responses, "event: error\ndata: {\"type\":\"error\",\"code\":\"x\"}\n\n"),
+            (Api::Gemini, "data: {\"error\":{\"code\":503}}\n\n"),
+        ] {
+            for seen in [false, true] {
+                assert!(matches!(classify(api, event.as_bytes(), seen), Event::Error(_)), "{event}");
+            }
+        }
+    }
+}

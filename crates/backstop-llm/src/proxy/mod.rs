@@ -1,0 +1,185 @@
+//! The proxy: model requests of every agent on this machine, with shared limits and recovery.
+//!
+//! A request is passed on byte by byte unless a recovery has to change it. Each one is an operation
+//! under the engine, profile `request`; what is asked before it, recorded and learned is the
+//! runtime's. Credentials are the client's own headers, or those of the settings; they are neither
+//! stored nor logged, except as a hash that tells accounts apart.
+//!
+//! It must not print, have a retry loop of its own, or look into a request more than it needs to.
+
+mod answer;
+mod cache;
+mod call;
+mod closing;
+mod errors;
+mod events;
+mod exchange;
+mod pass;
+mod route;
+mod settings;
+mod spending;
+mod usage;
+mod variables;
+
+pub use call::SESSION_HEADERS;
+pub use route::{Upstream, UpstreamError};
+pub use settings::ProxySettingsError;
+pub use spending::Budgets;
+pub use usage::{Price, Prices};
+pub use variables::ClientVariables;
+
+use backstop_classify::Classifier;
+use backstop_core::{Policy, Usage};
+use backstop_http::Client;
+use backstop_http::server::{Access, Answer, ServerLimits, ServerRequest, serve};
+use backstop_runtime::admission::Admission;
+use backstop_runtime::operation::OperationRun;
+use backstop_runtime::recorder::successes::Successes;
+use backstop_runtime::{Project, ProjectError};
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many clients are served at once.
+const CONNECTIONS_MAX: usize = 4096;
+/// How long requests under way have once the end was asked for.
+const DRAIN_MAX: Duration = Duration::from_secs(30);
+/// How many connections to one upstream are kept for the next request, and to all of them.
+const KEPT_MAX: (usize, usize) = (64, 256);
+/// The headers in which a token is looked for: the usual one is for the upstream.
+const TOKEN_HEADERS: &[&str] = &["x-backstop-token", "proxy-authorization"];
+
+/// How the proxy works.
+#[derive(Debug, Clone)]
+pub struct ProxySettings {
+    /// Where requests go.
+    pub upstreams: Vec<Upstream>,
+    /// How long a request may take until its answer begins, with all attempts and waits.
+    pub deadline: Duration,
+    /// How long an upstream may be silent.
+    pub idle: Duration,
+    /// The largest request whose failure can be recovered.
+    pub body_bytes_max: usize,
+    /// Whether answers to identical requests are used again.
+    pub cache: bool,
+    /// What is used instead of a model where nothing else helps.
+    pub fallbacks: HashMap<String, String>,
+    /// What models cost.
+    pub prices: Prices,
+    /// What may be spent.
+    pub budgets: Budgets,
+    /// The token that clients have to give, where one is asked for.
+    pub token: Option<String>,
+}
+
+impl Default for ProxySettings {
+    fn default() -> Self {
+        Self {
+            upstreams: Upstream::usual(),
+            deadline: Duration::from_secs(9 * 60),
+            idle: Duration::from_secs(10 * 60),
+            body_bytes_max: 64 << 20,
+            cache: false,
+            fallbacks: HashMap::new(),
+            prices: Prices(BTreeMap::new()),
+            budgets: Budgets::default(),
+            token: None,
+        }
+    }
+}
+
+/// What all requests share.
+pub(crate) struct State {
+    project: Arc<Project>,
+    settings: ProxySettings,
+    client: Client,
+    admission: Arc<Admission>,
+    classifier: Arc<Classifier>,
+    policy: Policy,
+    successes: Arc<Successes>,
+    cache: cache::Cache,
+    spending: spending::Spending,
+}
+
+/// The proxy.
+pub struct Proxy(Arc<State>);
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}
+
+impl Proxy {
+    /// A proxy of this project. Nothing is connected to yet.
+    pub fn new(project: Arc<Project>, settings: ProxySettings) -> Result<Self, ProjectError> {
+        let classifier = project.classifier_or_builtin(|error| {
+            project.process.warn(&error.to_string(), error.hints().first().map(String::as_str));
+        });
+        let mut policy = project.config.policy("request")?;
+        policy.wait_max = settings.deadline;
+        let admission = Admission::new(Arc::clone(&project));
+        let spending = spending::Spending::new(Arc::clone(&admission), settings.budgets.clone())?;
+        Ok(Self(Arc::new(State {
+            client: project.process.http_client_keeping(KEPT_MAX.0, KEPT_MAX.1),
+            admission,
+            classifier: Arc::new(classifier),
+            policy,
+            successes: Arc::default(),
+            cache: cache::Cache::default(),
+            spending,
+            settings,
+            project,
+        })))
+    }
+
+    /// Serves clients until `stop` is ready, then lets what is under way end.
+    pub async fn serve(
+        &self,
+        listener: std::net::TcpListener,
+        stop: impl Future<Output = ()>,
+    ) -> std::io::Result<()> {
+        let access = Access::local().with_token(self.0.settings.token.clone()).token_in(TOKEN_HEADERS);
+        let limits = ServerLimits { connections_max: CONNECTIONS_MAX, drain_max: DRAIN_MAX };
+        let state = Arc::clone(&self.0);
+        let served = serve(listener, access, limits, stop, move |request| {
+            let state = Arc::clone(&state);
+            async move { state.answer(request).await }
+        });
+        let served = served.await;
+        if let Ok(journal) = self.0.project.journal() {
+            self.0.successes.write(journal);
+        }
+        served
+    }
+}
+
+impl State {
+    async fn answer(self: Arc<Self>, request: ServerRequest) -> Answer {
+        if request.path() == HEALTH {
+            return Answer::json(200, br#"{"ok":true}"#.to_vec());
+        }
+        let Some(route) = route::route(&self.settings.upstreams, request.target(), request.headers()) else {
+            let names: Vec<&str> =
+                self.settings.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
+            let text = format!("no upstream is set up for this path; there are: {}", names.join(", "));
+            return Answer::text(404, &text);
+        };
+        match route.operation {
+            route::Operation::Other => pass::pass_on(&self, route, request).await,
+            _ => self.recover(route, request).await,
+        }
+    }
+
+    /// Counts what a request used.
+    fn used(&self, run: &OperationRun, model: Option<&str>, usage: Usage) {
+        if usage != Usage::default() {
+            self.successes.add_usage(model.unwrap_or("unknown"), usage);
+            self.spending.charge(run, usage);
+        }
+    }
+}
+
+/// The one path that is the proxy's own.
+const HEALTH: &str = "/backstop/health";

@@ -1,0 +1,208 @@
+//! Where a request goes: the path names its API, and with that the upstream; `/NAME/…` names the
+//! upstream itself.
+
+use crate::Api;
+use backstop_core::Name;
+use backstop_http::{Address, AddressError, Headers};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// The providers that are known without settings.
+const USUAL: [(&str, &str); 3] = [
+    ("anthropic", "https://api.anthropic.com"),
+    ("openai", "https://api.openai.com"),
+    ("gemini", "https://generativelanguage.googleapis.com"),
+];
+
+/// A provider, or something that speaks like one.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// Its name, by which guards, breakers and paths know it.
+    pub name: Name,
+    /// Where it is.
+    pub origin: Address,
+    /// Headers of every request to it, such as its credential. They replace the client's.
+    pub headers: Headers,
+    /// How many requests it gets at once.
+    pub(super) slots: Option<Arc<Semaphore>>,
+}
+
+/// Why an upstream cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamError {
+    /// The name is none.
+    #[error("`{0}` is no name of an upstream")]
+    Name(String),
+    /// The address is none.
+    #[error("the address of upstream `{name}` {error}")]
+    Address {
+        /// The upstream.
+        name: String,
+        /// What is wrong with its address.
+        error: AddressError,
+    },
+    /// The address has a path or a query.
+    #[error("the address of upstream `{0}` has a path: requests bring their own")]
+    Path(String),
+}
+
+impl Upstream {
+    /// An upstream at an origin, such as `https://api.example.com`.
+    pub fn new(name: &str, origin: &str) -> Result<Self, UpstreamError> {
+        let parsed = name.parse().map_err(|_| UpstreamError::Name(name.to_owned()))?;
+        let address = Address::parse(origin)
+            .map_err(|error| UpstreamError::Address { name: name.to_owned(), error })?;
+        if address.path_and_query() != "/" {
+            return Err(UpstreamError::Path(name.to_owned()));
+        }
+        Ok(Self { name: parsed, origin: address, headers: Headers::new(), slots: None })
+    }
+
+    /// The upstreams that are known without settings.
+    pub fn usual() -> Vec<Self> {
+        USUAL.iter().filter_map(|(name, origin)| Self::new(name, origin).ok()).collect()
+    }
+
+    /// With at most so many requests at once.
+    pub fn concurrency(mut self, most: Option<usize>) -> Self {
+        self.slots = most.map(|most| Arc::new(Semaphore::new(most)));
+        self
+    }
+}
+
+/// What a path asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// A model request, which is recovered.
+    Generate(Api),
+    /// Something about a request, such as its size in tokens: bytes pass, limits count.
+    About(Api),
+    /// Anything else: bytes pass.
+    Other,
+}
+
+impl Operation {
+    fn of(path: &str) -> Self {
+        let path = path.trim_end_matches('/');
+        match path {
+            _ if path.ends_with("/messages/count_tokens") => Self::About(Api::Anthropic),
+            _ if path.ends_with("/messages") => Self::Generate(Api::Anthropic),
+            _ if path.ends_with("/chat/completions") => Self::Generate(Api::Chat),
+            _ if path.ends_with("/responses") => Self::Generate(Api::Responses),
+            _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => {
+                Self::Generate(Api::Gemini)
+            }
+            _ if path.ends_with(":countTokens") => Self::About(Api::Gemini),
+            _ => Self::Other,
+        }
+    }
+
+    pub(super) fn api(self) -> Option<Api> {
+        match self {
+            Self::Generate(api) | Self::About(api) => Some(api),
+            Self::Other => None,
+        }
+    }
+}
+
+/// Where a request goes, and as what.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    pub(super) upstream: Upstream,
+    pub(super) operation: Operation,
+    /// The path and query that the upstream gets.
+    pub(super) target: String,
+}
+
+/// Finds where a request goes; none where no upstream fits.
+pub(super) fn route(upstreams: &[Upstream], target: &str, headers: &Headers) -> Option<Route> {
+    let named = target.strip_prefix('/').and_then(|rest| {
+        let (name, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let upstream = upstreams.iter().find(|upstream| upstream.name.as_str() == name)?;
+        let target = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
+        Some((upstream, target))
+    });
+    let (upstream, target) = match named {
+        Some((upstream, target)) => (Some(upstream), target),
+        None => (None, target.to_owned()),
+    };
+    let operation = Operation::of(target.split('?').next().unwrap_or_default());
+    let usual = || {
+        let name = match operation.api() {
+            Some(Api::Anthropic) => "anthropic",
+            Some(Api::Chat | Api::Responses) => "openai",
+            Some(Api::Gemini) => "gemini",
+            // Paths such as /v1/models are the same everywhere: the credential tells.
+            None if headers.contains("anthropic-version") || headers.contains("x-api-key") => "anthropic",
+            None if headers.contains("x-goog-api-key") || target.contains("key=") => "gemini",
+            None => "openai",
+        };
+        upstreams.iter().find(|upstream| upstream.name.as_str() == name)
+    };
+    Some(Route { upstream: upstream.or_else(usual)?.clone(), operation, target })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_names_the_upstream() {
+        let mut upstreams = Upstream::usual();
+        upstreams.push(Upstream::new("local", "http://127.0.0.1:9").unwrap());
+        let none = Headers::new();
+        let mut anthropic = Headers::new();
+        anthropic.add("anthropic-version", "2023-06-01").unwrap();
+        for (target, headers, upstream, operation, sent) in [
+            (
+                "/v1/messages?beta=true",
+                &none,
+                "anthropic",
+                Operation::Generate(Api::Anthropic),
+                "/v1/messages?beta=true",
+            ),
+            (
+                "/v1/messages/count_tokens",
+                &none,
+                "anthropic",
+                Operation::About(Api::Anthropic),
+                "/v1/messages/count_tokens",
+            ),
+            ("/v1/chat/completions", &none, "openai", Operation::Generate(Api::Chat), "/v1/chat/completions"),
+            ("/v1/responses", &none, "openai", Operation::Generate(Api::Responses), "/v1/responses"),
+            (
+                "/v1beta/models/g:streamGenerateContent?alt=sse",
+                &none,
+                "gemini",
+                Operation::Generate(Api::Gemini),
+                "/v1beta/models/g:streamGenerateContent?alt=sse",
+            ),
+            (
+                "/local/v1/chat/completions",
+                &none,
+                "local",
+                Operation::Generate(Api::Chat),
+                "/v1/chat/completions",
+            ),
+            ("/local", &none, "local", Operation::Other, "/"),
+            ("/local?x", &none, "local", Operation::Other, "/?x"),
+            ("/v1/models", &none, "openai", Operation::Other, "/v1/models"),
+            ("/v1/models", &anthropic, "anthropic", Operation::Other, "/v1/models"),
+        ] {
+            let route = route(&upstreams, target, headers).unwrap();
+            assert_eq!(
+                (route.upstream.name.as_str(), route.operation, route.target.as_str()),
+                (upstream, operation, sent)
+            );
+        }
+        let only = [Upstream::new("local", "http://127.0.0.1:9").unwrap()];
+        assert!(route(&only, "/v1/messages", &none).is_none());
+    }
+
+    #[test]
+    fn an_upstream_is_an_origin() {
+        for (name, origin) in [("a b", "http://h"), ("x", "h"), ("x", "http://h/v1"), ("x", "http://me@h")] {
+            assert!(Upstream::new(name, origin).is_err(), "{name} {origin}");
+        }
+    }
+}

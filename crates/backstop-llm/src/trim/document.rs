@@ -1,0 +1,124 @@
+//! A request as its members and the items of its conversation, each as the JSON text that arrived:
+//! what is kept is kept to the byte.
+
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// The members of a JSON object in their order.
+pub(super) struct Members<'j>(pub(super) Vec<(Cow<'j, str>, &'j RawValue)>);
+
+impl<'de: 'j, 'j> serde::Deserialize<'de> for Members<'j> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    members.push((Cow::Owned(key), map.next_value()?));
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(InOrder).map(Members)
+    }
+}
+
+/// One message or item of a conversation.
+pub(super) struct Item<'j> {
+    /// Its JSON text.
+    pub(super) text: Cow<'j, str>,
+    /// The same, read.
+    pub(super) value: Value,
+}
+
+impl Item<'_> {
+    /// Takes a changed value.
+    pub(super) fn changed(&mut self) {
+        self.text = Cow::Owned(self.value.to_string());
+    }
+
+    pub(super) fn role(&self) -> &str {
+        self.value.get("role").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(super) fn kind(&self) -> &str {
+        self.value.get("type").and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// A request whose conversation is a list.
+pub(super) struct Document<'j> {
+    pub(super) members: Members<'j>,
+    pub(super) items: Vec<Item<'j>>,
+    key: &'static str,
+}
+
+/// Why a request cannot be taken apart.
+pub(super) enum Unreadable {
+    NotJson(String),
+    NoConversation,
+}
+
+impl<'j> Document<'j> {
+    /// Takes a request apart. A conversation that is a single text is one item.
+    pub(super) fn read(body: &'j [u8], key: &'static str) -> Result<Self, Unreadable> {
+        let not_json = |error: serde_json::Error| Unreadable::NotJson(error.to_string());
+        let members: Members<'j> = serde_json::from_slice(body).map_err(not_json)?;
+        let conversation =
+            members.0.iter().find(|(name, _)| name == key).ok_or(Unreadable::NoConversation)?;
+        let items: Vec<&'j RawValue> =
+            serde_json::from_str(conversation.1.get()).map_err(|_| Unreadable::NoConversation)?;
+        let item = |raw: &'j RawValue| {
+            let value = serde_json::from_str(raw.get()).map_err(not_json)?;
+            Ok(Item { text: Cow::Borrowed(raw.get()), value })
+        };
+        let items = items.into_iter().map(item).collect::<Result<_, Unreadable>>()?;
+        Ok(Self { members, items, key })
+    }
+
+    /// A member beside the conversation.
+    pub(super) fn member(&self, name: &str) -> Option<Value> {
+        let (_, raw) = self.members.0.iter().find(|(key, _)| key == name)?;
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    /// How many bytes everything beside the conversation has.
+    pub(super) fn bytes_beside(&self) -> usize {
+        let beside = self.members.0.iter().filter(|(name, _)| name != self.key);
+        beside.map(|(name, raw)| name.len() + raw.get().len() + 4).sum()
+    }
+
+    /// Puts the request together again, without the items of which `keep` is false, and with these
+    /// members instead of its own.
+    pub(super) fn write(&self, keep: &[bool], replaced: &[(&str, Value)]) -> Vec<u8> {
+        let mut text = String::from("{");
+        for (n, (name, raw)) in self.members.0.iter().enumerate() {
+            if n > 0 {
+                text.push(',');
+            }
+            text.push_str(&Value::from(name.as_ref()).to_string());
+            text.push(':');
+            if name == self.key {
+                let kept = self.items.iter().zip(keep).filter(|(_, keep)| **keep);
+                let kept: Vec<&str> = kept.map(|(item, _)| item.text.as_ref()).collect();
+                text.push('[');
+                text.push_str(&kept.join(","));
+                text.push(']');
+            } else if let Some((_, value)) = replaced.iter().find(|(key, _)| key == name) {
+                text.push_str(&value.to_string());
+            } else {
+                text.push_str(raw.get());
+            }
+        }
+        text.push('}');
+        text.into_bytes()
+    }
+}

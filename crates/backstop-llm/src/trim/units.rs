@@ -1,0 +1,193 @@
+//! Which parts of a conversation go or stay together.
+//!
+//! A unit is what the model said, with what was answered to it: its tool calls and all their
+//! results, its reasoning and what follows it. Whoever removes whole units after the first user
+//! message leaves every call with its results and the roles alternating.
+
+use super::document::Item;
+use crate::Api;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// Who an item is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Instructions, which always stay.
+    System,
+    /// What the model said.
+    Model,
+    /// What a person said or a tool answered.
+    Input,
+}
+
+/// Items that go or stay together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Which items, in order.
+    pub(super) items: Vec<usize>,
+    /// Whether it stays.
+    pub(super) pinned: bool,
+}
+
+/// The units of a conversation, oldest first, and the first message of a person.
+pub(super) struct Units {
+    pub(super) units: Vec<Unit>,
+    pub(super) first_user: Option<usize>,
+}
+
+impl Units {
+    pub(super) fn of(api: Api, items: &[Item<'_>]) -> Self {
+        let parts: Vec<Part> = items.iter().map(|item| part(api, item)).collect();
+        let first_user = (0..items.len()).find(|n| is_user(api, &items[*n]));
+        let mut units: Vec<Unit> = Vec::new();
+        // The unit that what comes next belongs to: after the model's words come those of others.
+        let mut open: Option<(usize, Part)> = None;
+        for (n, part) in parts.iter().enumerate() {
+            let joins = match (open, part) {
+                (Some((unit, Part::Model)), Part::Model | Part::Input) => Some(unit),
+                (Some((unit, Part::Input)), Part::Input) => Some(unit),
+                _ => None,
+            };
+            match (part, joins) {
+                (Part::System, _) => units.push(Unit { items: vec![n], pinned: true }),
+                _ if first_user == Some(n) => {
+                    units.push(Unit { items: vec![n], pinned: true });
+                    open = None;
+                }
+                (_, Some(unit)) => {
+                    units[unit].items.push(n);
+                    open = Some((unit, *part));
+                }
+                (_, None) => {
+                    units.push(Unit { items: vec![n], pinned: false });
+                    open = Some((units.len() - 1, *part));
+                }
+            }
+        }
+        pin_the_end(&mut units, &parts);
+        join_by_call(api, items, &mut units);
+        Self { units, first_user }
+    }
+}
+
+/// The last words that were said to the model stay, and everything after them.
+fn pin_the_end(units: &mut [Unit], parts: &[Part]) {
+    let last_input = parts.iter().rposition(|part| *part == Part::Input);
+    let Some(last) = last_input.or_else(|| parts.len().checked_sub(1)) else { return };
+    for unit in units.iter_mut().filter(|unit| unit.items.iter().any(|n| *n >= last)) {
+        unit.pinned = true;
+    }
+}
+
+/// Calls and results that were not written next to each other belong together all the same.
+fn join_by_call(api: Api, items: &[Item<'_>], units: &mut Vec<Unit>) {
+    let mut unit_of_call: HashMap<String, usize> = HashMap::new();
+    let mut joined: Vec<usize> = (0..units.len()).collect();
+    for n in 0..units.len() {
+        for item in &units[n].items {
+            for call in calls(api, &items[*item]) {
+                unit_of_call.entry(call).or_insert(n);
+            }
+        }
+        for item in &units[n].items {
+            for answered in answers(api, &items[*item]) {
+                if let Some(&asked) = unit_of_call.get(&answered)
+                    && joined[asked] != joined[n]
+                {
+                    let (one, other) = (joined[asked], joined[n]);
+                    joined.iter_mut().filter(|unit| **unit == other).for_each(|unit| *unit = one);
+                }
+            }
+        }
+    }
+    if joined.iter().enumerate().all(|(n, unit)| n == *unit) {
+        return;
+    }
+    for n in (0..units.len()).rev() {
+        let root = joined[n];
+        if root != n {
+            let (gone, pinned) = (std::mem::take(&mut units[n].items), units[n].pinned);
+            units[root].items.extend(gone);
+            units[root].items.sort_unstable();
+            units[root].pinned |= pinned;
+        }
+    }
+    units.retain(|unit| !unit.items.is_empty());
+}
+
+fn part(api: Api, item: &Item<'_>) -> Part {
+    let (role, kind) = (item.role(), item.kind());
+    if matches!(role, "system" | "developer") {
+        return Part::System;
+    }
+    match api {
+        // What stands for everything before it has to stay.
+        Api::Anthropic if role == "assistant" && has_block(item, "compaction") => Part::System,
+        Api::Anthropic | Api::Chat if role == "assistant" => Part::Model,
+        Api::Gemini if role == "model" => Part::Model,
+        Api::Responses => match kind {
+            "" | "message" if role == "user" => Part::Input,
+            "compaction" | "compaction_summary" | "mcp_list_tools" => Part::System,
+            kind if kind.ends_with("_output") || kind == "mcp_approval_response" => Part::Input,
+            _ => Part::Model,
+        },
+        _ => Part::Input,
+    }
+}
+
+fn has_block(item: &Item<'_>, kind: &str) -> bool {
+    let blocks = item.value.get("content").and_then(Value::as_array);
+    blocks.into_iter().flatten().any(|block| block.get("type").and_then(Value::as_str) == Some(kind))
+}
+
+/// Whether an item is a message of a person, and no tool's answer.
+fn is_user(api: Api, item: &Item<'_>) -> bool {
+    match api {
+        Api::Anthropic => item.role() == "user" && !has_block(item, "tool_result"),
+        Api::Chat => item.role() == "user",
+        Api::Responses => item.role() == "user" && matches!(item.kind(), "" | "message"),
+        Api::Gemini => {
+            let parts = item.value.get("parts").and_then(Value::as_array);
+            let answers = parts.into_iter().flatten().any(|part| {
+                part.get("functionResponse").is_some() || part.get("function_response").is_some()
+            });
+            matches!(item.role(), "user" | "") && !answers
+        }
+    }
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The ids of the calls that an item makes.
+fn calls(api: Api, item: &Item<'_>) -> Vec<String> {
+    match api {
+        Api::Chat => {
+            let calls = item.value.get("tool_calls").and_then(Value::as_array);
+            calls.into_iter().flatten().filter_map(|call| text(call, "id")).collect()
+        }
+        Api::Responses if item.kind() == "mcp_approval_request" => {
+            text(&item.value, "id").into_iter().collect()
+        }
+        Api::Responses if !item.kind().ends_with("_output") => {
+            text(&item.value, "call_id").into_iter().collect()
+        }
+        // Answers follow their calls at once.
+        _ => Vec::new(),
+    }
+}
+
+/// The ids of the calls that an item answers.
+fn answers(api: Api, item: &Item<'_>) -> Vec<String> {
+    match api {
+        Api::Chat => text(&item.value, "tool_call_id").into_iter().collect(),
+        Api::Responses if item.kind() == "mcp_approval_response" => {
+            text(&item.value, "approval_request_id").into_iter().collect()
+        }
+        Api::Responses if item.kind().ends_with("_output") => {
+            text(&item.value, "call_id").into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}

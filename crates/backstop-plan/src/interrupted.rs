@@ -1,0 +1,89 @@
+//! Runs that nobody carries on: Backstop was killed, or the machine was started again. They are found
+//! in every project of the user, so that a login item or a timer can go on with them.
+
+use crate::record::RunRecord;
+use crate::runs::resume_command;
+use crate::start::view_name;
+use crate::view::ViewFolder;
+use backstop_core::{Outcome, RunId, Timestamp};
+use backstop_runtime::host::NodeStatus;
+use backstop_store::{Journal, ProcessId, RunFilter, RunState, StateFolder, StoreError};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// How many runs of a project are looked at.
+const RUNS_MAX: u32 = 1000;
+
+/// A run of a plan that was cut off.
+#[derive(Debug)]
+pub struct InterruptedRun {
+    /// The run.
+    pub run: RunId,
+    /// The project's folder.
+    pub project: PathBuf,
+    /// The plan, as it was given.
+    pub plan: String,
+    /// The command that goes on with it.
+    pub resume: String,
+    /// When it is to start, if it has not started.
+    pub starts_at: Option<Timestamp>,
+    /// How many of its phases are complete, and how many there are.
+    pub phases: (usize, usize),
+}
+
+impl InterruptedRun {
+    /// Opens the file that the output of the resumed run is appended to; nothing where that cannot be
+    /// written.
+    pub fn open_log(&self) -> Option<(File, PathBuf)> {
+        let views = ViewFolder::new(&self.project, &view_name(&self.plan));
+        Some((views.open_resumed_log().ok()?, views.resumed_log()))
+    }
+}
+
+/// All runs of plans that were cut off, in every project, and the databases that cannot be read.
+/// Only the last run of a plan counts; one that halted, was stopped or runs below another is left to
+/// whoever looks after it.
+pub fn interrupted_runs(
+    folder: &StateFolder,
+    is_alive: &dyn Fn(&ProcessId) -> bool,
+) -> Result<(Vec<InterruptedRun>, Vec<StoreError>), StoreError> {
+    let (journals, mut unreadable) = folder.journals()?;
+    let mut found = Vec::new();
+    for journal in journals {
+        match in_journal(&journal, is_alive) {
+            Ok(runs) => found.extend(runs),
+            Err(error) => unreadable.push(error),
+        }
+    }
+    Ok((found, unreadable))
+}
+
+fn in_journal(
+    journal: &Journal,
+    is_alive: &dyn Fn(&ProcessId) -> bool,
+) -> Result<Vec<InterruptedRun>, StoreError> {
+    let Some(project) = journal.project_path()?.filter(|path| path.is_dir()) else { return Ok(Vec::new()) };
+    let filter = RunFilter { surface: Some("run".to_owned()), limit: RUNS_MAX, ..RunFilter::default() };
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    for run in journal.runs(&filter)? {
+        let Some(plan) = run.operation.as_ref().map(|plan| plan.raw().to_owned()) else { continue };
+        let is_last = seen.insert(plan.clone());
+        // Whoever looked at it meanwhile has noted that it was lost.
+        let is_lost = run.state == RunState::Open || run.outcome == Some(Outcome::Lost);
+        let is_cut_off = is_lost && run.parent.is_none() && !is_alive(&run.process);
+        if !is_last || !is_cut_off {
+            continue;
+        }
+        let record = RunRecord::of(&journal.load(run.id)?);
+        found.push(InterruptedRun {
+            run: run.id,
+            project: project.clone(),
+            resume: resume_command(&record),
+            starts_at: record.progress.starts_at,
+            phases: (record.count(NodeStatus::Complete), record.len()),
+            plan,
+        });
+    }
+    Ok(found)
+}

@@ -1,0 +1,140 @@
+//! Counts the iterations of an agent in its event stream, and ends it when they are used up.
+//!
+//! An iteration is one turn in which the agent uses tools. An agent that prints plain text has no
+//! such events: nothing is counted then, and whoever asked is told so.
+
+use super::definition::OutputDialect;
+use super::dialect;
+use backstop_core::{Fault, Reason, SafeText};
+use backstop_exec::Stop;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The longest line that is looked at, in bytes.
+const LINE_BYTES_MAX: usize = 2 << 20;
+
+/// The iterations of one attempt.
+#[derive(Debug, Clone)]
+pub(super) struct Iterations {
+    count: Arc<AtomicU32>,
+    dialect: OutputDialect,
+    max: Option<u32>,
+}
+
+impl Iterations {
+    pub(super) fn new(dialect: OutputDialect, max: Option<u32>) -> Self {
+        Self { count: Arc::default(), dialect, max }
+    }
+
+    /// How many there were; nothing where the agent has no event stream.
+    pub(super) fn count(&self) -> Option<u32> {
+        (self.dialect != OutputDialect::Text).then(|| self.count.load(Ordering::Relaxed))
+    }
+
+    /// What it is where more were begun than there are.
+    pub(super) fn fault(&self) -> Option<Fault> {
+        let (count, max) = (self.count()?, self.max?);
+        (count > max).then(|| {
+            let mut fault = Fault::new(Reason::BudgetExhausted);
+            fault.cause = Some(SafeText::new(format!("the agent used all of its {max} iterations")));
+            fault
+        })
+    }
+
+    /// A stream in which iterations are counted on their way. `stop` is requested once they are used up.
+    pub(super) fn stream<W: Write>(&self, to: W, stop: Stop) -> CountedStream<W> {
+        CountedStream {
+            to,
+            iterations: self.clone(),
+            stop,
+            open: Vec::new(),
+            last: String::new(),
+            is_over: false,
+        }
+    }
+}
+
+pub(super) struct CountedStream<W> {
+    to: W,
+    iterations: Iterations,
+    stop: Stop,
+    /// The line that has not ended yet.
+    open: Vec<u8>,
+    /// The turn that was counted last: one message may be printed in several events.
+    last: String,
+    is_over: bool,
+}
+
+impl<W> CountedStream<W> {
+    fn look(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LINE_BYTES_MAX.saturating_sub(self.open.len());
+            self.open.extend_from_slice(&piece[..piece.len().min(room)]);
+            if !piece.ends_with(b"\n") {
+                continue;
+            }
+            let line = std::mem::take(&mut self.open);
+            let Some(turn) = dialect::tool_turn(self.iterations.dialect, &line) else { continue };
+            if !turn.is_empty() && turn == self.last {
+                continue;
+            }
+            self.last = turn;
+            let count = self.iterations.count.fetch_add(1, Ordering::Relaxed) + 1;
+            if self.iterations.max.is_some_and(|max| count > max) && !self.is_over {
+                self.is_over = true;
+                self.stop.request();
+            }
+        }
+    }
+}
+
+impl<W: Write> Write for CountedStream<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        if self.iterations.dialect != OutputDialect::Text {
+            self.look(&bytes[..written]);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(dialect: OutputDialect, max: u32, lines: &[&str]) -> (Option<u32>, bool, u32) {
+        let (iterations, stop) = (Iterations::new(dialect, Some(max)), Stop::new());
+        let mut stream = iterations.stream(Vec::new(), stop.clone());
+        lines.iter().for_each(|line| stream.write_all(format!("{line}\n").as_bytes()).unwrap());
+        (iterations.count(), iterations.fault().is_some(), u32::from(stop.requests()))
+    }
+
+    #[test]
+    fn turns_with_tools_are_counted_in_every_dialect() {
+        let claude = [
+            r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","name":"Read"}]}}"#,
+            r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","name":"Read"}]}}"#,
+            r#"{"type":"assistant","message":{"id":"m2","content":[{"type":"text","text":"x"}]}}"#,
+            r#"{"type":"assistant","message":{"id":"m3","content":[{"type":"tool_use","name":"Bash"}]}}"#,
+        ];
+        assert_eq!(counted(OutputDialect::ClaudeJson, 2, &claude), (Some(2), false, 0));
+        assert_eq!(counted(OutputDialect::ClaudeJson, 1, &claude), (Some(2), true, 1));
+        let codex = [
+            r#"{"type":"item.completed","item":{"type":"command_execution","id":"i1"}}"#,
+            r#"{"type":"item.completed","item":{"type":"agent_message","id":"i2"}}"#,
+            r#"{"type":"item.completed","item":{"type":"file_change","id":"i3"}}"#,
+        ];
+        assert_eq!(counted(OutputDialect::CodexJsonl, 9, &codex), (Some(2), false, 0));
+        let opencode = [
+            r#"{"type":"step_finish","part":{"reason":"tool-calls"}}"#,
+            r#"{"type":"step_finish","part":{"reason":"stop"}}"#,
+        ];
+        assert_eq!(counted(OutputDialect::OpencodeJsonl, 9, &opencode), (Some(1), false, 0));
+        assert_eq!(counted(OutputDialect::Text, 1, &claude), (None, false, 0));
+    }
+}

@@ -1,0 +1,46 @@
+//! `backstop init --service`: a timer that goes on with interrupted runs, and out again to the byte.
+
+use super::init::{Init, folders};
+use super::init_mcp::tell_changes;
+use crate::error::{CliError, failed};
+use crate::process;
+use backstop_install::{Records, ServiceManager, TextChange, service_files};
+
+pub(super) fn run(args: &Init) -> Result<(), CliError> {
+    let folders = folders()?;
+    let home =
+        folders.home.clone().ok_or_else(|| failed("there is no home folder to write to").hint("set HOME"))?;
+    let state = process::state_root(Some(&home)).ok_or_else(|| {
+        failed("there is no folder to keep what was there before").hint("set BACKSTOP_STATE_DIR")
+    })?;
+    let records = Records::new(Some(state.join("init")));
+    let manager = ServiceManager::here();
+    let program = std::env::current_exe().map_err(|error| {
+        failed(format!("our own program cannot be found: {error}")).hint("call it by its full path")
+    })?;
+    // A timer has none of the surroundings of a shell: agents are found as they are found here.
+    let path = std::env::var("PATH").unwrap_or_default();
+    let config = folders.config.clone().unwrap_or_else(|| home.join(".config"));
+    let mut changes = Vec::new();
+    for (file, text) in service_files(manager, &home, &config, &program, &path) {
+        let base = if file.starts_with(&home) { &home } else { &config };
+        changes.extend(match args.remove {
+            true => TextChange::undo(base, &file, &records)?,
+            false => TextChange::create(base, &file, &text)?,
+        });
+    }
+    if !args.dry_run {
+        process::user_folder();
+        for change in &changes {
+            change.apply(&records)?;
+        }
+    }
+    let next = match (changes.is_empty(), args.dry_run, args.remove) {
+        (true, _, true) => "no service of Backstop is here".to_owned(),
+        (true, _, false) => "the service is here already".to_owned(),
+        (_, true, _) => "nothing was written".to_owned(),
+        (_, false, true) => format!("everything is as it was before\nnext: {}", manager.disable(&home)),
+        (_, false, false) => format!("next: {}", manager.enable(&home)),
+    };
+    tell_changes(args, &home, &changes, &next)
+}

@@ -1,0 +1,409 @@
+//! Campaigns from one sentence to their end, with scripted agents: what they survive, what people see.
+#![cfg(target_os = "linux")]
+
+use crate::docs::fits;
+use crate::harness::{Done, Project, Run, root, schema};
+use serde_json::{Value, json};
+
+/// What every agent here can call.
+const HELPERS: &str = r#"
+prompt=$(cat)
+answer() { cat > "$BACKSTOP_RESULT"; }
+complete() { printf '{"phase_id": "%s", "status": "complete", "commit_message": "%s"}' "$BACKSTOP_PHASE" "${1:-$BACKSTOP_PHASE}" | answer; }
+first() { [ "$BACKSTOP_ATTEMPT" = 1 ]; }
+echo "$BACKSTOP_PHASE $BACKSTOP_ATTEMPT" >> "$TALLY"
+case $BACKSTOP_PHASE in structure|pattern|memory|delta)
+  [ -e "$TALLY.silent" ] || { echo "{\"mode\":\"$BACKSTOP_PHASE\",\"status\":\"ok\"}" | answer; exit 0; } ;;
+esac
+"#;
+
+/// Makes a script the agent `fake`, in the user's configuration.
+fn configure(project: &Project, script: &str) {
+    let file = project.beside("agent.sh");
+    std::fs::write(&file, script).unwrap();
+    let command = json!(["sh", file.display().to_string()]);
+    project.settings(format!("[agent.fake]\ncommand = {command}\n[exec]\ngrace = \"200ms\"\n"));
+}
+
+fn project(name: &str, script: &str) -> Project {
+    let project = Project::git(&format!("campaign-{name}"));
+    configure(&project, &format!("{HELPERS}\n{script}\n"));
+    project
+}
+
+pub(crate) fn campaign(project: &Project, args: &[&str]) -> Run {
+    let mut all = vec!["campaign"];
+    all.extend(args);
+    if args.first().is_none_or(|first| first.contains(' ') || first.starts_with('-')) {
+        all.extend(["--agent", "fake"]);
+    }
+    project.run(&all).env("TALLY", &project.beside("tally").display().to_string())
+}
+
+fn tally(project: &Project) -> Vec<String> {
+    let text = std::fs::read_to_string(project.beside("tally")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+pub(crate) fn status(project: &Project) -> Value {
+    let status = project.run(&["campaign", "status", "--json"]).go().code(0).json();
+    fits(&schema("campaign"), &status, "campaign");
+    status
+}
+
+fn statuses(status: &Value) -> Vec<(String, String)> {
+    let tasks = status["tasks"].as_array().unwrap().iter();
+    tasks
+        .map(|task| (task["seq"].as_str().unwrap().to_owned(), task["status"].as_str().unwrap().to_owned()))
+        .collect()
+}
+
+fn states(project: &Project) -> Vec<String> {
+    let events = project.events();
+    let own = events.iter().filter(|event| event["kind"] == "state.entered" && event["operation"].is_null());
+    own.map(|event| event["state"].as_str().unwrap().to_owned()).collect()
+}
+
+fn has(done: &Done, parts: &[&str]) {
+    let text = format!("{}{}", done.stdout(), done.stderr());
+    for part in parts {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+/// A plan in a planner's answer.
+fn plan(tasks: &Value) -> String {
+    format!("answer <<'END'\n### Confidence: PROCEED\n{}\nEND\n", json!({"objective": "x", "tasks": tasks}))
+}
+
+fn task(seq: &str, depends: &[&str], verify: &str) -> Value {
+    json!({"seq": seq, "slug": format!("t-{seq}"), "delta": [format!("{seq}.txt")], "verify": verify, "budget": 9, "depends": depends})
+}
+
+#[test]
+fn the_example_asks_works_around_a_block_and_is_complete() {
+    let project = Project::git("campaign-example");
+    let script = std::fs::read_to_string(root().join("examples/campaign/agent.sh")).unwrap();
+    configure(&project, &script);
+    let asked = campaign(&project, &["A program that greets"]).go().code(4);
+    has(&asked, &["In which language is the greeting?", "backstop campaign answer"]);
+    let waiting = status(&project);
+    assert_eq!(waiting["questions"], json!(["In which language is the greeting?"]));
+    assert_eq!(
+        (waiting["state"].clone(), waiting["explorers"].clone()),
+        (json!("PLAN"), json!(["structure", "pattern", "memory"]))
+    );
+    campaign(&project, &[]).go().code(4);
+    project.run(&["campaign", "answer", "a", "b"]).go().code(2);
+    project.run(&["campaign", "answer", "English"]).go().code(0);
+    let done = campaign(&project, &[]).go().code(0);
+    has(&done, &["5 of 5 complete"]);
+    let end = status(&project);
+    assert!(statuses(&end).iter().all(|(_, status)| status == "complete"), "{end}");
+    assert_eq!((end["replans"].clone(), end["rounds"].clone()), (json!(1), json!(2)));
+    let log = project.sh("git log --format=%s");
+    let subjects: Vec<&str> = log.lines().collect();
+    for subject in ["Specify the greeting", "Greet", "Translate by hand", "Choose a word"] {
+        assert_eq!(subjects.iter().filter(|known| **known == subject).count(), 1, "{log}");
+    }
+    assert_eq!(project.sh("sh choose.sh").trim(), "hola");
+    let order = [
+        "INIT", "EXPLORE", "PLAN", "PLAN", "REGISTER", "EXECUTE", "CASCADE", "EXECUTE", "CASCADE", "OBSERVE",
+        "COMPLETE",
+    ];
+    assert_eq!(states(&project), order);
+    let lessons = project.run(&["campaign", "lessons", "--json"]).go().code(0).json();
+    fits(&schema("campaign-lessons"), &lessons, "lessons");
+    has(&project.run(&["campaign", "lessons"]).go().code(0), &["003-translate", "Translate by hand"]);
+    for event in project.events() {
+        fits(&schema("event"), &event, "event");
+    }
+    // It is over: nothing is done again.
+    let before = project.sh("git rev-parse HEAD");
+    campaign(&project, &[]).go().code(0);
+    assert_eq!(project.sh("git rev-parse HEAD"), before);
+}
+
+#[test]
+fn failures_are_emitted_before_anything_is_done_about_them() {
+    let project = project(
+        "emit",
+        &format!(
+            "case $BACKSTOP_PHASE in plan1) {} ;; *) echo done > $BACKSTOP_PHASE.txt; complete ;; esac",
+            plan(&json!([task("001", &[], "true")]))
+        ),
+    );
+    std::fs::write(project.beside("tally.silent"), "").unwrap();
+    let text = campaign(&project, &["Do it now", "--log-format", "emit"]).go().code(3).stdout();
+    let lines: Vec<&str> = text.lines().collect();
+    let at = |part: &str| {
+        lines.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}: {text}"))
+    };
+    assert!(lines.iter().all(|line| line.starts_with("EMIT: ")), "{text}");
+    let failed = at("TOOL_FAILURE tool=explore error=\"0 of 4 explorers have answered, 3 are needed\"");
+    let entered = at("STATE_ENTRY state=ERROR error_type=quorum_failure");
+    let said = at("EMIT: \"Insufficient explorer data\"");
+    let recovery = at("RECOVERY_ATTEMPT strategy=partial_data success=false");
+    assert!(failed < entered && entered < said && said < recovery, "{text}");
+    assert_eq!(status(&project)["error_type"], "quorum_failure");
+    // The explorers work again: it is taken up where it was.
+    std::fs::remove_file(project.beside("tally.silent")).unwrap();
+    campaign(&project, &[]).go().code(0);
+    assert_eq!(project.read("001.txt"), "done\n");
+}
+
+#[test]
+fn an_explorer_that_hangs_is_gone_on_without() {
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac",
+        plan(&json!([task("001", &[], "true")]))
+    );
+    let project = Project::git("campaign-hang");
+    configure(&project, &format!("[ \"$BACKSTOP_PHASE\" = memory ] && exec sleep 600\n{HELPERS}\n{script}"));
+    let done = campaign(&project, &["Do it now", "--explore-timeout", "2s"]).go().code(0);
+    has(&done, &["Exploration timeout, using partial data"]);
+    assert!(states(&project).windows(2).any(|two| two == ["ERROR", "PLAN"]), "{:?}", states(&project));
+    assert!(
+        tally(&project).iter().filter(|line| line.starts_with("memory")).count() <= 1,
+        "time that is over is not given again"
+    );
+}
+
+#[test]
+fn a_planner_that_answers_garbage_has_five_rounds() {
+    let project = project("garbage", "echo 'I { will not } plan ]['");
+    let done = campaign(&project, &["Do it now"]).go().code(4);
+    has(&done, &["Unrecoverable error: clarify_exhausted"]);
+    assert_eq!(tally(&project).iter().filter(|line| line.starts_with("plan")).count(), 5);
+    assert_eq!(status(&project)["rounds"], 5);
+}
+
+#[test]
+fn a_cyclic_plan_is_sent_back_and_the_revised_one_is_taken() {
+    let cyclic = plan(&json!([task("001", &["002"], "true"), task("002", &["001"], "true")]));
+    let good = plan(&json!([task("001", &[], "true")]));
+    let project = project(
+        "cycle",
+        &format!(
+            "case $BACKSTOP_PHASE in plan1) {cyclic} ;; plan2) case $prompt in *'cycle detected: 001'*) {good} ;; esac ;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac"
+        ),
+    );
+    campaign(&project, &["Do it now"]).go().code(0);
+    assert_eq!(statuses(&status(&project)), [("001".to_owned(), "complete".to_owned())]);
+}
+
+#[test]
+fn a_builder_that_lies_is_blocked_and_a_person_opens_it_again() {
+    let tasks = json!([
+        task("001", &[], "grep -q right 001.txt"),
+        task("002", &["001"], "true"),
+        task("003", &[], "true")
+    ]);
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; 001) [ -e \"$TALLY.honest\" ] && echo right > 001.txt || echo wrong > 001.txt; complete ;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac",
+        plan(&tasks)
+    );
+    let project = project("lies", &script);
+    let done = campaign(&project, &["Do it now"]).go().code(4);
+    has(&done, &["1 of 3 complete, 2 blocked", "backstop campaign retry 001"]);
+    let end = status(&project);
+    assert_eq!(
+        (end["state"].clone(), end["tasks"][1]["blocked_by"].clone()),
+        (json!("COMPLETE"), json!(["001"]))
+    );
+    assert_eq!(project.read("003.txt"), "x\n", "what does not wait for it is done");
+    assert!(!project.path().join("001.txt").exists());
+    // Nothing is tried again before somebody says so.
+    campaign(&project, &[]).go().code(4);
+    assert_eq!(
+        tally(&project).iter().filter(|line| line.starts_with("001")).count(),
+        2,
+        "one retry with what went wrong"
+    );
+    project.run(&["campaign", "retry", "009"]).go().code(2);
+    project.run(&["campaign", "retry", "003"]).go().code(2);
+    std::fs::write(project.beside("tally.honest"), "").unwrap();
+    project.run(&["campaign", "retry", "001", "--why", "it tells the truth now"]).go().code(0);
+    let overridden = project.events().into_iter().find(|event| event["kind"] == "override").unwrap();
+    assert_eq!(
+        (overridden["what"].clone(), overridden["rationale"].clone()),
+        (json!("campaign retry 001"), json!("it tells the truth now"))
+    );
+    campaign(&project, &[]).go().code(0);
+    assert_eq!((project.read("001.txt"), project.read("002.txt")), ("right\n".to_owned(), "x\n".to_owned()));
+    assert_eq!(project.sh("git log --format=%s").lines().count(), 4, "each commit once");
+}
+
+/// Blocked at 001, with a chain behind it.
+fn stuck(name: &str, replan: &Value) -> Project {
+    let tasks = json!([
+        task("001", &[], "false"),
+        task("002", &["001"], "true"),
+        task("003", &["002"], "true"),
+        task("004", &[], "true")
+    ]);
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; replan*) answer <<'END'\n{replan}\nEND\n;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac",
+        plan(&tasks)
+    );
+    project(name, &script)
+}
+
+#[test]
+fn a_re_plan_changes_adds_and_drops_together() {
+    let project = stuck(
+        "replan",
+        &json!({"drop": ["001"], "tasks": [task("002", &["005"], "true"), task("005", &["004"], "true")]}),
+    );
+    campaign(&project, &["Do it now"]).go().code(0);
+    let end = status(&project);
+    let seqs: Vec<String> = statuses(&end).into_iter().map(|(seq, _)| seq).collect();
+    assert_eq!(seqs, ["002", "003", "004", "005"]);
+    let ran: Vec<String> =
+        tally(&project).iter().filter_map(|line| line.split(' ').next().map(str::to_owned)).collect();
+    let at = |seq: &str| ran.iter().position(|known| known == seq).unwrap();
+    assert!(at("005") < at("002") && at("002") < at("003") && at("004") < at("005"), "{ran:?}");
+}
+
+#[test]
+fn a_cyclic_re_plan_changes_nothing_and_the_analysis_is_returned() {
+    let project = stuck("replan-cycle", &json!({"tasks": [task("002", &["003"], "true")]}));
+    let done = campaign(&project, &["Do it now"]).go().code(4);
+    has(&done, &["recovery: replan, it did not help", "cycle detected"]);
+    let end = status(&project);
+    assert_eq!(end["summary"]["blocked"], 3, "{end}");
+    assert_eq!((end["replans"].clone(), project.read("004.txt")), (json!(1), "x\n".to_owned()));
+    assert_eq!(end["tasks"][2]["blocked_by"], json!(["002"]));
+}
+
+#[test]
+fn a_re_plan_that_drops_what_is_complete_leaves_it() {
+    let project =
+        stuck("replan-drops", &json!({"drop": ["004", "001"], "tasks": [task("002", &[], "true")]}));
+    campaign(&project, &["Do it now"]).go().code(0);
+    let seqs: Vec<String> = statuses(&status(&project)).into_iter().map(|(seq, _)| seq).collect();
+    assert_eq!(seqs, ["002", "003", "004"]);
+}
+
+#[test]
+fn a_person_asks_for_another_plan_and_sets_tasks_aside() {
+    let project = stuck("by-hand", &json!({"tasks": [task("001", &[], "true")]}));
+    campaign(&project, &["Do it now"]).go().code(0);
+    let has_replanned = status(&project)["replans"].clone();
+    assert_eq!(has_replanned, 1);
+    project.run(&["campaign", "block", "001"]).go().code(2);
+    project.run(&["campaign", "replan", "--why", "it should be prettier"]).go().code(0);
+    campaign(&project, &[]).go().code(0);
+    assert_eq!(status(&project)["replans"], 2);
+}
+
+#[test]
+fn sixteen_questions_at_once_are_answered_in_their_order() {
+    let questions: String = (1..=16).map(|n| format!("{n}. Question number {n}?\n")).collect();
+    let good = plan(&json!([task("001", &[], "true")]));
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) answer <<'END'\n### Confidence: CLARIFY\n## Blocking Questions\n{questions}END\n;; plan2) case $prompt in *'Question number 16?'*answer-16*) {good} ;; esac ;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac"
+    );
+    let project = project("questions", &script);
+    campaign(&project, &["Do it now"]).go().code(4);
+    assert_eq!(status(&project)["questions"].as_array().unwrap().len(), 16);
+    let answers: Vec<String> = (1..=16).map(|n| format!("answer-{n}")).collect();
+    let mut args = vec!["campaign", "answer"];
+    args.extend(answers.iter().map(String::as_str));
+    project.run(&args).go().code(0);
+    campaign(&project, &[]).go().code(0);
+}
+
+#[test]
+fn a_plan_that_waits_for_a_word_gets_one() {
+    let confirm = plan(&json!([task("001", &[], "true")])).replace("PROCEED", "CONFIRM");
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {confirm} ;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac"
+    );
+    let asked = project("confirm", &script);
+    has(&campaign(&asked, &["Do it now"]).go().code(4), &["Shall this plan be carried out?"]);
+    asked.run(&["campaign", "answer", "yes"]).go().code(0);
+    campaign(&asked, &[]).go().code(0);
+    let yes = project("confirm-yes", &script);
+    campaign(&yes, &["Do it now", "--yes"]).go().code(0);
+}
+
+#[test]
+fn forbidden_idioms_block_and_lines_that_are_no_numbers_do_not() {
+    let mut forbidden = task("001", &[], "true");
+    forbidden["idioms"] = json!({"forbidden": ["evil"]});
+    let mut lines = task("002", &[], "true");
+    lines["target_lines"] = json!({"002.txt": "ten to twelve"});
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; *) echo evil > $BACKSTOP_PHASE.txt; complete ;; esac",
+        plan(&json!([forbidden, lines]))
+    );
+    let project = project("idioms", &script);
+    campaign(&project, &["Do it now"]).go().code(4);
+    let end = status(&project);
+    assert!(
+        end["tasks"][0]["reason"].as_str().unwrap().starts_with("idiom_violation: forbidden idiom `evil`"),
+        "{end}"
+    );
+    assert_eq!(end["tasks"][1]["status"], "complete");
+    let recovered = project.events().into_iter().any(|event| event["strategy"] == "fallback_context");
+    assert!(recovered);
+}
+
+#[test]
+fn a_later_builder_knows_what_parents_delivered_and_siblings_failed_of() {
+    let tasks = json!([
+        task("001", &[], "true"),
+        task("002", &[], "false"),
+        task(
+            "003",
+            &["001"],
+            "grep -q 'Task 001, which this one builds on, delivered: the parts' 003.txt && grep -q 'Task 002 is blocked' 003.txt"
+        )
+    ]);
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; 001) sleep 1; echo x > 001.txt; complete 'the parts' ;; 003) printf '%s' \"$prompt\" > 003.txt; complete ;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac",
+        plan(&tasks)
+    );
+    let project = project("context", &script);
+    campaign(&project, &["Do it now", "--jobs", "2"]).go().code(4);
+    let end = status(&project);
+    assert_eq!(
+        (end["tasks"][2]["status"].clone(), end["tasks"][1]["status"].clone()),
+        (json!("complete"), json!("blocked")),
+        "{end}"
+    );
+}
+
+#[test]
+fn outside_git_the_folder_itself_is_worked_in() {
+    let project = Project::plain("campaign-plain");
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac",
+        plan(&json!([task("001", &[], "true"), task("002", &["001"], "test -e 001.txt")]))
+    );
+    configure(&project, &format!("{HELPERS}\n{script}\n"));
+    campaign(&project, &["Do it now"]).go().code(0);
+    assert_eq!((project.read("001.txt"), project.read("002.txt")), ("x\n".to_owned(), "x\n".to_owned()));
+}
+
+#[test]
+fn nothing_is_there_before_the_first_campaign() {
+    let project = Project::git("campaign-none");
+    for args in [
+        &["campaign", "status"][..],
+        &["campaign", "answer", "x"],
+        &["campaign", "retry", "001"],
+        &["campaign", "watch"],
+        &["campaign"],
+    ] {
+        has(
+            &project.run(args).go().code(1),
+            &["no campaign was started in this project", "backstop campaign \""],
+        );
+    }
+    has(
+        &project.run(&["campaign", "lessons"]).go().code(0),
+        &["no campaign of this project has taught anything yet"],
+    );
+}

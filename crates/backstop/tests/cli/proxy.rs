@@ -1,0 +1,644 @@
+//! `backstop proxy` between clients and a provider that fails in every way.
+
+use crate::docs::fits;
+use crate::harness::{Project, schema, until};
+use crate::proxy_provider::{
+    Answered, Provider, ProxyProcess, Reply, STREAM_HEAD, cut_stream, json, stream, whole,
+};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::time::Duration;
+
+/// An API: its path, a request, what a good answer and a good stream look like.
+struct ApiCase {
+    name: &'static str,
+    path: &'static str,
+    stream_path: &'static str,
+    preamble: &'static str,
+    content: &'static str,
+    end: &'static str,
+    error_event: &'static str,
+}
+
+const APIS: [ApiCase; 4] = [
+    ApiCase {
+        name: "anthropic",
+        path: "/v1/messages",
+        stream_path: "/v1/messages",
+        preamble: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\n",
+        content: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"hi\"}}\n\n",
+        end: "event: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":3}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+        error_event: "event: error\ndata: {",
+    },
+    ApiCase {
+        name: "chat",
+        path: "/v1/chat/completions",
+        stream_path: "/v1/chat/completions",
+        preamble: "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n",
+        content: "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":null}]}\n\n",
+        end: "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
+        error_event: "data: {\"error\":{",
+    },
+    ApiCase {
+        name: "responses",
+        path: "/v1/responses",
+        stream_path: "/v1/responses",
+        preamble: "event: response.created\ndata: {\"type\":\"response.created\"}\n\n",
+        content: "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"hi\"}\n\n",
+        end: "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}}\n\n",
+        error_event: "event: response.failed\ndata: {",
+    },
+    ApiCase {
+        name: "gemini",
+        path: "/v1beta/models/gemini-x:generateContent",
+        stream_path: "/v1beta/models/gemini-x:streamGenerateContent?alt=sse",
+        preamble: "",
+        content: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hi\"}]}}]}\n\n",
+        end: "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":7,\"candidatesTokenCount\":3}}\n\n",
+        error_event: "data: {\"error\":{",
+    },
+];
+
+impl ApiCase {
+    fn events(&self) -> String {
+        format!("{}{}{}", self.preamble, self.content, self.end)
+    }
+
+    fn request(&self, streams: bool) -> String {
+        let stream = if streams { ",\"stream\":true" } else { "" };
+        match self.name {
+            "gemini" => r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#.to_owned(),
+            "responses" => format!(r#"{{"model":"m-1"{stream},"input":[{{"role":"user","content":"hi"}}]}}"#),
+            _ => format!(r#"{{"model":"m-1"{stream},"messages":[{{"role":"user","content":"hi"}}]}}"#),
+        }
+    }
+}
+
+const KEY: &str =
+    "authorization: Bearer canary-secret-key-1234567890\r\nuser-agent: tester/1.0\r\nsession_id: s-1\r\n";
+
+fn ok() -> Vec<u8> {
+    json(
+        200,
+        "",
+        &json!({"id": "x", "choices": [{"message": {"content": "hi"}}], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}),
+    )
+}
+
+fn failed(status: u16, headers: &str) -> Vec<u8> {
+    json(status, headers, &json!({"type": "error", "error": {"type": "x", "message": "try again"}}))
+}
+
+fn runs(project: &Project) -> Vec<Value> {
+    project.run(&["runs", "--json"]).go().code(0).json()["runs"].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn bytes_pass_as_they_are_and_a_success_leaves_no_run() {
+    let project = Project::new("proxy-pass");
+    let provider = Provider::new(|_, seen| {
+        if seen.head.starts_with("GET /v1/models") {
+            return Reply::Bytes(whole(200, "x-custom: 1\r\n", "models"));
+        }
+        Reply::Bytes(if String::from_utf8_lossy(&seen.body).contains("\"stream\":true") {
+            stream(&APIS[1].events())
+        } else {
+            ok()
+        })
+    });
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let odd = r#"{ "model":"m-1" , "messages":[{"role":"user","content":"\u00fc"}],  "x":1.50 }"#;
+    let answer = proxy.post("/v1/chat/completions", KEY, odd);
+    assert_eq!((answer.status, answer.header("x-backstop-attempts")), (200, Some("1")));
+    assert_eq!(answer.json()["id"], "x");
+    let seen = &provider.seen()[0];
+    assert_eq!(String::from_utf8_lossy(&seen.body), odd);
+    assert!(seen.head.contains("Bearer canary-secret-key-1234567890"), "{}", seen.head);
+    for api in &APIS[1..2] {
+        let answer = proxy.post(api.stream_path, KEY, &api.request(true));
+        assert_eq!(
+            (answer.status, answer.body.as_str(), answer.complete),
+            (200, api.events().as_str(), true)
+        );
+    }
+    // Any other path passes, and so does what is no JSON: the provider's answer is the answer.
+    let models = proxy.raw("GET /v1/models?x=1 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    assert_eq!((models.status, models.body.as_str(), models.header("x-custom")), (200, "models", Some("1")));
+    let garbage = proxy.post("/v1/chat/completions", KEY, "{garbage");
+    assert_eq!(garbage.status, 200);
+    assert_eq!(proxy.stderr().lines().count(), 1, "{}", proxy.stderr());
+    assert_eq!(proxy.end(), 0);
+    assert_eq!(runs(&project).len(), 0);
+    // What was used is counted all the same.
+    let stats = project.run(&["stats", "--json"]).go().code(0).json();
+    let models = &stats["models"];
+    assert_eq!(models[0]["model"], "m-1", "{stats}");
+    assert_eq!((&models[0]["tokens_in"], &models[0]["tokens_out"]), (&json!(14), &json!(6)), "{models}");
+}
+
+#[test]
+fn what_passes_by_itself_is_not_noticed() {
+    let cut = |api: &ApiCase| Reply::Bytes(cut_stream(api.preamble));
+    for api in &APIS {
+        let project = Project::new(&format!("proxy-recovers-{}", api.name));
+        type Trouble = fn(&ApiCase) -> Reply;
+        let troubles: Vec<(&str, Trouble)> = vec![
+            ("529", |_| Reply::Bytes(failed(529, ""))),
+            ("500", |_| Reply::Bytes(failed(500, ""))),
+            ("a page", |_| {
+                Reply::Bytes(whole(502, "content-type: text/html\r\n", "<html>Bad Gateway</html>"))
+            }),
+            ("reset before the first byte", |_| Reply::Reset(Vec::new())),
+            ("closed without an answer", |_| Reply::Bytes(Vec::new())),
+            ("half a head", |_| Reply::Bytes(b"HTTP/1.1 200 OK\r\ncontent-ty".to_vec())),
+            ("an error in a stream", |api| {
+                Reply::Bytes(stream(&format!("{}{}", api.preamble, hidden_error(api))))
+            }),
+        ];
+        for (what, trouble) in troubles.into_iter().chain([("cut before content", cut as Trouble)]) {
+            let good = api.events();
+            let bad = trouble(api);
+            let provider =
+                Provider::new(move |n, _| if n == 0 { bad.clone() } else { Reply::Bytes(stream(&good)) });
+            let proxy = ProxyProcess::start(&project, &provider, &[]);
+            let answer = proxy.post(api.stream_path, KEY, &api.request(true));
+            assert_eq!(
+                (answer.status, answer.body.as_str()),
+                (200, api.events().as_str()),
+                "{}: {what}: {answer:?}",
+                api.name
+            );
+            assert_eq!(answer.header("x-backstop-attempts"), Some("2"), "{}: {what}", api.name);
+            assert_eq!(provider.seen().len(), 2, "{}: {what}", api.name);
+        }
+    }
+}
+
+/// An error as each API hides it in a stream.
+fn hidden_error(api: &ApiCase) -> &'static str {
+    match api.name {
+        "anthropic" => {
+            "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
+        }
+        "chat" => {
+            "data: {\"error\":{\"message\":\"The server had an error while processing your request\",\"type\":\"server_error\",\"code\":null}}\n\n"
+        }
+        "responses" => {
+            "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"An error occurred while processing your request.\"}}}\n\n"
+        }
+        _ => {
+            "data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n"
+        }
+    }
+}
+
+#[test]
+fn a_rate_limit_is_waited_for_in_every_dialect() {
+    let soon = "x-ratelimit-limit-requests: 5\r\nx-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: 300ms\r\n";
+    let project = Project::new("proxy-429");
+    for (n, (headers, body)) in [
+        ("retry-after: 1\r\n", json!({"error": {"message": "x", "type": "rate_limit_error"}})),
+        ("retry-after-ms: 200\r\n", json!({"error": {"message": "x"}})),
+        (soon, json!({"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}})),
+        ("", json!({"error": {"message": "Rate limit reached for m-1. Please try again in 250ms.", "code": "rate_limit_exceeded"}})),
+        ("", json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.3s"}]}})),
+        ("x-ms-retry-after-ms: 200\r\n", json!({"error": {"message": "x"}})),
+        ("ratelimit: \"default\";r=0;t=1\r\n", json!({"error": {"message": "x"}})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let provider = Provider::says(vec![json(429, headers, &body), ok()]);
+        let proxy = ProxyProcess::start(&project, &provider, &[]);
+        // An account each, so that one limit does not hold for the next.
+        let key = format!("authorization: Bearer key-number-{n}-1234567890\r\n");
+        let answer = proxy.post("/v1/chat/completions", &key, &APIS[1].request(false));
+        assert_eq!((answer.status, answer.header("x-backstop-attempts")), (200, Some("2")), "{headers}{body}: {answer:?}");
+        assert_eq!(provider.seen().len(), 2);
+    }
+    let kinds = project.kinds();
+    assert!(kinds.contains(&"guard.updated".to_owned()), "{kinds:?}");
+}
+
+#[test]
+fn a_limit_beyond_the_deadline_is_said_at_once_and_nothing_more_is_sent() {
+    let project = Project::new("proxy-long-reset");
+    let provider = Provider::says(vec![failed(429, "retry-after: 7999\r\nrequest-id: req_1\r\n")]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let first = proxy.post("/v1/messages", KEY, &APIS[0].request(false));
+    assert_eq!((first.status, first.header("retry-after")), (429, Some("7999")), "{first:?}");
+    assert_eq!((first.header("x-should-retry"), first.header("request-id")), (Some("false"), Some("req_1")));
+    assert_eq!(first.json()["error"]["message"], "try again");
+    // The next request of that account is answered from what is known; another account is not held.
+    let second = proxy.post("/v1/messages", KEY, &APIS[0].request(false));
+    assert_eq!((second.status, second.json()["type"].as_str()), (429, Some("error")), "{second:?}");
+    assert_eq!(second.json()["error"]["type"], "rate_limit_error");
+    let left: u64 = second.header("retry-after").unwrap().parse().unwrap();
+    assert!((7000..=7999).contains(&left), "{left}");
+    assert_eq!(provider.seen().len(), 1);
+    proxy.post("/v1/messages", "x-api-key: another-account-1234567890\r\n", &APIS[0].request(false));
+    assert_eq!(provider.seen().len(), 2);
+}
+
+#[test]
+fn an_overflow_is_trimmed_once() {
+    let long = |api: &ApiCase| {
+        let turn = |role: &str, n: usize| {
+            let text = format!("turn {n} {}", "word ".repeat(100));
+            match api.name {
+                "gemini" => {
+                    json!({"role": if role == "assistant" { "model" } else { role }, "parts": [{"text": text}]})
+                }
+                "responses" if role == "assistant" => {
+                    json!({"type": "message", "role": role, "content": [{"type": "output_text", "text": text}]})
+                }
+                _ => json!({"role": role, "content": text}),
+            }
+        };
+        let turns: Vec<Value> =
+            (0..21).map(|n| turn(if n % 2 == 0 { "user" } else { "assistant" }, n)).collect();
+        let key = match api.name {
+            "gemini" => "contents",
+            "responses" => "input",
+            _ => "messages",
+        };
+        json!({"model": "m-1", key: turns}).to_string()
+    };
+    let words: [(usize, u16, Value); 6] = [
+        (
+            0,
+            400,
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"}}),
+        ),
+        (
+            0,
+            413,
+            json!({"type": "error", "error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}),
+        ),
+        (
+            1,
+            400,
+            json!({"error": {"message": "This model's maximum context length is 8192 tokens. However, you requested 8213 tokens (8000 in the messages, 213 in the completion).", "code": "context_length_exceeded"}}),
+        ),
+        (
+            1,
+            400,
+            json!({"message": "The input (40960 tokens) is longer than the model's context length (32768 tokens)."}),
+        ),
+        (
+            2,
+            400,
+            json!({"error": {"message": "Your input exceeds the context window of this model.", "code": "context_length_exceeded"}}),
+        ),
+        (
+            3,
+            400,
+            json!({"error": {"code": 400, "message": "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).", "status": "INVALID_ARGUMENT"}}),
+        ),
+    ];
+    let project = Project::new("proxy-overflow");
+    for (api, status, words) in words {
+        let api = &APIS[api];
+        let provider = Provider::says(vec![json(status, "", &words), ok()]);
+        let proxy = ProxyProcess::start(&project, &provider, &[]);
+        let answer = proxy.post(api.path, KEY, &long(api));
+        assert_eq!(answer.status, 200, "{words}: {answer:?}");
+        let seen = provider.seen();
+        assert_eq!(seen.len(), 2);
+        assert!(seen[1].body.len() * 100 / seen[0].body.len() <= 60, "{words}");
+        assert!(
+            seen[1].json().to_string().contains("turn 0 ") && seen[1].json().to_string().contains("turn 20 ")
+        );
+        assert!(
+            answer.header("x-backstop-changed").is_some_and(|changed| changed.starts_with("removed ")),
+            "{answer:?}"
+        );
+    }
+    // Too long again: said as the provider says it, and not tried a third time.
+    let still = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"}});
+    let provider = Provider::says(vec![json(400, "", &still)]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let answer = proxy.post("/v1/messages", KEY, &long(&APIS[0]));
+    assert_eq!(
+        (answer.status, answer.header("x-should-retry"), provider.seen().len()),
+        (400, Some("false"), 2)
+    );
+    assert!(answer.body.contains("213462"));
+    let events = project.events();
+    let recovered = events
+        .iter()
+        .find(|event| event["kind"] == "recovery.attempted" && event["success"] == true)
+        .unwrap();
+    assert!(recovered["detail"].as_str().is_some_and(|detail| detail.starts_with("removed ")), "{recovered}");
+}
+
+#[test]
+fn a_stream_that_breaks_ends_with_the_apis_own_error() {
+    let project = Project::new("proxy-broken-streams");
+    for api in &APIS {
+        let broken = format!("{}{}", api.preamble, api.content);
+        let half = "data: {\"half an ev";
+        for (what, reply) in [
+            ("cut", Reply::Bytes(cut_stream(&broken))),
+            ("cut in the middle of an event", Reply::Bytes(cut_stream(&format!("{broken}{half}")))),
+            ("reset", Reply::Reset(cut_stream(&broken))),
+            ("a clean end without the last event", Reply::Bytes(stream(&broken))),
+        ] {
+            let provider = Provider::new(move |_, _| reply.clone());
+            let proxy = ProxyProcess::start(&project, &provider, &[]);
+            let answer = proxy.post(api.stream_path, KEY, &api.request(true));
+            assert_eq!((answer.status, answer.complete), (200, true), "{}: {what}", api.name);
+            let (passed, error) = answer.body.split_at(broken.len());
+            assert_eq!(passed, broken, "{}: {what}", api.name);
+            assert!(error.starts_with(api.error_event), "{}: {what}: {error}", api.name);
+            assert_eq!(provider.seen().len(), 1, "what was seen is not repeated");
+        }
+    }
+    let all = runs(&project);
+    assert!(!all.is_empty() && all.iter().all(|run| run["outcome"] == "failed"), "{all:?}");
+}
+
+#[test]
+fn what_no_retry_cures_is_passed_on_at_once_and_recorded() {
+    let project = Project::new("proxy-surfaced");
+    for (status, body, reason) in [
+        (
+            401,
+            json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}}),
+            "auth_error",
+        ),
+        (
+            429,
+            json!({"error": {"message": "You exceeded your current quota, please check your plan and billing details.", "code": "insufficient_quota"}}),
+            "quota_exhausted",
+        ),
+        (
+            400,
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": "messages: at least one message is required"}}),
+            "validation",
+        ),
+    ] {
+        let provider = Provider::says(vec![json(status, "x-request-id: r1\r\n", &body)]);
+        let proxy = ProxyProcess::start(&project, &provider, &[]);
+        let answer = proxy.post("/v1/messages", KEY, &APIS[0].request(false));
+        assert_eq!((answer.status, answer.json()), (status, body));
+        assert_eq!(answer.header("x-backstop-reason"), Some(reason));
+        assert_eq!(
+            (answer.header("x-should-retry"), answer.header("x-request-id")),
+            (Some("false"), Some("r1"))
+        );
+        assert_eq!(provider.seen().len(), 1);
+        let events = project.events();
+        let classified = events.iter().rev().find(|event| event["kind"] == "error.classified").unwrap();
+        assert_eq!((&classified["fault"]["reason"], &classified["surface"]), (&json!(reason), &json!("llm")));
+        assert_eq!((&classified["caller"], &classified["session"]), (&json!("tester/1.0"), &json!("s-1")));
+        assert!(!project.run(&["explain", "last"]).go().code(0).stdout().contains("canary"));
+    }
+    // Nothing of the credential is in the store.
+    let found = project.sh("grep -rl canary-secret-key . \"$BACKSTOP_STATE_DIR\" 2>/dev/null || true");
+    assert_eq!(found.trim(), "");
+}
+
+#[test]
+fn what_cannot_be_reached_is_tried_four_times_and_said_in_the_apis_shape() {
+    let project = Project::new("proxy-gone");
+    let gone = Provider::new(|_, _| Reply::Reset(Vec::new()));
+    let proxy = ProxyProcess::start(&project, &gone, &[]);
+    for (api, kind) in [(&APIS[0], "/error/type"), (&APIS[1], "/error/code"), (&APIS[3], "/error/status")] {
+        let before = gone.seen().len();
+        let answer = proxy.post(api.path, KEY, &api.request(false));
+        assert_eq!((answer.status, answer.header("x-backstop-attempts")), (502, Some("4")), "{answer:?}");
+        assert!(answer.json().pointer(kind).is_some_and(Value::is_string), "{answer:?}");
+        assert_eq!(answer.header("x-backstop-reason"), Some("network_permanent"));
+        assert_eq!(gone.seen().len() - before, 4);
+    }
+    // A client that tries again by itself does not multiply that.
+    let before = gone.seen().len();
+    let headers = format!("{KEY}x-stainless-retry-count: 1\r\n");
+    proxy.post("/v1/responses", &headers, &APIS[2].request(false));
+    assert_eq!(gone.seen().len() - before, 1);
+}
+
+#[test]
+fn strangers_and_bad_requests_are_refused() {
+    let project = Project::new("proxy-bad");
+    let provider = Provider::says(vec![ok()]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let request = |head: &str| {
+        format!("POST /v1/messages HTTP/1.1\r\n{head}content-length: 2\r\nconnection: close\r\n\r\n{{}}")
+    };
+    for (request, status) in [
+        (request("host: evil.test\r\n"), 403),
+        (request("host: localhost\r\norigin: http://evil.test\r\n"), 403),
+        (request(""), 403),
+        (request("host: localhost\r\ncontent-length: 7\r\n"), 400),
+        (request(&format!("host: localhost\r\nx-big: {}\r\n", "x".repeat(100_000))), 431),
+        ("GARBAGE\r\n\r\n".to_owned(), 400),
+        ("POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 99999999999\r\n\r\n".to_owned(), 413),
+        ("POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n".to_owned(), 400),
+    ] {
+        let answer = proxy.raw(&request);
+        assert_eq!(answer.status, status, "{}", &request[..request.len().min(80)]);
+    }
+    assert_eq!(provider.seen().len(), 0);
+    // It still works.
+    assert_eq!(proxy.post("/v1/messages", "", "{}").status, 200);
+
+    // An endless body ends at the limit.
+    let project = Project::new("proxy-endless");
+    project.settings("[llm]\nbody_max = \"1MB\"\n");
+    let small = ProxyProcess::start(&project, &provider, &[]);
+    let mut stream = small.connect();
+    stream
+        .write_all(b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+        .unwrap();
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    while stream.write_all(chunk.as_bytes()).is_ok() {}
+    drop(stream);
+    assert_eq!(small.post("/v1/messages", "", "{}").status, 200);
+}
+
+#[test]
+fn a_command_gets_a_proxy_of_its_own() {
+    let project = Project::new("proxy-exec");
+    let provider = Provider::says(vec![failed(500, ""), ok()]);
+    // The command's own base URL becomes the upstream.
+    let script = r#"printf '%s\n' "$OPENAI_BASE_URL"; curl -s -o out.json -w '%{http_code}' -H 'content-type: application/json' -d '{"model":"m-1","messages":[]}' "$OPENAI_BASE_URL/chat/completions""#;
+    let base = format!("{}/v1", provider.origin());
+    let done = project.exec(&["--proxy"], script).env("OPENAI_BASE_URL", &base).go().code(0);
+    assert!(
+        done.stdout().starts_with("http://127.0.0.1:") && done.stdout().contains("/v1\n200"),
+        "{}",
+        done.stdout()
+    );
+    assert!(!done.stdout().starts_with(&base));
+    assert_eq!(provider.seen().len(), 2);
+    assert!(provider.seen()[0].head.starts_with("POST /v1/chat/completions"));
+
+    let printed = project.run(&["proxy", "--env"]).go().code(0).stdout();
+    assert!(printed.contains("export ANTHROPIC_BASE_URL=http://127.0.0.1:4141\n"), "{printed}");
+    let as_json = project.run(&["proxy", "--env", "--json"]).go().code(0).json();
+    fits(&schema("proxy-env"), &as_json, "proxy --env");
+}
+
+#[test]
+fn budgets_caches_and_fallbacks() {
+    let project = Project::new("proxy-limits");
+    project.settings("[llm]\nbudget = \"calls\"\ncent_budget = \"money\"\nfallback = [\"m-1=m-2\"]\nprices = [\"m-=1000/1000\"]\n");
+    project.run(&["budget", "set", "calls", "6"]).go().code(0);
+    project.run(&["budget", "set", "money", "5", "--unit", "cents"]).go().code(0);
+    let provider = Provider::new(|_, seen| {
+        let model = seen.json()["model"].clone();
+        Reply::Bytes(if model == "m-1" { failed(529, "") } else { ok() })
+    });
+    let proxy = ProxyProcess::start(&project, &provider, &["--cache"]);
+    let request = r#"{"model":"m-1","temperature":0,"messages":[{"role":"user","content":"hi"}]}"#;
+    let first = proxy.post("/v1/chat/completions", KEY, request);
+    assert_eq!((first.status, first.header("x-backstop-changed")), (200, Some("model m-2")), "{first:?}");
+    let models: Vec<Value> = provider.seen().iter().map(|seen| seen.json()["model"].clone()).collect();
+    assert_eq!(models, ["m-1", "m-1", "m-1", "m-1", "m-2"], "a fallback gives no retries anew");
+    // The same again is answered from memory, and spends nothing.
+    let again = proxy.post("/v1/chat/completions", KEY, request);
+    assert_eq!(
+        (again.status, again.header("x-backstop-cache"), &again.body),
+        (200, Some("hit"), &first.body)
+    );
+    assert_eq!(provider.seen().len(), 5);
+    // 10 tokens at 1000 dollars a million are one cent.
+    let status = project.run(&["budget", "status", "--json"]).go().code(0).json();
+    let left = |name: &str| {
+        let all = status["budgets"].as_array().unwrap();
+        all.iter().find(|row| row["budget"] == name).unwrap()["remaining"].clone()
+    };
+    assert_eq!((left("calls"), left("money")), (json!(1), json!(4)), "{status}");
+    let other = request.replace("hi", "ho").replace("m-1", "m-2");
+    assert_eq!(proxy.post("/v1/chat/completions", KEY, &other).status, 200);
+    let refused = proxy.post("/v1/chat/completions", KEY, &other.replace("ho", "hu"));
+    assert_eq!(
+        (refused.status, refused.header("x-backstop-reason")),
+        (403, Some("budget_exhausted")),
+        "{refused:?}"
+    );
+    assert_eq!(provider.seen().len(), 6);
+}
+
+#[test]
+fn sixteen_clients_behind_one_limit_never_send_more_than_it_allows() {
+    const LIMIT: usize = 4;
+    let window = Duration::from_secs(1);
+    let began = std::time::Instant::now();
+    let counted: std::sync::Mutex<Vec<std::time::Instant>> = std::sync::Mutex::default();
+    let provider = Provider::new(move |_, seen| {
+        // Fixed windows since the start, as providers count.
+        let number = |at: std::time::Instant| at.duration_since(began).as_millis() / window.as_millis();
+        let mut counted = counted.lock().unwrap();
+        let used = counted.iter().filter(|at| number(**at) == number(seen.at)).count();
+        let reset = window.as_millis() - began.elapsed().as_millis() % window.as_millis();
+        let headers = format!(
+            "x-ratelimit-limit-requests: {LIMIT}\r\nx-ratelimit-remaining-requests: {}\r\nx-ratelimit-reset-requests: {reset}ms\r\n",
+            LIMIT.saturating_sub(used + 1)
+        );
+        if used >= LIMIT {
+            return Reply::Bytes(failed(429, &headers));
+        }
+        counted.push(seen.at);
+        Reply::Bytes(json(200, &headers, &json!({"choices": [{"message": {"content": "hi"}}]})))
+    });
+    let project = Project::new("proxy-sixteen");
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..16)
+            .map(|_| scope.spawn(|| proxy.post("/v1/chat/completions", KEY, &APIS[1].request(false)).status))
+            .collect();
+        for client in clients {
+            assert_eq!(client.join().unwrap(), 200);
+        }
+    });
+    // All were served, and at the very most a few that crossed the end of a window were refused.
+    let refused = provider.seen().len() - 16;
+    assert!(refused <= LIMIT, "{refused} requests were sent that the limit did not allow");
+}
+
+#[test]
+fn a_client_that_waits_for_a_limit_is_kept_from_giving_up() {
+    let project = Project::new("proxy-keep-alive");
+    // Longer than the time after which a client hears something: a real wait.
+    let provider = Provider::new(|n, _| {
+        Reply::Bytes(if n == 0 { failed(429, "retry-after: 17\r\n") } else { stream(&APIS[0].events()) })
+    });
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let answer = proxy.post("/v1/messages", KEY, &APIS[0].request(true));
+    assert_eq!((answer.status, answer.complete), (200, true));
+    assert!(
+        answer.body.starts_with("event: ping\n") && answer.body.ends_with(&APIS[0].events()),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn a_token_is_asked_for_and_kept_from_the_provider() {
+    let project = Project::new("proxy-token");
+    let provider = Provider::says(vec![ok()]);
+    let done = project.run(&["proxy", "--listen", "0.0.0.0:0"]).go().code(2);
+    assert!(done.stderr().contains("other machines"), "{}", done.stderr());
+    let origin = format!("openai={}", provider.origin());
+    let mut command = project
+        .run(&["proxy", "--listen", "127.0.0.1:0", "--upstream", &origin, "--token-env", "T"])
+        .env("T", "long-random-token")
+        .command();
+    command.stderr(std::process::Stdio::piped());
+    let proxy = ProxyProcess::spawn(command);
+    assert_eq!(proxy.post("/v1/chat/completions", "", "{}").status, 401);
+    let answer = proxy.post(
+        "/v1/chat/completions",
+        "x-backstop-token: long-random-token\r\nauthorization: Bearer mine\r\n",
+        "{}",
+    );
+    assert_eq!(answer.status, 200);
+    let head = &provider.seen()[0].head;
+    assert!(head.contains("Bearer mine") && !head.contains("long-random-token"), "{head}");
+}
+
+#[test]
+fn a_request_under_way_ends_well_when_the_proxy_is_told_to_stop() {
+    let project = Project::new("proxy-drain");
+    let pieces = || {
+        let chunk = |events: &str| format!("{:x}\r\n{events}\r\n", events.len()).into_bytes();
+        let api = &APIS[0];
+        let mut all = vec![STREAM_HEAD.as_bytes().to_vec()];
+        all.extend([api.preamble, api.content, api.content, api.end].map(chunk));
+        all.push(b"0\r\n\r\n".to_vec());
+        all
+    };
+    let provider = Provider::new(move |_, _| Reply::Drip(pieces(), Duration::from_millis(150)));
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let mut stream = proxy.connect();
+    let body = APIS[0].request(true);
+    write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    // The first content has come.
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).unwrap();
+    proxy.terminate();
+    let rest = Answered::read(&mut first.as_slice().chain(&mut stream));
+    assert!(rest.complete && rest.body.ends_with(APIS[0].end), "{rest:?}");
+    assert_eq!(proxy.end(), 0);
+}
+
+#[test]
+fn a_client_that_hangs_up_ends_the_request_upstream() {
+    let project = Project::new("proxy-hang-up");
+    let provider = Provider::new(|_, _| Reply::Silence);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let mut stream = proxy.connect();
+    let body = APIS[0].request(true);
+    write!(
+        stream,
+        "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    until("the request has arrived", || provider.seen().len() == 1);
+    assert_eq!(provider.hung_up(), 0);
+    drop(stream);
+    until("the provider is hung up on", || provider.hung_up() == 1);
+}
