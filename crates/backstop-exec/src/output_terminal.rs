@@ -212,9 +212,8 @@ impl OutputReader {
     fn may_change_real(&self) -> bool {
         match rustix::termios::tcgetpgrp(self.real.as_fd()) {
             Ok(group) => {
-                let group = u32::try_from(group.as_raw_nonzero().get()).unwrap_or(0);
-                group == u32::try_from(rustix::process::getpgrp().as_raw_nonzero().get()).unwrap_or(0)
-                    || tree::is_below(group, std::process::id())
+                let leader = group.as_raw_nonzero().get().unsigned_abs();
+                Some(group) == tree::own_group() || tree::is_below(leader, std::process::id())
             }
             Err(_) => true,
         }

@@ -89,7 +89,7 @@ pub fn supervise(
     let run = Supervision::new(spec, running, streams, stop, origin, sender, inbox).map_err(system);
     let result = run.and_then(|run| {
         let process = Process::find(top).unwrap_or(Process { pid: top, start: 0 });
-        let group = if spec.shares_group { Some(rustix::process::getpgrp()) } else { tree::pid(pid) };
+        let group = if spec.shares_group { tree::own_group() } else { tree::pid(pid) };
         started(Started { process, group: group.map_or(0, |g| g.as_raw_nonzero().get()), stdout });
         run.watch().map_err(system)
     });

@@ -99,17 +99,17 @@ pub(crate) fn open_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
 /// Whether nobody in our session could continue our process group once it is stopped: the system
 /// ignores SIGTSTP, SIGTTIN and SIGTTOU in such a group.
 pub fn is_group_orphaned() -> bool {
-    let (session, group) = (rustix::process::getsid(None), rustix::process::getpgrp());
-    let mut above = rustix::process::getppid();
-    while let Some(pid) = above {
-        if rustix::process::getsid(Some(pid)) != session {
+    let us = std::process::id();
+    let (session, group) = (tree::session_of(us), tree::group_of(us));
+    let mut above = std::os::unix::process::parent_id();
+    while above > 0 {
+        if tree::session_of(above) != session {
             return true;
         }
-        if rustix::process::getpgid(Some(pid)) != Ok(group) {
+        if tree::group_of(above) != group {
             return false;
         }
-        let stat = tree::Stat::read(pid.as_raw_nonzero().get().unsigned_abs());
-        above = stat.and_then(|stat| tree::pid(stat.parent));
+        above = tree::Stat::read(above).map_or(0, |stat| stat.parent);
     }
     true
 }
@@ -187,7 +187,7 @@ fn our_size() -> Option<Winsize> {
 /// Whether our standard input is a terminal and we are its foreground process group.
 fn is_foreground() -> bool {
     let stdin = rustix::stdio::stdin();
-    rustix::termios::tcgetpgrp(stdin).is_ok_and(|group| group == rustix::process::getpgrp())
+    rustix::termios::tcgetpgrp(stdin).is_ok_and(|group| Some(group) == tree::own_group())
 }
 
 /// Gives our terminal to a process group that reads from it. Returns whether it was ours to give.
@@ -197,7 +197,9 @@ pub(crate) fn lend(group: Pid) -> bool {
 
 /// Makes us the terminal's foreground process group again.
 pub(crate) fn take_back() {
-    set_foreground(rustix::process::getpgrp());
+    if let Some(group) = tree::own_group() {
+        set_foreground(group);
+    }
 }
 
 /// Sets the foreground process group.

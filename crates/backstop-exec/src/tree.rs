@@ -44,6 +44,26 @@ pub(crate) fn pid(raw: u32) -> Option<Pid> {
     i32::try_from(raw).ok().filter(|p| *p > 1).and_then(Pid::from_raw)
 }
 
+/// The number of a process's group; 0 where the group's leader is outside our pid namespace, as in a
+/// container. `rustix::process::getpgid` has no value for that.
+pub(crate) fn group_of(process: u32) -> Option<i32> {
+    let raw = libc::pid_t::try_from(process).ok()?;
+    // SAFETY: numbers go in and come out.
+    Some(unsafe { libc::getpgid(raw) }).filter(|group| *group >= 0)
+}
+
+/// The number of a process's session; 0 as in [`group_of`].
+pub(crate) fn session_of(process: u32) -> Option<i32> {
+    let raw = libc::pid_t::try_from(process).ok()?;
+    // SAFETY: numbers go in and come out.
+    Some(unsafe { libc::getsid(raw) }).filter(|session| *session >= 0)
+}
+
+/// Our own process group, unless its leader is outside our pid namespace.
+pub(crate) fn own_group() -> Option<Pid> {
+    group_of(std::process::id()).and_then(Pid::from_raw)
+}
+
 /// The state of a process as the system reports it.
 #[derive(Debug)]
 pub(crate) struct Stat {
@@ -246,10 +266,11 @@ impl Tree {
         }
         let alive = self.alive();
         // Each gets it once: many programs take a second request as one to end at once.
-        let is_reached =
-            |found| self.group.is_some() && rustix::process::getpgid(Some(found)).ok() == self.group;
-        for found in alive.iter().filter_map(|p| pid(*p)).filter(|found| !is_reached(*found)) {
-            let _ = rustix::process::kill_process(found, signal);
+        let group = self.group.map(|group| group.as_raw_nonzero().get());
+        for raw in alive.iter().filter(|raw| group.is_none() || group_of(**raw) != group) {
+            if let Some(found) = pid(*raw) {
+                let _ = rustix::process::kill_process(found, signal);
+            }
         }
         alive
     }

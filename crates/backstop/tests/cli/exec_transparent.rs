@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 const BIN: &str = env!("CARGO_BIN_EXE_backstop");
@@ -294,7 +294,10 @@ fn shown(status: std::process::ExitStatus) -> String {
 
 fn run(line: &str, wrapped: bool) -> (String, String, String) {
     let (_project, mut command) = prepared(line, wrapped);
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    shown_output(&command.stdin(Stdio::null()).output().unwrap())
+}
+
+fn shown_output(output: &Output) -> (String, String, String) {
     let text = |bytes: &[u8]| bytes.escape_ascii().to_string().replace("\\n", "\n");
     (text(&output.stdout), text(&output.stderr), shown(output.status))
 }
@@ -311,6 +314,34 @@ fn what_goes_in_and_comes_out_is_what_it_is_without_us() {
     }
     assert!(differ.is_empty(), "{} of {} differ:\n{}", differ.len(), lines.len(), differ.join("\n\n"));
     println!("{} lines are the same", lines.len());
+}
+
+#[test]
+fn in_a_container_signals_do_what_they_do_without_us() {
+    // There the leaders of our session and our process group may be outside: their numbers are 0.
+    let container = ["unshare", "--user", "--map-root-user", "--fork", "--pid", "--mount-proc"];
+    let enter = |line: &str, wrapped| {
+        let (_project, bare) = prepared(line, wrapped);
+        let mut command = Command::new(container[0]);
+        command.args(&container[1..]).arg(bare.get_program()).args(bare.get_args());
+        command.current_dir(bare.get_current_dir().unwrap());
+        for (name, value) in bare.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        shown_output(&command.stdin(Stdio::null()).output().unwrap())
+    };
+    let numbers = enter("read -r _ _ _ _ group session _ < /proc/self/stat; echo $group $session", false);
+    if numbers.0 != "0 0\n" {
+        println!("skipped, because a pid namespace cannot be made here: {numbers:?}");
+        return;
+    }
+    let signals = ROWS.iter().filter(|row| row.contains("kill -") || row.contains("setsid"));
+    for line in signals.filter_map(|row| needed(row)) {
+        assert_eq!(enter(line, false), enter(line, true), "{line}");
+    }
 }
 
 /// A real terminal, with a session of its own in it.
