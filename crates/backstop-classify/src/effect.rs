@@ -228,7 +228,38 @@ impl Effects {
     }
 }
 
+/// Whether a line begins as programs begin their errors: `error: x`, `Fatal: x`, `E1118 10:00:00 x`
+/// of programs written in Go.
+fn begins_as_error(line: &str) -> bool {
+    let word = line.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let is_go =
+        word.len() == 5 && word.starts_with('E') && word[1..].bytes().all(|byte| byte.is_ascii_digit());
+    is_go || ["error", "err", "fatal", "failed", "http"].iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
 impl Effect {
+    /// Whether a text that both streams wrote has nothing but errors: lines that the fault quotes,
+    /// lines that begin with the program's name or with a word for an error, and what is indented
+    /// below them. Where the streams are apart, all of that is on standard error.
+    pub fn is_errors_only(&self, text: &[u8], fault: &Fault) -> bool {
+        let quoted = || {
+            let texts = fault.evidence.iter().map(|e| e.text.raw());
+            texts.chain(fault.cause.iter().map(SafeText::raw)).flat_map(str::lines)
+        };
+        let mut below_error = false;
+        String::from_utf8_lossy(text).lines().filter(|line| !line.trim().is_empty()).all(|line| {
+            let is_indented = line.starts_with([' ', '\t']);
+            let line = line.trim();
+            let of_program =
+                line.strip_prefix(self.program.as_str()).is_some_and(|rest| rest.starts_with(':'));
+            below_error = (below_error && is_indented)
+                || of_program
+                || begins_as_error(line)
+                || quoted().any(|quoted| quoted.trim() == line);
+            below_error
+        })
+    }
+
     /// What a failure says: that nothing was changed, or nothing. `has_output` says whether the
     /// command wrote anything to standard output.
     pub fn nothing_done(&self, fault: &Fault, exit: Option<i64>, has_output: bool) -> Option<NothingDone> {
@@ -714,11 +745,13 @@ mod tests {
             // The issue was made, and its number was printed, before what came next failed.
             ("gh issue create -t x", Reason::RateLimited, "HTTP 429: too many requests", true, None),
             ("gh issue create -t x", net, refused, true, None),
-            // These repeat requests themselves, run scripts of the project, or push to several places.
+            // These repeat requests themselves, or run scripts of the project.
             ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", false, None),
             ("npm version patch", net, refused, false, None),
             ("aws ec2 run-instances", net, refused, false, None),
-            ("git push", net, refused, false, None),
+            ("git push", net, "fatal: unable to access 'x': Could not resolve host: x", false, sent),
+            ("git push", net, "fatal: the remote end hung up unexpectedly", false, None),
+            ("git send-email a.patch", net, refused, false, None),
             ("cd x && gh pr create -f", net, refused, false, sent),
             ("gh pr create -f && ./next.sh", net, refused, false, None),
             ("for i in 1 2; do curl -d a=b https://x.example; done", net, refused, false, None),
@@ -751,6 +784,32 @@ mod tests {
             panic!()
         };
         assert_eq!(piped.nothing_done(&fault(net, "exit 5"), Some(5), false), None);
+    }
+
+    #[test]
+    fn errors_are_told_from_output_where_both_share_a_stream() {
+        let of = |command: &str, text: &str| {
+            let Repeatable::No(effect) = Effects::builtin().judge(command, &[]) else { panic!("{command}") };
+            let mut fault = Fault::new(Reason::NetworkTransient);
+            fault.cause = Some("gave up after 3 tries".into());
+            effect.is_errors_only(text.as_bytes(), &fault)
+        };
+        for (command, text) in [
+            ("gh pr create -f", "HTTP 503: Service Unavailable (https://api.example.com)\n"),
+            ("kubectl apply -f x", "E1118 10:00:00.1 1 memcache.go:265] refused\nerror: refused\n"),
+            ("psql -c 'insert into a values (1)'", "psql: error: refused\n\tIs the server running?\n"),
+            ("kubectl apply -f x", "gave up after 3 tries\n"),
+        ] {
+            assert!(of(command, text), "{text}");
+        }
+        for (command, text) in [
+            ("kubectl apply -f x", "configmap/a created\nerror: refused\n"),
+            ("psql -c 'insert into a values (1)'", "INSERT 0 1\npsql: error: refused\n"),
+            ("gh pr create -f", "https://example.com/pull/7\nHTTP 503: Service Unavailable\n"),
+            ("kubectl apply -f x", "  indented, below nothing\nerror: refused\n"),
+        ] {
+            assert!(!of(command, text), "{text}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::machine_state;
 use crate::recorder::Recorder;
 use backstop_core::{Action, Decision, EventKind, Fault, Outcome, Reason, RunId, SafeText};
 use backstop_engine::Finished;
+use backstop_exec::has_controlling_terminal;
 use backstop_report::CommandEnding;
 use backstop_store::DeferredWork;
 use rustix::process::Signal;
@@ -97,7 +98,11 @@ impl PreparedCommand {
             next,
             signal: after.last.signal(),
             // The keys of a terminal send these two to the command itself.
-            stopped_here: caught.is_some() || after.last.signal_number().is_none_or(is_key),
+            stopped_here: caught.is_some()
+                || after
+                    .last
+                    .signal_number()
+                    .is_none_or(|signal| is_key(signal) && has_controlling_terminal()),
             reader_left: after.last.reader_left(),
             left_behind: after.last.left_behind(),
             unended: after.last.unended(),

@@ -235,8 +235,11 @@ impl CommandOperation {
         // What a command did before it failed nobody knows: where it must not be repeated, that
         // counts as lost.
         let exit = ended.status.code.map(i64::from);
-        let has_output = ended.stdout.bytes() > 0;
         let effect = self.settings.effect.as_ref().filter(|_| !self.settings.once);
+        let is_errors_only =
+            |effect: &Effect| whole(&ended.stdout).is_some_and(|text| effect.is_errors_only(&text, &fault));
+        let has_output =
+            ended.stdout.bytes() > 0 && !(ended.is_one_stream && effect.is_some_and(is_errors_only));
         let nothing_done = effect.and_then(|effect| effect.nothing_done(&fault, exit, has_output));
         if nothing_done.is_none() && (self.settings.once || self.settings.effect.is_some()) {
             fault = fault.may_have_changed();

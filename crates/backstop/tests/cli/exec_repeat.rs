@@ -52,6 +52,41 @@ fn server(answer: &'static str) -> (u16, Arc<AtomicUsize>) {
 }
 
 #[test]
+fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
+    let project = Project::new("repeat-streams");
+    project.settings(SETTINGS);
+    let refused = "error: dial tcp 127.0.0.1:1: connect: connection refused";
+    for (name, arguments, says) in [
+        ("gh", "pr create -f", "HTTP 429: too many requests, retry after 0 seconds"),
+        ("kubectl", "apply -f x", refused),
+        ("git", "push", "fatal: unable to access 'https://x.invalid/': Could not resolve host: x.invalid"),
+    ] {
+        failing_program(&project, name, says, 1);
+        for (streams, flags) in [("> o 2> e", "-q"), ("> o 2>&1", "-q"), ("2> e", "-q --json")] {
+            let line = format!(
+                "PATH=$PWD/bin:$PATH {} exec {flags} --attempts 2 -- {name} {arguments} {streams}",
+                env!("CARGO_BIN_EXE_backstop")
+            );
+            project.program("sh", &["-c", &line]).output().unwrap();
+            assert_eq!(tries(&project), 2, "{line}: {}", project.read("o"));
+        }
+    }
+    // What it has made already, it has made, whichever stream says so.
+    failing_program(&project, "kubectl", "configmap/a created\n'; echo '\''", 1);
+    let script =
+        format!("#!/bin/sh\necho x >> tries\necho configmap/a created\necho '{refused}' >&2\nexit 1\n");
+    project.file("bin/kubectl", script);
+    for streams in ["> o 2> e", "> o 2>&1"] {
+        let line = format!(
+            "PATH=$PWD/bin:$PATH {} exec -q -- kubectl apply -f x {streams}",
+            env!("CARGO_BIN_EXE_backstop")
+        );
+        project.program("sh", &["-c", &line]).output().unwrap();
+        assert_eq!(tries(&project), 1, "{line}");
+    }
+}
+
+#[test]
 fn a_charge_that_answers_500_is_sent_once() {
     if std::process::Command::new("curl").arg("--version").output().is_err() {
         println!("there is no curl here");

@@ -30,6 +30,21 @@ fn a_difference_that_was_asked_for_is_no_failure_of_any_kind() {
 }
 
 #[test]
+fn a_network_that_terraform_cannot_reach_is_no_mistake_in_its_files() {
+    for error in [
+        "│ Error: Post \"https://10.0.0.1/api\": dial tcp 10.0.0.1:443: connect: connection refused\n",
+        "Error: dial tcp 10.0.0.1:443: connect: connection refused\n",
+    ] {
+        for command in ["terraform apply", "terraform plan"] {
+            let fault = classified(command, "1", error);
+            assert_eq!(fault["reason"], "network_transient", "{fault}");
+        }
+    }
+    let fault = classified("terraform plan", "1", "│ Error: Unsupported argument\n");
+    assert_eq!(fault["reason"], "validation", "{fault}");
+}
+
+#[test]
 fn codes_of_sysexits_mean_nothing_in_tools_that_have_codes_of_their_own() {
     let cases = [
         ("xcodebuild build", "65", "** BUILD FAILED **\n", "tool_failed"),

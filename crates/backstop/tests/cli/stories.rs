@@ -408,6 +408,10 @@ fn a_signal_from_elsewhere_is_not_called_a_stop_by_you() {
     let done = project.exec(&[], "kill -TERM $$").go().code(143);
     has(&done.stderr(), &["ended by SIGTERM from elsewhere"]);
     assert!(!done.stderr().contains("stopped by you"), "{}", done.stderr());
+    // Without a terminal no key has sent it.
+    let mut alone = project.program("setsid", &["-w", env!("CARGO_BIN_EXE_backstop"), "exec", "--"]);
+    let output = alone.args(["sh", "-c", "kill -INT $$"]).output().unwrap();
+    has(&String::from_utf8_lossy(&output.stderr), &["ended by SIGINT from elsewhere"]);
 }
 
 #[test]
