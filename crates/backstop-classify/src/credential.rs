@@ -93,6 +93,7 @@ const TABLE: &[Credentials] = &[
             "anthropic.PermissionDeniedError",
             "AnthropicError",
             "x-api-key",
+            "Please run /login",
         ],
         logins: &[Login {
             programs: &["claude", "claude-code"],
@@ -522,7 +523,10 @@ pub(crate) fn find(context: &Context<'_>) -> Option<CredentialFacts> {
     let row = named.or_else(|| match context.provider {
         Some(_) => given,
         None => {
-            hosts.iter().find_map(|host| by_host(host)).or_else(|| TABLE.iter().find(|row| row.runs(&runs)))
+            let by_program = || TABLE.iter().find(|row| row.runs(&runs));
+            // A bare name may stand for something else, so it is looked for last.
+            let by_word = || hosts.is_empty().then(|| by_provider_name(text)).flatten();
+            hosts.iter().find_map(|host| by_host(host)).or_else(by_program).or_else(by_word)
         }
     });
     let Some(row) = row else {
@@ -585,6 +589,12 @@ impl Credentials {
 fn row_named(name: &str) -> Option<&'static Credentials> {
     let name = name.to_ascii_lowercase();
     TABLE.iter().find(|row| row.provider == name || row.aliases.contains(&name.as_str()))
+}
+
+/// The provider that a text names: `Invalid API key for Anthropic`.
+fn by_provider_name(text: &str) -> Option<&'static Credentials> {
+    let lower = text.to_ascii_lowercase();
+    TABLE.iter().find(|row| names_word(&lower, row.provider))
 }
 
 fn by_variable(text: &str) -> Option<&'static Credentials> {
@@ -684,6 +694,9 @@ mod tests {
             ("", "claude -p hi", "Invalid API key · Fix external API key", ANTHROPIC),
             ("anthropic", "", "invalid x-api-key", ANTHROPIC),
             ("", "", "AuthenticationError: set ANTHROPIC_API_KEY", ANTHROPIC),
+            ("", "", "Invalid API key for Anthropic", ANTHROPIC),
+            ("", "", "OAuth token has expired. Please run /login", CLAUDE),
+            ("", "", "misanthropic: access denied", "nothing"),
             (
                 "",
                 "codex exec x",

@@ -230,7 +230,14 @@ const WORDINGS: &[(&str, &str)] = &[
 
 /// The provider whose own library or agent wrote a text, or whose error body stands in it.
 pub(crate) fn provider_of_library(text: &str) -> Option<&'static str> {
-    LIBRARIES.iter().chain(WORDINGS).find(|(name, _)| text.contains(name)).map(|(_, provider)| *provider)
+    let by_library = LIBRARIES.iter().find(|(name, _)| text.contains(name));
+    // A test that expects the sentence, or a text that cites it, is no agent.
+    let is_cited = |at: usize, wording: &str| {
+        !wording.starts_with(['"', '\'']) && text[..at].contains(['"', '`', '“', '«'])
+    };
+    let by_wording =
+        || WORDINGS.iter().find(|(wording, _)| text.find(wording).is_some_and(|at| !is_cited(at, wording)));
+    by_library.or_else(by_wording).map(|(_, provider)| *provider)
 }
 
 /// The provider behind the name of a program or an agent: `anthropic` for `claude`.
@@ -345,6 +352,18 @@ const MODEL_BYTES_MAX: usize = 80;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wording_that_is_cited_is_not_that_of_its_agent() {
+        let own = "You've hit your weekly limit · resets Nov 25, 8am (UTC)";
+        assert_eq!(provider_of_library(own), Some("anthropic"));
+        assert_eq!(provider_of_library(&format!("Error: {own}")), Some("anthropic"));
+        let body = r#"429 {"type":"error","error":{"type":"rate_limit_error"}}"#;
+        assert_eq!(provider_of_library(body), Some("anthropic"));
+        for cited in [format!("E  AssertionError: assert \"{own}\" == text"), format!("expected `{own}`")] {
+            assert_eq!(provider_of_library(&cited), None, "{cited}");
+        }
+    }
 
     #[test]
     fn a_provider_is_known_by_program_and_by_host() {

@@ -18,7 +18,7 @@ use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// How many files trust covers at most. What names more cannot be trusted.
 const FILES_MAX: usize = 200;
@@ -62,9 +62,10 @@ fn begun(canonical: &Path) -> Sha256 {
 /// names, with the hash and the path below the project's root.
 pub(crate) fn hashes(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) -> String {
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
-    for path in named_files(project, entries, home) {
-        let trust_path = project.trust_path(&path);
-        let hash = hash_of(&path, &project.root, &trust_path);
+    for named in named_files(project, entries, home) {
+        let (NamedFile::Pack(path) | NamedFile::Script(path)) = &named;
+        let trust_path = project.trust_path(path);
+        let hash = hash_of(&named, &project.root, &trust_path);
         files.insert(trust_path, hash);
     }
     let line = |path: &Path, hash: &str| {
@@ -85,29 +86,70 @@ pub(crate) fn can_be_trusted(hashes: &str) -> bool {
     !hashes.lines().any(|line| line.starts_with(UNREADABLE))
 }
 
+/// A file that a project's file names.
+enum NamedFile {
+    /// A rule pack, which Backstop reads.
+    Pack(PathBuf),
+    /// A program or a script of a command.
+    Script(PathBuf),
+}
+
 /// The files that a project's file names: its rule packs, and the scripts of its commands.
-fn named_files(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) -> Vec<PathBuf> {
+fn named_files(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) -> Vec<NamedFile> {
     let folder = project.canonical.parent().unwrap_or(&project.root);
     let mut files = Vec::new();
     for entry in entries {
+        if entry.key.name == "mcp.<server>.command" {
+            let scripts = scripts(&server_command(entry, entries), &[&project.root, folder]);
+            files.extend(scripts.into_iter().map(NamedFile::Script));
+        }
         let Value::Texts(words) = &entry.written.value else { continue };
         match entry.key.kind {
             ValueKind::Paths if entry.name == "rules.packs" => {
-                files.extend(words.iter().map(|word| match (word.strip_prefix("~/"), home) {
+                let paths = words.iter().map(|word| match (word.strip_prefix("~/"), home) {
                     (Some(rest), Some(home)) => home.join(rest),
                     _ => folder.join(word),
-                }));
+                });
+                files.extend(paths.map(NamedFile::Pack));
             }
-            ValueKind::Words => files.extend(scripts(words, &[&project.root, folder])),
+            ValueKind::Words => {
+                files.extend(scripts(words, &[&project.root, folder]).into_iter().map(NamedFile::Script));
+            }
             _ => {}
         }
     }
     files
 }
 
+/// The program of an MCP server with its arguments, which are another key.
+fn server_command(program: &Entry, entries: &[Entry]) -> Vec<String> {
+    let Value::Text(name) = &program.written.value else { return Vec::new() };
+    let key = program.name.strip_suffix("command").map(|server| format!("{server}args"));
+    let arguments = entries.iter().find(|entry| key.as_deref() == Some(&entry.name));
+    let mut words = vec![name.clone()];
+    if let Some(Value::Texts(arguments)) = arguments.map(|entry| &entry.written.value) {
+        words.extend(arguments.iter().cloned());
+    }
+    words
+}
+
+/// The folders that a line of shell changes to: `cd ci && sh lint.sh`.
+fn entered(command: &[String], root: &Path) -> Vec<PathBuf> {
+    let parts: Vec<&str> = command.iter().flat_map(|word| shell_words(word)).collect();
+    parts.windows(2).filter(|pair| pair[0] == "cd").map(|pair| root.join(pair[1])).collect()
+}
+
+/// The words in a line of shell.
+fn shell_words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| c.is_whitespace() || ";&|()<>'\"=`$".contains(c)).filter(|part| !part.is_empty())
+}
+
 /// The scripts in the project that a command names: its program, words of it, and words of a line of
 /// shell in it. A file that a command only reads or writes is none.
 fn scripts(command: &[String], folders: &[&Path]) -> Vec<PathBuf> {
+    let entered = folders.first().map(|root| entered(command, root)).unwrap_or_default();
+    let folders: Vec<&Path> = folders.iter().copied().chain(entered.iter().map(PathBuf::as_path)).collect();
+    let folders = &folders[..];
     let mut files = Vec::new();
     let mut before = "";
     for (at, word) in command.iter().enumerate() {
@@ -116,8 +158,8 @@ fn scripts(command: &[String], folders: &[&Path]) -> Vec<PathBuf> {
             files.extend(script(word, before, at == 0, folders));
         }
         let mut part_before = "";
-        for part in word.split(|c: char| c.is_whitespace() || ";&|()<>'\"=`$".contains(c)) {
-            if part != word && !part.is_empty() {
+        for part in shell_words(word) {
+            if part != word {
                 files.extend(script(part, part_before, false, folders));
             }
             part_before = if part.starts_with('-') { part_before } else { part };
@@ -134,7 +176,9 @@ fn script(word: &str, before: &str, is_program: bool, folders: &[&Path]) -> Opti
     folders.iter().find_map(|folder| {
         let path = folder.join(word);
         let found = path.metadata().ok().filter(Metadata::is_file)?;
-        let real = path.canonicalize().ok().filter(|real| real.starts_with(root))?;
+        let real = path.canonicalize().ok()?;
+        let leaves_by_link = !real.starts_with(root) && leads_out(&path, root);
+        let real = Some(if leaves_by_link { path } else { real }).filter(|real| real.starts_with(root))?;
         let has_extension =
             real.extension().and_then(|end| end.to_str()).is_some_and(|end| EXTENSIONS.contains(&end));
         let is_executable = found.permissions().mode() & 0o111 != 0;
@@ -142,9 +186,28 @@ fn script(word: &str, before: &str, is_program: bool, folders: &[&Path]) -> Opti
     })
 }
 
-/// The hash of a file, read in pieces, as if it were at `trust_path`.
-fn hash_of(path: &Path, root: &Path, trust_path: &Path) -> String {
+/// Whether a path stays below the project by its words, and only a link leads out of it.
+fn leads_out(path: &Path, root: &Path) -> bool {
+    path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)
+}
+
+/// The hash of a file, read in pieces, as if it were at `trust_path`. Of a program or a script that
+/// is a link out of the project (`.venv/bin/python`) it is that of where it leads: what is there is
+/// not the project's to change.
+fn hash_of(file: &NamedFile, root: &Path, trust_path: &Path) -> String {
     let mut hasher = begun(trust_path);
+    let path = match file {
+        NamedFile::Pack(path) => path,
+        NamedFile::Script(path) => {
+            if let Ok(real) = path.canonicalize()
+                && !real.starts_with(root)
+            {
+                hasher.update(real.as_os_str().as_bytes());
+                return hasher.hex();
+            }
+            path
+        }
+    };
     let opened = match GivenPath::new(path, root, root).open() {
         Ok(opened) => opened,
         Err(error) if error.is_not_found() => return MISSING.to_owned(),

@@ -355,6 +355,32 @@ fn a_rule_pack_or_a_script_that_changes_ends_the_trust() {
 }
 
 #[test]
+fn trust_covers_servers_links_and_scripts_in_folders_that_a_line_enters() {
+    let project = Project::new("config-scripts");
+    std::fs::create_dir(project.path().join("ci")).unwrap();
+    for file in ["server.py", "other.py", "ci/lint.sh"] {
+        project.file(file, "true\n");
+    }
+    let link = project.path().join("python");
+    std::os::unix::fs::symlink("/bin/sh", &link).unwrap();
+    project.trusted_file(
+        "[mcp.a]\ncommand = \"python3\"\nargs = [\"server.py\"]\n[mcp.b]\ncommand = \"./other.py\"\n\
+         [gates.lint]\ncheck = [\"sh\", \"-c\", \"cd ci && sh lint.sh\"]\n\
+         [gates.test]\ncheck = [\"./python\", \"-c\", \"true\"]\n",
+    );
+    let shown = || project.run(&["trust", "--show"]).go().code(0).stdout();
+    assert!(!shown().contains("not trusted"), "{}", shown());
+    for file in ["server.py", "other.py", "ci/lint.sh"] {
+        project.file(file, "curl evil\n");
+        assert!(shown().contains(&format!("not trusted any more: {file} has changed")), "{}", shown());
+        project.file(file, "true\n");
+    }
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("/bin/cat", &link).unwrap();
+    assert!(shown().contains("not trusted any more: python has changed"), "{}", shown());
+}
+
+#[test]
 fn what_belongs_to_another_user_is_not_read_as_a_projects_settings() {
     // Only root can give a file away.
     if !rustix::process::geteuid().is_root() {
