@@ -102,6 +102,12 @@ const FLAGS: &[Flag] = &[
     flag(&["ipmitool"], "-P", Form::Either),
     flag(&["xfreerdp"], "/p:", Form::Joined),
     flag(&["influx"], "-password", Form::Next),
+    flag(&["pscp", "plink", "psftp", "mqtt"], "-pw", Form::Next),
+    flag(&["twine"], "-p", Form::Either),
+    flag(&["mosquitto_pub", "mosquitto_sub"], "-P", Form::Either),
+    flag(&["keytool", "jarsigner"], "-storepass", Form::Next),
+    flag(&["keytool", "jarsigner"], "-keypass", Form::Next),
+    flag(&["lftp"], "-u", Form::After(b',')),
 ];
 
 /// Programs in whose arguments a value follows its name as a word of its own.
