@@ -502,7 +502,8 @@ impl<'s> Supervision<'s> {
             self.reap();
             std::thread::sleep(Duration::from_millis(2));
         }
-        self.status.get_or_insert_default();
+        // It was killed: what else its tracer, or the kernel, does with it nobody waits for.
+        self.status.get_or_insert(Status { code: None, signal: Some(libc::SIGKILL) });
     }
 
     /// Reads what is still in the pipes. A process left behind may hold them open, but not for

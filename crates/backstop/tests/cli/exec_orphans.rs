@@ -213,6 +213,32 @@ fn a_pause_stops_the_command_and_the_clock() {
 }
 
 #[test]
+fn a_command_whose_tracer_never_waits_is_ended_and_its_code_is_that_of_the_signal() {
+    let project = Project::new("orphans-traced");
+    project.file(
+        "tracer.py",
+        "import ctypes, sys, time\nPTRACE_SEIZE = 0x4206\nlibc = ctypes.CDLL(None, use_errno=True)\n\
+         print(libc.ptrace(PTRACE_SEIZE, int(sys.argv[1]), 0, 0), flush=True)\ntime.sleep(600)\n",
+    );
+    let child = project.exec(&[], "echo $$ > pid; exec sleep 600").command().spawn().unwrap();
+    until("it runs", || project.read("pid").ends_with('\n'));
+    let mut tracer = project.program("python3", &["tracer.py", project.read("pid").trim()]);
+    let mut tracer = tracer.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut answer = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(tracer.stdout.take().unwrap()), &mut answer)
+        .unwrap();
+    if answer.trim() != "0" {
+        println!("skipped, because nothing can be traced here");
+    }
+    signal(&child, "-TERM");
+    signal(&child, "-TERM");
+    let output = child.wait_with_output().unwrap();
+    tracer.kill().unwrap();
+    tracer.wait().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_run_inside_a_killed_one_does_not_end_itself() {
     let project = Project::new("orphans-nested");
     let inner = format!(
