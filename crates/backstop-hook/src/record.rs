@@ -89,8 +89,10 @@ pub(crate) fn fault(
         EventKind::ErrorClassified { operation: operation.clone(), attempt, fault: Box::new(fault.clone()) },
     ];
     if fault.reason == Reason::RateLimited {
-        recorder.append(std::mem::take(&mut kinds))?;
+        let recorded = recorder.append(std::mem::take(&mut kinds));
+        // What cannot be recorded still concerns everybody who shares the limit.
         kinds = guard_events(project, provider, fault);
+        recorded?;
     }
     kinds.push(EventKind::DecisionMade {
         operation: None,

@@ -115,6 +115,21 @@ fn a_waiter_that_was_killed_is_not_counted() {
     assert_eq!(waiting(), 0);
 }
 
+#[test]
+fn a_limit_that_an_agent_tells_of_closes_the_guard_although_the_journal_is_locked() {
+    let project = Project::new("guard-journal-locked");
+    project.exec(&[], "exit 3").go().code(3);
+    let projects = std::fs::read_dir(project.state().join("projects")).unwrap();
+    let mut databases = projects.map(|entry| entry.unwrap().path());
+    let database = databases.find(|path| path.extension().is_some_and(|end| end == "db")).unwrap();
+    let mut holder = held_open(&database, "c.execute('begin immediate')");
+    let event = r#"{"hook_event_name":"StopFailure","session_id":"s1","error":"rate_limit"}"#;
+    project.run(&["hook", "agent"]).stdin(event).go().code(0);
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    project.run(&["guard", "check", "anthropic"]).go().code(75);
+}
+
 /// Holds the limits open for writing in another process, until its input ends.
 fn locked(project: &Project) -> std::process::Child {
     held(project, "c.execute('begin immediate')")
@@ -129,13 +144,17 @@ fn locked_for_readers(project: &Project) -> std::process::Child {
 }
 
 fn held(project: &Project, lock: &str) -> std::process::Child {
+    held_open(&project.state().join("limits.db"), lock)
+}
+
+fn held_open(database: &std::path::Path, lock: &str) -> std::process::Child {
     let script = format!(
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); {lock}; \
          print('locked', flush=True); sys.stdin.read()"
     );
     let mut holder = std::process::Command::new("python3")
         .args(["-c", &script])
-        .arg(project.state().join("limits.db"))
+        .arg(database)
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn()
