@@ -5,7 +5,7 @@ use crate::CampaignError;
 use crate::drive::{campaign_lock, entered, last_campaign, task_entered};
 use crate::phases::{asked_phase, plan_of, task_phases};
 use crate::prompts;
-use crate::record::{CampaignRecord, replanner_phase};
+use crate::record::{BLOCK_OVERRIDE, CampaignRecord, REPLAN_OVERRIDE, replanner_phase};
 use crate::state::State;
 use backstop_core::{EventKind, PlanRecord, RunId, SafeText};
 use backstop_plan::start::person;
@@ -113,7 +113,7 @@ impl FoundCampaign {
             }
             TaskChange::Block if status == "complete" || status == "blocked" => wrong("pending"),
             TaskChange::Block => Ok(vec![
-                person.overrides(format!("campaign block {seq}")),
+                person.overrides(format!("{BLOCK_OVERRIDE}{seq}")),
                 task_entered(seq, NodeStatus::Failed),
             ]),
         }
@@ -156,14 +156,12 @@ impl FoundCampaign {
             return Err(CampaignError::NoTasks);
         }
         let number = self.record.counters().replans + 1;
-        let prompt =
-            prompts::replanner(&self.record, &why.map(str::to_owned).into_iter().collect::<Vec<_>>());
+        let person = person(project, why);
+        let mut asked = self.record.clone();
+        asked.replan_why = Some(person.why.clone());
+        let prompt = prompts::replanner(&asked);
         let phases = asked_phase(&replanner_phase(number), "plan anew", &prompt).into_iter().collect();
-        let kinds = vec![
-            person(project, why).overrides("campaign replan"),
-            entered(State::Cascade),
-            self.loaded(phases),
-        ];
+        let kinds = vec![person.overrides(REPLAN_OVERRIDE), entered(State::Cascade), self.loaded(phases)];
         self.append(project, kinds)
     }
 }

@@ -4,6 +4,7 @@
 //! It follows the run as it is recorded, so that the next prompt knows of it. It also counts what
 //! EXECUTE does without finishing anything.
 
+use crate::record::BLOCK_OVERRIDE;
 use crate::step::{Executed, Progress};
 use crate::task::{Task, TaskPlan};
 use backstop_core::{Event, EventKind, SafeText, signature};
@@ -53,15 +54,23 @@ impl Knowledge {
                     .map_or_else(|| fault.reason.code().to_owned(), |cause| cause.line(300));
                 self.causes.insert(operation.raw().to_owned(), cause);
             }
+            EventKind::Override { what, rationale, .. } => {
+                if let Some(seq) = what.raw().strip_prefix(BLOCK_OVERRIDE) {
+                    let cause = format!("blocked by a person: {}", rationale.line(300));
+                    self.causes.insert(seq.to_owned(), cause);
+                }
+            }
             EventKind::StateEntered { operation: Some(seq), state, .. } => {
                 let seq = seq.raw().to_owned();
                 match NodeStatus::from_name(state) {
                     Some(NodeStatus::Failed) => {
-                        let cause = self.causes.get(&seq).cloned().unwrap_or_default();
+                        let by_person = || "blocked by a person".to_owned();
+                        let cause = self.causes.get(&seq).cloned().unwrap_or_else(by_person);
                         self.blocked.insert(seq, cause);
                     }
                     Some(NodeStatus::Pending) => {
                         self.blocked.remove(&seq);
+                        self.causes.remove(&seq);
                         self.failures.remove(&seq);
                     }
                     _ => {}

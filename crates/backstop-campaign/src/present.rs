@@ -73,12 +73,19 @@ fn next(
     match end {
         Some(CampaignEnd::Complete) | None => {}
         Some(CampaignEnd::Blocked) => {
-            if let Some(seq) = record.tasks_with("blocked").first() {
+            if record.has_ready() {
+                all.push(SafeText::new(format!("tasks can still begin: {resume}")));
+            }
+            if let Some(seq) = record.root_cause() {
                 all.push(SafeText::new(format!("backstop campaign retry {seq} --why '...', then: {resume}")));
                 all.push(SafeText::new(format!(
                     "or another plan: backstop campaign replan --why '...', then: {resume}"
                 )));
             }
+        }
+        Some(CampaignEnd::Returned(_)) => {
+            all.extend(record.advice().cloned());
+            all.push(SafeText::new(resume));
         }
         Some(_) => all.push(SafeText::new(resume)),
     }

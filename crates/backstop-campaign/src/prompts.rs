@@ -86,14 +86,17 @@ pub(crate) fn planner(record: &CampaignRecord, explored: &Value, notes: &[String
 }
 
 /// What a planner is told when the campaign is stuck.
-pub(crate) fn replanner(record: &CampaignRecord, notes: &[String]) -> String {
+pub(crate) fn replanner(record: &CampaignRecord) -> String {
     let input = replan_input(record);
     let mut out = format!(
         "# Plan anew\n\nTasks are blocked, and others wait for them. Find another way to the objective around what is blocked.\n\n\
          {READS_ONLY}## Where the campaign stands\n\n{}\n\n",
         SafeText::new(input.to_string()).prompt("campaign", EXPLORED_BYTES_MAX),
     );
-    revision(&mut out, notes);
+    if let Some(why) = &record.replan_why {
+        let why = why.prompt("rationale", TEXT_BYTES_MAX);
+        out.push_str(&format!("## Why a person asks for another plan\n\n{why}\n\n"));
+    }
     out.push_str(&format!(
         "## Answer\n\n`### Confidence: PROCEED`, then one JSON object with the tasks that change and the new ones, whole, and under \
          `drop` the seqs that are left out. What is complete stays. A blocked task begins anew only where something of it changes.\n\n\

@@ -11,10 +11,15 @@ use crate::task::{Task, TaskPlan};
 use backstop_core::{Event, EventKind, Reason, SafeText};
 use backstop_plan::record::{PhaseProgress, RunRecord};
 use backstop_runtime::host::{Fold, NodeStatus};
+use std::collections::BTreeMap;
 
 /// The first words of the phases in which planners answer.
 const PLANNER: &str = "plan";
 const REPLANNER: &str = "replan";
+
+/// What a person does that is recorded with its rationale: `campaign block SEQ`, `campaign replan`.
+pub(crate) const BLOCK_OVERRIDE: &str = "campaign block ";
+pub(crate) const REPLAN_OVERRIDE: &str = "campaign replan";
 
 /// The phase of a planner's round, counted from 1.
 pub fn planner_phase(round: u32) -> String {
@@ -35,8 +40,15 @@ pub struct CampaignRecord {
     state: Option<State>,
     /// The state before ERROR.
     before_error: Option<State>,
-    /// What failed last of the campaign itself.
+    /// What failed last of the campaign itself, and what to do about it.
     cause: Option<SafeText>,
+    advice: Option<SafeText>,
+    /// Why a person asked for another plan, until there is one.
+    pub replan_why: Option<SafeText>,
+    /// Why a person set a task aside, by seq.
+    set_aside: BTreeMap<String, SafeText>,
+    /// How many tasks were complete or blocked when CASCADE led back to EXECUTE last.
+    settled_before: Option<usize>,
     /// Why ERROR was entered last.
     pub error_type: Option<String>,
     /// The tasks as they were registered last.
@@ -65,6 +77,9 @@ impl CampaignRecord {
                     if state == State::Error {
                         self.before_error = self.state;
                     }
+                    if state == State::Execute && self.state == Some(State::Cascade) {
+                        self.settled_before = Some(self.settled());
+                    }
                     self.state = Some(state);
                     if state == State::Error {
                         self.error_type.clone_from(error_type);
@@ -75,10 +90,23 @@ impl CampaignRecord {
                 let is_own = State::from_name(&operation.raw().to_ascii_uppercase()).is_some();
                 if is_own {
                     self.cause.clone_from(&fault.cause);
+                    self.advice =
+                        Some(&fault.suggested_action).filter(|text| !text.raw().is_empty()).cloned();
                 }
             }
-            EventKind::RunResumed {} => self.cause = None,
+            EventKind::RunResumed {} => {
+                (self.cause, self.advice, self.settled_before) = (None, None, None);
+            }
+            EventKind::Override { what, rationale, .. } => {
+                if what.raw() == REPLAN_OVERRIDE {
+                    self.replan_why = Some(rationale.clone());
+                }
+                if let Some(seq) = what.raw().strip_prefix(BLOCK_OVERRIDE) {
+                    self.set_aside.insert(seq.to_owned(), rationale.clone());
+                }
+            }
             EventKind::TasksRegistered { plan } => {
+                self.replan_why = None;
                 if let Ok(plan) = serde_json::from_str(plan.raw()) {
                     self.plan = plan;
                 }
@@ -111,6 +139,11 @@ impl CampaignRecord {
     /// What failed last of the campaign itself, since it was taken up.
     pub fn cause(&self) -> Option<&SafeText> {
         self.cause.as_ref()
+    }
+
+    /// What to do about what failed last.
+    pub fn advice(&self) -> Option<&SafeText> {
+        self.advice.as_ref()
     }
 
     /// What it is for.
@@ -224,7 +257,10 @@ impl CampaignRecord {
             None => error.fault.reason.code().to_owned(),
         });
         own.unwrap_or_else(|| match self.blocked_parents(seq) {
-            parents if parents.is_empty() => "blocked by a person".to_owned(),
+            parents if parents.is_empty() => match self.set_aside.get(seq) {
+                Some(why) => format!("blocked by a person: {}", why.line(300)),
+                None => "blocked by a person".to_owned(),
+            },
             parents => format!("waits for {}", parents.join(", ")),
         })
     }
@@ -233,6 +269,31 @@ impl CampaignRecord {
     pub fn blocked_parents(&self, seq: &str) -> Vec<&str> {
         let depends = self.task(seq).map(|(task, _)| task.depends.as_slice()).unwrap_or_default();
         depends.iter().map(String::as_str).filter(|parent| self.status(parent) == "blocked").collect()
+    }
+
+    /// The first blocked task that does not only wait for another blocked one: the one to look at.
+    pub fn root_cause(&self) -> Option<&str> {
+        let blocked = self.tasks_with("blocked");
+        let is_root = |seq: &&&str| self.blocked_parents(seq).is_empty();
+        blocked.iter().find(is_root).or(blocked.first()).copied()
+    }
+
+    /// How many tasks are complete or blocked.
+    fn settled(&self) -> usize {
+        self.tasks_with("complete").len() + self.tasks_with("blocked").len()
+    }
+
+    /// Whether a task can begin: it is pending, and all that it waits for is complete.
+    pub fn has_ready(&self) -> bool {
+        let is_ready = |task: &Task| {
+            self.status(&task.seq) == "pending" && task.depends.iter().all(|on| self.status(on) == "complete")
+        };
+        self.plan.tasks.iter().any(is_ready)
+    }
+
+    /// Whether EXECUTE has something to begin, and got somewhere since CASCADE led back to it last.
+    pub fn goes_on(&self) -> bool {
+        self.has_ready() && self.settled_before.is_none_or(|before| self.settled() > before)
     }
 
     /// The pending tasks that wait for a blocked one, at whatever distance.

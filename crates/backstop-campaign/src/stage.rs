@@ -59,6 +59,8 @@ pub(crate) struct StageObserver<'o> {
     pub(crate) inner: Box<dyn Observer<RunRecord> + 'o>,
     pub(crate) known: Option<Arc<Mutex<Knowledge>>>,
     pub(crate) stopper: Sender<StopRequest>,
+    /// Whether the campaign itself has asked for the end, and nobody else was told of it yet.
+    pub(crate) is_own_stop: bool,
 }
 
 impl Observer<RunRecord> for StageObserver<'_> {
@@ -78,7 +80,7 @@ impl Observer<RunRecord> for StageObserver<'_> {
             known.count(events);
             if known.forced.is_some() && !before {
                 // Nothing more begins; what runs may end.
-                let _ = self.stopper.send(StopRequest::Finish);
+                self.is_own_stop = self.stopper.send(StopRequest::Finish).is_ok();
             }
         }
         self.inner.recorded(events, state)
@@ -97,7 +99,11 @@ impl Observer<RunRecord> for StageObserver<'_> {
     }
 
     fn stop_requested(&mut self, request: StopRequest, running: usize) {
-        self.inner.stop_requested(request, running);
+        // Nobody pressed a key: nobody is told what another one would do.
+        let is_own = std::mem::take(&mut self.is_own_stop) && request == StopRequest::Finish;
+        if !is_own {
+            self.inner.stop_requested(request, running);
+        }
     }
 
     fn trouble(&mut self, message: &str) {

@@ -123,7 +123,7 @@ pub enum ErrorType {
     SchemaInvalid,
     /// Nothing more can begin, and there is no other plan.
     CascadeStuck,
-    /// The campaign's own budget is used up.
+    /// A builder has used up its iterations.
     BudgetExhausted,
     /// Anything else, by its reason.
     Other(String),
@@ -153,6 +153,15 @@ impl ErrorType {
             "cascade_stuck" => ErrorType::CascadeStuck,
             "budget_exhausted" => ErrorType::BudgetExhausted,
             other => ErrorType::Other(other.to_owned()),
+        }
+    }
+
+    /// The error type of a failure that ends the campaign. A budget that refuses a start is the
+    /// campaign's, not a builder's: it is taken up again once there is more.
+    pub fn of_campaign(reason: &str) -> Self {
+        match reason {
+            "budget_exhausted" => ErrorType::Other("campaign_budget_exhausted".to_owned()),
+            other => Self::from_name(other),
         }
     }
 

@@ -56,6 +56,8 @@ pub enum Executed {
     IterationsExhausted,
     /// Nothing changed for several looks.
     StuckDetected,
+    /// A builder has used up its iterations; its task is blocked, and nothing else can begin.
+    BuilderExhausted,
     /// A failure that ends the campaign, by the name of its reason.
     Halted(String),
 }
@@ -79,11 +81,16 @@ pub enum Outcome {
     Analysed {
         /// How many.
         unreachable: usize,
+        /// Whether other tasks can begin, and EXECUTE has got somewhere since it was entered last.
+        goes_on: bool,
     },
     /// The planner's re-plan was merged.
     Replanned,
     /// The re-plan was refused, or could not be had.
-    ReplanRefused,
+    ReplanRefused {
+        /// Whether other tasks can begin all the same.
+        goes_on: bool,
+    },
     /// Lessons are written.
     Observed,
     /// A failure that no state recovers from, by the name of its reason.
@@ -160,24 +167,35 @@ pub fn step(state: State, outcome: &Outcome, counters: Counters) -> Step {
             Executed::Complete | Executed::Blocked | Executed::Stuck { .. } => Step::to(State::Cascade),
             Executed::IterationsExhausted => Step::to(State::Cascade).recovered("iteration_exhausted", true),
             Executed::StuckDetected => Step::to(State::Cascade).recovered("stuck_detected", true),
-            Executed::Halted(reason) => Step::error(state, ErrorType::from_name(reason)),
+            Executed::BuilderExhausted => {
+                Step::error(state, ErrorType::BudgetExhausted).recovered("block_workspace", true)
+            }
+            Executed::Halted(reason) => Step::error(state, ErrorType::of_campaign(reason)),
         },
-        (State::Cascade, Outcome::Analysed { unreachable }) => {
+        (State::Cascade, Outcome::Analysed { unreachable, goes_on }) => {
+            let next = after_cascade(*goes_on);
             if *unreachable < REPLAN_UNREACHABLE_MIN {
                 // Fewer are no reason for another plan: their block is propagated and handed over.
-                return Step::to(State::Observe);
+                return Step::to(next);
             }
             if counters.replans >= REPLANS_MAX {
-                return Step::to(State::Observe).recovered("propagate_blocks", true);
+                return Step::to(next).recovered("propagate_blocks", true);
             }
             Step { error: None, recovery: None, message: None, goto: Goto::Replan }
         }
         (State::Cascade, Outcome::Replanned) => Step::to(State::Execute).recovered("replan", true),
-        (State::Cascade, Outcome::ReplanRefused) => Step::to(State::Observe).recovered("replan", false),
+        (State::Cascade, Outcome::ReplanRefused { goes_on }) => {
+            Step::to(after_cascade(*goes_on)).recovered("replan", false)
+        }
         (State::Observe, Outcome::Observed) => Step::to(State::Complete),
-        (from, Outcome::Failed(reason)) => Step::error(from, ErrorType::from_name(reason)),
+        (from, Outcome::Failed(reason)) => Step::error(from, ErrorType::of_campaign(reason)),
         (from, _) => Step::error(from, ErrorType::Other("state_invalid".to_owned())),
     }
+}
+
+/// Tasks that can begin are run before the campaign is over.
+fn after_cascade(goes_on: bool) -> State {
+    if goes_on { State::Execute } else { State::Observe }
 }
 
 fn planned(answer: PlanAnswer, counters: Counters) -> Step {
@@ -242,7 +260,8 @@ mod tests {
             Outcome::AggregationFailed,
             Outcome::Registered,
             Outcome::Replanned,
-            Outcome::ReplanRefused,
+            Outcome::ReplanRefused { goes_on: false },
+            Outcome::ReplanRefused { goes_on: true },
             Outcome::Observed,
             Outcome::Failed("dependency_missing".to_owned()),
             Outcome::Failed("state_invalid".to_owned()),
@@ -252,7 +271,9 @@ mod tests {
         all.extend(Quorum::ALL.map(Outcome::Explored));
         let answers = [PlanAnswer::Valid, PlanAnswer::Invalid, PlanAnswer::Clarify, PlanAnswer::Confirm];
         all.extend(answers.map(Outcome::Planned));
-        all.extend((0..4).map(|unreachable| Outcome::Analysed { unreachable }));
+        for goes_on in [false, true] {
+            all.extend((0..4).map(|unreachable| Outcome::Analysed { unreachable, goes_on }));
+        }
         all.extend(
             [
                 Executed::Complete,
@@ -260,6 +281,7 @@ mod tests {
                 Executed::Stuck { unreachable: 3 },
                 Executed::IterationsExhausted,
                 Executed::StuckDetected,
+                Executed::BuilderExhausted,
                 Executed::Halted("auth_error".to_owned()),
                 Executed::Halted("budget_exhausted".to_owned()),
             ]
@@ -314,15 +336,44 @@ mod tests {
 
     #[test]
     fn two_or_more_unreachable_tasks_are_planned_anew_at_most_twice() {
-        let analysed = |unreachable, replans| {
-            step(State::Cascade, &Outcome::Analysed { unreachable }, Counters { clarify_rounds: 0, replans })
-                .goto
+        let looked = |unreachable, goes_on, replans| {
+            let outcome = Outcome::Analysed { unreachable, goes_on };
+            step(State::Cascade, &outcome, Counters { clarify_rounds: 0, replans }).goto
         };
+        let analysed = |unreachable, replans| looked(unreachable, false, replans);
         assert_eq!(analysed(0, 0), Goto::State(State::Observe));
         assert_eq!(analysed(1, 0), Goto::State(State::Observe));
         assert_eq!(analysed(2, 0), Goto::Replan);
         assert_eq!(analysed(9, 1), Goto::Replan);
         assert_eq!(analysed(9, 2), Goto::State(State::Observe));
+        // Tasks that can begin are run before it is over.
+        assert_eq!(looked(0, true, 0), Goto::State(State::Execute));
+        assert_eq!(looked(2, true, 0), Goto::Replan);
+        assert_eq!(looked(9, true, 2), Goto::State(State::Execute));
+        let refused =
+            |goes_on| step(State::Cascade, &Outcome::ReplanRefused { goes_on }, Counters::default()).goto;
+        assert_eq!(
+            (refused(true), refused(false)),
+            (Goto::State(State::Execute), Goto::State(State::Observe))
+        );
+    }
+
+    #[test]
+    fn a_builder_without_iterations_leads_to_observe_and_a_budget_of_the_campaign_returns() {
+        let own = step(State::Execute, &Outcome::Executed(Executed::BuilderExhausted), Counters::default());
+        assert_eq!(own.error, Some(ErrorType::BudgetExhausted));
+        assert_eq!(own.message.unwrap(), "Builder budget exhausted");
+        assert_eq!(own.recovery, Some(("block_workspace", true)));
+        assert_eq!(own.goto, Goto::State(State::Observe));
+        let reason = "budget_exhausted".to_owned();
+        for (state, outcome) in [
+            (State::Execute, Outcome::Executed(Executed::Halted(reason.clone()))),
+            (State::Plan, Outcome::Failed(reason)),
+        ] {
+            let step = step(state, &outcome, Counters::default());
+            assert_eq!(step.error.unwrap().name(), "campaign_budget_exhausted");
+            assert_eq!(step.goto, Goto::Return);
+        }
     }
 
     #[test]

@@ -142,6 +142,25 @@ fn a_re_plan_changes_adds_re_opens_and_is_refused_as_a_whole() {
 }
 
 #[test]
+fn a_merge_leaves_what_is_under_way_and_refuses_a_seq_that_is_there_twice() {
+    let tasks = json!([
+        {"seq": "001", "slug": "a", "depends": "none", "status": "complete"},
+        {"seq": "002", "slug": "b", "depends": "none", "status": "in_progress"},
+    ]);
+    let merge = |revised: Value| ask("dag.merge", &json!({"tasks": tasks, "revised": {"tasks": revised}}));
+    let refused = merge(json!([{"seq": "002", "depends": "001"}]));
+    assert_eq!(refused["error"], "task 002 is under way: it stays as it is");
+    assert_eq!((refused["merged"].clone(), refused["tasks"].clone()), (json!(0), tasks.clone()));
+    let same = merge(json!([{"seq": "002", "depends": "none"}]));
+    assert_eq!(
+        (same["merged"].clone(), same["tasks"][1]["status"].clone()),
+        (json!(0), json!("in_progress"))
+    );
+    let twice = merge(json!([{"seq": "005", "slug": "c"}, {"seq": 5, "slug": "d"}]));
+    assert_eq!((twice["error"].clone(), twice["tasks"].clone()), (json!("duplicate seq: 005"), tasks));
+}
+
+#[test]
 fn planners_words_questions_and_plans() {
     let found = ask("plan.decision", &json!({"text": "### Confidence: CLARIFY"}));
     assert_eq!(found["decision"], "CLARIFY");

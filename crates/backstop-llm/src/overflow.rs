@@ -7,6 +7,9 @@ use std::sync::LazyLock;
 /// How many bytes of a message are looked at.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
+/// An answer of so many tokens is worth having, however many were asked for.
+const USEFUL_TOKENS_MIN: u64 = 1024;
+
 /// How large a request is and may be, as far as the provider says so.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overflow {
@@ -96,13 +99,13 @@ impl Overflow {
     }
 
     /// The largest answer that fits beside what was sent, where the answer that was asked for is
-    /// what does not fit: dropping turns would not help.
+    /// what does not fit. None where too little is left for an answer worth having.
     pub fn smaller_completion(&self) -> Option<u64> {
         let (prompt, completion, limit) = (self.prompt?, self.completion?, self.limit?);
         let margin = limit / 100;
         let left = limit.checked_sub(prompt)?.checked_sub(margin)?;
-        // A prompt that fills most of the window leaves no room for an answer worth having.
-        (prompt <= limit / 10 * 8 && left < completion && left > 0).then_some(left)
+        let is_useful = left >= USEFUL_TOKENS_MIN || left >= completion.div_ceil(4);
+        (is_useful && left < completion && left > 0).then_some(left)
     }
 }
 
@@ -257,7 +260,9 @@ mod tests {
             ..Overflow::default()
         };
         assert_eq!(of(1077, 32_000, 32_768).smaller_completion(), Some(31_364));
-        assert_eq!(of(188_240, 21_333, 200_000).smaller_completion(), None);
+        assert_eq!(of(188_240, 21_333, 200_000).smaller_completion(), Some(9760), "a useful answer is left");
+        assert_eq!(of(197_500, 21_333, 200_000).smaller_completion(), None, "500 of 21,333 is none");
+        assert_eq!(of(7800, 500, 8192).smaller_completion(), Some(311), "more than a quarter of it");
         assert_eq!(of(300_000, 1000, 200_000).smaller_completion(), None);
         assert_eq!(Overflow::default().smaller_completion(), None);
     }

@@ -6,7 +6,7 @@ use crate::runs::resume_command;
 use crate::start::view_name;
 use crate::view::ViewFolder;
 use backstop_core::{Outcome, RunId, Timestamp};
-use backstop_runtime::host::NodeStatus;
+use backstop_runtime::host::{CAMPAIGN, NodeStatus};
 use backstop_store::{Journal, ProcessId, RunFilter, RunState, StateFolder, StoreError};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,14 +15,16 @@ use std::path::PathBuf;
 /// How many runs of a project are looked at.
 const RUNS_MAX: u32 = 1000;
 
-/// A run of a plan that was cut off.
+/// A run of a plan, or a campaign, that was cut off.
 #[derive(Debug)]
 pub struct InterruptedRun {
     /// The run.
     pub run: RunId,
+    /// Whether it is a campaign.
+    pub is_campaign: bool,
     /// The project's folder.
     pub project: PathBuf,
-    /// The plan, as it was given.
+    /// The plan, or the objective, as it was given.
     pub plan: String,
     /// The command that goes on with it.
     pub resume: String,
@@ -36,13 +38,14 @@ impl InterruptedRun {
     /// Opens the file that the output of the resumed run is appended to; nothing where that cannot be
     /// written.
     pub fn open_log(&self) -> Option<(File, PathBuf)> {
-        let views = ViewFolder::new(&self.project, &view_name(&self.plan));
+        let own = self.is_campaign.then(|| format!("{CAMPAIGN}-{}", self.run).parse().ok()).flatten();
+        let views = ViewFolder::new(&self.project, &own.unwrap_or_else(|| view_name(&self.plan)));
         Some((views.open_resumed_log().ok()?, views.resumed_log()))
     }
 }
 
-/// All runs of plans that were cut off, in every project, and the databases that cannot be read.
-/// Only the last run of a plan counts; one that halted, was stopped or runs below another is left to
+/// All runs of plans and campaigns that were cut off, in every project, and the databases that cannot
+/// be read. Only the last run of a plan counts, and the last campaign of a project; one that halted, was stopped or runs below another is left to
 /// whoever looks after it.
 pub fn interrupted_runs(
     folder: &StateFolder,
@@ -64,11 +67,15 @@ fn in_journal(
     is_alive: &dyn Fn(&ProcessId) -> bool,
 ) -> Result<Vec<InterruptedRun>, StoreError> {
     let Some(project) = journal.project_path()?.filter(|path| path.is_dir()) else { return Ok(Vec::new()) };
-    let filter = RunFilter { surface: Some("run".to_owned()), limit: RUNS_MAX, ..RunFilter::default() };
+    let of = |surface: &str, limit: u32| {
+        journal.runs(&RunFilter { surface: Some(surface.to_owned()), limit, ..RunFilter::default() })
+    };
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-    for run in journal.runs(&filter)? {
+    let plans = of("run", RUNS_MAX)?.into_iter().map(|run| (run, false));
+    let last_campaign = of(CAMPAIGN, 1)?.into_iter().map(|run| (run, true));
+    for (run, is_campaign) in plans.chain(last_campaign) {
         let Some(plan) = run.operation.as_ref().map(|plan| plan.raw().to_owned()) else { continue };
-        let is_last = seen.insert(plan.clone());
+        let is_last = seen.insert((is_campaign, plan.clone()));
         // Whoever looked at it meanwhile has noted that it was lost.
         let is_lost = run.state == RunState::Open || run.outcome == Some(Outcome::Lost);
         let is_cut_off = is_lost && run.parent.is_none() && !is_alive(&run.process);
@@ -78,8 +85,12 @@ fn in_journal(
         let record = RunRecord::of(&journal.load(run.id)?);
         found.push(InterruptedRun {
             run: run.id,
+            is_campaign,
             project: project.clone(),
-            resume: resume_command(&record),
+            resume: match record.plan.resume.as_str() {
+                "" if is_campaign => format!("backstop {CAMPAIGN}"),
+                _ => resume_command(&record),
+            },
             starts_at: record.progress.starts_at,
             phases: (record.count(NodeStatus::Complete), record.len()),
             plan,

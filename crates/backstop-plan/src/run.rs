@@ -178,6 +178,7 @@ impl PlanRun<'_> {
                     commit: place.commit,
                     exclude: place.exclude,
                     before: place.before,
+                    touched: Mutex::default(),
                 })?
             }
         };

@@ -4,10 +4,10 @@
 //! it is replaced by that part of the step's result, by JSON Pointer. A step that fails ends the
 //! chain, with everything that was done, and a file from which it can be continued.
 
-use crate::call::{CallOutcome, CallRequest, Caller};
+use crate::call::{CallFailure, CallOutcome, CallRequest, Caller};
 use crate::toolbox::Toolbox;
-use backstop_core::SafeText;
 use backstop_core::nearest::nearest;
+use backstop_core::{Outcome, RunId, SafeText};
 use backstop_engine::Cancel;
 use backstop_report::StepState;
 use serde::Deserialize;
@@ -26,6 +26,8 @@ struct Step {
     id: String,
     tool: String,
     arguments: Value,
+    /// The run of this step that may have taken effect: it is repeated only after a confirmation.
+    confirm: Option<String>,
 }
 
 /// A chain that can be run.
@@ -34,6 +36,8 @@ pub struct Chain {
     steps: Vec<Step>,
     /// The results of steps that were done before, by id.
     done: BTreeMap<String, Value>,
+    /// The run that somebody has confirmed: its step is called once more.
+    confirmed: Option<String>,
 }
 
 /// Why a chain cannot be run. Nothing of it was called.
@@ -89,9 +93,11 @@ struct WrittenStep {
     tool: String,
     #[serde(default)]
     arguments: Map<String, Value>,
+    #[serde(default)]
+    confirm: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenChain {
     #[serde(default)]
@@ -99,6 +105,8 @@ struct WrittenChain {
     steps: Vec<Value>,
     #[serde(default)]
     done: BTreeMap<String, Value>,
+    #[serde(default)]
+    confirm: Option<String>,
 }
 
 impl Chain {
@@ -108,7 +116,7 @@ impl Chain {
         let unreadable = |error: serde_json::Error| ChainError::Unreadable(format!("not a chain: {error}"));
         let value: Value = serde_json::from_str(text).map_err(unreadable)?;
         let written = match value {
-            Value::Array(steps) => WrittenChain { schema: None, steps, done: BTreeMap::new() },
+            Value::Array(steps) => WrittenChain { steps, ..WrittenChain::default() },
             other => serde_json::from_value(other).map_err(unreadable)?,
         };
         let _ = written.schema;
@@ -128,9 +136,21 @@ impl Chain {
             }
             let arguments = Value::Object(step.arguments);
             check_references(&arguments).map_err(wrong)?;
-            steps.push(Step { id, tool: step.tool, arguments });
+            steps.push(Step { id, tool: step.tool, arguments, confirm: step.confirm });
         }
-        Ok(Self { steps: ordered(steps)?, done: written.done })
+        Ok(Self { steps: ordered(steps)?, done: written.done, confirmed: written.confirm })
+    }
+
+    /// Confirms that the step of this run is called once more, though it may have taken effect.
+    pub fn confirmed_by(mut self, run: RunId) -> Self {
+        self.confirmed = Some(run.to_string());
+        self
+    }
+
+    /// Whether a step waits for a confirmation of this run.
+    pub fn waits_for(&self, run: RunId) -> bool {
+        let run = run.to_string();
+        self.steps.iter().any(|step| step.confirm.as_ref() == Some(&run))
     }
 
     /// The ids of its steps, in the order in which they are called.
@@ -267,9 +287,47 @@ pub enum StepResult {
         before: bool,
     },
     /// It failed, and the chain ended.
-    Failed(Value, SafeText, String),
+    Failed(Box<FailedStep>),
     /// It was not begun.
     NotBegun,
+}
+
+/// A step that failed.
+#[derive(Debug)]
+pub struct FailedStep {
+    /// The report for programs.
+    report: Value,
+    message: SafeText,
+    /// The text for people.
+    text: String,
+    /// The run that may have taken effect, where a repetition needs a confirmation.
+    confirm: Option<String>,
+}
+
+impl FailedStep {
+    /// A step that was not called.
+    fn before(step: &Step, what: String, reason: &str, next: &str) -> Self {
+        let report = json!({
+            "schema": backstop_report::JSON_SCHEMA, "tool": step.tool, "attempts": 0,
+            "errors": [format!("Attempt 1: {what}")], "reason": reason, "suggestion": next,
+        });
+        let text = format!(
+            "Error: {what}\nReason: {reason} (user)\nTool: {}\nNext: {next}\n",
+            SafeText::new(step.tool.as_str())
+        );
+        Self { report, message: SafeText::new(what), text, confirm: step.confirm.clone() }
+    }
+
+    fn of_call(failure: &CallFailure) -> Self {
+        // A run that was not recorded cannot be confirmed; its step is not repeated either.
+        let run = || failure.run.map_or_else(|| "unrecorded".to_owned(), |run| run.to_string());
+        Self {
+            report: failure.report(),
+            message: failure.errors.last().cloned().unwrap_or_default(),
+            text: failure.text(),
+            confirm: (failure.outcome == Outcome::Unconfirmed).then(run),
+        }
+    }
 }
 
 /// What became of a chain.
@@ -289,12 +347,21 @@ impl ChainReport {
     /// The step that failed: its id, its message, and its text for people.
     pub fn failed(&self) -> Option<(&str, &SafeText, &str)> {
         self.steps.iter().find_map(|(id, _, step)| match step {
-            StepResult::Failed(_, message, text) => Some((id.as_str(), message, text.as_str())),
+            StepResult::Failed(failed) => Some((id.as_str(), &failed.message, failed.text.as_str())),
             _ => None,
         })
     }
 
-    /// A file that [`Chain::read`] reads and that continues with the step that failed.
+    /// The run of the failed step, where a repetition of it needs a confirmation.
+    pub fn confirm(&self) -> Option<&str> {
+        self.steps.iter().find_map(|(_, _, step)| match step {
+            StepResult::Failed(failed) => failed.confirm.as_deref(),
+            _ => None,
+        })
+    }
+
+    /// A file that [`Chain::read`] reads and that continues with the step that failed. A step that
+    /// may have taken effect keeps the run that has to be confirmed.
     pub fn rest(&self) -> String {
         let done: BTreeMap<&str, &Value> = self
             .steps
@@ -308,7 +375,19 @@ impl ChainReport {
             .chain
             .steps
             .iter()
-            .map(|step| json!({ "id": step.id, "tool": step.tool, "arguments": step.arguments }))
+            .zip(&self.steps)
+            .map(|(step, (_, _, became))| {
+                let mut rest = json!({ "id": step.id, "tool": step.tool, "arguments": step.arguments });
+                let confirm = match became {
+                    StepResult::Failed(failed) => &failed.confirm,
+                    StepResult::Done { .. } => &None,
+                    StepResult::NotBegun => &step.confirm,
+                };
+                if let Some(run) = confirm {
+                    rest["confirm"] = run.as_str().into();
+                }
+                rest
+            })
             .collect();
         json!({ "schema": 1, "steps": steps, "done": done }).to_string()
     }
@@ -332,8 +411,9 @@ impl ChainReport {
             StepResult::Done { result, before } => json!({
                 "id": id, "tool": tool, "state": "done", "before": before, "result": result, "failure": null,
             }),
-            StepResult::Failed(report, ..) => json!({
-                "id": id, "tool": tool, "state": "failed", "before": false, "result": null, "failure": report,
+            StepResult::Failed(failed) => json!({
+                "id": id, "tool": tool, "state": "failed", "before": false, "result": null,
+                "failure": failed.report,
             }),
             StepResult::NotBegun => json!({
                 "id": id, "tool": tool, "state": "not_begun", "before": false, "result": null, "failure": null,
@@ -363,7 +443,7 @@ pub(crate) async fn run_chain_by<C: Caller>(caller: &C, chain: Chain, cancel: &C
         } else if let Some(result) = chain.done.get(&step.id) {
             StepResult::Done { result: result.clone(), before: true }
         } else {
-            run_step(caller, step, &results, cancel).await
+            run_step(caller, &chain, step, &results, cancel).await
         };
         match &result {
             StepResult::Done { result, .. } => {
@@ -378,6 +458,7 @@ pub(crate) async fn run_chain_by<C: Caller>(caller: &C, chain: Chain, cancel: &C
 
 async fn run_step<C: Caller>(
     caller: &C,
+    chain: &Chain,
     step: &Step,
     results: &BTreeMap<String, Value>,
     cancel: &Cancel,
@@ -385,34 +466,50 @@ async fn run_step<C: Caller>(
     let arguments = match filled(&step.arguments, results) {
         Ok(arguments) => arguments,
         Err(what) => {
-            let report = json!({
-                "schema": backstop_report::JSON_SCHEMA, "tool": step.tool, "attempts": 0,
-                "errors": [format!("Attempt 1: {what}")], "reason": "invalid_parameters",
-                "suggestion": "correct the pointer",
-            });
-            let text = format!(
-                "Error: {what}\nReason: invalid_parameters (user)\nTool: {}\nNext: correct the pointer\n",
-                SafeText::new(step.tool.as_str())
-            );
-            return StepResult::Failed(report, SafeText::new(what), text);
+            let failed = FailedStep::before(step, what, "invalid_parameters", "correct the pointer");
+            return StepResult::Failed(Box::new(failed));
         }
     };
-    let request = match CallRequest::tool(&step.tool, &arguments.to_string()) {
+    let request = match request(caller, chain, step, &arguments.to_string()) {
         Ok(request) => request.cancelled_by(cancel.clone()),
-        Err(error) => {
-            return StepResult::Failed(Value::Null, SafeText::new(error.to_string()), error.to_string());
-        }
+        Err(failed) => return StepResult::Failed(failed),
     };
     match caller.make_call(request).await {
         CallOutcome::Done(success) => {
             let result: Value = serde_json::from_str(success.result()).unwrap_or(Value::Null);
             StepResult::Done { result: seen(&result), before: false }
         }
-        CallOutcome::Failed(failure) => {
-            let message = failure.errors.last().cloned().unwrap_or_default();
-            StepResult::Failed(failure.report(), message, failure.text())
-        }
+        CallOutcome::Failed(failure) => StepResult::Failed(Box::new(FailedStep::of_call(&failure))),
     }
+}
+
+/// The call of a step. One that may have taken effect already is called only where its run was
+/// confirmed, and the confirmation is used up by it.
+fn request<C: Caller>(
+    caller: &C,
+    chain: &Chain,
+    step: &Step,
+    arguments: &str,
+) -> Result<CallRequest, Box<FailedStep>> {
+    let refused = |what: String, next: &str| FailedStep::before(step, what, "invalid_usage", next);
+    let Some(run) = &step.confirm else {
+        return CallRequest::tool(&step.tool, arguments)
+            .map_err(|error| Box::new(refused(error.to_string(), "correct the arguments")));
+    };
+    if chain.confirmed.as_ref() != Some(run) {
+        let what = format!("step `{}` may have taken effect in {run}: it is not repeated", step.id);
+        return Err(Box::new(refused(what, &format!("check whether it did; `--confirm {run}` repeats it"))));
+    }
+    let lost = "check whether it took effect; put its result under `done`, or take `confirm` out of it";
+    let Ok(id) = run.parse::<RunId>() else {
+        return Err(Box::new(refused(format!("`{run}` is not a run that can be confirmed"), lost)));
+    };
+    let request = caller.confirmed_call(id, arguments).map_err(|error| refused(error.to_string(), lost))?;
+    if request.name() != step.tool {
+        let what = format!("{run} was a call of {}, not of {}", request.name(), step.tool);
+        return Err(Box::new(refused(what, lost)));
+    }
+    Ok(request)
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ const NOTES_MAX: usize = 20;
 const NOTE_CHARS_MAX: usize = 300;
 /// How many pages of a list are asked for.
 const PAGES_MAX: usize = 100;
+/// The largest list of one server that is taken, in bytes.
+const LIST_BYTES_MAX: usize = 8 << 20;
 /// No further page is asked for after so many items.
 const ITEMS_MAX: usize = 2000;
 /// How long a server has to answer a ping after a call has timed out.
@@ -94,6 +96,8 @@ pub(crate) enum RequestFailure {
     TimedOut { after: Duration, limit: Duration, since_progress: bool, sent: bool },
     /// Somebody asked for its end.
     Cancelled { sent: bool },
+    /// The answer is larger than what is taken, in bytes.
+    TooLarge { what: String, max: usize },
 }
 
 /// A connection on which the handshake is done.
@@ -150,12 +154,21 @@ impl Connection {
         limits: RequestLimits,
         cancel: &Cancel,
     ) -> Result<Vec<Value>, RequestFailure> {
-        let mut items = Vec::new();
+        let (mut items, mut bytes) = (Vec::new(), 0);
         let mut cursor: Option<Value> = None;
         for _ in 0..PAGES_MAX {
             let params = cursor.as_ref().map(|cursor| jsonrpc::raw(&json!({ "cursor": cursor })));
             let mut page = match self.request(method, params.as_deref(), limits, cancel).await {
-                Ok(page) => jsonrpc::value(&page),
+                Ok(page) => {
+                    bytes += page.get().len();
+                    if bytes > LIST_BYTES_MAX {
+                        return Err(RequestFailure::TooLarge {
+                            what: method.to_owned(),
+                            max: LIST_BYTES_MAX,
+                        });
+                    }
+                    jsonrpc::value(&page)
+                }
                 // A server that has only other things may not know the question.
                 Err(RequestFailure::Rpc(error)) if error.code == METHOD_NOT_FOUND => break,
                 Err(failure) => return Err(failure),
@@ -369,7 +382,7 @@ async fn exchange<L: Link + ?Sized>(
         let mut timer_end = began;
         loop {
             let idle_end = limits.idle.and_then(|idle| last.checked_add(idle));
-            let end = [total_end, idle_end].into_iter().flatten().min();
+            let end = earlier(total_end, idle_end);
             if let Some(end) = end.filter(|end| *end != timer_end) {
                 timer.as_mut().reset(end);
                 timer_end = end;
@@ -407,7 +420,14 @@ async fn exchange<L: Link + ?Sized>(
                     if let Some((partial, sink)) = &mut call {
                         partial.progressed(&params);
                         if let Some(sink) = sink {
-                            sink.progress(&params).await;
+                            let until =
+                                earlier(total_end, limits.idle.and_then(|idle| last.checked_add(idle)));
+                            tokio::select! {
+                                () = bounded(sink.progress(&params), until) => {}
+                                () = &mut cancelled => {
+                                    break RequestFailure::Cancelled { sent: sent.load(Ordering::Acquire) };
+                                }
+                            }
                         }
                     }
                 }
@@ -415,7 +435,13 @@ async fn exchange<L: Link + ?Sized>(
                     if let Some((partial, sink)) = &mut call {
                         partial.logged(&params);
                         if let Some(sink) = sink {
-                            sink.log(&params).await;
+                            let until = earlier(total_end, idle_end);
+                            tokio::select! {
+                                () = bounded(sink.log(&params), until) => {}
+                                () = &mut cancelled => {
+                                    break RequestFailure::Cancelled { sent: sent.load(Ordering::Acquire) };
+                                }
+                            }
                         }
                     }
                 }
@@ -433,6 +459,22 @@ async fn exchange<L: Link + ?Sized>(
         Box::pin(tell_cancelled(link.transport(), id)).await;
     }
     Err(failure)
+}
+
+/// The earlier of two times.
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(other).min()
+}
+
+/// Waits for this, but not longer than until then: a client that does not read gets less, and the
+/// call that it belongs to ends in time all the same.
+async fn bounded(what: impl Future<Output = ()>, until: Option<Instant>) {
+    match until {
+        Some(until) => {
+            let _ = tokio::time::timeout_at(until, what).await;
+        }
+        None => what.await,
+    }
 }
 
 /// Tells a server that nobody waits for its answer any more.

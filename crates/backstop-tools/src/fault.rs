@@ -17,6 +17,9 @@ use std::time::Duration;
 /// How much of a message is kept as the cause, in characters.
 const CAUSE_CHARS_MAX: usize = 2000;
 
+/// How many questions of a server are named.
+const QUESTIONS_MAX: usize = 8;
+
 /// What tools say of a file that they may not open.
 const FILE_DENIED: &[&str] =
     &["EACCES", "EPERM", "outside allowed directories", "Permission denied (os error"];
@@ -149,9 +152,11 @@ pub(crate) fn of_request(upstream: &Upstream, project: &Project, failure: Reques
     let server = &upstream.name;
     let sent_or_not = |sent: bool| if sent { Dispatch::Lost } else { Dispatch::NotDispatched };
     match failure {
-        RequestFailure::Rpc(error) => {
-            Classified { fault: of_rpc(project, &error), dispatch: Dispatch::Answered, timed_out: None }
-        }
+        RequestFailure::Rpc(error) => Classified {
+            fault: of_rpc(upstream, project, &error),
+            dispatch: Dispatch::Answered,
+            timed_out: None,
+        },
         RequestFailure::Transport(failure) => Classified {
             fault: of_transport(upstream, project, &failure),
             dispatch: failure.dispatch,
@@ -164,6 +169,12 @@ pub(crate) fn of_request(upstream: &Upstream, project: &Project, failure: Reques
             let next = format!("narrow the scope, or raise `mcp.{server}.{key}`");
             let fault = of(Reason::Timeout, project, &cause, &next);
             Classified { fault, dispatch: sent_or_not(sent), timed_out: Some(after) }
+        }
+        RequestFailure::TooLarge { what, max } => {
+            let cause = format!("the answer of {server} to {what} is larger than {} MiB", max >> 20);
+            let next = format!("take {server} out of the settings, or have it list less");
+            let fault = of(Reason::Validation, project, &cause, &next);
+            Classified { fault, dispatch: Dispatch::Answered, timed_out: None }
         }
         RequestFailure::Cancelled { sent } => Classified {
             fault: of(
@@ -187,18 +198,21 @@ fn response(project: &Project) -> Signal {
 }
 
 /// The fault of an error that a server answered with.
-pub(crate) fn of_rpc(project: &Project, error: &RpcError) -> Fault {
+pub(crate) fn of_rpc(upstream: &Upstream, project: &Project, error: &RpcError) -> Fault {
     let body = json!({ "error": error.to_json() }).to_string().into_bytes();
     let mut fault = classify(project, &Signal { stdout: body, ..response(project) });
     if fault.reason == Reason::Unknown {
         fault = fault.renamed(Reason::ToolFailed);
     }
     fault.cause = Some(masked(project, &error.message));
+    if fault.reason == Reason::AuthError {
+        auth_facts(upstream, &[], &mut fault);
+    }
     fault
 }
 
 /// The fault of a result that says that the tool failed: its text is classified as what it is.
-pub(crate) fn of_error_result(project: &Project, result: &Value) -> Fault {
+pub(crate) fn of_error_result(upstream: &Upstream, project: &Project, result: &Value) -> Fault {
     let text = crate::result::text_of(result);
     let body = result.to_string().into_bytes();
     let mut fault = classify(project, &Signal { stdout: body, ..response(project) });
@@ -211,7 +225,34 @@ pub(crate) fn of_error_result(project: &Project, result: &Value) -> Fault {
     }
     let silent = "the tool reports an error without a message";
     fault.cause = Some(masked(project, if text.is_empty() { silent } else { &text }));
+    if fault.reason == Reason::AuthError {
+        auth_facts(upstream, &[], &mut fault);
+    }
     fault
+}
+
+/// The fault of a call whose server wants to know something before it goes on, where nobody can be
+/// asked: what it asks, and how the answer is given.
+pub(crate) fn of_input_required(server: &Name, tool: &str, project: &Project, result: &Value) -> Fault {
+    let asked = result["inputRequests"].as_object().into_iter().flatten().take(QUESTIONS_MAX);
+    let question = |(key, wanted): (&String, &Value)| {
+        let method = wanted["method"].as_str().unwrap_or("?");
+        let message = wanted["params"]["message"].as_str().map(|message| format!(" \"{message}\""));
+        format!("{key}: {method}{}", message.unwrap_or_default())
+    };
+    let questions: Vec<String> = asked.clone().map(question).collect();
+    let cause = format!("{server} asks for input before it goes on: {}", questions.join("; "));
+    let responses: Value =
+        asked.map(|(key, _)| (key.clone(), json!({ "action": "accept", "content": {} }))).collect();
+    let mut params = json!({ "name": tool, "arguments": {}, "inputResponses": responses });
+    if let Some(state) = result.get("requestState") {
+        params["requestState"] = state.clone();
+    }
+    let next = format!(
+        "call it through `backstop mcp` from a client that can be asked, or give the answer: \
+         `backstop call --raw {server} tools/call '{params}'`"
+    );
+    of(Reason::InvalidUsage, project, &cause, &next)
 }
 
 fn of_transport(upstream: &Upstream, project: &Project, failure: &TransportFailure) -> Fault {
@@ -280,6 +321,7 @@ fn auth_facts(upstream: &Upstream, headers: &[(String, String)], fault: &mut Fau
     let variables = upstream.credential_variables();
     fault.facts.provider = Some(SafeText::new(server.to_string()));
     fault.facts.credential = Some(match variables.is_empty() {
+        true if upstream.settings.url.is_none() => SafeText::new(format!("mcp.{server}.env")),
         true => SafeText::new(format!("mcp.{server}.headers")),
         false => SafeText::new(variables.join(", ")),
     });

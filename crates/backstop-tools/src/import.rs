@@ -149,7 +149,7 @@ pub struct ProjectImport {
 
 /// The files of the project that these entries of `mcp.from` name.
 pub fn project_imports(from: &[String], places: &ImportPlaces) -> Vec<ProjectImport> {
-    let found = from.iter().filter_map(|from| servers_of(from, places).ok());
+    let found = from.iter().flat_map(|from| servers_of(from, places)).filter_map(Result::ok);
     let of_project = found.filter(|imported| is_of_project(&imported.file, places));
     let import = |imported: Imported| ProjectImport {
         servers: imported.servers.keys().map(ToString::to_string).collect(),
@@ -183,29 +183,35 @@ pub struct Found {
 pub fn imports(places: &ImportPlaces) -> Vec<Found> {
     let of = |client: Client| {
         let there = client.files(places).into_iter().filter(|file| file.is_file());
-        there.map(move |file| Found { client, servers: read(&file), file }).collect::<Vec<_>>()
+        there.map(move |file| Found { client, servers: read(&file, places), file }).collect::<Vec<_>>()
     };
     Client::ALL.into_iter().flat_map(of).collect()
 }
 
-/// The servers that an entry of `mcp.from` names.
-pub(crate) fn servers_of(from: &str, places: &ImportPlaces) -> Result<Imported, ImportError> {
-    if from.contains(['/', '.']) {
-        return read(Path::new(from));
+/// The servers that an entry of `mcp.from` names: those of each of a program's files that exists, the
+/// project's first.
+pub(crate) fn servers_of(from: &str, places: &ImportPlaces) -> Vec<Result<Imported, ImportError>> {
+    if is_path(from) {
+        return vec![read(Path::new(from), places)];
     }
-    let client = Client::ALL.into_iter().find(|client| client.name() == from);
-    let client = client.ok_or_else(|| ImportError::Unknown(from.to_owned()))?;
+    let Some(client) = Client::ALL.into_iter().find(|client| client.name() == from) else {
+        return vec![Err(ImportError::Unknown(from.to_owned()))];
+    };
     let files = client.files(places);
-    let first = files.iter().find(|file| file.is_file());
-    match first {
-        Some(file) => read(file),
-        None => Err(ImportError::Missing(
-            files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", "),
-        )),
+    let found: Vec<_> = files.iter().filter(|file| file.is_file()).map(|file| read(file, places)).collect();
+    if found.is_empty() {
+        let looked = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>();
+        return vec![Err(ImportError::Missing(looked.join(", ")))];
     }
+    found
 }
 
-fn read(file: &Path) -> Result<Imported, ImportError> {
+/// Whether an entry of `mcp.from` is a path, and not the name of a program.
+pub fn is_path(from: &str) -> bool {
+    from.contains(['/', '.'])
+}
+
+fn read(file: &Path, places: &ImportPlaces) -> Result<Imported, ImportError> {
     let unreadable = |why: String| ImportError::Unreadable { file: file.display().to_string(), why };
     let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
     if size > FILE_BYTES_MAX {
@@ -219,25 +225,32 @@ fn read(file: &Path) -> Result<Imported, ImportError> {
     } else {
         serde_json::from_str(&without_comments(&text)).map_err(|error| unreadable(error.to_string()))?
     };
-    Ok(Imported { hash, ..servers_in(file, &content) })
+    Ok(Imported { hash, ..servers_in(file, &content, &places.project) })
 }
 
 /// The servers in a file's content, wherever its program keeps them: `mcpServers`, `servers` (VS
-/// Code), `mcp` (OpenCode), `mcp_servers` (Codex).
-fn servers_in(file: &Path, content: &Value) -> Imported {
+/// Code), `mcp` (OpenCode), `mcp_servers` (Codex); `projects.PATH.mcpServers` (Claude Code) for this
+/// project, before those for all.
+fn servers_in(file: &Path, content: &Value, project: &Path) -> Imported {
     let mut imported = Imported {
         file: file.to_owned(),
         servers: BTreeMap::new(),
         left_out: Vec::new(),
         hash: String::new(),
     };
-    for key in ["mcpServers", "servers", "mcp", "mcp_servers"] {
-        for (name, entry) in content.get(key).and_then(Value::as_object).into_iter().flatten() {
+    let of_project = |path: &Path| content.get("projects")?.get(path.to_str()?)?.get("mcpServers");
+    let own = of_project(project).or_else(|| of_project(&canonical(project)));
+    let all = ["mcpServers", "servers", "mcp", "mcp_servers"].map(|key| content.get(key));
+    for servers in std::iter::once(own).chain(all).flatten() {
+        for (name, entry) in servers.as_object().into_iter().flatten() {
             match settings(entry) {
                 Ok(settings) if is_ours(&settings) => {
                     imported.left_out.push((name.clone(), "it is Backstop itself".to_owned()));
                 }
                 Ok(settings) => match clean_name(name) {
+                    Some(clean) if imported.servers.contains_key(&clean) => {
+                        imported.left_out.push((name.clone(), format!("there is another `{clean}`")));
+                    }
                     Some(clean) => {
                         imported.servers.insert(clean, settings);
                     }
@@ -258,7 +271,7 @@ fn clean_name(name: &str) -> Option<Name> {
 }
 
 fn settings(entry: &Value) -> Result<McpServerSettings, String> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let text = |value: &Value| value.as_str().map(with_variables);
     let texts = |value: Option<&Value>| -> Vec<String> {
         value.and_then(Value::as_array).into_iter().flatten().filter_map(text).collect()
     };
@@ -294,7 +307,7 @@ fn settings(entry: &Value) -> Result<McpServerSettings, String> {
     }
     match entry.get("command") {
         Some(Value::String(command)) => {
-            settings.command = Some(command.clone());
+            settings.command = Some(with_variables(command));
             settings.args = texts(entry.get("args"));
         }
         // OpenCode has the program and its arguments in one list.
@@ -310,6 +323,12 @@ fn settings(entry: &Value) -> Result<McpServerSettings, String> {
     } else {
         Err("it has neither a command nor a url".to_owned())
     }
+}
+
+/// A text with variables as they are written here, `${VAR}`: Cursor and VS Code write `${env:VAR}`,
+/// OpenCode `{env:VAR}`.
+fn with_variables(text: &str) -> String {
+    text.replace("${env:", "${").replace("{env:", "${")
 }
 
 /// Whether an entry is our own gateway.
@@ -377,8 +396,33 @@ mod tests {
     }
 
     #[test]
+    fn a_project_in_claudes_settings_has_servers_of_its_own() {
+        let server = |command: &str| json!({ "command": command });
+        let content = json!({
+            "mcpServers": { "all": server("a"), "both": server("b") },
+            "projects": {
+                "/work/here": { "mcpServers": { "own": server("c"), "both": server("d") } },
+                "/work/there": { "mcpServers": { "other": server("e") } },
+            },
+        });
+        let found = servers_in(Path::new("f"), &content, Path::new("/work/here"));
+        assert_eq!(found.servers.keys().map(Name::as_str).collect::<Vec<_>>(), ["all", "both", "own"]);
+        let both: Name = "both".parse().unwrap();
+        assert_eq!(found.servers[&both].command.as_deref(), Some("d"));
+    }
+
+    #[test]
+    fn variables_are_written_as_here() {
+        for (text, want) in
+            [("${env:A}/x", "${A}/x"), ("Bearer {env:B}", "Bearer ${B}"), ("${C:-d} {e}", "${C:-d} {e}")]
+        {
+            assert_eq!(with_variables(text), want);
+        }
+    }
+
+    #[test]
     fn each_program_has_its_own_words() {
-        let of = |content: Value| servers_in(Path::new("f"), &content);
+        let of = |content: Value| servers_in(Path::new("f"), &content, Path::new("/work/here"));
         let claude = of(json!({ "mcpServers": {
             "GitHub Tools": { "command": "npx", "args": ["-y", "x"], "env": { "T": "${T}" } },
             "remote": { "type": "http", "url": "https://x/mcp", "headers": { "A": "b" } },
@@ -421,8 +465,8 @@ mod tests {
         let names: Vec<&str> = found.iter().map(|found| found.client.name()).collect();
         assert_eq!(names, ["project", "cursor", "vscode", "codex"]);
         assert!(found[1].servers.is_err());
-        assert_eq!(servers_of("codex", &places).unwrap().servers.len(), 1);
-        assert!(matches!(servers_of("opencode", &places), Err(ImportError::Missing(_))));
-        assert!(matches!(servers_of("emacs", &places), Err(ImportError::Unknown(_))));
+        assert_eq!(servers_of("codex", &places)[0].as_ref().unwrap().servers.len(), 1);
+        assert!(matches!(servers_of("opencode", &places)[..], [Err(ImportError::Missing(_))]));
+        assert!(matches!(servers_of("emacs", &places)[..], [Err(ImportError::Unknown(_))]));
     }
 }

@@ -46,10 +46,10 @@ mod upstream;
 pub use batch::{BatchError, BatchItem, BatchReport, ITEMS_MAX, ItemResult, run_batch};
 pub use call::{CALL_FLAG, CallFailure, CallOutcome, CallRequest, CallSuccess, ConfirmError};
 pub use catalogue::{CacheState, Catalogue, ServerListing, Tool, ToolChange};
-pub use chain::{Chain, ChainError, ChainReport, StepResult, run_chain};
+pub use chain::{Chain, ChainError, ChainReport, FailedStep, StepResult, run_chain};
 pub use gateway::{Gateway, GatewaySettings, HttpAccess};
 pub use import::{
-    Client, Found, ImportError, ImportPlaces, Imported, ProjectImport, imports, project_imports,
+    Client, Found, ImportError, ImportPlaces, Imported, ProjectImport, imports, is_path, project_imports,
 };
 pub use present::UnknownServer;
 pub use toolbox::{SetupProblem, Toolbox, ToolboxError};

@@ -25,6 +25,13 @@ pub(crate) fn public_name(server: Option<&str>, tool: &str) -> String {
     with_hash(&clean, &whole)
 }
 
+/// The longest of these servers' names that a tool's name begins with: a server may have the
+/// separator in its own name.
+pub(crate) fn longest_prefix<'s>(tool: &str, servers: impl Iterator<Item = &'s str>) -> Option<&'s str> {
+    let has = |server: &&str| tool.strip_prefix(*server).is_some_and(|rest| rest.starts_with(SEPARATOR));
+    servers.filter(has).max_by_key(|server| server.len())
+}
+
 /// A name that is in use already, made unique by what it stands for.
 pub(crate) fn with_hash(clean: &str, whole: &str) -> String {
     let mut hasher = Sha256::new();

@@ -2,7 +2,7 @@
 //! around a call. One for a process.
 
 use crate::catalogue::{CacheState, Catalogue, ServerListing, Tool, cache};
-use crate::names::SEPARATOR;
+use crate::names::longest_prefix;
 use crate::result_cache::ResultCache;
 use crate::upstream::Upstream;
 use crate::{import, leftovers};
@@ -15,6 +15,7 @@ use backstop_runtime::recorder::successes::Successes;
 use backstop_runtime::{Project, ProjectError};
 use backstop_store::UserStore;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -68,6 +69,19 @@ pub struct Toolbox {
     problems: Vec<SetupProblem>,
     /// How often in a row calls of a tool have failed in this process.
     failures: Mutex<HashMap<String, u32>>,
+    /// How many calls are being made.
+    running: Arc<AtomicUsize>,
+    /// Fires when the servers are to be ended.
+    pub(crate) closing: Cancel,
+}
+
+/// A call that is being made, until this is dropped.
+pub(crate) struct RunningCall(Arc<AtomicUsize>);
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -117,6 +131,8 @@ impl Toolbox {
             cache_state,
             problems,
             failures: Mutex::default(),
+            running: Arc::default(),
+            closing: Cancel::new(),
             project,
         };
         this.rebuild();
@@ -204,7 +220,7 @@ impl Toolbox {
         for server in servers {
             let this = Arc::clone(self);
             tasks.spawn(async move {
-                let answer = this.refresh(&server, &Cancel::new()).await;
+                let answer = this.refresh(&server, &this.closing).await;
                 (server, answer)
             });
         }
@@ -227,18 +243,32 @@ impl Toolbox {
         answers
     }
 
-    /// The servers whose tools are not known, or known only from long ago.
+    /// The servers whose tools are not known.
     pub fn unlisted(&self) -> Vec<Name> {
-        self.upstreams.keys().filter(|name| !self.is_fresh(name)).cloned().collect()
+        self.upstreams.keys().filter(|name| !self.is_listed(name)).cloned().collect()
     }
 
-    /// The server that a tool's name begins with, where there is one.
+    /// The servers whose tools are known only from longer ago than `mcp.cache_for`.
+    pub fn stale(&self) -> Vec<Name> {
+        let is_stale = |name: &&Name| self.is_listed(name) && !self.is_fresh(name);
+        self.upstreams.keys().filter(is_stale).cloned().collect()
+    }
+
+    /// The server that has a tool; where the tool is not known, the one that its name begins with.
     pub(crate) fn server_of(&self, tool: &str) -> Option<&Arc<Upstream>> {
-        match tool.split_once(SEPARATOR) {
-            Some((prefix, _)) => self.upstreams.get(&prefix.parse::<Name>().ok()?),
+        if let Some(known) = self.catalogue().get(tool) {
+            return self.upstreams.get(&known.server);
+        }
+        match longest_prefix(tool, self.upstreams.keys().map(Name::as_str)) {
+            Some(server) => self.upstreams.get(&server.parse::<Name>().ok()?),
             None if self.upstreams.len() == 1 => self.upstreams.values().next(),
             None => None,
         }
+    }
+
+    /// The name of the server that a tool belongs to, by its name.
+    pub fn server_of_tool(&self, tool: &str) -> Option<&Name> {
+        self.server_of(tool).map(|upstream| &upstream.name)
     }
 
     /// A tool, and the server that has it. A tool that is not known is asked for once; an error says
@@ -277,8 +307,20 @@ impl Toolbox {
         }
     }
 
+    /// Notes that a call is being made, for as long as the answer is kept.
+    pub(crate) fn begin_call(&self) -> RunningCall {
+        self.running.fetch_add(1, Ordering::AcqRel);
+        RunningCall(Arc::clone(&self.running))
+    }
+
+    /// Whether a call is being made, or anybody waits for an answer of a server.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.running.load(Ordering::Acquire) > 0 || self.upstreams.values().any(|upstream| upstream.is_busy())
+    }
+
     /// Ends every server, and writes what was counted.
     pub async fn close(&self) {
+        self.closing.cancel();
         let mut tasks = tokio::task::JoinSet::new();
         for upstream in self.upstreams.values() {
             let upstream = Arc::clone(upstream);
@@ -311,8 +353,11 @@ fn servers(project: &Project, places: &import::ImportPlaces) -> (Servers, Vec<Se
             found.insert(name, (settings, "backstop.toml".to_owned()));
         }
     }
-    for from in project.config.mcp().from {
-        match import::servers_of(&from, places) {
+    let from = project.config.mcp().from;
+    let all =
+        from.iter().flat_map(|from| import::servers_of(from, places).into_iter().map(move |one| (from, one)));
+    for (from, imported) in all {
+        match imported {
             Ok(imported) if !is_trusted(project, &imported, places) => {
                 let file = imported.file.display();
                 let what = format!("it is set up by {file}, which is not trusted as it is now");
@@ -329,7 +374,7 @@ fn servers(project: &Project, places: &import::ImportPlaces) -> (Servers, Vec<Se
                 }
             }
             Err(problem) => problems.push(SetupProblem {
-                server: from,
+                server: from.clone(),
                 what: SafeText::new(problem.to_string()),
                 hint: "`backstop mcp import` shows what was found where".to_owned(),
             }),

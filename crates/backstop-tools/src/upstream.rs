@@ -366,6 +366,14 @@ impl Upstream {
         }
     }
 
+    /// Whether somebody waits for an answer of it.
+    pub(crate) fn is_busy(&self) -> bool {
+        // Whoever starts it or stops it holds the lock.
+        self.live.try_lock().map_or(true, |live| {
+            live.connection.as_ref().is_some_and(|connection| !connection.inbox.is_idle())
+        })
+    }
+
     /// Ends it: it does not answer any more. Calls beside this one are told.
     pub(crate) async fn abandon(&self, which: &Arc<Connection>) {
         let mut live = self.live.lock().await;

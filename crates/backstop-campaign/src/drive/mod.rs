@@ -23,7 +23,8 @@ use crate::task::{TaskPlan, TaskType};
 use crate::{lessons, prompts};
 use backstop_config::PlanSettings;
 use backstop_core::{
-    End, Event, EventKind, Fault, How, Name, Outcome as RunOutcome, Reason, RunId, SafeText, WorkAt,
+    End, Event, EventKind, ExecutionContext, Fault, How, Name, Outcome as RunOutcome, Reason, RunId,
+    SafeText, WorkAt,
 };
 use backstop_plan::document::{Phase, Plan};
 use backstop_plan::record::RunRecord;
@@ -51,6 +52,8 @@ use std::time::Duration;
 pub const EXPLORE_TIMEOUT: Duration = Duration::from_secs(300);
 /// How much of what explorers said a planner is given, as JSON.
 const EXPLORED_BYTES_MAX: usize = 512 << 10;
+/// How much of it is recorded with ERROR, as JSON.
+const PARTIAL_BYTES_MAX: usize = 16 << 10;
 /// How long a text in it may be when it is put together once more.
 const TRIMMED_CHARS: usize = 2000;
 /// How many lessons of earlier campaigns are looked at.
@@ -161,6 +164,8 @@ struct Driver<'c, 'a> {
     recorder: Option<Recorder>,
     hold: Option<Hold>,
     work: Option<WorkAt>,
+    /// Whether the work of the tasks that were run last was brought to the user.
+    is_landed: bool,
 }
 
 /// What came of a stage.
@@ -169,8 +174,15 @@ enum StageEnd {
     Over(End),
     /// Somebody stopped it.
     Stopped(Option<Reason>),
-    /// The work could not be brought to the user.
-    Unconcluded(Reason),
+    /// It could not begin, or its work could not be brought to the user.
+    Unconcluded(Box<Fault>),
+}
+
+/// How the tasks are run.
+struct TaskStage {
+    known: Arc<Mutex<Knowledge>>,
+    /// Whether tasks may begin; otherwise what is complete is only brought to the user.
+    begins: bool,
 }
 
 impl Campaign<'_> {
@@ -222,6 +234,7 @@ impl Campaign<'_> {
             recorder: Some(recorder),
             hold: Some(hold),
             work: None,
+            is_landed: false,
         };
         if known.is_some() {
             driver.take_up()?;
@@ -300,13 +313,19 @@ impl Driver<'_, '_> {
     /// Takes a campaign up again: what was cut off is lost, what ERROR returned from begins anew.
     fn take_up(&mut self) -> Result<(), CampaignError> {
         let person = person(self.campaign.project, self.campaign.request.why.as_deref());
-        if self.record.state() == State::Complete {
+        let is_complete = self.record.state() == State::Complete;
+        if is_complete && !self.record.has_ready() {
             return Ok(());
         }
         let plan = self.record.run.plan.clone();
         let (mut kinds, _) = start_events::resume(&self.record.run, plan, &[], false, &person);
         if self.record.run.is_empty() {
             kinds.retain(|kind| !matches!(kind, EventKind::PlanLoaded { .. }));
+        }
+        if is_complete {
+            // It was given up with tasks that can begin: whoever carries on wants them tried.
+            kinds.push(entered(State::Execute));
+            kinds.extend(self.stage_of(State::Execute)?);
         }
         if self.record.state() == State::Error {
             let back = self.record.state_before_error();
@@ -367,6 +386,7 @@ impl Driver<'_, '_> {
         let Step { error, recovery, message, goto } =
             step(self.record.state(), outcome, self.record.counters());
         let mut kinds = Vec::new();
+        let context = fault.as_ref().map(|fault| self.error_context(fault));
         let reason = fault.as_ref().map_or(Reason::StateInvalid, |fault| fault.reason);
         if let Some(fault) = fault {
             kinds.push(classified(self.record.state(), fault));
@@ -376,7 +396,7 @@ impl Driver<'_, '_> {
                 operation: None,
                 state: State::Error.name().to_owned(),
                 error_type: Some(error.name().to_owned()),
-                context: None,
+                context,
             });
         }
         kinds.extend(message.map(|message| EventKind::StateMessage { message: SafeText::new(message) }));
@@ -407,6 +427,60 @@ impl Driver<'_, '_> {
                 Ok(Some(CampaignEnd::Returned(reason)))
             }
         }
+    }
+
+    /// What ERROR is entered with: where, why, which task, and what there is in spite of it.
+    fn error_context(&self, fault: &Fault) -> Box<ExecutionContext> {
+        let record = &self.record;
+        let mut context = ExecutionContext {
+            current_step: Some(SafeText::new(record.state().name())),
+            ..ExecutionContext::default()
+        };
+        let mut field = |name: &str, text: String| {
+            context.fields.insert(name.to_owned(), SafeText::new(text));
+        };
+        let cause = fault.cause.as_ref().map(|cause| format!(": {}", cause.raw())).unwrap_or_default();
+        field("error", format!("{}{cause}", fault.reason.code()));
+        let is_about = |seq: &&str| {
+            let error = record.run.phase_of(seq).and_then(|phase| phase.node.last_error());
+            error.is_some_and(|error| error.fault.as_ref() == fault)
+        };
+        if let Some(seq) = record.tasks_with("blocked").into_iter().find(is_about) {
+            field("task", seq.to_owned());
+        }
+        let errors = match record.state() {
+            State::Plan => self.notes_on(record.counters().clarify_rounds),
+            _ => Vec::new(),
+        };
+        if !errors.is_empty() {
+            field("schema_errors", Value::from(errors).to_string());
+        }
+        if record.state() == State::Explore {
+            let partial = self.explored().map(|explored| explored.to_string());
+            context.partial_result =
+                partial.filter(|text| text.len() <= PARTIAL_BYTES_MAX).map(SafeText::new);
+        }
+        Box::new(context)
+    }
+
+    /// Ends the campaign for a failure that no state recovers from. It can be taken up again.
+    fn fail(&mut self, fault: Fault) -> Result<Option<CampaignEnd>, CampaignError> {
+        let outcome = Outcome::Failed(fault.reason.code().to_owned());
+        self.take(&outcome, Some(fault), Vec::new())
+    }
+
+    /// The failure of this stage that no other phase can do anything about, such as a refused
+    /// credential.
+    fn halting_fault(&self) -> Option<Fault> {
+        let policy = self.campaign.project.config.policy("phase").ok()?;
+        let halts = |fault: &&Fault| matches!(policy.allowance(fault.reason).how, How::Halt);
+        let progress = &self.record.run.progress;
+        let failed = progress.order.iter().filter_map(|id| progress.nodes.get(id));
+        let mut failed: Vec<_> = failed.filter(|node| node.status == NodeStatus::Failed).collect();
+        // The newest first: a builder's used-up iterations halt nothing, and may be recorded as well.
+        failed.sort_by_key(|node| std::cmp::Reverse(node.ended_at));
+        let faults = failed.into_iter().filter_map(|node| node.last_error());
+        faults.map(|error| error.fault.as_ref()).find(halts).cloned()
     }
 
     /// The phases that a state begins with, as they are recorded with its entry.

@@ -12,7 +12,7 @@ impl Driver<'_, '_> {
     /// The planner of a round, or the one who is asked for another plan.
     pub(super) fn planners(&self, number: u32, anew: bool) -> Vec<Phase> {
         let (id, name, prompt) = match anew {
-            true => (replanner_phase(number), "plan anew", prompts::replanner(&self.record, &[])),
+            true => (replanner_phase(number), "plan anew", prompts::replanner(&self.record)),
             false => {
                 let notes = self.notes_on(number.saturating_sub(1));
                 let explored = self.explored().unwrap_or(Value::Null);
@@ -58,6 +58,11 @@ impl Driver<'_, '_> {
         }
         let quorum = self.record.quorum();
         let (answers, _) = self.record.explored();
+        if answers.len() < explore::QUORUM
+            && let Some(fault) = self.halting_fault()
+        {
+            return self.fail(fault);
+        }
         let fault = match quorum {
             explore::Quorum::AllComplete | explore::Quorum::QuorumMet => None,
             explore::Quorum::Timeout => Some(fault_of(Reason::Timeout, "an explorer did not answer in time")),
@@ -101,8 +106,7 @@ impl Driver<'_, '_> {
                     fault_of(Reason::DecisionUnknown, "the planner said nothing"),
                 );
             }
-            let name = fault.reason.code().to_owned();
-            return self.take(&Outcome::Failed(name), Some(fault), Vec::new());
+            return self.fail(fault);
         };
         let plan = answer.plan.as_ref().map(read_plan);
         match (answer.word, plan) {
@@ -191,7 +195,9 @@ impl Driver<'_, '_> {
             );
             kinds.push(classified(State::Plan, fault_of(Reason::ClarifyExhausted, cause)));
         }
-        kinds.push(EventKind::RunHalted { reason: Reason::ClarifyExhausted, resume });
+        // Before that it only waits for a person's word.
+        let reason = if is_exhausted { Reason::ClarifyExhausted } else { Reason::DecisionUnknown };
+        kinds.push(EventKind::RunHalted { reason, resume });
         self.append(kinds)?;
         Ok(Some(CampaignEnd::Questions(questions)))
     }

@@ -1,6 +1,8 @@
 //! A stage: phases under the runtime's host, with what they are equipped with.
 
 use super::*;
+use backstop_runtime::host::NodeRecord;
+use std::collections::BTreeSet;
 
 impl Driver<'_, '_> {
     /// Runs phases that answer in words.
@@ -30,12 +32,13 @@ impl Driver<'_, '_> {
         Ok(end)
     }
 
-    /// Runs the tasks, as far as they can be.
-    pub(super) fn run_tasks(&mut self) -> Result<(StageEnd, Option<Executed>), CampaignError> {
+    /// Runs the tasks, as far as they can be; or begins nothing, and brings to the user what is
+    /// complete.
+    pub(super) fn run_tasks(&mut self, begins: bool) -> Result<(StageEnd, Option<Executed>), CampaignError> {
         let found = self.found(task_phases(&self.record.plan));
         let mut equipment = self.equipper.equip(&found.plan)?;
         let missing = missing_programs(&found.plan, &equipment, self.campaign.is_there);
-        if let Some((program, phase)) = missing.into_iter().next() {
+        if let Some((program, phase)) = missing.into_iter().next().filter(|_| begins) {
             return Err(RunError::AgentMissing { program, phase }.into());
         }
         self.prove(&mut equipment);
@@ -46,19 +49,30 @@ impl Driver<'_, '_> {
         let known = Arc::new(Mutex::new(known));
         let for_advice = Arc::clone(&known);
         let advisor = move |job: &_| for_advice.lock().unwrap_or_else(PoisonError::into_inner).advice(job);
-        let replans = self.record.counters().replans;
+        let may_replan = begins && self.record.counters().replans < REPLANS_MAX;
+        let lands_halted = !self.would_be_in_the_way();
         let concludes = move |end: &End| match end {
             End::Complete | End::Blocked(_) => true,
             // Another plan may come: then its work is brought to the user with this.
-            End::Stuck { unreachable, .. } => {
-                unreachable.len() < REPLAN_UNREACHABLE_MIN || replans >= REPLANS_MAX
-            }
-            End::Halted(_) | End::Stopped => false,
+            End::Stuck { unreachable, .. } => unreachable.len() < REPLAN_UNREACHABLE_MIN || !may_replan,
+            End::Halted(_) => lands_halted,
+            End::Stopped => false,
         };
         let policy = project.config.policy("phase")?;
         let stage = Stage { concludes: &concludes, advisor: &advisor };
         let settings = self.campaign.settings.clone();
-        self.run_stage(&found, equipment, &settings, policy, stage, Some(known))
+        self.is_landed = false;
+        let tasks = TaskStage { known, begins };
+        self.run_stage(&found, equipment, &settings, policy, stage, Some(tasks))
+    }
+
+    /// Whether work that is in the user's folder, uncommitted, would be taken for changes of theirs
+    /// when the campaign goes on: another task may change the same file.
+    fn would_be_in_the_way(&self) -> bool {
+        let is_uncommitted = !matches!(self.record.run.plan.commit.as_str(), "auto" | "single");
+        let mut files = BTreeSet::new();
+        let mut deltas = self.record.plan.tasks.iter().flat_map(|task| &task.delta);
+        is_uncommitted && deltas.any(|file| !files.insert(file))
     }
 
     /// Gives each task its proof, its preflight and its idioms.
@@ -93,7 +107,7 @@ impl Driver<'_, '_> {
         settings: &PlanSettings,
         policy: backstop_core::Policy,
         stage: Stage<'_>,
-        known: Option<Arc<Mutex<Knowledge>>>,
+        tasks: Option<TaskStage>,
     ) -> Result<(StageEnd, Option<Executed>), CampaignError> {
         let project = self.campaign.project;
         let mut workspace = self.workspace(found)?;
@@ -111,14 +125,14 @@ impl Driver<'_, '_> {
         let (Some(recorder), Some(hold)) = (self.recorder.take(), self.hold.take()) else {
             return Err(CampaignError::NoCampaign);
         };
-        let begun = Begun {
-            recorder,
-            record: self.record.run.clone(),
-            workspace,
-            notes: Vec::new(),
-            hold,
-            opened: Vec::new(),
-        };
+        let mut record = self.record.run.clone();
+        if tasks.as_ref().is_some_and(|tasks| !tasks.begins) {
+            let waiting = |node: &&mut NodeRecord| node.status != NodeStatus::Complete;
+            let nodes = record.progress.nodes.values_mut().filter(waiting);
+            nodes.for_each(|node| node.status = NodeStatus::Blocked);
+        }
+        let known = tasks.map(|tasks| tasks.known);
+        let begun = Begun { recorder, record, workspace, notes: Vec::new(), hold, opened: Vec::new() };
         let (requests, stopper) = self.relay.stage();
         let plan_run = PlanRun {
             project,
@@ -135,7 +149,7 @@ impl Driver<'_, '_> {
         };
         let ran = {
             let inner = self.audience.stage(&found.plan, jobs);
-            let mut observer = StageObserver { inner, known: known.clone(), stopper };
+            let mut observer = StageObserver { inner, known: known.clone(), stopper, is_own_stop: false };
             plan_run.run(begun, &mut observer, requests)
         };
         let Ran { ending, recorder, hold } = ran?;
@@ -144,15 +158,17 @@ impl Driver<'_, '_> {
         self.record = CampaignRecord::of(&self.recorder()?.events());
         if let Some(conclusion) = ending.conclusion {
             self.work = conclusion.work;
+            self.is_landed = true;
         }
         let forced =
             known.and_then(|known| known.lock().unwrap_or_else(PoisonError::into_inner).forced.clone());
         let forced = forced.filter(|_| !self.relay.is_stopped());
-        let unconcluded = ending.unconcluded.or(ending.unprepared);
-        let end = match (unconcluded, ending.end) {
-            (Some(fault), _) => StageEnd::Unconcluded(fault.reason),
-            (None, End::Stopped) => StageEnd::Stopped(ending.frozen),
-            (None, end) => StageEnd::Over(end),
+        let end = match (ending.unprepared, ending.unconcluded, ending.end) {
+            // What halted it is what a person has to know of; its work is tried again with the rest.
+            (None, Some(_), end @ End::Halted(_)) => StageEnd::Over(end),
+            (Some(fault), _, _) | (None, Some(fault), _) => StageEnd::Unconcluded(fault),
+            (None, None, End::Stopped) => StageEnd::Stopped(ending.frozen),
+            (None, None, end) => StageEnd::Over(end),
         };
         Ok((end, forced))
     }

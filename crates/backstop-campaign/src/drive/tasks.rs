@@ -24,50 +24,54 @@ impl Driver<'_, '_> {
     }
 
     pub(super) fn execute(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
-        let (end, forced) = self.run_tasks()?;
-        let executed = match (end, forced) {
-            (StageEnd::Stopped(_), Some(forced)) => forced,
-            (StageEnd::Over(End::Complete), _) => Executed::Complete,
-            (StageEnd::Over(End::Blocked(_)), _) => Executed::Blocked,
-            (StageEnd::Over(End::Stuck { unreachable, .. }), _) => {
-                Executed::Stuck { unreachable: unreachable.len() }
+        let blocked: Vec<String> = self.record.tasks_with("blocked").into_iter().map(str::to_owned).collect();
+        let (end, forced) = self.run_tasks(true)?;
+        let mut with = Vec::new();
+        let (executed, fault) = match (end, forced) {
+            (StageEnd::Stopped(_), Some(forced)) => {
+                let fault = forced_fault(&forced);
+                (forced, fault)
             }
-            (StageEnd::Unconcluded(reason), _) => Executed::Halted(reason.code().to_owned()),
+            (StageEnd::Over(End::Complete), _) => (Executed::Complete, None),
+            (StageEnd::Over(End::Blocked(_) | End::Stuck { .. }), _) => {
+                let unreachable = self.record.unreachable().len();
+                match self.exhausted_builder(&blocked) {
+                    // Another plan can still help, and is asked for in CASCADE.
+                    Some(fault) if !self.is_replan_due(unreachable) => {
+                        with = self.propagated();
+                        (Executed::BuilderExhausted, Some(fault))
+                    }
+                    _ if unreachable == 0 => (Executed::Blocked, None),
+                    _ => (Executed::Stuck { unreachable }, None),
+                }
+            }
+            (StageEnd::Unconcluded(fault), _) => {
+                (Executed::Halted(fault.reason.code().to_owned()), Some(*fault))
+            }
             (StageEnd::Over(End::Halted(_)), _) => {
-                let reason = self.record.run.progress.nodes.values().filter_map(|node| node.last_error());
-                let newest = reason
-                    .max_by_key(|error| error.total)
-                    .map_or(Reason::Unknown, |error| error.fault.reason);
-                let halted = self.halt_reason().unwrap_or(newest);
-                Executed::Halted(halted.code().to_owned())
+                let fault = self.halting_fault().unwrap_or_else(|| Fault::new(Reason::Unknown));
+                (Executed::Halted(fault.reason.code().to_owned()), Some(fault))
             }
             (end @ (StageEnd::Stopped(_) | StageEnd::Over(End::Stopped)), _) => {
                 return self.interrupted(&end);
             }
         };
-        let fault = match &executed {
-            Executed::Complete | Executed::Blocked | Executed::Stuck { .. } => None,
-            Executed::IterationsExhausted => {
-                Some(fault_of(Reason::IterationExhausted, "20 attempts in a row finished no task"))
-            }
-            Executed::StuckDetected => {
-                Some(fault_of(Reason::StuckDetected, "nothing has changed at three looks"))
-            }
-            Executed::Halted(code) => {
-                let reason = Reason::from_code(code).unwrap_or(Reason::Unknown);
-                Some(fault_of(reason, format!("a failure that ends the campaign: {code}")))
-            }
-        };
-        self.take(&Outcome::Executed(executed), fault, Vec::new())
+        self.take(&Outcome::Executed(executed), fault, with)
     }
 
-    /// The reason for which the stage halted: the policy's own.
-    pub(super) fn halt_reason(&self) -> Option<Reason> {
-        let policy = self.campaign.project.config.policy("phase").ok()?;
-        let halts = |reason: &Reason| matches!(policy.allowance(*reason).how, How::Halt);
-        let nodes = self.record.run.progress.nodes.values();
-        let failed = nodes.filter(|node| node.status == NodeStatus::Failed);
-        failed.filter_map(|node| node.last_error()).map(|error| error.fault.reason).find(halts)
+    /// The failure of a builder that has used up its iterations, of those not blocked before.
+    fn exhausted_builder(&self, before: &[String]) -> Option<Fault> {
+        let blocked = self.record.tasks_with("blocked").into_iter();
+        let new = blocked.filter(|seq| !before.iter().any(|known| known == seq));
+        let mut errors = new.filter_map(|seq| self.record.run.phase_of(seq)?.node.last_error());
+        let error = errors.find(|error| error.fault.reason == Reason::BudgetExhausted)?;
+        Some(error.fault.as_ref().clone())
+    }
+
+    /// Whether CASCADE asks for another plan with so many unreachable tasks.
+    fn is_replan_due(&self, unreachable: usize) -> bool {
+        let outcome = Outcome::Analysed { unreachable, goes_on: false };
+        step(State::Cascade, &outcome, self.record.counters()).goto == Goto::Replan
     }
 
     pub(super) fn cascade(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
@@ -75,17 +79,19 @@ impl Driver<'_, '_> {
             return self.replan();
         }
         let unreachable = self.record.unreachable().len();
-        let outcome = Outcome::Analysed { unreachable };
+        let goes_on = self.record.goes_on();
+        let outcome = Outcome::Analysed { unreachable, goes_on };
         let fault = (unreachable >= REPLAN_UNREACHABLE_MIN).then(|| {
             let blocked = self.record.tasks_with("blocked").join(", ");
             fault_of(Reason::CascadeStuck, format!("{unreachable} tasks wait for what is blocked: {blocked}"))
         });
-        if step(State::Cascade, &outcome, self.record.counters()).goto == Goto::Replan {
+        if self.is_replan_due(unreachable) {
             let number = self.record.counters().replans + 1;
             let loaded = self.loaded(self.planners(number, true))?;
             return self.take(&outcome, fault, vec![loaded]);
         }
-        let blocks = self.propagated();
+        // While others go on, what waits may still become part of another plan.
+        let blocks = if goes_on { Vec::new() } else { self.propagated() };
         self.take(&outcome, fault, blocks)
     }
 
@@ -101,21 +107,32 @@ impl Driver<'_, '_> {
         if let Some(end) = self.interrupted(&end)? {
             return Ok(Some(end));
         }
-        let text = self.record.answer_of(&replanner_phase(number)).unwrap_or_default().to_owned();
+        let answer = self.record.answer_of(&replanner_phase(number)).map(str::to_owned);
+        if answer.is_none()
+            && let Some(fault) = self.halting_fault()
+        {
+            return self.fail(fault);
+        }
+        let text = answer.unwrap_or_default();
         match self.replanned(&text) {
             Ok(replanned) => {
                 let text = serde_json::to_string(&replanned.plan).unwrap_or_default();
+                // One that was dropped earlier and is back is another task now.
+                let is_back = |seq: &&String| self.record.run.progress.nodes.contains_key(*seq);
+                let anew = replanned.reopened.iter().chain(replanned.added.iter().filter(is_back));
                 let mut with: Vec<EventKind> =
-                    replanned.reopened.iter().map(|seq| task_entered(seq, NodeStatus::Pending)).collect();
+                    anew.map(|seq| task_entered(seq, NodeStatus::Pending)).collect();
                 with.push(EventKind::TasksRegistered { plan: SafeText::new(text) });
                 with.push(self.loaded(task_phases(&replanned.plan))?);
                 self.take(&Outcome::Replanned, None, with)
             }
             Err(why) => {
-                let mut with = self.propagated();
+                let goes_on = self.record.goes_on();
+                let mut with = if goes_on { Vec::new() } else { self.propagated() };
                 // The tasks are what the campaign is about again.
                 with.push(self.loaded(task_phases(&self.record.plan))?);
-                self.take(&Outcome::ReplanRefused, Some(fault_of(Reason::CascadeStuck, why)), with)
+                let outcome = Outcome::ReplanRefused { goes_on };
+                self.take(&outcome, Some(fault_of(Reason::CascadeStuck, why)), with)
             }
         }
     }
@@ -128,7 +145,23 @@ impl Driver<'_, '_> {
         replan::merge(&self.record, &plan).map_err(|error| error.to_string())
     }
 
+    /// Brings to the user what is complete, where that has not happened yet: another plan might have
+    /// come, or it was cut off.
+    fn land(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
+        if self.is_landed || self.record.tasks_with("complete").is_empty() {
+            return Ok(None);
+        }
+        let (end, _) = self.run_tasks(false)?;
+        if let StageEnd::Unconcluded(fault) = end {
+            return self.fail(*fault);
+        }
+        self.interrupted(&end)
+    }
+
     pub(super) fn observe(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
+        if let Some(end) = self.land()? {
+            return Ok(Some(end));
+        }
         let project = self.campaign.project;
         let learned =
             lessons::lessons(&self.record, &self.recorder()?.events(), self.run, project.process.now());
@@ -139,7 +172,7 @@ impl Driver<'_, '_> {
         let blocked = self.record.tasks_with("blocked");
         let pending = self.record.tasks_with("pending");
         let is_done = blocked.is_empty() && pending.is_empty();
-        let first = blocked.first().or(pending.first());
+        let first = self.record.root_cause();
         let reason = first
             .and_then(|seq| self.record.run.phase_of(seq)?.node.last_error().map(|error| error.fault.reason));
         let duration = progress.active_before + (self.campaign.clock)();
@@ -149,7 +182,12 @@ impl Driver<'_, '_> {
             attempts: progress.attempts(),
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             exit: Some(if is_done { 0 } else { 4 }),
-            next: first.map(|seq| SafeText::new(format!("backstop campaign retry {seq}"))),
+            next: match first {
+                _ if self.record.has_ready() => {
+                    Some(SafeText::new(self.campaign.request.resume_command.clone()))
+                }
+                first => first.map(|seq| SafeText::new(format!("backstop campaign retry {seq}"))),
+            },
         };
         let step = step(State::Observe, &Outcome::Observed, self.record.counters());
         let Goto::State(state) = step.goto else {
@@ -157,6 +195,19 @@ impl Driver<'_, '_> {
         };
         self.append(vec![entered(state), over])?;
         Ok(None)
+    }
+}
+
+/// Why CASCADE is entered although tasks could still begin.
+fn forced_fault(executed: &Executed) -> Option<Fault> {
+    match executed {
+        Executed::IterationsExhausted => {
+            Some(fault_of(Reason::IterationExhausted, "20 attempts in a row finished no task"))
+        }
+        Executed::StuckDetected => {
+            Some(fault_of(Reason::StuckDetected, "nothing has changed at three looks"))
+        }
+        _ => None,
     }
 }
 

@@ -74,6 +74,12 @@ impl Dag {
         (0..self.tasks.len()).filter(|at| self.status(*at) == status).collect()
     }
 
+    /// A seq that two tasks have.
+    fn duplicate(&self) -> Option<&String> {
+        let is_second = |at: &usize| self.seqs[..*at].contains(&self.seqs[*at]);
+        (0..self.seqs.len()).find(is_second).map(|at| &self.seqs[at])
+    }
+
     fn number(&self, seq: &str) -> Option<usize> {
         self.seqs.iter().position(|known| known == seq)
     }
@@ -117,8 +123,8 @@ fn dag(input: &Value) -> Result<Dag, InputError> {
 
 pub(super) fn register(input: &Value) -> Result<Value, InputError> {
     let mut dag = dag(input)?;
-    if let Some(at) = (0..dag.seqs.len()).find(|at| dag.seqs[..*at].contains(&dag.seqs[*at])) {
-        return Ok(json!({"ok": false, "error": format!("duplicate seq: {}", dag.seqs[at])}));
+    if let Some(seq) = dag.duplicate() {
+        return Ok(json!({"ok": false, "error": format!("duplicate seq: {seq}")}));
     }
     if let Err(error) = dag.check() {
         return Ok(json!({"ok": false, "error": error.to_string()}));
@@ -217,6 +223,10 @@ pub(super) fn merge(input: &Value) -> Result<Value, InputError> {
     let revised = input.pointer("/revised/tasks").or_else(|| input.get("revised").filter(|r| r.is_array()));
     let revised = Dag::read(revised.unwrap_or(&Value::Null))
         .map_err(|error| InputError::field("revised.tasks", &error.wanted))?;
+    let refused = |error: String| Ok(json!({"error": error, "merged": 0, "tasks": before.all()}));
+    if let Some(seq) = revised.duplicate() {
+        return refused(format!("duplicate seq: {seq}"));
+    }
     let mut after =
         Dag { tasks: before.tasks.clone(), seqs: before.seqs.clone(), depends: before.depends.clone() };
     let mut merged = 0;
@@ -247,6 +257,9 @@ pub(super) fn merge(input: &Value) -> Result<Value, InputError> {
         if !is_changed && status != "blocked" {
             continue;
         }
+        if status == "in_progress" {
+            return refused(format!("task {} is under way: it stays as it is", before.shown_at(known)));
+        }
         merged += 1;
         if rewired || status == "blocked" {
             own.insert("status".to_owned(), json!("pending"));
@@ -255,7 +268,7 @@ pub(super) fn merge(input: &Value) -> Result<Value, InputError> {
         after.tasks[known] = own;
     }
     if let Err(error) = after.check() {
-        return Ok(json!({"error": error.to_string(), "merged": 0, "tasks": before.all()}));
+        return refused(error.to_string());
     }
     let added = after.tasks.len() - before.tasks.len();
     Ok(json!({

@@ -7,7 +7,7 @@ use super::call::Call;
 use super::closing::Closing;
 use super::errors::{api_error, error_event, keep_alive, message, passed_event};
 use super::events::{self, Event};
-use super::exchange::{Accepted, Exchange, Progress};
+use super::exchange::{Accepted, Exchange, Progress, is_encoded, may_be_error};
 use super::route::Route;
 use super::usage;
 use crate::{Api, Overflow};
@@ -17,9 +17,9 @@ use backstop_http::server::{Answer, AnswerWriter, Cut, ServerRequest};
 use backstop_runtime::admission::{BudgetScope, OperationLimits};
 use backstop_runtime::operation::OperationRun;
 use backstop_runtime::{Opening, ProjectError, Recorder};
+use serde_json::Value;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a client of a stream hears nothing before it is kept from giving up, and how often it
@@ -81,8 +81,7 @@ impl State {
                 Ok(outcome) => return reply.answer(outcome),
                 Err(_) => silent += LOOK_EVERY,
             }
-            // While the upstream works on its answer, its status is still worth waiting for.
-            if silent >= KEEP_ALIVE_AFTER && !reply.progress.attempting.load(Ordering::Relaxed) {
+            if silent >= KEEP_ALIVE_AFTER && reply.progress.may_begin_stream() {
                 return reply.kept_alive(attempts);
             }
         }
@@ -203,9 +202,10 @@ impl Reply {
         answer.body(accepted.start)
     }
 
-    /// Keeps an answer that may be used again.
+    /// Keeps an answer that may be used again. The answer to a changed request is none to the request
+    /// that would be found by its key.
     fn keep(&self, status: u16, headers: &backstop_http::Headers, body: &[u8]) {
-        if let (Some(key), 200) = (&self.cache_key, status) {
+        if let (Some(key), 200, None) = (&self.cache_key, status, self.progress.changed()) {
             let cached = Cached { status, headers: headers.clone(), body: body.to_vec() };
             self.state.cache.put(key.clone(), cached);
         }
@@ -284,17 +284,36 @@ impl Reply {
     /// Passes on an answer as it comes. A stream that breaks ends with the API's own error event.
     async fn pump(self, closing: Closing, mut accepted: Accepted, writer: &AnswerWriter) -> Result<(), Cut> {
         let api = self.call.api();
-        let mut copy = self.cache_key.is_some().then(|| accepted.start.clone());
+        // What is compressed is not read, and may be an error.
+        let may_keep = self.cache_key.is_some() && !is_encoded(&accepted.headers);
+        let mut copy = may_keep.then(|| accepted.start.clone());
+        let keep_piece = |copy: &mut Option<Vec<u8>>, piece: &[u8]| {
+            if let Some(copy) = copy.as_mut().filter(|copy| copy.len() <= cache::ANSWER_BYTES_MAX) {
+                copy.extend_from_slice(piece);
+            }
+        };
         writer.write(std::mem::take(&mut accepted.start)).await?;
+        if let Some(error) = accepted.error.take() {
+            let signal = self.with_provider(error_signal(&error));
+            closing.broke(&signal, accepted.model.as_deref(), accepted.usage);
+            return Ok(());
+        }
         let Some(mut rest) = accepted.rest.take() else { return Ok(()) };
         let broken = loop {
             let piece = match rest.chunk().await {
                 Ok(Some(piece)) => piece,
-                Ok(None) if accepted.ended => break None,
+                Ok(None) if !accepted.is_stream || accepted.reader.is_complete() => break None,
                 Ok(None) => break Some(cut_off()),
+                // Nothing that the client needs was missing any more.
+                Err(_) if accepted.is_stream && accepted.reader.is_complete() => {
+                    accepted.partial.clear();
+                    copy = None;
+                    break None;
+                }
                 Err(error) => break Some(Signal::from(&error)),
             };
             if !accepted.is_stream {
+                keep_piece(&mut copy, &piece);
                 writer.write(piece).await?;
                 continue;
             }
@@ -308,9 +327,7 @@ impl Reply {
                 std::mem::replace(&mut accepted.partial, after).into()
             };
             let error = look_at(api, &whole, &mut accepted);
-            if let Some(copy) = copy.as_mut().filter(|copy| copy.len() <= cache::ANSWER_BYTES_MAX) {
-                copy.extend_from_slice(&whole);
-            }
+            keep_piece(&mut copy, &whole);
             writer.write(whole).await?;
             if let Some(signal) = error {
                 // The upstream has said itself what went wrong, and the client has it.
@@ -325,7 +342,8 @@ impl Reply {
                 writer.write(std::mem::take(&mut accepted.partial)).await?;
                 closing.done(model, accepted.usage);
                 drop(accepted.slot.take());
-                if let Some(copy) = copy {
+                // Gemini's growing list may end with an error.
+                if let Some(copy) = copy.filter(|copy| accepted.is_stream || !may_be_error(copy)) {
                     self.keep(accepted.status, &accepted.headers, &copy);
                 }
                 Ok(())
@@ -349,7 +367,7 @@ impl Reply {
     }
 }
 
-/// Looks at whole events on their way: usage, the end, an error.
+/// Looks at whole events on their way: usage, the end of each choice, an error.
 fn look_at(api: Api, bytes: &[u8], accepted: &mut Accepted) -> Option<Signal> {
     let mut found = None;
     for event in events::split(bytes) {
@@ -358,16 +376,16 @@ fn look_at(api: Api, bytes: &[u8], accepted: &mut Accepted) -> Option<Signal> {
         {
             usage::read(api, &value, &mut accepted.usage);
         }
-        match events::classify(api, event, true) {
-            Event::End => accepted.ended = true,
-            Event::Error(error) => {
-                accepted.ended = true;
-                found = Some(Signal::answered(200).text(error.to_string().into_bytes()));
-            }
-            Event::Preamble | Event::Content => {}
+        if let Event::Error(error) = accepted.reader.read(event) {
+            found = Some(error_signal(&error));
         }
     }
     found
+}
+
+/// An error inside a stream.
+fn error_signal(error: &Value) -> Signal {
+    Signal::answered(200).text(error.to_string().into_bytes())
 }
 
 /// A stream that ended without its last event.

@@ -1,6 +1,6 @@
 //! One request of a client: what it asks for, whose it is, and as what it is passed on.
 
-use super::route::{Operation, Route};
+use super::route::{Operation, Route, query};
 use crate::Api;
 use backstop_core::SafeText;
 use backstop_http::{Chunk, Headers, Method};
@@ -82,7 +82,8 @@ impl Call {
             Operation::Other => (None, false),
             Operation::Generate(Api::Gemini) | Operation::About(Api::Gemini) => {
                 let model = path.rsplit('/').next().and_then(|last| last.split(':').next());
-                let streams = path.ends_with(":streamGenerateContent") && route.target.contains("alt=sse");
+                let streams =
+                    path.ends_with(":streamGenerateContent") && query(&route.target, "alt") == Some("sse");
                 (model.map(str::to_owned), streams)
             }
             Operation::Generate(_) | Operation::About(_) => {
@@ -139,7 +140,7 @@ mod tests {
         for (name, value) in headers {
             given.add(name, value).unwrap();
         }
-        let route = route(&Upstream::usual(), target, &given).unwrap();
+        let route = route(&Upstream::usual(), &Method::POST, target, &given).unwrap();
         Call::new(route, Method::POST, &given, body.as_bytes().to_vec().into())
     }
 

@@ -99,6 +99,19 @@ pub(super) fn passed_event(api: Api, body: &[u8], reason: Reason, message: &str)
     }
 }
 
+/// A provider's error with a note behind its message, in its own shape; none where it has no message.
+pub(super) fn with_note(body: &[u8], note: &str) -> Option<Vec<u8>> {
+    let mut error: Value = serde_json::from_slice(body).ok()?;
+    let path = ["/error/message", "/message", "/error"]
+        .into_iter()
+        .find(|path| error.pointer(path).is_some_and(Value::is_string))?;
+    let Some(Value::String(text)) = error.pointer_mut(path) else { return None };
+    text.push_str(" (");
+    text.push_str(note);
+    text.push(')');
+    Some(error.to_string().into_bytes())
+}
+
 /// What keeps a client from giving up while it waits.
 pub(super) fn keep_alive(api: Api) -> &'static [u8] {
     match api {
@@ -130,5 +143,17 @@ mod tests {
             }
             assert_eq!(classify(api, keep_alive(api), false), Event::Preamble);
         }
+    }
+
+    #[test]
+    fn a_note_stands_behind_the_providers_message() {
+        let noted = |body: &str| with_note(body.as_bytes(), "n").map(|body| String::from_utf8(body).unwrap());
+        assert_eq!(
+            noted(r#"{"error":{"message":"m","type":"x"},"type":"error"}"#).as_deref(),
+            Some(r#"{"error":{"message":"m (n)","type":"x"},"type":"error"}"#)
+        );
+        assert_eq!(noted(r#"{"message":"m"}"#).as_deref(), Some(r#"{"message":"m (n)"}"#));
+        assert_eq!(noted(r#"{"error":"m"}"#).as_deref(), Some(r#"{"error":"m (n)"}"#));
+        assert_eq!((noted("<html>"), noted("{}")), (None, None));
     }
 }

@@ -3,9 +3,12 @@
 
 use crate::Api;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// An event that grows beyond this is passed on in pieces.
 const EVENT_BYTES_MAX: usize = 16 << 20;
+/// How many choices of one answer are told apart.
+const CHOICES_MAX: usize = 1024;
 
 /// What an event is.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,10 +17,78 @@ pub(super) enum Event {
     Preamble,
     /// Content for whoever asked.
     Content,
-    /// The regular end.
+    /// The regular end, of one choice at least.
     End,
     /// An error, as JSON.
     Error(Value),
+}
+
+/// What is known of a stream from its events so far.
+#[derive(Debug)]
+pub(super) struct StreamReader {
+    api: Api,
+    content_seen: bool,
+    /// Whether the last event was seen.
+    is_done: bool,
+    /// The choices (Chat) or candidates (Gemini) by their index, and whether each has finished.
+    choices: BTreeMap<u64, bool>,
+}
+
+impl StreamReader {
+    pub(super) fn new(api: Api) -> Self {
+        Self { api, content_seen: false, is_done: false, choices: BTreeMap::new() }
+    }
+
+    /// Reads the next event.
+    pub(super) fn read(&mut self, event: &[u8]) -> Event {
+        let kind = classify(self.api, event, self.content_seen);
+        match self.api {
+            Api::Anthropic | Api::Responses => self.is_done |= kind == Event::End,
+            Api::Chat | Api::Gemini => self.note_choices(event, &kind),
+        }
+        self.content_seen |= matches!(kind, Event::Content | Event::End);
+        kind
+    }
+
+    /// Whether nothing is missing: the last event was seen, or, as some servers send none, every
+    /// choice that was begun has finished.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_done || (!self.choices.is_empty() && self.choices.values().all(|finished| *finished))
+    }
+
+    fn note_choices(&mut self, event: &[u8], kind: &Event) {
+        // Most events are about the first choice, which is told by their bytes.
+        if self.content_seen && !may_matter(self.api, event) && !names_other_choice(event) {
+            self.choices.entry(0).or_insert(false);
+            return;
+        }
+        let Some(value) = data(event) else {
+            self.is_done |= *kind == Event::End;
+            return;
+        };
+        let (list, finish) = match self.api {
+            Api::Gemini => ("candidates", "finishReason"),
+            _ => ("choices", "finish_reason"),
+        };
+        let first = value.get(0).unwrap_or(&value);
+        for choice in first.get(list).and_then(Value::as_array).into_iter().flatten() {
+            let index = choice.get("index").and_then(Value::as_u64).unwrap_or(0);
+            if self.choices.len() < CHOICES_MAX || self.choices.contains_key(&index) {
+                *self.choices.entry(index).or_insert(false) |=
+                    choice.get(finish).is_some_and(Value::is_string);
+            }
+        }
+    }
+}
+
+/// Whether an event has an index other than 0: of a choice, or of something else.
+fn names_other_choice(event: &[u8]) -> bool {
+    const INDEX: &[u8] = b"\"index\"";
+    memchr::memmem::find_iter(event, INDEX).any(|at| {
+        let value =
+            event[at + INDEX.len()..].iter().find(|byte| !byte.is_ascii_whitespace() && **byte != b':');
+        value.is_some_and(|byte| matches!(byte, b'1'..=b'9'))
+    })
 }
 
 /// How many bytes at the start of `bytes` are whole events.
@@ -126,8 +197,10 @@ pub(super) fn classify(api: Api, event: &[u8], content_seen: bool) -> Event {
             if first.get("error").is_some() {
                 return Event::Error(first.clone());
             }
-            let finished = first.pointer("/candidates/0/finishReason").is_some_and(Value::is_string);
-            if finished { Event::End } else { Event::Content }
+            let candidates = first.get("candidates").and_then(Value::as_array);
+            let finished = |candidate: &Value| candidate.get("finishReason").is_some_and(Value::is_string);
+            let ends = candidates.is_some_and(|all| all.iter().any(finished));
+            if ends { Event::End } else { Event::Content }
         }
     }
 }
@@ -240,6 +313,46 @@ mod tests {
             for seen in [false, true] {
                 assert!(matches!(classify(api, event.as_bytes(), seen), Event::Error(_)), "{event}");
             }
+        }
+    }
+
+    #[test]
+    fn a_stream_is_complete_once_every_choice_has_finished() {
+        let chat = |index: u64, finish: &str| {
+            format!(
+                "data: {{\"choices\":[{{\"index\":{index},\"delta\":{{\"content\":\"h\"}},\"finish_reason\":{finish}}}]}}\n\n"
+            )
+        };
+        let gemini = |index: u64, finish: &str| {
+            format!("data: {{\"candidates\":[{{\"index\": {index},\"content\":{{}}{finish}}}]}}\n\n")
+        };
+        let stop = ",\"finishReason\":\"STOP\"";
+        let done = || "data: [DONE]\n\n".to_owned();
+        let usage = || "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1}}\n\n".to_owned();
+        for (api, events, complete) in [
+            (Api::Chat, vec![chat(0, "null")], false),
+            (Api::Chat, vec![chat(0, "null"), chat(0, "\"stop\""), usage()], true),
+            (Api::Chat, vec![chat(0, "null"), chat(1, "null"), chat(0, "\"stop\"")], false),
+            (Api::Chat, vec![chat(1, "null"), chat(0, "null"), chat(1, "\"stop\"")], false),
+            (Api::Chat, vec![chat(0, "\"stop\""), chat(1, "null")], false),
+            (
+                Api::Chat,
+                vec![chat(0, "null"), chat(1, "null"), chat(1, "\"stop\""), chat(0, "\"stop\"")],
+                true,
+            ),
+            (Api::Chat, vec![chat(0, "null"), chat(1, "null"), done()], true),
+            (Api::Gemini, vec![gemini(0, ""), gemini(0, stop)], true),
+            (Api::Gemini, vec![gemini(0, ""), gemini(1, ""), gemini(0, stop)], false),
+            (Api::Gemini, vec![gemini(0, ""), gemini(1, stop)], false),
+            (Api::Gemini, vec![gemini(0, ""), gemini(1, stop), gemini(0, stop)], true),
+            (Api::Anthropic, vec!["data: {\"type\":\"message_delta\"}\n\n".to_owned()], false),
+            (Api::Anthropic, vec!["data: {\"type\":\"message_stop\"}\n\n".to_owned()], true),
+        ] {
+            let mut reader = StreamReader::new(api);
+            for event in &events {
+                reader.read(event.as_bytes());
+            }
+            assert_eq!(reader.is_complete(), complete, "{events:?}");
         }
     }
 }

@@ -5,9 +5,10 @@
 
 use super::State;
 use super::call::Call;
-use super::events::{self, Event};
+use super::errors::with_note;
+use super::events::{self, Event, StreamReader};
 use super::usage;
-use crate::trim::{TrimOptions, trim};
+use crate::trim::{TrimError, TrimOptions, trim};
 use crate::{Api, Overflow};
 use backstop_core::{Dispatch, FallbackChoice, Fault, Reason, SafeText, Signal, Surface, Usage};
 use backstop_engine::{Attempt, Failed, Operation};
@@ -42,6 +43,8 @@ pub(super) struct Refusal {
 pub(super) struct Progress {
     /// Whether something was sent and is waited for: then it is the upstream's turn.
     pub(super) attempting: AtomicBool,
+    /// Whether the upstream has begun a stream in this attempt: its status is known then.
+    pub(super) is_streaming: AtomicBool,
     last: Mutex<Last>,
 }
 
@@ -52,6 +55,12 @@ struct Last {
 }
 
 impl Progress {
+    /// Whether the answer to a client may begin as a stream. While the upstream works on its answer,
+    /// its status is worth waiting for; once it has begun a stream, that status is known.
+    pub(super) fn may_begin_stream(&self) -> bool {
+        !self.attempting.load(Ordering::Relaxed) || self.is_streaming.load(Ordering::Relaxed)
+    }
+
     /// What the upstream answered to the last attempt, where it answered an error.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).refusal.clone()
@@ -78,9 +87,12 @@ pub(super) struct Accepted {
     pub(super) partial: Vec<u8>,
     /// What follows; none where all is there.
     pub(super) rest: Option<Response>,
+    /// Whether it is read event by event; anything else passes as it comes.
     pub(super) is_stream: bool,
-    /// Whether the stream has said that it is complete.
-    pub(super) ended: bool,
+    /// What the events so far have said.
+    pub(super) reader: StreamReader,
+    /// The error that came together with the first content.
+    pub(super) error: Option<Value>,
     pub(super) usage: Usage,
     pub(super) model: Option<String>,
     /// Held until the answer has ended.
@@ -135,6 +147,7 @@ impl Operation for Exchange {
             None => (self.call.route.target.clone(), body),
         };
         self.progress.set(|last| last.refusal = None);
+        self.progress.is_streaming.store(false, Ordering::Relaxed);
         self.progress.attempting.store(true, Ordering::Relaxed);
         let sent = self.send(&target, body).await;
         let result = match sent {
@@ -184,13 +197,27 @@ impl Exchange {
                 self.trimmed = Some(body.clone());
                 Ok(body)
             }
-            Err(error) => {
-                let mut fault = Fault::new(Reason::ContextOverflow);
-                fault.cause = Some(SafeText::new(error.to_string()));
-                fault.suggested_action = SafeText::new(error.hint());
-                Err(Failed::classified(fault, Dispatch::NotDispatched))
-            }
+            // Another model may have a larger window.
+            Err(_) if attempt.fallback.is_some() => Ok(self.call.body.clone()),
+            Err(error) => Err(self.untrimmable(&error)),
         }
+    }
+
+    /// A request that is too large and cannot be made smaller: said in the provider's own error.
+    fn untrimmable(&self, error: &TrimError) -> Failed {
+        let mut fault = Fault::new(Reason::ContextOverflow);
+        fault.cause = Some(SafeText::new(error.to_string()));
+        fault.suggested_action = SafeText::new(error.hint());
+        // What is no conversation was understood better by the provider than here.
+        if !matches!(error, TrimError::NotJson(_) | TrimError::NoConversation(_)) {
+            let note = format!("backstop: {error}; {}", error.hint());
+            self.progress.set(|last| {
+                last.refusal = last.refusal.take().and_then(|refusal| {
+                    with_note(&refusal.body, &note).map(|body| Refusal { body, ..refusal })
+                });
+            });
+        }
+        Failed::classified(fault, Dispatch::NotDispatched)
     }
 
     async fn send(&self, target: &str, body: Chunk) -> Result<Response, Failed> {
@@ -237,15 +264,21 @@ impl Exchange {
             partial: Vec::new(),
             rest: None,
             is_stream: false,
-            ended: false,
+            reader: StreamReader::new(self.call.api()),
+            error: None,
             usage: Usage::default(),
             model: None,
             slot: None,
         };
         if !response.is_success() || !self.call.is_model_request() {
-            return Ok(Accepted { rest: Some(response), ended: true, ..accepted });
+            return Ok(Accepted { rest: Some(response), ..accepted });
         }
         if kind.starts_with("text/event-stream") {
+            // Nobody asked for a compressed stream: what cannot be read passes as it is.
+            if is_encoded(&accepted.headers) {
+                return Ok(Accepted { rest: Some(response), ..accepted });
+            }
+            self.progress.is_streaming.store(true, Ordering::Relaxed);
             self.stream(response, accepted).await
         } else {
             self.whole(response, accepted, kind.contains("html")).await
@@ -286,12 +319,11 @@ impl Exchange {
                 {
                     usage::read(api, &value, &mut accepted.usage);
                 }
-                match events::classify(api, event, found) {
+                match accepted.reader.read(event) {
                     Event::Preamble => {}
-                    Event::Content => found = true,
-                    Event::End => (found, accepted.ended) = (true, true),
+                    Event::Content | Event::End => found = true,
                     // What comes after content is the client's to see.
-                    Event::Error(_) if found => accepted.ended = true,
+                    Event::Error(error) if found => accepted.error = Some(error),
                     Event::Error(error) => return Err(self.hidden(&accepted.headers, &error)),
                 }
             }
@@ -321,7 +353,7 @@ impl Exchange {
                 Err(error) => return Err(self.lost(&error)),
             }
             if bytes.len() > ANSWER_BYTES_MAX || (grows && !may_be_error(&bytes)) {
-                return Ok(Accepted { start: bytes, rest: Some(response), ended: true, ..accepted });
+                return Ok(Accepted { start: bytes, rest: Some(response), ..accepted });
             }
         }
         if is_page {
@@ -336,7 +368,7 @@ impl Exchange {
             }
             usage::read(self.call.api(), &value, &mut accepted.usage);
         }
-        Ok(Accepted { start: bytes, ended: true, ..accepted })
+        Ok(Accepted { start: bytes, ..accepted })
     }
 
     /// An error inside an answer with status 200.
@@ -368,8 +400,13 @@ impl Exchange {
     }
 }
 
+/// Whether an answer is compressed.
+pub(super) fn is_encoded(headers: &Headers) -> bool {
+    headers.text("content-encoding").is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity"))
+}
+
 /// Whether the start of an answer looks like an error, so that it is worth reading.
-fn may_be_error(bytes: &[u8]) -> bool {
+pub(super) fn may_be_error(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, b"\"error\"").is_some()
 }
 

@@ -23,10 +23,10 @@ mod variables;
 
 pub use call::SESSION_HEADERS;
 pub use route::{Upstream, UpstreamError};
-pub use settings::ProxySettingsError;
+pub use settings::{ProxySettingsError, upstream_origins};
 pub use spending::Budgets;
 pub use usage::{Price, Prices};
-pub use variables::ClientVariables;
+pub use variables::{ClientVariables, LeftAlone};
 
 use backstop_classify::Classifier;
 use backstop_core::{Policy, Usage};
@@ -160,7 +160,9 @@ impl State {
         if request.path() == HEALTH {
             return Answer::json(200, br#"{"ok":true}"#.to_vec());
         }
-        let Some(route) = route::route(&self.settings.upstreams, request.target(), request.headers()) else {
+        let Some(route) =
+            route::route(&self.settings.upstreams, request.method(), request.target(), request.headers())
+        else {
             let names: Vec<&str> =
                 self.settings.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
             let text = format!("no upstream is set up for this path; there are: {}", names.join(", "));

@@ -3,7 +3,7 @@
 
 use crate::Api;
 use backstop_core::Name;
-use backstop_http::{Address, AddressError, Headers};
+use backstop_http::{Address, AddressError, Headers, Method};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -82,11 +82,16 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    fn of(path: &str) -> Self {
+    fn of(method: &Method, path: &str) -> Self {
+        // The same paths list or read what is stored, by other methods.
+        if *method != Method::POST {
+            return Self::Other;
+        }
         let path = path.trim_end_matches('/');
         match path {
-            _ if path.ends_with("/messages/count_tokens") => Self::About(Api::Anthropic),
-            _ if path.ends_with("/messages") => Self::Generate(Api::Anthropic),
+            // OpenAI has messages too, below the id of a thread.
+            _ if path.ends_with("/v1/messages/count_tokens") => Self::About(Api::Anthropic),
+            _ if path.ends_with("/v1/messages") => Self::Generate(Api::Anthropic),
             _ if path.ends_with("/chat/completions") => Self::Generate(Api::Chat),
             _ if path.ends_with("/responses") => Self::Generate(Api::Responses),
             _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => {
@@ -115,7 +120,12 @@ pub(super) struct Route {
 }
 
 /// Finds where a request goes; none where no upstream fits.
-pub(super) fn route(upstreams: &[Upstream], target: &str, headers: &Headers) -> Option<Route> {
+pub(super) fn route(
+    upstreams: &[Upstream],
+    method: &Method,
+    target: &str,
+    headers: &Headers,
+) -> Option<Route> {
     let named = target.strip_prefix('/').and_then(|rest| {
         let (name, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let upstream = upstreams.iter().find(|upstream| upstream.name.as_str() == name)?;
@@ -126,7 +136,7 @@ pub(super) fn route(upstreams: &[Upstream], target: &str, headers: &Headers) -> 
         Some((upstream, target)) => (Some(upstream), target),
         None => (None, target.to_owned()),
     };
-    let operation = Operation::of(target.split('?').next().unwrap_or_default());
+    let operation = Operation::of(method, target.split('?').next().unwrap_or_default());
     let usual = || {
         let name = match operation.api() {
             Some(Api::Anthropic) => "anthropic",
@@ -134,12 +144,21 @@ pub(super) fn route(upstreams: &[Upstream], target: &str, headers: &Headers) -> 
             Some(Api::Gemini) => "gemini",
             // Paths such as /v1/models are the same everywhere: the credential tells.
             None if headers.contains("anthropic-version") || headers.contains("x-api-key") => "anthropic",
-            None if headers.contains("x-goog-api-key") || target.contains("key=") => "gemini",
+            None if headers.contains("x-goog-api-key") || query(&target, "key").is_some() => "gemini",
             None => "openai",
         };
         upstreams.iter().find(|upstream| upstream.name.as_str() == name)
     };
     Some(Route { upstream: upstream.or_else(usual)?.clone(), operation, target })
+}
+
+/// The value of a parameter in the query of a target, as it is written there.
+pub(super) fn query<'t>(target: &'t str, name: &str) -> Option<&'t str> {
+    let (_, query) = target.split_once('?')?;
+    query.split('&').find_map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (key == name).then_some(value)
+    })
 }
 
 #[cfg(test)]
@@ -189,14 +208,47 @@ mod tests {
             ("/v1/models", &none, "openai", Operation::Other, "/v1/models"),
             ("/v1/models", &anthropic, "anthropic", Operation::Other, "/v1/models"),
         ] {
-            let route = route(&upstreams, target, headers).unwrap();
+            let route = route(&upstreams, &Method::POST, target, headers).unwrap();
             assert_eq!(
                 (route.upstream.name.as_str(), route.operation, route.target.as_str()),
                 (upstream, operation, sent)
             );
         }
         let only = [Upstream::new("local", "http://127.0.0.1:9").unwrap()];
-        assert!(route(&only, "/v1/messages", &none).is_none());
+        assert!(route(&only, &Method::POST, "/v1/messages", &none).is_none());
+    }
+
+    #[test]
+    fn only_model_requests_are_taken_for_some() {
+        let upstreams = Upstream::usual();
+        let of = |method: &Method, target: &str| {
+            let route = route(&upstreams, method, target, &Headers::new()).unwrap();
+            (route.upstream.name.to_string(), route.operation)
+        };
+        for target in ["/anthropic/v1/messages", "/api/v1/messages/", "/v1/messages?beta=true"] {
+            let want = ("anthropic".to_owned(), Operation::Generate(Api::Anthropic));
+            assert_eq!(of(&Method::POST, target), want, "{target}");
+        }
+        for target in ["/openai/deployments/d/chat/completions?api-version=1", "/v1/chat/completions/"] {
+            let want = ("openai".to_owned(), Operation::Generate(Api::Chat));
+            assert_eq!(of(&Method::POST, target), want, "{target}");
+        }
+        for (method, target) in [
+            (Method::POST, "/v1/threads/thread_1/messages"),
+            (Method::GET, "/v1/threads/thread_1/messages"),
+            (Method::GET, "/v1/messages"),
+            (Method::POST, "/v1/messages/batches"),
+            (Method::GET, "/v1/chat/completions"),
+            (Method::POST, "/v1/chat/completions/chatcmpl_1"),
+            (Method::GET, "/v1/responses"),
+            (Method::GET, "/v1/responses/resp_1"),
+            (Method::POST, "/v1/responses/resp_1/cancel"),
+            (Method::GET, "/v1/models?monkey=1"),
+            (Method::GET, "/v1/models?x=key=1"),
+        ] {
+            assert_eq!(of(&method, target), ("openai".to_owned(), Operation::Other), "{method:?} {target}");
+        }
+        assert_eq!(of(&Method::GET, "/v1beta/models?x&key=1").0, "gemini");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{Budgets, Price, Prices, ProxySettings, Upstream, UpstreamError};
 use backstop_config::{Config, LlmUpstreamSettings};
 use backstop_core::Name;
 use backstop_runtime::expand::{Unset, expand};
+use std::collections::BTreeMap;
 
 /// Why the settings make no proxy.
 #[derive(Debug, thiserror::Error)]
@@ -70,23 +71,9 @@ impl ProxySettings {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ProxySettingsError> {
         let written = config.llm();
-        let mut upstreams = Upstream::usual();
-        for (name, settings) in &written.upstreams {
-            let usual = upstreams.iter().position(|upstream| upstream.name.as_str() == name);
-            let upstream = match (&settings.url, usual) {
-                (Some(url), _) => Upstream::new(name, url)?,
-                (None, Some(at)) => upstreams[at].clone(),
-                (None, None) => return Err(ProxySettingsError::NoAddress(name.clone())),
-            };
-            replace(&mut upstreams, equipped(upstream, name, settings, variable)?);
-        }
-        for (name, origin) in named {
-            let mut upstream = Upstream::new(name, origin)?;
-            if let Some(settings) = written.upstreams.get(name) {
-                upstream = equipped(upstream, name, settings, variable)?;
-            }
-            replace(&mut upstreams, upstream);
-        }
+        let upstreams = upstreams(&written.upstreams, named, &|upstream, settings| {
+            equipped(upstream, settings, variable)
+        })?;
         let budget = |name: Option<String>| {
             name.map(|name| name.parse::<Name>().map_err(|_| ProxySettingsError::Budget(name))).transpose()
         };
@@ -109,6 +96,50 @@ impl ProxySettings {
     }
 }
 
+/// The upstreams of a project by name and origin, without their headers and limits.
+pub fn upstream_origins(
+    config: &Config,
+    named: &[(String, String)],
+) -> Result<Vec<Upstream>, ProxySettingsError> {
+    upstreams(&config.llm().upstreams, named, &|upstream, _| Ok(upstream))
+}
+
+/// Gives an upstream what the settings say about it.
+type Equip<'e> = dyn Fn(Upstream, &LlmUpstreamSettings) -> Result<Upstream, ProxySettingsError> + 'e;
+
+fn upstreams(
+    written: &BTreeMap<String, LlmUpstreamSettings>,
+    named: &[(String, String)],
+    equip: &Equip<'_>,
+) -> Result<Vec<Upstream>, ProxySettingsError> {
+    let mut upstreams = Upstream::usual();
+    for (name, settings) in written {
+        let usual = upstreams.iter().position(|upstream| upstream.name.as_str() == name);
+        let upstream = match (&settings.url, usual) {
+            (Some(url), _) => Upstream::new(name, url)?,
+            (None, Some(at)) => upstreams[at].clone(),
+            (None, None) => return Err(ProxySettingsError::NoAddress(name.clone())),
+        };
+        replace(&mut upstreams, equip(upstream, settings)?);
+    }
+    for (name, origin) in named {
+        let upstream = Upstream::new(name, origin)?;
+        let is_same_place = |other: &&Upstream| {
+            other.name == upstream.name && other.origin.place() == upstream.origin.place()
+        };
+        if upstreams.iter().any(|other| is_same_place(&other)) {
+            continue;
+        }
+        // Headers of the settings are credentials for another host: they do not come along.
+        let settings = written
+            .get(name)
+            .map(|settings| LlmUpstreamSettings { headers: BTreeMap::new(), ..settings.clone() });
+        let upstream = settings.map_or(Ok(upstream.clone()), |settings| equip(upstream, &settings))?;
+        replace(&mut upstreams, upstream);
+    }
+    Ok(upstreams)
+}
+
 fn replace(upstreams: &mut Vec<Upstream>, upstream: Upstream) {
     upstreams.retain(|other| other.name != upstream.name);
     upstreams.push(upstream);
@@ -116,15 +147,15 @@ fn replace(upstreams: &mut Vec<Upstream>, upstream: Upstream) {
 
 fn equipped(
     mut upstream: Upstream,
-    name: &str,
     settings: &LlmUpstreamSettings,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Upstream, ProxySettingsError> {
+    let name = upstream.name.to_string();
     for (header, value) in &settings.headers {
         let value = expand(value, variable)
-            .map_err(|error| ProxySettingsError::Header { upstream: name.to_owned(), error })?;
+            .map_err(|error| ProxySettingsError::Header { upstream: name.clone(), error })?;
         let added = upstream.headers.add_secret(header, value);
-        added.map_err(|error| ProxySettingsError::BadHeader { upstream: name.to_owned(), error })?;
+        added.map_err(|error| ProxySettingsError::BadHeader { upstream: name.clone(), error })?;
     }
     Ok(upstream.concurrency(settings.concurrency))
 }
@@ -161,6 +192,23 @@ fn prices(entries: &[String]) -> Result<Prices, ProxySettingsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_of_the_settings_go_to_no_other_host() {
+        let headers = BTreeMap::from([("authorization".to_owned(), "Bearer x".to_owned())]);
+        let settings = LlmUpstreamSettings { url: None, concurrency: Some(2), headers };
+        let written = BTreeMap::from([("openai".to_owned(), settings)]);
+        let headers = |origin: &str| {
+            let named = [("openai".to_owned(), origin.to_owned())];
+            let equip =
+                |upstream: Upstream, settings: &LlmUpstreamSettings| equipped(upstream, settings, &|_| None);
+            let all = upstreams(&written, &named, &equip).unwrap();
+            let openai = all.iter().find(|upstream| upstream.name.as_str() == "openai").unwrap();
+            assert!(openai.slots.is_some());
+            openai.headers.iter().count()
+        };
+        assert_eq!((headers("https://api.openai.com"), headers("https://elsewhere.example")), (1, 0));
+    }
 
     #[test]
     fn prices_and_fallbacks_are_pairs() {

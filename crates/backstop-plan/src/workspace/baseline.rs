@@ -99,7 +99,7 @@ impl Baseline {
     }
 
     /// A gate said this of a tree that came in: what does not fail there any more was mended.
-    fn mend(&mut self, found: &BaseGate) {
+    pub(super) fn mend(&mut self, found: &BaseGate) {
         let is_same = |known: &&mut BaseGate| known.gate == found.gate && known.check == found.check;
         let Some(known) = self.gates.iter_mut().find(is_same) else { return };
         match (known.state, found.state) {

@@ -6,6 +6,7 @@ use super::commit_mode::CommitMode;
 use super::faults::{commit_fault, git_fault};
 use super::landing::{Conclusion, single_message, write_script};
 use super::phase_runner::{AttemptDir, PhaseRunner};
+use super::weakened::WorkChange;
 use crate::record::RunRecord;
 use backstop_core::{EventKind, Fault, Reason, SafeText, Sha256, WorkAt};
 use backstop_exec::Stop;
@@ -13,11 +14,12 @@ use backstop_files::{FileError, named};
 use backstop_runtime::host::{
     AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
 };
-use backstop_work::git::{CommitTrouble, GitError, Repo, ScriptEntry};
+use backstop_work::git::{CommitTrouble, GitError, Repo, ScriptEntry, Sha};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The largest file whose content is compared, in bytes. Larger ones are compared by size and time.
 const COMPARED_BYTES_MAX: u64 = 64 << 20;
@@ -36,6 +38,17 @@ pub struct InPlace<'p> {
     pub exclude: Vec<PathBuf>,
     /// Paths that differed from the last commit before the run started. They are the user's.
     pub before: Vec<SafeText>,
+    /// What the attempts of each phase have changed since this start.
+    pub touched: Mutex<BTreeMap<usize, Touched>>,
+}
+
+/// What the attempts of a phase have changed, the failed ones included: what those leave stays in the
+/// folder.
+#[derive(Debug, Clone)]
+pub struct Touched {
+    /// The files before the first of them, as a tree.
+    first: Sha,
+    paths: BTreeSet<OsString>,
 }
 
 /// The paths that differ from the last commit, each with its [`fingerprint`].
@@ -51,9 +64,62 @@ impl InPlace<'_> {
         ))
     }
 
+    /// All files as a tree, where what a phase changes is looked at.
+    fn snapshot(&self, node: usize) -> Option<Sha> {
+        let repo = self.repo.as_ref().filter(|_| self.runner.looks_at_changes(node))?;
+        let except: Vec<&Path> = self.exclude.iter().map(PathBuf::as_path).collect();
+        repo.snapshot(&except).ok()
+    }
+
+    /// Looks at what a phase's attempts have changed, this one and those before it.
+    fn look_at_changes(
+        &self,
+        node: usize,
+        before: Option<Sha>,
+        reporter: &Reporter,
+        result: &mut AttemptResult,
+    ) {
+        let (Some(repo), Some(before), Some(after)) = (&self.repo, before, self.snapshot(node)) else {
+            return;
+        };
+        let paths = |from: &Sha| -> BTreeSet<OsString> {
+            let changed = repo.changed_paths(from, &after).unwrap_or_default();
+            changed.into_iter().map(|changed| changed.path).collect()
+        };
+        let mut all = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        let touched =
+            all.entry(node).or_insert_with(|| Touched { first: before.clone(), paths: BTreeSet::new() });
+        touched.paths.extend(paths(&before));
+        if result.fault.is_some() {
+            return;
+        }
+        // What another phase changed in between is not this one's.
+        let now = paths(&touched.first);
+        let own: Vec<&OsStr> = touched.paths.intersection(&now).map(OsString::as_os_str).collect();
+        let change = WorkChange {
+            paths: own.iter().map(|path| path.to_string_lossy()).collect(),
+            patch: &|| repo.patch(&touched.first, &after, &own).ok(),
+        };
+        self.runner.look_for_weakening(node, &change, reporter, result);
+    }
+
+    /// Says what is not done where phases run in the folder itself.
+    fn note_limits(&self, reporter: &Reporter) {
+        let to_come = || self.runner.to_come.iter().map(|node| &self.runner.equipment[*node]);
+        if to_come().any(|equipment| equipment.setup.is_some()) {
+            let text = "`setup` is not run: it is for worktrees, and phases run in the folder itself";
+            reporter.note(Note::Message(text.into()));
+        }
+        if self.repo.is_none() && to_come().any(|equipment| !equipment.protect.is_empty()) {
+            let text = "`protect` is not checked: outside git it is not known what a phase changes";
+            reporter.note(Note::Message(text.into()));
+        }
+    }
+
     fn attempt_in_folder(&self, job: &AttemptJob, reporter: &Reporter) -> Result<AttemptResult, Box<Fault>> {
         let before = self.changes().map_err(|error| git_fault(&error))?;
         let head = self.head();
+        let tree = self.snapshot(job.node);
         let changed = || {
             let now = self.changes().ok()?;
             before.as_ref().zip(now).map(|(before, now)| *before != now || head != self.head())
@@ -72,6 +138,7 @@ impl InPlace<'_> {
             reporter,
         };
         let mut result = self.runner.perform(job, &dir, &changed);
+        self.look_at_changes(job.node, tree, reporter, &mut result);
         if let (Some(before), Some(after)) = (&before, self.changes().map_err(|error| git_fault(&error))?) {
             let mut own = changed_paths(before, &after);
             if self.commit == CommitMode::Auto {
@@ -245,6 +312,7 @@ impl Executor for InPlace<'_> {
     }
 
     fn prepare(&self, stop: &Stop, reporter: &Reporter) -> Result<Vec<EventKind>, Box<Fault>> {
+        self.note_limits(reporter);
         let dir = AttemptDir {
             tip: None,
             node: 0,

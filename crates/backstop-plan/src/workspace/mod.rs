@@ -17,6 +17,7 @@ mod judgement;
 mod landing;
 mod phase_runner;
 mod sessions;
+mod weakened;
 mod worktree;
 
 pub(crate) use baseline::Baselines;

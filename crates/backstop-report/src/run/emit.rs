@@ -17,10 +17,11 @@ pub fn event_emit(event: &Event) -> Option<String> {
             };
             format!("TOOL_FAILURE tool={} error={}", value(operation.raw()), value(&error))
         }
-        EventKind::StateEntered { state, error_type, .. } => {
+        EventKind::StateEntered { operation, state, error_type, .. } => {
+            let node = operation.as_ref().map(|id| format!(" node={}", value(id.raw()))).unwrap_or_default();
             let error =
                 error_type.as_ref().map(|error| format!(" error_type={}", value(error))).unwrap_or_default();
-            format!("STATE_ENTRY state={}{error}", value(state))
+            format!("STATE_ENTRY state={}{node}{error}", value(state))
         }
         EventKind::StateMessage { message } => quoted(&message.line(VALUE_CHARS_MAX)),
         EventKind::RecoveryAttempted { strategy, success, .. } => {

@@ -166,8 +166,22 @@ pub struct PartialSuccess {
     pub retry: Option<SafeText>,
 }
 
+/// The notice about a batch of which nothing failed.
+fn success(given: &PartialSuccess) -> Notice {
+    Notice::new("success", "Success", None)
+        .field("success", "Success", format!("{} succeeded, 0 failed", given.succeeded.len()))
+        .data("succeeded_count", given.succeeded.len())
+        .data("failed_count", 0)
+        .value("succeeded", "Succeeded", Value::Bracketed(given.succeeded.clone()))
+        .field("tool", "Tool", Words::outside(&given.tool))
+        .next_line("nothing needs to be repeated")
+}
+
 /// The notice about a partial success.
 pub fn partial_success(given: &PartialSuccess) -> Notice {
+    if given.failed.is_empty() && given.warnings.is_empty() {
+        return success(given);
+    }
     let failed: Vec<SafeText> = given.failed.iter().map(|item| item.id.clone()).collect();
     let why = |item: &FailedItem| Words::outside(&item.id).and(": ").and_outside(&item.message);
     let counts = format!("{} succeeded, {} failed", given.succeeded.len(), failed.len());

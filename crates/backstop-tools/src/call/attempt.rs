@@ -22,13 +22,16 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// The method that calls a tool.
+const CALL: &str = "tools/call";
+
 /// What a call is made of.
 #[derive(Debug)]
 pub(super) enum Target {
     /// A tool of a server.
     Tool { tool: Arc<Tool>, upstream: Arc<Upstream>, arguments: Value },
     /// Any method of a server.
-    Raw { upstream: Arc<Upstream>, method: String },
+    Raw { upstream: Arc<Upstream>, method: String, tool: Option<Arc<Tool>> },
     /// A tool of a server that cannot be asked for its tools.
     Unlisted(Unlisted),
     /// There is none.
@@ -51,7 +54,11 @@ impl Target {
                 },
             },
             WantedTarget::Raw { server, method } => match toolbox.upstreams().get(server) {
-                Some(upstream) => Self::Raw { upstream: Arc::clone(upstream), method: method.clone() },
+                Some(upstream) => Self::Raw {
+                    tool: called_tool(toolbox, server, method, &request.arguments),
+                    upstream: Arc::clone(upstream),
+                    method: method.clone(),
+                },
                 None => Self::Unknown {
                     what: format!("{server} {method}"),
                     suggestions: Suggestions {
@@ -84,12 +91,23 @@ impl Target {
     pub(super) fn is_repeatable(&self) -> bool {
         match self {
             Self::Tool { tool, .. } => tool.repeatable,
+            Self::Raw { tool: Some(tool), .. } => tool.repeatable,
             Self::Raw { method, .. } => only_reads(method),
             // What is not known may change something.
             Self::Unlisted(_) => false,
             Self::Unknown { .. } => true,
         }
     }
+}
+
+/// The tool that a raw call is for, where it calls one that is known.
+fn called_tool(toolbox: &Toolbox, server: &Name, method: &str, params: &RawValue) -> Option<Arc<Tool>> {
+    if method != CALL {
+        return None;
+    }
+    let params = jsonrpc::value(params);
+    let name = params.get("name")?.as_str()?;
+    toolbox.catalogue().tools().find(|tool| tool.server == *server && tool.tool == name).cloned()
 }
 
 /// Whether a method of MCP changes nothing.
@@ -107,7 +125,8 @@ fn unusable(toolbox: &Toolbox, name: &str) -> Option<String> {
     if toolbox.upstreams().is_empty() && toolbox.problems().is_empty() {
         return Some(NO_SERVERS_LINE.to_owned());
     }
-    let server = name.split_once(crate::names::SEPARATOR).map_or(name, |(server, _)| server);
+    let servers = toolbox.problems().iter().map(|problem| problem.server.as_str());
+    let server = crate::names::longest_prefix(name, servers).unwrap_or(name);
     let problem = toolbox.problems().iter().find(|problem| problem.server == server)?;
     Some(format!("{server} cannot be used: {}; {}", problem.what.raw(), problem.hint))
 }
@@ -146,7 +165,8 @@ impl LastAttempt {
     /// Keeps a result that may be used again.
     pub(super) fn keep_result(&self, toolbox: &Toolbox, request: &CallRequest, answer: &Answer) {
         let tool = self.0.lock().unwrap_or_else(PoisonError::into_inner).tool.clone();
-        let Some(tool) = tool.filter(|tool| tool.read_only) else { return };
+        let is_of_tool = matches!(request.target, WantedTarget::Tool(_));
+        let Some(tool) = tool.filter(|tool| tool.read_only && is_of_tool) else { return };
         let cached = toolbox.upstreams().get(&tool.server).and_then(|upstream| upstream.settings.cache);
         if cached.is_some() && !answer.head.wants_input() {
             toolbox.results.put(&tool.name, request.arguments.get(), &answer.result);
@@ -165,7 +185,7 @@ pub(super) struct CallOperation<'t> {
 impl<'t> CallOperation<'t> {
     pub(super) fn new(toolbox: &'t Toolbox, target: Target, request: &CallRequest) -> Self {
         let last = LastAttempt::default();
-        if let Target::Tool { tool, .. } = &target {
+        if let Target::Tool { tool, .. } | Target::Raw { tool: Some(tool), .. } = &target {
             last.set(|last| last.tool = Some(Arc::clone(tool)));
         }
         Self { toolbox, target, request: request.clone(), last }
@@ -215,7 +235,7 @@ impl<'t> CallOperation<'t> {
                 members.extend(self.request.more.iter().map(|(key, value)| (key.as_str().into(), &**value)));
                 let mut params = Params::of_tool(&tool.tool, members);
                 params.meta.clone_from(&self.request.meta);
-                ("tools/call", params)
+                (CALL, params)
             }
             Target::Raw { method, .. } => (method, Params::of(&self.request.arguments)),
             Target::Unlisted(_) | Target::Unknown { .. } => ("", Params::default()),
@@ -302,6 +322,24 @@ impl<'t> CallOperation<'t> {
         self.answered(classified.fault, classified.dispatch)
     }
 
+    /// Whether the result is that of a tool.
+    fn calls_tool(&self) -> bool {
+        match &self.target {
+            Target::Tool { .. } => true,
+            Target::Raw { method, .. } => method == CALL,
+            Target::Unlisted(_) | Target::Unknown { .. } => false,
+        }
+    }
+
+    /// The fault of a call whose server wants to know something first, where nobody can be asked.
+    fn input_required(&self, upstream: &Upstream, result: &Value) -> Fault {
+        let name = match &self.target {
+            Target::Tool { tool, .. } => tool.tool.as_str(),
+            _ => "TOOL",
+        };
+        fault::of_input_required(&upstream.name, name, self.project(), result)
+    }
+
     /// A failure, with what it says about whether anything was done.
     fn answered(&self, fault: Fault, dispatch: Dispatch) -> Failed {
         // A server that says that there were too many calls has refused this one.
@@ -352,8 +390,14 @@ impl Operation for CallOperation<'_> {
         };
         let result = self.send(&upstream, &attempt).await?;
         let head = Head::of(&result);
-        if matches!(self.target, Target::Tool { .. }) && head.is_error {
-            let fault = fault::of_error_result(self.project(), &jsonrpc::value(&result));
+        if head.wants_input() && !self.request.answers_input {
+            let fault = self.input_required(&upstream, &jsonrpc::value(&result));
+            let mut failed = Failed::classified(fault, Dispatch::Answered);
+            failed.nothing_done = true;
+            return Err(failed);
+        }
+        if self.calls_tool() && head.is_error {
+            let fault = fault::of_error_result(&upstream, self.project(), &jsonrpc::value(&result));
             self.last.set(|last| last.answer = Some(Ok(result)));
             return Err(self.answered(fault, Dispatch::Answered));
         }

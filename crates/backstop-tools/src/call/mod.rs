@@ -48,6 +48,8 @@ pub struct CallRequest {
     pub(crate) caller: Option<SafeText>,
     pub(crate) session: Option<SafeText>,
     pub(crate) progress: Option<Arc<dyn ProgressSink>>,
+    /// Whether the caller can be asked what the server wants to know before it goes on.
+    pub(crate) answers_input: bool,
     /// How long one attempt may take, instead of what the settings say.
     pub timeout: Option<Duration>,
     /// How long all attempts may take, instead of what the settings say.
@@ -91,6 +93,7 @@ impl CallRequest {
             caller: None,
             session: None,
             progress: None,
+            answers_input: false,
             timeout: None,
             deadline: None,
             confirmed: None,
@@ -158,17 +161,24 @@ pub enum CallOutcome {
 pub(crate) trait Caller: Clone + Send + Sync + 'static {
     /// Makes a call.
     fn make_call(&self, request: CallRequest) -> impl Future<Output = CallOutcome> + Send;
+    /// Takes a call that waits for a confirmation, with these arguments.
+    fn confirmed_call(&self, run: RunId, arguments: &str) -> Result<CallRequest, ConfirmError>;
 }
 
 impl Caller for Arc<Toolbox> {
     async fn make_call(&self, request: CallRequest) -> CallOutcome {
         self.call(request).await
     }
+
+    fn confirmed_call(&self, run: RunId, arguments: &str) -> Result<CallRequest, ConfirmError> {
+        self.take_confirmed(run, Some(arguments))
+    }
 }
 
 impl Toolbox {
     /// Makes a call.
     pub async fn call(&self, request: CallRequest) -> CallOutcome {
+        let _running = self.begin_call();
         let target = Target::find(self, &request).await;
         let name = request.name();
         if let Some(result) = self.kept_result(&target, &request) {

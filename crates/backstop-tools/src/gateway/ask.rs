@@ -6,11 +6,11 @@
 
 use super::requests::Asked;
 use super::{Gateway, Session, lock};
-use crate::call::{CallOutcome, CallRequest, Caller};
+use crate::call::{CallOutcome, CallRequest, Caller, ConfirmError};
 use crate::jsonrpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND, Raw, RpcError, raw};
 use crate::log_level::LogLevel;
 use crate::protocol::{Era, META_LOG_LEVEL};
-use backstop_core::Name;
+use backstop_core::{Name, RunId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::future::Future;
@@ -101,6 +101,10 @@ impl Caller for ClientCalls {
         let active = ActiveCall { session: Arc::clone(&self.session), era: self.era, questions };
         self.gateway.call_active(request, active).await
     }
+
+    fn confirmed_call(&self, run: RunId, arguments: &str) -> Result<CallRequest, ConfirmError> {
+        self.gateway.toolbox().take_confirmed(run, Some(arguments))
+    }
 }
 
 impl Gateway {
@@ -112,6 +116,7 @@ impl Gateway {
     /// Begins a call. It goes on for as long as it is waited for.
     pub(super) fn start_call(self: &Arc<Self>, mut request: CallRequest, asked: &Asked<'_>) -> Running {
         let (questions, from_server) = mpsc::channel(1);
+        request.answers_input = true;
         // A server of the modern era is told with each request what a client has said once.
         if let Some(level) = asked.session.log_level() {
             request.meta.entry(META_LOG_LEVEL).or_insert_with(|| level.name().into());
@@ -299,12 +304,12 @@ impl Gateway {
 
     /// Passes a log message of a server on to the clients of the old era that want it. One of the
     /// modern era gets those of its own calls, with them.
-    pub(super) async fn pass_on_log(&self, level: LogLevel, bytes: Vec<u8>) {
+    pub(super) fn pass_on_log(&self, level: LogLevel, bytes: &[u8]) {
         let wants = |session: &Arc<Session>| {
             session.era() == Era::Legacy && session.log_level().is_none_or(|least| level >= least)
         };
         for session in self.live_sessions().into_iter().filter(wants) {
-            session.send(bytes.clone()).await;
+            session.notify(bytes.to_vec());
         }
     }
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// The path that is served.
 const PATH: &str = "/mcp";
@@ -45,8 +45,10 @@ struct Sessions {
 /// A session, and what waits for a stream of its client.
 struct HttpSession {
     session: Arc<Session>,
-    /// What is sent to the client beside answers; taken by its stream.
-    rest: Mutex<Option<mpsc::Receiver<Vec<u8>>>>,
+    /// What is sent to the client beside answers; its stream holds it.
+    rest: tokio::sync::Mutex<mpsc::Receiver<Vec<u8>>>,
+    /// The number of its newest stream: an older one ends, since its client has come again.
+    newest: watch::Sender<u64>,
 }
 
 struct Server {
@@ -176,7 +178,11 @@ impl Server {
         let session = Arc::new(Session::new(out, SafeText::new(format!("mcp-{}", &name[..8]))));
         self.gateway.add_session(&session);
         let result = self.gateway.answer(&session, "initialize", params, Cancel::new()).await;
-        let kept = Arc::new(HttpSession { session, rest: Mutex::new(Some(rest)) });
+        let kept = Arc::new(HttpSession {
+            session,
+            rest: tokio::sync::Mutex::new(rest),
+            newest: watch::Sender::new(0),
+        });
         {
             let mut sessions = lock(&self.sessions);
             sessions.next += 1;
@@ -199,11 +205,23 @@ impl Server {
         let Some(session) = session else {
             return Answer::text(405, "there is no stream without a session");
         };
-        let rest = lock(&session.rest).take();
-        match rest {
-            Some(rest) => events(rest, None),
-            None => Answer::text(409, "the session has a stream already"),
-        }
+        session.newest.send_modify(|number| *number += 1);
+        let number = *session.newest.borrow();
+        let mut newest = session.newest.subscribe();
+        stream_answer().written(async move |writer| {
+            let is_old = newest.wait_for(|newest| *newest != number);
+            let all = async {
+                let mut rest = session.rest.lock().await;
+                while let Some(message) = rest.recv().await {
+                    writer.write(event(&message)).await?;
+                }
+                Ok(())
+            };
+            tokio::select! {
+                done = all => done,
+                _ = is_old => Ok(()),
+            }
+        })
     }
 
     fn goodbye(&self, session_id: Option<&str>) -> Answer {
@@ -221,18 +239,21 @@ impl Server {
 /// A stream of messages as they come. Where a client hangs up before the end, its call is given up.
 fn events(mut messages: mpsc::Receiver<Vec<u8>>, given_up: Option<Cancel>) -> Answer {
     let mut unread = Unread(given_up);
-    Answer::new(200).header("content-type", "text/event-stream").header("cache-control", "no-store").written(
-        async move |writer| {
-            while let Some(message) = messages.recv().await {
-                let mut event = b"event: message\ndata: ".to_vec();
-                event.extend_from_slice(&message);
-                event.extend_from_slice(b"\n\n");
-                writer.write(event).await?;
-            }
-            unread.finish();
-            Ok(())
-        },
-    )
+    stream_answer().written(async move |writer| {
+        while let Some(message) = messages.recv().await {
+            writer.write(event(&message)).await?;
+        }
+        unread.finish();
+        Ok(())
+    })
+}
+
+fn stream_answer() -> Answer {
+    Answer::new(200).header("content-type", "text/event-stream").header("cache-control", "no-store")
+}
+
+fn event(message: &[u8]) -> Vec<u8> {
+    [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
 /// A client that is gone does not want the result of its call.

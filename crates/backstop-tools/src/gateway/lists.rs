@@ -2,9 +2,10 @@
 
 use super::requests::Asked;
 use super::{Gateway, lock};
+use crate::catalogue::Tool;
 use crate::connection::{Connection, RequestFailure, RequestLimits};
 use crate::jsonrpc::{self, INVALID_PARAMS, Raw, RpcError, raw, with_member};
-use crate::names::{SEPARATOR, public_name};
+use crate::names::unique_names;
 use backstop_core::Name;
 use backstop_engine::Cancel;
 use serde_json::{Value, json};
@@ -18,6 +19,33 @@ const LIST_WAIT: Duration = Duration::from_secs(10);
 const READ_MAX: Duration = Duration::from_secs(60);
 /// How many resources are remembered by their server.
 const RESOURCES_MAX: usize = 10_000;
+
+/// Takes characters that act on a terminal or reorder text out of what describes a tool, a resource
+/// or a prompt. Names and schemas' keys stay: they are what is called.
+fn without_controls(item: &mut Value) {
+    match item {
+        Value::Object(members) => {
+            for (key, value) in members {
+                match value {
+                    Value::String(text) if matches!(key.as_str(), "description" | "title") => {
+                        if text.contains(acts) {
+                            text.retain(|c| !acts(c));
+                        }
+                    }
+                    _ => without_controls(value),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_controls),
+        _ => {}
+    }
+}
+
+/// Control characters other than line ends and tabs, and characters that reorder text.
+fn acts(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
 
 impl Gateway {
     /// The tools of all servers: at once from what is known, refreshed behind.
@@ -46,7 +74,12 @@ impl Gateway {
             }
         }
         let own = self.settings.own_tools.then(super::own_tools::definitions).unwrap_or_default();
-        toolbox.catalogue().tools().map(|tool| tool.public()).chain(own).collect()
+        let public = |tool: &Arc<Tool>| {
+            let mut public = tool.public();
+            without_controls(&mut public);
+            public
+        };
+        toolbox.catalogue().tools().map(public).chain(own).collect()
     }
 
     /// Tells clients when servers that were slow have given their lists.
@@ -55,7 +88,7 @@ impl Gateway {
         for _ in 0..60 {
             tokio::time::sleep(Duration::from_secs(1)).await;
             if self.toolbox().catalogue().len() != before {
-                self.tell_all("notifications/tools/list_changed").await;
+                self.tell_all("notifications/tools/list_changed");
                 return;
             }
         }
@@ -89,14 +122,10 @@ impl Gateway {
             _ => ("prompts", "prompts"),
         };
         let limits = RequestLimits { idle: None, total: Some(LIST_WAIT) };
-        let mut all: Vec<Value> = Vec::new();
+        let (mut all, mut servers): (Vec<Value>, Vec<Name>) = (Vec::new(), Vec::new());
         for (server, connection) in self.having(capability, cancel).await {
             for mut item in connection.list(method, key, limits, cancel).await.unwrap_or_default() {
-                if key == "prompts"
-                    && let Some(name) = item["name"].as_str()
-                {
-                    item["name"] = public_name(Some(server.as_str()), name).into();
-                }
+                without_controls(&mut item);
                 if let Some(uri) = item["uri"].as_str() {
                     let mut known = lock(&self.resources);
                     if known.len() < RESOURCES_MAX {
@@ -104,9 +133,35 @@ impl Gateway {
                     }
                 }
                 all.push(item);
+                servers.push(server.clone());
             }
         }
+        if key == "prompts" {
+            self.name_prompts(&mut all, &servers);
+        }
         Ok(raw(&json!({ key: all })))
+    }
+
+    /// Gives prompts the names that clients use, and remembers whose each is.
+    fn name_prompts(&self, prompts: &mut [Value], servers: &[Name]) {
+        let own = |prompt: &Value| prompt["name"].as_str().unwrap_or_default().to_owned();
+        let parts: Vec<(&Name, String)> = servers.iter().zip(prompts.iter().map(own)).collect();
+        let names = unique_names(parts.iter().map(|(server, name)| (Some(server.as_str()), name.as_str())));
+        let mut known = lock(&self.prompts);
+        known.clear();
+        for ((prompt, name), (server, own)) in prompts.iter_mut().zip(names).zip(&parts) {
+            prompt["name"] = name.as_str().into();
+            known.insert(name, ((*server).clone(), own.clone()));
+        }
+    }
+
+    /// The server and the own name of a prompt. Where it is not known, servers are asked once.
+    async fn prompt_named(&self, name: &str, cancel: &Cancel) -> Option<(Name, String)> {
+        let known = || lock(&self.prompts).get(name).cloned();
+        if known().is_none() {
+            self.list_all("prompts/list", cancel).await.ok()?;
+        }
+        known()
     }
 
     /// Reads a resource of the server that has it; where that is not known, of the first that does.
@@ -130,8 +185,7 @@ impl Gateway {
     pub(super) async fn get_prompt(&self, asked: &Asked<'_>) -> Result<Raw, RpcError> {
         let name = asked.text("name").ok_or_else(|| RpcError::new(INVALID_PARAMS, "`name` is missing"))?;
         let nothing = || RpcError::new(INVALID_PARAMS, format!("there is no prompt {name}"));
-        let (server, prompt) = name.split_once(SEPARATOR).ok_or_else(nothing)?;
-        let server: Name = server.parse().map_err(|_| nothing())?;
+        let (server, prompt) = self.prompt_named(&name, &asked.cancel).await.ok_or_else(nothing)?;
         let toolbox = self.toolbox();
         let upstream = toolbox.upstreams().get(&server).ok_or_else(nothing)?;
         let connection = upstream.connection(&asked.cancel).await.map_err(|fault| {

@@ -57,6 +57,8 @@ pub struct Gateway {
     suspended: Mutex<HashMap<String, ask::Suspended>>,
     /// The server that has a resource, by its address.
     resources: Mutex<BTreeMap<String, Name>>,
+    /// The server and its own name of a prompt, by the name that it is listed by.
+    prompts: Mutex<BTreeMap<String, (Name, String)>>,
     /// The servers that were asked for their tools by this process.
     refreshed: Mutex<HashSet<Name>>,
     own: Weak<Gateway>,
@@ -82,6 +84,7 @@ impl Gateway {
             active: Mutex::default(),
             suspended: Mutex::default(),
             resources: Mutex::default(),
+            prompts: Mutex::default(),
             refreshed: Mutex::default(),
             own: Weak::clone(own),
         })
@@ -101,20 +104,21 @@ impl Gateway {
         };
         lock(&self.refreshed).clear();
         lock(&self.resources).clear();
+        lock(&self.prompts).clear();
         if let Some(session) = self.live_sessions().first() {
             self.client_is_known(session);
         }
         self.tell_log_level();
         tokio::spawn(async move {
             for _ in 0..OLD_CALLS_LOOKS {
-                if Arc::strong_count(&old) == 1 {
+                if !old.is_busy() {
                     break;
                 }
                 tokio::time::sleep(OLD_CALLS_LOOK).await;
             }
             old.close().await;
         });
-        self.tell_all("notifications/tools/list_changed").await;
+        self.tell_all("notifications/tools/list_changed");
     }
 
     /// Looks after the servers until `cancel` fires: those that nobody uses are stopped.
@@ -151,31 +155,29 @@ impl Gateway {
         let Some(own) = self.own.upgrade() else { return };
         let server = server.clone();
         tokio::spawn(async move {
-            if own.toolbox().refresh(&server, &Cancel::new()).await == Ok(true) {
-                own.tell_all("notifications/tools/list_changed").await;
+            let toolbox = own.toolbox();
+            if toolbox.refresh(&server, &toolbox.closing).await == Ok(true) {
+                own.tell_all("notifications/tools/list_changed");
             }
         });
     }
 
-    async fn tell_all(&self, method: &str) {
+    fn tell_all(&self, method: &str) {
         for session in self.live_sessions() {
-            session.send(jsonrpc::notification(method, None)).await;
+            session.notify_change(jsonrpc::notification(method, None));
         }
     }
 }
 
 impl Peers for Gateway {
     fn notified(&self, server: &Name, method: &str, params: Option<&RawValue>) {
-        let Some(own) = self.own.upgrade() else { return };
         match method {
             "notifications/tools/list_changed" => self.refresh_behind(server),
             "notifications/resources/list_changed" | "notifications/prompts/list_changed" => {
-                let method = method.to_owned();
-                tokio::spawn(async move { own.tell_all(&method).await });
+                self.tell_all(method);
             }
             "notifications/message" => {
-                let (bytes, level) = (jsonrpc::notification(method, params), LogLevel::of_message(params));
-                tokio::spawn(async move { own.pass_on_log(level, bytes).await });
+                self.pass_on_log(LogLevel::of_message(params), &jsonrpc::notification(method, params));
             }
             _ => {}
         }

@@ -50,6 +50,8 @@ impl OwnTool {
             "required": ["tool"],
             "additionalProperties": false,
         });
+        let mut step = item.clone();
+        step["properties"]["confirm"] = json!({ "type": "string" });
         let (description, properties, required, read_only) = match self {
             Self::Batch => (
                 "Call many tools at once, each with its own retries. Reports which succeeded and which failed.",
@@ -62,7 +64,11 @@ impl OwnTool {
             ),
             Self::Chain => (
                 "Call tools one after the other. Arguments may use earlier results: {\"$from\": \"STEP\", \"pointer\": \"/a/0\"}.",
-                json!({ "steps": { "type": "array", "items": item }, "done": { "type": "object" } }),
+                json!({
+                    "steps": { "type": "array", "items": step },
+                    "done": { "type": "object" },
+                    "confirm": { "type": "string", "description": "a run that may be repeated, such as r-7f3a" },
+                }),
                 vec!["steps"],
                 false,
             ),
@@ -162,8 +168,14 @@ impl Gateway {
         let words = match report.failed() {
             None => format!("all {} steps are done\n", report.steps.len()),
             Some((step, _, notice)) => format!(
-                "step `{step}` failed, and the steps after it were not begun\n{notice}\
-                 To continue: call `backstop_chain` again with {}\n",
+                "step `{step}` failed, and the steps after it were not begun\n{notice}{}{}\n",
+                match report.confirm() {
+                    Some(run) => format!(
+                        "It may have taken effect. To continue, once it is certain that it did not: add \
+                         \"confirm\": \"{run}\" and call `backstop_chain` again with "
+                    ),
+                    None => "To continue: call `backstop_chain` again with ".to_owned(),
+                },
                 report.rest()
             ),
         };

@@ -2,19 +2,20 @@
 
 use super::lock;
 use crate::connection::ProgressSink;
-use crate::jsonrpc::{self, Raw, RpcError};
+use crate::jsonrpc::{self, Raw, RpcError, raw};
 use crate::log_level::LogLevel;
 use crate::protocol::Era;
 use backstop_core::SafeText;
 use backstop_engine::Cancel;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 /// How many messages may wait to be written.
@@ -41,6 +42,17 @@ pub(crate) struct Session {
     running: Mutex<HashMap<String, Cancel>>,
     /// The session that this one is a request of: questions are numbered and answered there.
     within: Option<Arc<Session>>,
+    /// What was left out because the client does not read.
+    left_out: Mutex<LeftOut>,
+}
+
+/// Messages that a client did not get because it does not read.
+#[derive(Debug, Default)]
+struct LeftOut {
+    /// How many log messages.
+    logs: u64,
+    /// Changes of lists: one of each is told as soon as there is room.
+    changes: BTreeSet<Vec<u8>>,
 }
 
 impl Session {
@@ -55,6 +67,7 @@ impl Session {
             questions: Mutex::default(),
             running: Mutex::default(),
             within: None,
+            left_out: Mutex::default(),
         }
     }
 
@@ -76,12 +89,49 @@ impl Session {
             questions: Mutex::default(),
             running: Mutex::default(),
             within: Some(Arc::clone(self)),
+            left_out: Mutex::default(),
         }
     }
 
     /// Sends a message to the client. One that is gone gets none.
     pub(super) async fn send(&self, bytes: Vec<u8>) {
-        let _ = self.out.send(bytes).await;
+        if self.out.send(bytes).await.is_ok() {
+            self.tell_left_out();
+        }
+    }
+
+    /// Sends a log message, where the client keeps up: one that does not read must not hold up
+    /// others. How many were left out is told later.
+    pub(super) fn notify(&self, bytes: Vec<u8>) {
+        self.tell_left_out();
+        if let Err(TrySendError::Full(_)) = self.out.try_send(bytes) {
+            lock(&self.left_out).logs += 1;
+        }
+    }
+
+    /// Says that a list changed, now or as soon as the client reads again.
+    pub(super) fn notify_change(&self, bytes: Vec<u8>) {
+        if let Err(TrySendError::Full(bytes)) = self.out.try_send(bytes) {
+            lock(&self.left_out).changes.insert(bytes);
+        }
+    }
+
+    fn tell_left_out(&self) {
+        let mut left_out = lock(&self.left_out);
+        while let Some(change) = left_out.changes.pop_first() {
+            if let Err(TrySendError::Full(change)) = self.out.try_send(change) {
+                left_out.changes.insert(change);
+                return;
+            }
+        }
+        if left_out.logs > 0 {
+            let words = format!("{} log messages were left out: they were not read in time", left_out.logs);
+            let params = raw(&json!({ "level": "warning", "logger": "backstop", "data": words }));
+            let message = jsonrpc::notification("notifications/message", Some(&params));
+            if self.out.try_send(message).is_ok() {
+                left_out.logs = 0;
+            }
+        }
     }
 
     /// Notes who the client is.

@@ -10,6 +10,7 @@ use backstop_core::SafeText;
 use backstop_engine::Cancel;
 use serde_json::Value;
 use std::fs::File;
+use std::future::Future;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
@@ -56,11 +57,11 @@ impl Gateway {
             });
             for message in messages {
                 match message {
-                    Ok(message) => self.receive(&session, message).await,
+                    Ok(message) => unless(cancel, self.receive(&session, message)).await,
                     Err(bad) => {
                         let code = if bad == BadMessage::NotRpc { INVALID_REQUEST } else { PARSE_ERROR };
                         let error = Err(RpcError::new(code, bad.to_string()));
-                        session.send(jsonrpc::response(&raw(&Value::Null), &error)).await;
+                        unless(cancel, session.send(jsonrpc::response(&raw(&Value::Null), &error))).await;
                     }
                 }
             }
@@ -70,6 +71,14 @@ impl Gateway {
         session.cancel_all();
         self.toolbox().close().await;
         Ok(())
+    }
+}
+
+/// Waits for this until `cancel` fires: a client that does not read must not hold up the end.
+async fn unless(cancel: &Cancel, what: impl Future<Output = ()>) {
+    tokio::select! {
+        () = what => {}
+        () = cancel.cancelled() => {}
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct Inbox {
     closed: watch::Sender<Option<TransportFailureKind>>,
     /// How many questions of the server are being answered.
     asking: AtomicU64,
+    /// Whether nobody waits any more for whoever does not take what is theirs.
+    given_up: watch::Sender<bool>,
 }
 
 /// A question of the server that is being answered, for as long as this is kept.
@@ -105,6 +107,7 @@ impl Inbox {
             unreadable: AtomicU64::new(0),
             closed: watch::Sender::new(None),
             asking: AtomicU64::new(0),
+            given_up: watch::Sender::new(false),
         };
         (Arc::new(inbox), from_peer)
     }
@@ -164,13 +167,29 @@ impl Inbox {
     pub(super) async fn deliver(&self, delivery: Delivery) {
         match self.deliver_now(delivery) {
             Some(Delivery::Call(to, event)) => {
-                let _ = to.send(event).await;
+                tokio::select! {
+                    _ = to.send(event) => {}
+                    () = self.until_given_up() => {}
+                }
             }
             Some(Delivery::Peer(message)) => {
-                let _ = self.peer.send(message).await;
+                tokio::select! {
+                    _ = self.peer.send(message) => {}
+                    () = self.until_given_up() => {}
+                }
             }
             _ => {}
         }
+    }
+
+    /// The connection is about to be closed: nobody is waited for any more.
+    pub(super) fn give_up(&self) {
+        self.given_up.send_replace(true);
+    }
+
+    async fn until_given_up(&self) {
+        let mut receiver = self.given_up.subscribe();
+        let _ = receiver.wait_for(|given_up| *given_up).await;
     }
 
     /// Delivers a message, or gives it back where it has to wait.

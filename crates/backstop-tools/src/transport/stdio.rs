@@ -31,6 +31,8 @@ const WRITE_BYTES_MAX: usize = 64 << 10;
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long is waited in all for a program that was asked to end. Its supervisor goes on behind.
+const END_MAX: Duration = Duration::from_secs(10);
 
 /// A program to start.
 #[derive(Debug, Clone)]
@@ -141,7 +143,8 @@ impl Stdio {
             return;
         }
         self.stop.request();
-        self.inbox.until_closed().await;
+        self.inbox.give_up();
+        let _ = tokio::time::timeout(END_MAX, self.inbox.until_closed()).await;
     }
 }
 

@@ -1,9 +1,13 @@
 //! What a person is shown, and what is known of the folder where nothing is isolated.
 
 use super::changes::status_paths;
+use super::state::copy_as_old;
 use super::{GitError, How, Repo, Sha};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+/// The index that a snapshot of the user's files is made with.
+const SNAPSHOT_INDEX: &str = "backstop-snapshot-index";
 
 impl How {
     /// The name as it is written in outputs.
@@ -39,5 +43,41 @@ impl Repo {
         let call =
             self.call().args(["diff", "--no-color", "--no-ext-diff", "--stat", "-p"]).arg(from).arg(to);
         Ok(call.arg("--").read_only().done()?.stdout)
+    }
+
+    /// What changed from one commit or tree to another in these paths, in all where there are none, as a
+    /// patch for programs: a file that moved was deleted in one place and added in another, and no
+    /// setting of the user's changes how it looks.
+    pub fn patch(&self, from: &Sha, to: &Sha, paths: &[&OsStr]) -> Result<Vec<u8>, GitError> {
+        let call = self.call().config("core.quotePath=false").literal();
+        let call = call.args(["diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv"]);
+        let call = call.args(["--no-renames", "--src-prefix=a/", "--dst-prefix=b/"]).arg(from).arg(to);
+        Ok(call.arg("--").args(paths).read_only().done()?.stdout)
+    }
+
+    /// All files as a tree, untracked ones included, ignored ones not. The paths in `except` are as they
+    /// were committed. What the user has staged stays as it is.
+    pub fn snapshot(&self, except: &[&Path]) -> Result<Sha, GitError> {
+        let index = self.git_dir().join(SNAPSHOT_INDEX);
+        let result = self.snapshot_in(&index, except);
+        let _ = std::fs::remove_file(&index);
+        result
+    }
+
+    fn snapshot_in(&self, index: &Path, except: &[&Path]) -> Result<Sha, GitError> {
+        let _ = std::fs::remove_file(index);
+        if copy_as_old(&self.git_dir().join("index"), index).is_err() {
+            // Without a commit there is nothing to begin from.
+            self.call().index(index).args(["read-tree", "HEAD"]).answer()?;
+        }
+        let mut names = vec![OsString::from(".")];
+        for path in except {
+            let mut name = OsString::from(":(top,literal,exclude)");
+            name.push(self.below_root(path));
+            names.push(name);
+        }
+        // It says no where a file cannot be read, or an excluded one is ignored, and stages the rest.
+        self.call().index(index).args(["add", "-A", "--ignore-errors", "--"]).args(names).answer()?;
+        self.call().index(index).arg("write-tree").done()?.sha()
     }
 }

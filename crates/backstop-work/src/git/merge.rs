@@ -40,4 +40,23 @@ impl Repo {
         }
         conflict::describe(self, &tree, found).map(Merged::Conflicted)
     }
+
+    /// The merge by which a commit came into `head`, and its parent that does not have the commit. The
+    /// oldest where there are more; none where `head` is only built on top of the commit.
+    pub fn merge_of(&self, commit: &Sha, head: &Sha) -> Result<Option<(Sha, Sha)>, GitError> {
+        let range = format!("{commit}..{head}");
+        let call = self.call().args(["rev-list", "--merges", "--parents", "--topo-order", "--reverse"]);
+        let answer = call.args(["--ancestry-path"]).arg(range).arg("--").read_only().done()?;
+        for line in answer.text()?.lines() {
+            let mut all = line.split(' ').map(|sha| sha.parse::<Sha>().map_err(|_| answer.odd()));
+            let Some(merge) = all.next().transpose()? else { continue };
+            for parent in all {
+                let parent = parent?;
+                if !self.contains(&parent, commit)? {
+                    return Ok(Some((merge, parent)));
+                }
+            }
+        }
+        Ok(None)
+    }
 }

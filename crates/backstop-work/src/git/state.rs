@@ -176,7 +176,7 @@ impl<'a> Index<'a> {
 }
 
 /// Copies an index with its time: git compares it with the times of files to know which to look into again.
-fn copy_as_old(from: &Path, to: &Path) -> std::io::Result<()> {
+pub(crate) fn copy_as_old(from: &Path, to: &Path) -> std::io::Result<()> {
     let time = from.metadata()?.modified()?;
     std::fs::copy(from, to)?;
     std::fs::OpenOptions::new().write(true).open(to)?.set_modified(time)

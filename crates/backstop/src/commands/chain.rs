@@ -5,7 +5,7 @@ use super::tools::{make_known, with_toolbox};
 use crate::error::{CliError, DONE, FAILED, INTERRUPTED, usage};
 use crate::terminal;
 use backstop_config::LogFormat;
-use backstop_core::shell;
+use backstop_core::{RunId, shell};
 use backstop_files::{Durability, named};
 use backstop_report::{chain_steps, to_json};
 use backstop_tools::{Chain as Steps, run_chain};
@@ -23,14 +23,25 @@ pub(crate) struct Chain {
     /// The steps; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Repeat the step of this run, which may have taken effect, once
+    #[arg(long, value_name = "RUN")]
+    pub(crate) confirm: Option<String>,
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 pub(crate) fn run(args: &Chain, log_format: Option<LogFormat>) -> Result<u8, CliError> {
-    let chain = Steps::read(&read(&args.file)?)
+    let confirm = args.confirm.as_deref().map(str::parse::<RunId>).transpose()?;
+    let mut chain = Steps::read(&read(&args.file)?)
         .map_err(|error| usage(format!("{}: {error}", args.file.display())).hint(error.hint()))?;
+    if let Some(run) = confirm {
+        if !chain.waits_for(run) {
+            return Err(usage(format!("no step of {} waits for {run}", args.file.display()))
+                .hint("`--confirm` names the run in the `confirm` of a step"));
+        }
+        chain = chain.confirmed_by(run);
+    }
     with_toolbox(log_format, async |toolbox, cancel| {
         toolbox.project().refuse_if_frozen()?;
         make_known(&toolbox, "chain").await;
@@ -41,7 +52,9 @@ pub(crate) fn run(args: &Chain, log_format: Option<LogFormat>) -> Result<u8, Cli
         {
             named::replace(&file, report.rest().as_bytes(), Durability::OnDisk)
                 .map_err(|error| CliError::write(&file, error.into()))?;
-            next = Some(format!("backstop chain {}", shell::quoted(&file.display().to_string())));
+            let confirm = report.confirm().map(|run| format!("--confirm {run} ")).unwrap_or_default();
+            let file = shell::quoted(&file.display().to_string());
+            next = Some(format!("backstop chain {confirm}{file}"));
         }
         if args.json {
             let mut all = report.report();
@@ -53,7 +66,11 @@ pub(crate) fn run(args: &Chain, log_format: Option<LogFormat>) -> Result<u8, Cli
                 terminal::say(notice);
             }
             if let Some(next) = &next {
-                terminal::say(&format!("To continue with the failed step: {next}\n"));
+                let when = match report.confirm() {
+                    Some(_) => "To repeat the failed step, once it is certain that it took no effect",
+                    None => "To continue with the failed step",
+                };
+                terminal::say(&format!("{when}: {next}\n"));
             }
         }
         Ok(match (report.is_done(), cancel.is_cancelled()) {

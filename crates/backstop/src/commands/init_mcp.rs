@@ -72,13 +72,48 @@ fn plan(settings: &Path, project: &Path) -> Result<Vec<TextChange>, CliError> {
         }
         let entry = serde_json::to_string_pretty(&entry).unwrap_or_default().replace('\n', "\n  ");
         changes.extend(TextChange::replace_object(project, &found.file, key, &entry)?);
-        moved.extend(imported.servers.into_iter().map(|(name, server)| (name, (server, found.file.clone()))));
+        for (name, server) in imported.servers {
+            match moved.get(&name) {
+                Some((same, _)) if *same == server => {}
+                Some((_, other)) => return Err(same_name(&name, &found.file, other)),
+                None if has_server(settings, &name) => {
+                    return Err(same_name(&name, &found.file, settings));
+                }
+                None => {
+                    moved.insert(name, (server, found.file.clone()));
+                }
+            }
+        }
     }
     if !moved.is_empty() {
         let blocks: String = moved.iter().map(|(name, (server, from))| block(name, server, from)).collect();
         changes.push(TextChange::append(project, settings, &blocks)?);
     }
     Ok(changes)
+}
+
+/// Two servers cannot have one name in `backstop.toml`.
+fn same_name(name: &Name, file: &Path, other: &Path) -> CliError {
+    let (file, other) = (file.display().to_string(), other.display().to_string());
+    let (file, other) = (SafeText::new(file).line(PATH_CHARS_MAX), SafeText::new(other).line(PATH_CHARS_MAX));
+    failed(format!("{file} and {other} each have a server `{name}`: nothing was moved"))
+        .hint("give one of them another name, then try again")
+}
+
+/// Whether the settings have a table for this server.
+fn has_server(settings: &Path, name: &Name) -> bool {
+    let text = std::fs::read_to_string(settings).unwrap_or_default();
+    let header = |line: &str| -> Option<String> {
+        let inner = line.trim().strip_prefix('[')?.split_once(']')?.0;
+        Some(inner.replace(['"', '\'', ' '], ""))
+    };
+    let is_its = |table: String| {
+        table.strip_prefix("mcp.").is_some_and(|rest| {
+            rest == name.as_str()
+                || rest.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.'))
+        })
+    };
+    text.lines().filter_map(header).any(is_its)
 }
 
 fn undo(settings: &Path, records: &Records, project: &Path) -> Result<Vec<TextChange>, CliError> {

@@ -5,7 +5,7 @@ use crate::error::{CliError, DONE, failed};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_report::{ImportedFile, NO_SERVERS, imported_json, imported_table, to_json};
-use backstop_tools::{Found, Gateway, GatewaySettings, HttpAccess, Toolbox, imports};
+use backstop_tools::{Found, Gateway, GatewaySettings, HttpAccess, Toolbox, imports, is_path};
 use clap::{Args, Subcommand};
 use std::fs::File;
 use std::net::SocketAddr;
@@ -130,6 +130,7 @@ fn stamps() -> Vec<(PathBuf, Option<SystemTime>, u64)> {
     if let Ok(project) = process::open_quietly(&[], None) {
         files.extend(project.config.files().iter().map(|file| file.file.path.clone()));
         files.push(project.root.join("backstop.toml"));
+        files.extend(project.config.mcp().from.iter().filter(|from| is_path(from)).map(PathBuf::from));
         if let Ok(folder) = project.folder() {
             files.extend(["user.db", "user.db-wal"].map(|name| folder.root().join(name)));
         }

@@ -6,7 +6,9 @@ use crate::{process, terminal};
 use backstop_config::{Given, LogFormat};
 use backstop_core::{SafeText, shell};
 use backstop_engine::Cancel;
-use backstop_llm::proxy::{ClientVariables, Proxy, ProxySettings, ProxySettingsError};
+use backstop_llm::proxy::{
+    ClientVariables, LeftAlone, Proxy, ProxySettings, ProxySettingsError, Upstream, upstream_origins,
+};
 use backstop_report::{JSON_SCHEMA, to_json};
 use backstop_runtime::Project;
 use clap::Args;
@@ -62,7 +64,8 @@ pub(crate) fn run(args: &ProxyArgs, log_format: Option<LogFormat>) -> Result<u8,
     let project = Arc::new(process::open(&flags(args), log_format)?);
     let address = address(&project)?;
     if args.env {
-        return print_variables(address, args.json).map(|()| DONE);
+        let upstreams = upstream_origins(&project.config, &named(args)?)?;
+        return print_variables(address, &upstreams, args.json).map(|()| DONE);
     }
     terminal::warn_inert(&project.config);
     let mut settings = ProxySettings::read(&project.config, &named(args)?, &project.process.variable)?;
@@ -116,8 +119,20 @@ fn named(args: &ProxyArgs) -> Result<Vec<(String, String)>, CliError> {
     args.upstreams.iter().map(pair).collect()
 }
 
-fn print_variables(address: SocketAddr, as_json: bool) -> Result<(), CliError> {
-    let variables = ClientVariables::at(address, &|name| std::env::var(name).ok());
+fn print_variables(address: SocketAddr, upstreams: &[Upstream], as_json: bool) -> Result<(), CliError> {
+    let variables = ClientVariables::of_running(address, upstreams, &|name| std::env::var(name).ok());
+    for left in &variables.left_alone {
+        let hint = match &left.origin {
+            Some(origin) => {
+                format!(
+                    "start the proxy with `--upstream {}={origin}`, and give it to --env too",
+                    left.upstream
+                )
+            }
+            None => "write an http or https address without a user or a password".to_owned(),
+        };
+        warn_left_alone(left, &hint);
+    }
     if as_json {
         let set: serde_json::Map<_, _> =
             variables.set.into_iter().map(|(name, value)| (name, value.into())).collect();
@@ -130,6 +145,15 @@ fn print_variables(address: SocketAddr, as_json: bool) -> Result<(), CliError> {
         format!("export {name}={}\n", shell::line(std::slice::from_ref(value)))
     };
     terminal::print(&variables.set.iter().map(line).collect::<String>())
+}
+
+/// Says that the clients of a variable are not served.
+fn warn_left_alone(left: &LeftAlone, hint: &str) {
+    let why = match &left.origin {
+        Some(origin) => format!("the proxy has no upstream at {origin}"),
+        None => "its value is no address that the proxy can use".to_owned(),
+    };
+    terminal::warn(&format!("{} is left alone: {why}", left.name), Some(hint));
 }
 
 /// A proxy in a thread of this process, for the commands that it runs. It ends with it.
@@ -146,6 +170,10 @@ impl ProxyBeside {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(cannot)?;
         let at = listener.local_addr().map_err(cannot)?;
         let variables = ClientVariables::at(at, &|name| std::env::var(name).ok());
+        for left in &variables.left_alone {
+            let hint = "its clients go there without the proxy; unset the variable, or set it to one origin";
+            warn_left_alone(left, hint);
+        }
         let project = Arc::new(process::open_quietly(&[], None)?);
         let settings = ProxySettings::read(&project.config, &variables.upstreams, &project.process.variable)?;
         for (name, value) in &variables.set {

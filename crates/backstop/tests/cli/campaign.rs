@@ -2,8 +2,9 @@
 #![cfg(target_os = "linux")]
 
 use crate::docs::fits;
-use crate::harness::{Done, Project, Run, root, schema};
+use crate::harness::{Done, Project, Run, root, schema, until};
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 
 /// What every agent here can call.
 const HELPERS: &str = r#"
@@ -406,4 +407,239 @@ fn nothing_is_there_before_the_first_campaign() {
         &project.run(&["campaign", "lessons"]).go().code(0),
         &["no campaign of this project has taught anything yet"],
     );
+}
+
+/// What each task's builder does unless a test says otherwise.
+const BUILD: &str = "*) echo x > $BACKSTOP_PHASE.txt; complete ;; esac";
+
+#[test]
+fn finished_work_lands_when_another_plan_is_refused() {
+    for (mode, name) in [("single", "land-single"), ("message-only", "land-message")] {
+        let project = stuck(name, &json!("no"));
+        let done = campaign(&project, &["Do it now", "--commit", mode]).go().code(4);
+        has(&done, &["1 of 4 complete, 3 blocked", "work: ", "backstop campaign retry 001"]);
+        assert_eq!(project.read("004.txt"), "x\n", "{mode}");
+        let commits = project.sh("git log --format=%s").lines().count();
+        assert_eq!(commits, if mode == "single" { 2 } else { 1 }, "{mode}");
+    }
+}
+
+#[test]
+fn a_single_commit_holds_all_tasks() {
+    let tasks = json!([task("001", &[], "true"), task("002", &["001"], "true")]);
+    let script = format!("case $BACKSTOP_PHASE in plan1) {} ;; {BUILD}", plan(&tasks));
+    let project = project("single", &script);
+    campaign(&project, &["Do it now", "--commit", "single"]).go().code(0);
+    assert_eq!(project.sh("git log --format=%s").lines().count(), 2);
+    assert_eq!(project.sh("git show --name-only --format= HEAD").trim(), "001.txt\n002.txt");
+}
+
+#[test]
+fn a_used_up_budget_halts_lands_the_work_and_goes_on_when_there_is_more() {
+    let tasks = json!([task("001", &[], "true"), task("002", &["001"], "true")]);
+    let script = format!("case $BACKSTOP_PHASE in plan1) {} ;; {BUILD}", plan(&tasks));
+    let project = project("budget", &script);
+    // Four explorers, the planner and the first task.
+    project.run(&["budget", "set", "few", "6"]).go().code(0);
+    let args = ["Do it now", "--commit", "single", "--budget", "few", "--jobs", "1"];
+    let done = campaign(&project, &args).go().code(3);
+    has(&done, &["campaign_budget_exhausted", "backstop budget reset few"]);
+    assert_eq!(project.read("001.txt"), "x\n");
+    assert_eq!(states(&project).last().unwrap(), "ERROR");
+    let events = project.events();
+    let error = events.iter().rfind(|event| event["state"] == "ERROR").unwrap();
+    assert_eq!(error["context"]["current_step"], "EXECUTE", "{error}");
+    assert_eq!(error["context"]["fields"]["task"], "002", "{error}");
+    project.run(&["budget", "reset", "few"]).go().code(0);
+    campaign(&project, &args).go().code(0);
+    assert_eq!(project.read("002.txt"), "x\n");
+}
+
+#[test]
+fn a_person_s_reason_for_another_plan_reaches_the_planner() {
+    let tasks = json!([task("001", &[], "true")]);
+    let revised = json!({"tasks": [task("002", &[], "true")]});
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; replan1) case $prompt in *'it should be prettier'*) answer <<'END'\n{revised}\nEND\n;; *) echo no | answer ;; esac ;; {BUILD}",
+        plan(&tasks)
+    );
+    let project = project("replan-why", &script);
+    campaign(&project, &["Do it now"]).go().code(0);
+    project.run(&["campaign", "replan", "--why", "it should be prettier"]).go().code(0);
+    campaign(&project, &[]).go().code(0);
+    assert_eq!(project.read("002.txt"), "x\n");
+}
+
+#[test]
+fn a_forced_cascade_goes_on_with_tasks_that_can_begin() {
+    let failing = (1..=12).map(|n| task(&format!("{n:03}"), &[], "false"));
+    let good = (13..=15).map(|n| task(&format!("{n:03}"), &[], "true"));
+    let tasks = Value::from(failing.chain(good).collect::<Vec<Value>>());
+    let script = format!("case $BACKSTOP_PHASE in plan1) {} ;; {BUILD}", plan(&tasks));
+    let project = project("forced", &script);
+    let done = campaign(&project, &["Do it now", "--jobs", "4"]).go().code(4);
+    has(&done, &["3 of 15 complete, 12 blocked, 0 to come"]);
+    assert!(!done.stderr().contains("Ctrl-C again"), "{}", done.stderr());
+    let forced = project.events().into_iter().any(|event| event["strategy"] == "iteration_exhausted");
+    assert!(forced);
+    let all = states(&project);
+    assert!(all.windows(2).any(|two| two == ["CASCADE", "EXECUTE"]), "{all:?}");
+    assert_eq!(project.read("015.txt"), "x\n");
+}
+
+#[test]
+fn a_dropped_task_that_is_added_again_begins_anew() {
+    let tasks =
+        json!([task("001", &[], "false"), task("002", &["001"], "true"), task("003", &["002"], "true")]);
+    let first = json!({"drop": ["001"], "tasks": [task("002", &["005"], "true"), task("005", &[], "false")]});
+    let second = json!({"drop": ["005"], "tasks": [task("001", &[], "true"), task("002", &["001"], "true")]});
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; replan1) answer <<'END'\n{first}\nEND\n;; replan2) answer <<'END'\n{second}\nEND\n;; {BUILD}",
+        plan(&tasks)
+    );
+    let project = project("added-again", &script);
+    campaign(&project, &["Do it now"]).go().code(0);
+    assert_eq!(project.read("001.txt"), "x\n");
+}
+
+/// What an agent prints whose credential is refused.
+const REFUSED: &str = "echo 'API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"invalid x-api-key\"}}' >&2; exit 1";
+
+#[test]
+fn a_refused_credential_halts_in_every_stage() {
+    let explorers = Project::git("campaign-auth-explore");
+    configure(&explorers, REFUSED);
+    let done = campaign(&explorers, &["Do it now"]).go().code(3);
+    has(&done, &["Unrecoverable error: auth_error"]);
+    assert_eq!(status(&explorers)["error_type"], "auth_error");
+    let tasks =
+        json!([task("001", &[], "false"), task("002", &["001"], "true"), task("003", &["002"], "true")]);
+    let good = json!({"drop": ["001"], "tasks": [task("002", &[], "true")]});
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; replan1) if [ -e \"$TALLY.renewed\" ]; then answer <<'END'\n{good}\nEND\nelse {REFUSED}; fi ;; {BUILD}",
+        plan(&tasks)
+    );
+    let project = project("auth-replan", &script);
+    let done = campaign(&project, &["Do it now"]).go().code(3);
+    has(&done, &["Unrecoverable error: auth_error"]);
+    std::fs::write(project.beside("tally.renewed"), "").unwrap();
+    campaign(&project, &[]).go().code(0);
+    assert_eq!(project.read("003.txt"), "x\n");
+}
+
+#[test]
+fn the_first_advice_names_the_task_that_failed() {
+    let tasks = json!([task("001", &["002"], "true"), task("002", &[], "false")]);
+    let script = format!("case $BACKSTOP_PHASE in plan1) {} ;; {BUILD}", plan(&tasks));
+    let project = project("root-cause", &script);
+    has(&campaign(&project, &["Do it now"]).go().code(4), &["next: backstop campaign retry 002"]);
+    let events = project.events();
+    let ended = events.iter().rfind(|event| event["kind"] == "run.ended").unwrap();
+    assert_eq!(ended["next"], "backstop campaign retry 002", "{ended}");
+}
+
+#[test]
+fn a_first_question_is_no_exhausted_clarification() {
+    let script = "case $BACKSTOP_PHASE in plan1) printf '### Confidence: CLARIFY\\n## Blocking Questions\\n1. Which?\\n' | answer ;; esac";
+    let project = project("first-question", script);
+    campaign(&project, &["Do it now"]).go().code(4);
+    let events = project.events();
+    let halted = events.iter().rfind(|event| event["kind"] == "run.halted").unwrap();
+    assert_eq!(halted["reason"], "decision_unknown", "{halted}");
+}
+
+#[test]
+fn a_task_that_a_person_blocks_is_left_out_and_builders_are_told_why() {
+    let tasks = json!([
+        task("001", &[], "true"),
+        task("002", &[], "true"),
+        task("003", &["001"], "grep -q 'Task 002 is blocked: blocked by a person: too early' 003.txt")
+    ]);
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; 001) [ -e \"$TALLY.go\" ] || {{ {REFUSED}; }}; echo x > 001.txt; complete ;; 003) printf '%s' \"$prompt\" > 003.txt; complete ;; {BUILD}",
+        plan(&tasks)
+    );
+    let project = project("set-aside", &script);
+    campaign(&project, &["Do it now", "--jobs", "1"]).go().code(3);
+    project.run(&["campaign", "block", "002", "--why", "too early"]).go().code(0);
+    std::fs::write(project.beside("tally.go"), "").unwrap();
+    project.run(&["campaign", "retry", "001"]).go().code(0);
+    campaign(&project, &[]).go().code(4);
+    let end = status(&project);
+    assert_eq!(end["summary"]["complete"], 2, "{end}");
+    assert_eq!(end["tasks"][1]["reason"], "blocked by a person: too early");
+    assert!(!project.path().join("002.txt").exists());
+}
+
+#[test]
+fn watch_ends_when_the_campaign_was_killed_and_resume_all_goes_on_with_it() {
+    let tasks = json!([task("001", &[], "true")]);
+    let script = format!("case $BACKSTOP_PHASE in plan1) {} ;; {BUILD}", plan(&tasks));
+    let project = project("watch", &script);
+    let killed = campaign(&project, &["Do it now"]).env("BACKSTOP_CRASH_AT", "9").go();
+    assert_eq!(killed.exit(), None, "it was to be killed");
+    let left = project.run(&["campaign", "watch"]).go().code(3);
+    has(&left, &["state: EXPLORE", "nobody carries this campaign on; next: backstop campaign"]);
+    let tally = project.beside("tally").display().to_string();
+    let resumed = project.run(&["run", "--resume-all"]).env("TALLY", &tally).go().code(0);
+    has(&resumed, &["Do it now goes on"]);
+    // It follows the campaign that goes on, to its end.
+    until("the campaign is over", || status(&project)["state"] == "COMPLETE");
+    let ended = project.run(&["campaign", "watch"]).go().code(0);
+    has(&ended, &["001: complete", "state: COMPLETE"]);
+    let emitted = project.run(&["campaign", "watch", "--log-format", "emit"]).go().code(0).stdout();
+    assert!(emitted.contains("STATE_ENTRY state=complete node=001"), "{emitted}");
+    assert_eq!(project.read("001.txt"), "x\n");
+}
+
+#[test]
+fn lessons_are_offered_to_later_builders_by_file_and_by_signature() {
+    let verify = "! grep -q wrong *.txt";
+    let script = |tasks: &Value| {
+        format!(
+            "{HELPERS}\ncase $BACKSTOP_PHASE in plan1) {} ;; *) printf '%s' \"$prompt\" > \"$TALLY.$BACKSTOP_PHASE.$BACKSTOP_ATTEMPT\"; first && echo wrong > $BACKSTOP_PHASE.txt || echo right $$ > $BACKSTOP_PHASE.txt; complete 'Write the right word' ;; esac",
+            plan(tasks)
+        )
+    };
+    let project = Project::git("campaign-lessons");
+    configure(&project, &script(&json!([task("001", &[], verify)])));
+    campaign(&project, &["Do it now"]).go().code(0);
+    configure(&project, &script(&json!([task("001", &[], verify), task("002", &["001"], verify)])));
+    campaign(&project, &["Do it again", "--fresh"]).go().code(0);
+    let prompt = |of: &str| std::fs::read_to_string(project.beside(&format!("tally.{of}"))).unwrap();
+    let lesson = "cured by: Write the right word";
+    assert!(prompt("001.1").contains(lesson), "the same file: {}", prompt("001.1"));
+    assert!(!prompt("002.1").contains(lesson), "nothing has failed yet: {}", prompt("002.1"));
+    assert!(prompt("002.2").contains(lesson), "the same failure: {}", prompt("002.2"));
+}
+
+#[test]
+fn a_builder_that_uses_up_its_iterations_is_blocked_and_error_leads_to_observe() {
+    let mut greedy = task("001", &[], "true");
+    greedy["budget"] = json!(1);
+    let turn = r#"{"type":"assistant","message":{"id":"mN","content":[{"type":"tool_use","name":"x"}]}}"#;
+    let turns: String =
+        (1..=3).map(|n| format!("echo '{}'\n", turn.replace("mN", &format!("m{n}")))).collect();
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; 001) {turns} sleep 600 ;; {BUILD}",
+        plan(&json!([greedy, task("002", &["001"], "true"), task("003", &[], "true")]))
+    );
+    let project = project("iterations", &script);
+    // Only the events of an agent that Backstop knows are counted.
+    let folder = project.beside("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let agent = project.beside("agent.sh").display().to_string();
+    std::fs::write(folder.join("claude"), format!("#!/bin/sh\nexec sh '{agent}'\n")).unwrap();
+    std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let args = ["campaign", "Do it now", "--agent", "claude", "--log-format", "emit"];
+    let run = project.run(&args).env("TALLY", &project.beside("tally").display().to_string());
+    let text = run.env("PATH", &path).go().code(4).stdout();
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let entered = at("STATE_ENTRY state=ERROR error_type=budget_exhausted");
+    let said = at("EMIT: \"Builder budget exhausted\"");
+    let recovery = at("RECOVERY_ATTEMPT strategy=block_workspace success=true");
+    assert!(entered < said && said < recovery && recovery < at("STATE_ENTRY state=OBSERVE"), "{text}");
+    let end = status(&project);
+    assert_eq!((end["summary"]["blocked"].clone(), end["summary"]["complete"].clone()), (json!(2), json!(1)));
 }

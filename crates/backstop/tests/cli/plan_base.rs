@@ -54,6 +54,34 @@ fn a_red_base_is_named_and_a_phase_is_judged_by_what_it_adds() {
 }
 
 #[test]
+fn a_phase_is_not_blamed_for_what_the_user_committed_since() {
+    let project = project("base-users-red", &[("good", "true\n")]);
+    plan(&project, &[("1", "test -e $PLACE/ready && echo one > one.txt"), ("2", "echo two > two.txt")]);
+    run(&project, &["--commit", "auto"]).go().code(3);
+    let place = project.beside("place");
+    std::fs::write(place.join("ready"), "").unwrap();
+    project.sh("echo 'exit 1' > t_mine.sh && git add t_mine.sh && git commit -q -m mine");
+    let before = events(&project, "attempt.started").len();
+    let done = run(&project, &["--commit", "auto"]).go().code(0);
+    has(&done.stderr(), &["gate test fails on your own commits", "no worse than on the base"]);
+    assert_eq!(events(&project, "attempt.started").len() - before, 2, "one attempt for each phase");
+    let base = events(&project, "base.checked");
+    assert_eq!(base.last().unwrap()["gates"][0]["failures"][0], "t_mine.sh", "{base:?}");
+}
+
+#[test]
+fn what_the_user_broke_is_still_known_at_the_next_start() {
+    let project = project("base-users-red-again", &[("good", "true\n")]);
+    plan(&project, &[("1", "test -e $PLACE/ready && echo one > one.txt")]);
+    run(&project, &["--commit", "auto"]).go().code(3);
+    project.sh("echo 'exit 1' > t_mine.sh && git add t_mine.sh && git commit -q -m mine");
+    run(&project, &["--commit", "auto"]).go().code(3);
+    std::fs::write(project.beside("place").join("ready"), "").unwrap();
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert!(!reasons(&project).contains(&"test_failure".to_owned()), "{:?}", reasons(&project));
+}
+
+#[test]
 fn a_green_base_is_not_checked_again_for_the_same_tree() {
     let project = project("base-cached", &[("good", "true\n")]);
     plan(&project, &[("1", "exit 1")]);
@@ -116,6 +144,31 @@ fn a_phase_that_weakens_its_own_tests_is_flagged_and_one_that_touches_protected_
     let last = began.last().unwrap();
     let of_last = began.iter().filter(|event| event["run"] == last["run"]).count();
     assert_eq!(of_last, 1, "it is not tried again");
+}
+
+#[test]
+fn a_test_that_is_moved_away_is_flagged() {
+    let project = project("base-moved", &[("good", "true\n")]);
+    project.sh("mkdir tests && echo 'assert 1' > tests/test_a.py && git add -A && git commit -qm more");
+    plan(&project, &[("1", "git mv tests/test_a.py a.txt")]);
+    let done = run(&project, &["--commit", "auto"]).go().code(0);
+    has(&done.stderr(), &["deleted the test file tests/test_a.py"]);
+}
+
+#[test]
+fn protected_and_weakened_files_are_looked_at_in_the_folder_itself_too() {
+    let project = project("base-in-place", &[("good", "true\n")]);
+    project.sh("mkdir tests && echo 'assert 1' > tests/test_a.py && git add -A && git commit -qm more");
+    let flags = ["--commit", "auto", "--isolation", "none"];
+    plan(&project, &[("1", "rm tests/test_a.py")]);
+    let done = run(&project, &flags).go().code(0);
+    has(&done.stderr(), &["deleted the test file tests/test_a.py"]);
+    // What a failed attempt left counts, too.
+    let script = "mkdir -p tests; echo x > tests/new.py; test $BACKSTOP_ATTEMPT = 2";
+    let text = PlanText::new().all("protect = ['tests/**']\nsetup = 'true'").sh("1", "", script).text();
+    project.file("plan.md", text);
+    let done = run(&project, &[&flags[..], &["--fresh", "--yes"]].concat()).go().code(3);
+    has(&done.stderr(), &["it changed protected files: tests/new.py", "`setup` is not run"]);
 }
 
 #[test]

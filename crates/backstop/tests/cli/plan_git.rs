@@ -458,6 +458,57 @@ fn commits_that_do_not_go_together_with_finished_work_are_told_and_merged_by_the
 }
 
 #[test]
+fn a_merge_that_the_user_made_is_checked_before_the_run_is_complete() {
+    let project = project("git-users-merge");
+    project.file("check.sh", "grep -q good state.txt || { echo 'FAIL: state'; exit 1; }\n");
+    project.sh("echo good > state.txt && git add check.sh state.txt && git commit -q -m checked");
+    let commit = "cd $MAIN && sed -i s/b/mine/ shared.txt && git commit -q -a -m mine; cd -";
+    let gates = "gates = [{ name = 'check', check = 'sh check.sh' }]";
+    let phase = format!("command = '''{commit}; sed -i s/b/one/ shared.txt'''\n{gates}");
+    PlanText::new().phase("1", "", &phase).write(&project);
+    let said = run(&project, &["--commit", "auto"]).go().code(3).stderr();
+    let (_, rest) = said.split_once("git merge ").expect(&said);
+    let tip: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
+    // What is checked breaks in the merge itself.
+    project.sh(&format!(
+        "git merge -q {tip} >/dev/null 2>&1 || true; printf 'a\\nboth\\nc\\n' > shared.txt; \
+         echo bad > state.txt; git commit -q -a -m both"
+    ));
+    for _ in 0..2 {
+        let said = run(&project, &["--commit", "auto"]).go().code(3).stderr();
+        let words = said.replace('║', "").split_whitespace().collect::<Vec<_>>().join(" ");
+        has(
+            &words,
+            &["gate check", "fails on your merge of the two", "`sh check.sh` shows", "commit, and run"],
+        );
+        assert!(!said.contains("verified as it landed"), "{said}");
+    }
+    project.sh("echo good > state.txt && git commit -q -a -m fixed");
+    has(&run(&project, &["--commit", "auto"]).go().code(0).stderr(), &["COMPLETE"]);
+    assert_eq!(project.read("shared.txt"), "a\nboth\nc\n");
+}
+
+#[test]
+fn what_the_user_breaks_after_a_good_merge_is_not_blamed_on_the_merge() {
+    let project = project("git-after-merge");
+    project.file("check.sh", "grep -q good state.txt || { echo 'FAIL: state'; exit 1; }\n");
+    project.sh("echo good > state.txt && git add check.sh state.txt && git commit -q -m checked");
+    let commit = "cd $MAIN && sed -i s/b/mine/ shared.txt && git commit -q -a -m mine; cd -";
+    let gates = "gates = [{ name = 'check', check = 'sh check.sh' }]";
+    let phase = format!("command = '''{commit}; sed -i s/b/one/ shared.txt'''\n{gates}");
+    PlanText::new().phase("1", "", &phase).write(&project);
+    let said = run(&project, &["--commit", "auto"]).go().code(3).stderr();
+    let (_, rest) = said.split_once("git merge ").expect(&said);
+    let tip: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
+    project.sh(&format!(
+        "git merge -q {tip} >/dev/null 2>&1 || true; printf 'a\\nboth\\nc\\n' > shared.txt; \
+         git commit -q -a -m both; echo bad > state.txt; git commit -q -a -m later"
+    ));
+    let said = run(&project, &["--commit", "auto"]).go().code(0).stderr();
+    has(&said, &["gate check fails on your own commits"]);
+}
+
+#[test]
 fn a_merge_under_way_is_not_disturbed() {
     let project = project("git-underway");
     project.sh("git switch -q -c other && sed -i s/b/other/ shared.txt && git commit -q -a -m other && git switch -q main");

@@ -7,6 +7,8 @@ use crate::proxy_provider::{
 };
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// An API: its path, a request, what a good answer and a good stream look like.
@@ -485,7 +487,7 @@ fn a_command_gets_a_proxy_of_its_own() {
 fn budgets_caches_and_fallbacks() {
     let project = Project::new("proxy-limits");
     project.settings("[llm]\nbudget = \"calls\"\ncent_budget = \"money\"\nfallback = [\"m-1=m-2\"]\nprices = [\"m-=1000/1000\"]\n");
-    project.run(&["budget", "set", "calls", "6"]).go().code(0);
+    project.run(&["budget", "set", "calls", "20"]).go().code(0);
     project.run(&["budget", "set", "money", "5", "--unit", "cents"]).go().code(0);
     let provider = Provider::new(|_, seen| {
         let model = seen.json()["model"].clone();
@@ -497,29 +499,42 @@ fn budgets_caches_and_fallbacks() {
     assert_eq!((first.status, first.header("x-backstop-changed")), (200, Some("model m-2")), "{first:?}");
     let models: Vec<Value> = provider.seen().iter().map(|seen| seen.json()["model"].clone()).collect();
     assert_eq!(models, ["m-1", "m-1", "m-1", "m-1", "m-2"], "a fallback gives no retries anew");
+    // The answer of another model is not kept for this one; a request for that model has its own.
+    let other = request.replace("m-1", "m-2");
+    let kept = proxy.post("/v1/chat/completions", KEY, &other);
+    assert_eq!((kept.status, kept.header("x-backstop-cache")), (200, None), "{kept:?}");
+    assert_eq!(provider.seen().len(), 6);
     // The same again is answered from memory, and spends nothing.
-    let again = proxy.post("/v1/chat/completions", KEY, request);
+    let again = proxy.post("/v1/chat/completions", KEY, &other);
+    assert_eq!((again.status, again.header("x-backstop-cache"), &again.body), (200, Some("hit"), &kept.body));
+    assert_eq!(provider.seen().len(), 6);
+    let changed = proxy.post("/v1/chat/completions", KEY, request);
     assert_eq!(
-        (again.status, again.header("x-backstop-cache"), &again.body),
-        (200, Some("hit"), &first.body)
+        (changed.header("x-backstop-cache"), changed.header("x-backstop-changed")),
+        (None, Some("model m-2")),
+        "{changed:?}"
     );
-    assert_eq!(provider.seen().len(), 5);
+    let sent = provider.seen().len();
     // 10 tokens at 1000 dollars a million are one cent.
     let status = project.run(&["budget", "status", "--json"]).go().code(0).json();
     let left = |name: &str| {
         let all = status["budgets"].as_array().unwrap();
         all.iter().find(|row| row["budget"] == name).unwrap()["remaining"].clone()
     };
-    assert_eq!((left("calls"), left("money")), (json!(1), json!(4)), "{status}");
-    let other = request.replace("hi", "ho").replace("m-1", "m-2");
-    assert_eq!(proxy.post("/v1/chat/completions", KEY, &other).status, 200);
-    let refused = proxy.post("/v1/chat/completions", KEY, &other.replace("ho", "hu"));
-    assert_eq!(
-        (refused.status, refused.header("x-backstop-reason")),
-        (403, Some("budget_exhausted")),
-        "{refused:?}"
-    );
-    assert_eq!(provider.seen().len(), 6);
+    assert_eq!(left("calls"), json!(20 - sent), "{status}");
+    assert_eq!(left("money"), json!(2), "three answers were paid for: {status}");
+    let refused = |n: usize| {
+        let fresh = other.replace("hi", &format!("number {n}"));
+        let answer = proxy.post("/v1/chat/completions", KEY, &fresh);
+        answer.header("x-backstop-reason") == Some("budget_exhausted") && answer.status == 403
+    };
+    assert_eq!([0, 1, 2].map(refused), [false, false, true]);
+    assert_eq!(provider.seen().len(), sent + 2);
+    // What it cost is counted, too.
+    assert_eq!(proxy.end(), 0);
+    let stats = project.run(&["stats", "--json"]).go().code(0).json();
+    let row = stats["models"].as_array().unwrap().iter().find(|row| row["model"] == "m-2").unwrap();
+    assert_eq!((&row["tokens_in"], &row["cost_millionths"]), (&json!(35), &json!(50_000)), "{stats}");
 }
 
 #[test]
@@ -562,17 +577,33 @@ fn sixteen_clients_behind_one_limit_never_send_more_than_it_allows() {
 #[test]
 fn a_client_that_waits_for_a_limit_is_kept_from_giving_up() {
     let project = Project::new("proxy-keep-alive");
-    // Longer than the time after which a client hears something: a real wait.
-    let provider = Provider::new(|n, _| {
+    let api = &APIS[0];
+    // Longer than the time after which a client hears something: a real wait, once for both.
+    let waits = Provider::new(|n, _| {
         Reply::Bytes(if n == 0 { failed(429, "retry-after: 17\r\n") } else { stream(&APIS[0].events()) })
     });
-    let proxy = ProxyProcess::start(&project, &provider, &[]);
-    let answer = proxy.post("/v1/messages", KEY, &APIS[0].request(true));
-    assert_eq!((answer.status, answer.complete), (200, true));
-    assert!(
-        answer.body.starts_with("event: ping\n") && answer.body.ends_with(&APIS[0].events()),
-        "{answer:?}"
-    );
+    let thinks = Provider::new(|_, _| {
+        let chunk = |events: &str| format!("{:x}\r\n{events}\r\n", events.len());
+        let ping = "event: ping\ndata: {\"type\":\"ping\",\"theirs\":1}\n\n";
+        let begin = format!("{STREAM_HEAD}{}", chunk(APIS[0].preamble));
+        let end = format!("{}0\r\n\r\n", chunk(&format!("{}{}", APIS[0].content, APIS[0].end)));
+        let pieces = [begin, chunk(ping), end].map(String::into_bytes).to_vec();
+        Reply::Drip(pieces, Duration::from_millis(8500))
+    });
+    let beside = Project::new("proxy-keep-alive-beside");
+    let (first, second) =
+        (ProxyProcess::start(&project, &waits, &[]), ProxyProcess::start(&beside, &thinks, &[]));
+    let post = |proxy: &ProxyProcess| proxy.post(api.stream_path, KEY, &api.request(true));
+    let (limited, thinking) = std::thread::scope(|scope| {
+        let thinking = scope.spawn(|| post(&second));
+        (post(&first), thinking.join().unwrap())
+    });
+    for answer in [&limited, &thinking] {
+        assert_eq!((answer.status, answer.complete), (200, true));
+        let ours = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
+        assert!(answer.body.starts_with(ours) && answer.body.ends_with(api.end), "{answer:?}");
+    }
+    assert_eq!(thinks.seen().len(), 1);
 }
 
 #[test]
@@ -641,4 +672,304 @@ fn a_client_that_hangs_up_ends_the_request_upstream() {
     assert_eq!(provider.hung_up(), 0);
     drop(stream);
     until("the provider is hung up on", || provider.hung_up() == 1);
+}
+
+#[test]
+fn a_base_url_keeps_its_path_and_its_host() {
+    let project = Project::new("proxy-base-url");
+    let provider = Provider::says(vec![ok()]);
+    let script = r#"post() { curl -sf -o out.json -H 'content-type: application/json' -d '{"model":"m-1","messages":[]}' "$1"; }
+        post "$OPENAI_BASE_URL/chat/completions" && post "$ANTHROPIC_BASE_URL/v1/messages""#;
+    let run = project.exec(&["--proxy"], script);
+    let run = run.env("OPENAI_BASE_URL", &format!("{}/openai/v1/", provider.origin()));
+    run.env("ANTHROPIC_BASE_URL", &format!("{}/anthropic", provider.origin())).go().code(0);
+    let paths: Vec<String> =
+        provider.seen().iter().filter_map(|seen| Some(seen.head.split(' ').nth(1)?.to_owned())).collect();
+    assert_eq!(paths, ["/openai/v1/chat/completions", "/anthropic/v1/messages"]);
+
+    // A proxy that runs sends requests to its own upstreams: nobody else's credential goes there.
+    let env = |flags: &[&str]| {
+        let args = [&["proxy", "--env"][..], flags].concat();
+        project.run(&args).env("OPENAI_BASE_URL", "https://router.example.com/api/v1").go().code(0)
+    };
+    let left = env(&[]);
+    assert!(!left.stdout().contains("OPENAI_BASE_URL"), "{}", left.stdout());
+    assert!(left.stdout().contains("export OPENAI_API_BASE=http://127.0.0.1:4141/v1\n"), "{}", left.stdout());
+    let words = left.stderr();
+    assert!(words.contains("OPENAI_BASE_URL is left alone"), "{words}");
+    assert!(words.contains("--upstream openai=https://router.example.com`"), "{words}");
+    let known = env(&["--upstream", "openai=https://router.example.com"]);
+    assert!(
+        known.stdout().contains("OPENAI_BASE_URL=http://127.0.0.1:4141/openai/api/v1\n"),
+        "{}",
+        known.stdout()
+    );
+    assert_eq!(known.stderr(), "");
+    project.settings("[llm.upstream.router]\nurl = \"https://router.example.com\"\nheaders.authorization = \"Bearer ${NOT_SET_HERE}\"\n");
+    let named = env(&[]);
+    assert!(
+        named.stdout().contains("OPENAI_BASE_URL=http://127.0.0.1:4141/router/api/v1\n"),
+        "{}",
+        named.stdout()
+    );
+}
+
+#[test]
+fn a_path_goes_to_the_upstream_that_has_it() {
+    let project = Project::new("proxy-paths");
+    let [anthropic, openai, local] = [(); 3].map(|()| Provider::says(vec![ok()]));
+    let upstreams = [("anthropic", &anthropic), ("openai", &openai), ("local", &local)]
+        .map(|(name, provider)| format!("{name}={}", provider.origin()));
+    let mut args = vec!["proxy", "--listen", "127.0.0.1:0"];
+    args.extend(upstreams.iter().flat_map(|upstream| ["--upstream", upstream.as_str()]));
+    let proxy = ProxyProcess::with(&project, &args);
+    for (path, provider, arrives) in [
+        ("/v1/threads/thread_1/messages", &openai, "POST /v1/threads/thread_1/messages "),
+        ("/v1/responses/resp_1/cancel", &openai, "POST /v1/responses/resp_1/cancel "),
+        ("/api/v1/messages", &anthropic, "POST /api/v1/messages "),
+        ("/v1/messages/count_tokens", &anthropic, "POST /v1/messages/count_tokens "),
+        ("/local/v1/chat/completions", &local, "POST /v1/chat/completions "),
+        ("/local/v1/messages?beta=true", &local, "POST /v1/messages?beta=true "),
+    ] {
+        let before = provider.seen().len();
+        let body = r#"{ "model":"m-1","messages":[] }"#;
+        let answer = proxy.post(path, KEY, body);
+        assert_eq!((answer.status, provider.seen().len() - before), (200, 1), "{path}: {answer:?}");
+        let seen = provider.seen().pop().unwrap();
+        assert!(seen.head.starts_with(arrives), "{path}: {}", seen.head);
+        assert_eq!(String::from_utf8_lossy(&seen.body), body);
+    }
+}
+
+#[test]
+fn a_stream_is_over_with_its_last_event_and_not_before() {
+    let project = Project::new("proxy-last-event");
+    for api in &APIS {
+        for reply in [Reply::Bytes(cut_stream(&api.events())), Reply::Reset(cut_stream(&api.events()))] {
+            let provider = Provider::new(move |_, _| reply.clone());
+            let proxy = ProxyProcess::start(&project, &provider, &[]);
+            let answer = proxy.post(api.stream_path, KEY, &api.request(true));
+            assert_eq!(
+                (answer.body.as_str(), answer.complete),
+                (api.events().as_str(), true),
+                "{}",
+                api.name
+            );
+            assert_eq!(proxy.end(), 0);
+        }
+    }
+    assert_eq!(runs(&project).len(), 0, "nothing has failed");
+    let chat = |index: u8, finish: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":{index},\"delta\":{{\"content\":\"hi\"}},\"finish_reason\":{finish}}}]}}\n\n"
+        )
+    };
+    let gemini = |index: u8, finish: &str| {
+        format!(
+            "data: {{\"candidates\":[{{\"index\":{index},\"content\":{{\"parts\":[{{\"text\":\"hi\"}}]}}{finish}}}]}}\n\n"
+        )
+    };
+    let of_chat = [chat(0, "null"), chat(1, "null"), chat(0, "\"stop\""), chat(1, "null")].concat();
+    let of_gemini = [gemini(0, ""), gemini(1, ""), gemini(0, ",\"finishReason\":\"STOP\"")].concat();
+    for (api, begun) in [(&APIS[1], of_chat), (&APIS[3], of_gemini)] {
+        for reply in [cut_stream(&begun), stream(&begun)] {
+            let provider = Provider::says(vec![reply]);
+            let proxy = ProxyProcess::start(&project, &provider, &[]);
+            let answer = proxy.post(api.stream_path, KEY, &api.request(true));
+            let error = answer.body.strip_prefix(begun.as_str()).unwrap_or_else(|| panic!("{answer:?}"));
+            assert!(error.starts_with(api.error_event), "{}: {answer:?}", api.name);
+        }
+    }
+}
+
+#[test]
+fn an_error_right_behind_the_first_content_is_recorded() {
+    for api in &APIS {
+        let project = Project::new(&format!("proxy-error-behind-{}", api.name));
+        let events = format!("{}{}{}", api.preamble, api.content, hidden_error(api));
+        let provider = Provider::says(vec![stream(&events)]);
+        let proxy = ProxyProcess::start(&project, &provider, &[]);
+        let answer = proxy.post(api.stream_path, KEY, &api.request(true));
+        assert_eq!((answer.status, answer.body.as_str()), (200, events.as_str()), "{}", api.name);
+        assert_eq!(proxy.end(), 0);
+        let all = runs(&project);
+        assert!(all.len() == 1 && all[0]["outcome"] == "failed", "{}: {all:?}", api.name);
+    }
+}
+
+#[test]
+fn a_growing_list_is_kept_whole() {
+    let project = Project::new("proxy-growing-list");
+    let part = r#"{"candidates":[{"content":{"parts":[{"text":"hi"}]}}]}"#;
+    let list = format!("[{part},{part},{part}]");
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n[",
+        list.len()
+    );
+    let pieces: Vec<Vec<u8>> =
+        [head, format!("{part},"), format!("{part},"), format!("{part}]")].map(String::into_bytes).to_vec();
+    let provider = Provider::new(move |_, _| Reply::Drip(pieces.clone(), Duration::from_millis(30)));
+    let proxy = ProxyProcess::start(&project, &provider, &["--cache"]);
+    let request = r#"{"contents":[],"generationConfig":{"temperature":0}}"#;
+    let post = || proxy.post("/v1beta/models/gemini-x:streamGenerateContent", KEY, request);
+    assert_eq!(post().body, list);
+    let again = post();
+    assert_eq!((again.header("x-backstop-cache"), again.body.as_str()), (Some("hit"), list.as_str()));
+    assert_eq!(provider.seen().len(), 1);
+}
+
+#[test]
+fn a_compressed_stream_passes_unread() {
+    let project = Project::new("proxy-compressed");
+    let headers = "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n";
+    let provider = Provider::says(vec![whole(200, headers, "compressed bytes")]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    for api in &APIS {
+        let answer = proxy.post(api.stream_path, KEY, &api.request(true));
+        assert_eq!(
+            (answer.status, answer.body.as_str()),
+            (200, "compressed bytes"),
+            "{}: {answer:?}",
+            api.name
+        );
+        assert_eq!(answer.header("content-encoding"), Some("gzip"));
+    }
+    assert_eq!(provider.seen().len(), APIS.len());
+}
+
+#[test]
+fn an_overflow_that_no_trimming_cures_is_said_with_numbers() {
+    let project = Project::new("proxy-fixed-overflow");
+    let words = "prompt is too long: 213462 tokens > 200000 maximum";
+    let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": words}});
+    let provider = Provider::says(vec![json(400, "request-id: r1\r\n", &error)]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let turns = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]);
+    let request = json!({"model": "m-1", "system": "word ".repeat(4000), "messages": turns});
+    let answer = proxy.post("/v1/messages", KEY, &request.to_string());
+    assert_eq!((answer.status, answer.header("request-id"), provider.seen().len()), (400, Some("r1"), 1));
+    let error = &answer.json()["error"];
+    assert_eq!(error["type"], "invalid_request_error");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(words) && message.contains("instructions and tools alone are about 21"),
+        "{message}"
+    );
+    assert!(message.contains("the model takes 200000"), "{message}");
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_made_smaller_before_turns_go() {
+    let project = Project::new("proxy-max-tokens");
+    let words = "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again";
+    let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": words}});
+    let provider = Provider::says(vec![json(400, "", &error), ok()]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let turns = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]);
+    let request = json!({"model": "m-1", "max_tokens": 21333, "messages": turns});
+    let answer = proxy.post("/v1/messages", KEY, &request.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let second = provider.seen()[1].json();
+    assert_eq!((&second["max_tokens"], &second["messages"]), (&json!(9760), &turns), "{second}");
+}
+
+#[test]
+fn errors_in_the_wrong_place_are_seen_for_what_they_are() {
+    let project = Project::new("proxy-wrong-place");
+    // In a whole answer with status 200.
+    let hidden = json!({"error": {"message": "The server had an error while processing your request", "type": "server_error"}});
+    let provider = Provider::says(vec![json(200, "", &hidden), ok()]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let answer = proxy.post("/v1/chat/completions", KEY, &APIS[1].request(false));
+    assert_eq!((answer.status, answer.header("x-backstop-attempts")), (200, Some("2")), "{answer:?}");
+    assert_eq!(answer.json()["id"], "x");
+    // An overflow with status 500.
+    let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"}});
+    let provider = Provider::says(vec![json(500, "", &error), ok()]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let turns: Vec<Value> = (0..21)
+        .map(|n| json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": "word ".repeat(100)}))
+        .collect();
+    let answer = proxy.post("/v1/messages", KEY, &json!({"model": "m-1", "messages": turns}).to_string());
+    let changed = answer.header("x-backstop-changed").unwrap_or_default();
+    assert!(answer.status == 200 && changed.starts_with("removed "), "{answer:?}");
+    assert_eq!(provider.seen().len(), 2);
+    // A key in the query is a secret like any other.
+    let refusal =
+        json!({"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}});
+    let provider = Provider::says(vec![json(400, "", &refusal)]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let path = format!("{}?key=canary-secret-key-in-a-query", APIS[3].path);
+    assert_eq!(proxy.post(&path, "", &APIS[3].request(false)).status, 400);
+    assert!(provider.seen()[0].head.contains("canary-secret-key-in-a-query"));
+    assert_eq!(proxy.end(), 0);
+    assert!(project.kinds().contains(&"error.classified".to_owned()));
+    let found = project.sh("grep -rl canary-secret-key . \"$BACKSTOP_STATE_DIR\" 2>/dev/null || true");
+    assert_eq!(found.trim(), "");
+}
+
+#[test]
+fn a_rate_limit_is_tried_five_times_and_then_another_model() {
+    let project = Project::new("proxy-429-five");
+    let provider = Provider::says(vec![failed(429, "retry-after-ms: 20\r\n")]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let answer = proxy.post("/v1/messages", KEY, &APIS[0].request(false));
+    assert_eq!((answer.status, answer.header("x-backstop-attempts")), (429, Some("5")), "{answer:?}");
+    assert_eq!((provider.seen().len(), answer.header("x-should-retry")), (5, Some("false")));
+
+    let project = Project::new("proxy-429-fallback");
+    project.settings("[llm]\nfallback = [\"m-1=m-2\"]\n");
+    let provider = Provider::new(|_, seen| {
+        Reply::Bytes(if seen.json()["model"] == "m-1" { failed(429, "retry-after: 7999\r\n") } else { ok() })
+    });
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let answer = proxy.post("/v1/chat/completions", KEY, &APIS[1].request(false));
+    assert_eq!((answer.status, answer.header("x-backstop-changed")), (200, Some("model m-2")), "{answer:?}");
+    assert_eq!(provider.seen().len(), 2);
+}
+
+#[test]
+fn an_upstream_gets_no_more_at_once_than_its_settings_say() {
+    let project = Project::new("proxy-concurrency");
+    project.settings("[llm.upstream.openai]\nconcurrency = 2\n");
+    let (now, most) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+    let peak = Arc::clone(&most);
+    let provider = Provider::new(move |_, _| {
+        peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(50));
+        now.fetch_sub(1, Ordering::SeqCst);
+        Reply::Bytes(ok())
+    });
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let answer = proxy.post("/v1/chat/completions", KEY, &APIS[1].request(false));
+                assert_eq!(answer.status, 200);
+            });
+        }
+    });
+    let most = most.load(Ordering::SeqCst);
+    assert!(provider.seen().len() == 8 && most <= 2, "{most} at once");
+}
+
+#[test]
+fn a_breaker_is_for_one_model() {
+    let project = Project::new("proxy-breaker");
+    let provider = Provider::new(|_, seen| {
+        Reply::Bytes(if seen.json()["model"] == "m-1" { failed(503, "") } else { ok() })
+    });
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let post = |model: &str| {
+        let request = APIS[1].request(false).replace("m-1", model);
+        proxy.post("/v1/chat/completions", KEY, &request)
+    };
+    // Four attempts each: the second request is the last one that is sent, if all of it is.
+    for _ in 0..2 {
+        assert!(post("m-1").status >= 500);
+    }
+    let before = provider.seen().len();
+    let refused = post("m-1");
+    assert_eq!((refused.status, provider.seen().len() - before), (503, 0), "{refused:?}");
+    assert_eq!(post("m-2").status, 200);
 }

@@ -354,3 +354,48 @@ fn a_server_that_is_never_ready_is_ended_with_all_that_it_started() {
     let pid = std::fs::read_to_string(&pid_file).unwrap();
     assert!(!is_alive(&pid), "it is gone when the command has ended");
 }
+
+#[test]
+fn a_refused_credential_is_named_wherever_the_refusal_stands() {
+    let tools = Tools::new("call-auth-facts", &[]);
+    let settings = tools.settings(&[], "").replace("env = {", "env = { FAKE_TOKEN = \"${FAKE_TOKEN}\",");
+    tools.project.file("backstop.toml", settings);
+    tools.run(&["trust"]).go().code(0);
+    let report = tools.call("auth", json!({})).env("FAKE_TOKEN", "x1y2z3").go().code(1).json();
+    assert_eq!(report["reason"], "auth_error");
+    assert_eq!(report["next"], "renew the credential of fake: FAKE_TOKEN");
+}
+
+#[test]
+fn a_raw_call_of_a_tool_is_treated_as_a_call_of_it() {
+    let tools = Tools::new("call-raw-tool", &[]);
+    tools.run(&["tools", "refresh"]).go().code(0);
+    let raw = |tool: &str| {
+        let params = json!({ "name": tool, "arguments": {} }).to_string();
+        tools.run(&["call", "--json", "--raw", "fake", "tools/call", &params]).go().code(1).json()
+    };
+    let report = raw("fail");
+    assert_eq!((report["reason"].as_str(), tools.calls("fail")), (Some("tool_failed"), 1));
+    let run = report["confirm"].as_str().unwrap().strip_prefix("backstop call --confirm ").unwrap();
+    assert!(tools.project.kinds().contains(&"run.ended".to_owned()), "{:?}", tools.project.kinds());
+    tools.run(&["call", "--confirm", run]).go().code(1);
+    assert_eq!(tools.calls("fail"), 2);
+    // What its annotations say counts.
+    assert_eq!((raw("fail-read")["attempts"].as_u64(), tools.calls("fail-read")), (Some(3), 3));
+}
+
+#[test]
+fn a_result_that_is_used_again_takes_nothing_of_the_budget() {
+    let tools = Tools::with("call-cache-budget", &[], "cache = \"10m\"\n[mcp]\nbudget = \"few\"");
+    tools.run(&["budget", "set", "few", "1"]).go().code(0);
+    let item = |id: &str, message: &str| {
+        format!("{}\n", json!({ "id": id, "tool": "fake__echo", "arguments": { "message": message } }))
+    };
+    let items = [item("a", "same"), item("b", "same"), item("c", "other")].concat();
+    let file = tools.project.file("calls.jsonl", items);
+    let report = tools.run(&["batch", "--json", "--at-once", "1"]).arg(&file).go().code(1).json();
+    let ok: Vec<bool> =
+        report["items"].as_array().unwrap().iter().map(|item| item["ok"].as_bool().unwrap()).collect();
+    assert_eq!(ok, [true, true, false], "{report}");
+    assert_eq!(report["items"][2]["failure"]["reason"], "budget_exhausted");
+}

@@ -3,6 +3,8 @@
 use crate::harness::{is_alive, until};
 use crate::tools::{Tools, modern_meta};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
 
 #[test]
 fn a_client_of_the_old_era_lists_and_calls() {
@@ -508,4 +510,204 @@ fn what_a_server_of_the_new_era_wants_to_know_is_asked_in_the_clients_own_way() 
     params["inputResponses"] = json!({ "q": { "action": "decline" } });
     let done = client.request("tools/call", params);
     assert!(done["content"][0]["text"].as_str().unwrap().contains("decline"), "{done}");
+}
+
+#[test]
+fn the_chain_of_the_gateway_repeats_nothing_without_a_confirmation() {
+    let tools = Tools::new("gateway-chain-confirm", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let mut chain = |arguments: Value| {
+        client.request("tools/call", json!({ "name": "backstop_chain", "arguments": arguments }))
+    };
+    let failed = chain(json!({ "steps": [{ "id": "a", "tool": "fake__fail" }] }));
+    let run = failed["structuredContent"]["steps"][0]["failure"]["run"].as_str().unwrap().to_owned();
+    let text = failed["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains(&format!("\"confirm\": \"{run}\"")), "{text}");
+    let rest = text.rsplit_once("again with ").unwrap().1.trim();
+    let mut rest: Value = serde_json::from_str(rest).unwrap();
+    rest.as_object_mut().unwrap().remove("schema");
+    assert_eq!(chain(rest.clone())["isError"], true);
+    assert_eq!(tools.calls("fail"), 1);
+    rest["confirm"] = run.into();
+    chain(rest);
+    assert_eq!(tools.calls("fail"), 2);
+}
+
+#[test]
+fn a_client_that_reads_nothing_does_not_hold_up_the_end() {
+    let tools = Tools::new("gateway-unread", &[]);
+    let mut command = tools.run(&["mcp"]).command();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let call = json!({ "name": "fake__spam", "arguments": {}, "_meta": { "progressToken": 1 } });
+    for (id, method, params) in [
+        (1, "initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": {} })),
+        (2, "tools/call", call),
+    ] {
+        writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .unwrap();
+    }
+    until("the call is there", || tools.calls("spam") == 1);
+    std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    // Its output stays open, and unread.
+    until("the gateway has ended", || child.try_wait().unwrap().is_some());
+    for pid in tools.pids() {
+        until("the server is gone", || !is_alive(&pid));
+    }
+}
+
+#[test]
+fn a_call_of_a_client_that_reads_nothing_ends_in_time() {
+    let tools =
+        Tools::with("gateway-unread-call", &[], "timeout = \"1s\"\n[profile.tool.on]\ntimeout = \"surface\"");
+    let mut command = tools.run(&["mcp"]).command();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let call = json!({ "name": "fake__spam", "arguments": {}, "_meta": { "progressToken": 1 } });
+    for (id, method, params) in [
+        (1, "initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": {} })),
+        (2, "tools/call", call),
+    ] {
+        writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .unwrap();
+    }
+    until("the server is told", || tools.log().contains(&"notification notifications/cancelled".to_owned()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn servers_from_before_a_change_of_the_settings_end_with_their_calls() {
+    let tools = Tools::new("gateway-old-servers", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    client.call("echo", json!({ "message": "x" }));
+    let old = tools.pids()[0].clone();
+    tools.project.file("backstop.toml", tools.settings(&[], "deny = [\"add\"]"));
+    tools.run(&["trust"]).go().code(0);
+    until("the old server is gone", || !is_alive(&old));
+    assert_eq!(client.call("echo", json!({ "message": "y" }))["content"][0]["text"], "y");
+}
+
+#[test]
+fn resources_and_prompts_pass_through() {
+    let tools = Tools::new("gateway-library", &["library"]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let listed = client.request("resources/list", json!({}));
+    assert_eq!(listed["resources"], json!([{ "uri": "memo://one", "name": "one", "x-unknown": 1 }]));
+    let templates = client.request("resources/templates/list", json!({}));
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "memo://{name}");
+    // One that was listed, and one that a template gives.
+    for uri in ["memo://one", "memo://two"] {
+        let read = client.request("resources/read", json!({ "uri": uri }));
+        assert_eq!(read["contents"][0]["text"], format!("read {uri}"));
+    }
+    let names = |listed: &Value| -> Vec<String> {
+        let all = listed["prompts"].as_array().unwrap().iter();
+        all.map(|prompt| prompt["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let listed = names(&client.request("prompts/list", json!({})));
+    assert_eq!((listed.len(), listed[0].as_str()), (2, "fake__plain"));
+    assert!(listed[1].starts_with("fake__with_dots_and_spaces_"), "{listed:?}");
+    let got = |client: &mut crate::tools::Client, name: &str| {
+        let got = client.request("prompts/get", json!({ "name": name, "arguments": { "a": "b" } }));
+        got["messages"][0]["content"]["text"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(got(&mut client, &listed[0]), "got plain{\"a\": \"b\"}");
+    assert_eq!(got(&mut client, &listed[1]), "got with.dots and spaces{\"a\": \"b\"}");
+    // A gateway that has not listed them finds them, too.
+    let mut other = tools.gateway(&[]);
+    other.initialize(json!({}));
+    assert_eq!(got(&mut other, &listed[1]), "got with.dots and spaces{\"a\": \"b\"}");
+    let id = other.ask("prompts/get", json!({ "name": "fake__nope" }));
+    assert!(other.answer(id)["error"]["message"].as_str().unwrap().contains("no prompt"));
+}
+
+#[test]
+fn descriptions_reach_the_agent_without_characters_that_act() {
+    let tools = Tools::new("gateway-evil", &["evil"]);
+    let mut client = tools.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let listed = client.request("tools/list", json!({}));
+    let first = &listed["tools"][0];
+    assert_eq!((&first["description"], &first["title"]), (&json!("one\n\ttwo[31mthree"), &json!("ab")));
+    // What a tool answers passes as it is.
+    let raw = "x\u{1b}[31m\u{202e}";
+    assert_eq!(client.call("echo", json!({ "message": raw }))["content"][0]["text"], raw);
+}
+
+#[test]
+fn a_change_that_a_server_tells_is_told_to_the_client() {
+    let tools = Tools::new("gateway-grow", &[]);
+    let mut client = tools.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let has = |client: &mut crate::tools::Client| {
+        client.request("tools/list", json!({})).to_string().contains("fake__grown")
+    };
+    assert!(!has(&mut client));
+    client.call("grow", json!({}));
+    client.wait("the change", |message| message["method"] == "notifications/tools/list_changed");
+    assert!(has(&mut client));
+}
+
+#[test]
+fn a_single_server_is_served_without_its_name_where_the_settings_say_so() {
+    let tools = Tools::with("gateway-no-prefix", &[], "concurrency = 1\n[mcp]\nprefix = false");
+    let mut client = tools.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let listed = client.request("tools/list", json!({}));
+    let names: Vec<&str> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"echo") && !names.iter().any(|name| name.starts_with("fake__")), "{names:?}");
+    // One call at a time: the second begins when the first has ended.
+    let hanging = client.ask("tools/call", json!({ "name": "hang", "arguments": {} }));
+    until("the call is there", || tools.calls("hang") == 1);
+    let waiting = client.ask("tools/call", json!({ "name": "echo", "arguments": { "message": "x" } }));
+    client.request("ping", json!({}));
+    assert_eq!(tools.calls("echo"), 0);
+    client.send(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": hanging },
+    }));
+    assert_eq!(client.answer(waiting)["result"]["content"][0]["text"], "x");
+}
+
+#[test]
+fn calls_beside_a_frozen_server_are_told() {
+    let tools = Tools::with("gateway-frozen", &[], "idle = \"1s\"\n[profile.tool.on]\ntimeout = \"surface\"");
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let frozen = client.ask("tools/call", json!({ "name": "fake__freeze", "arguments": {} }));
+    until("the server is frozen", || tools.calls("freeze") == 1);
+    let beside = client.ask("tools/call", json!({ "name": "fake__hang-write", "arguments": {} }));
+    assert_eq!(client.answer(frozen)["result"]["structuredContent"]["reason"], "timeout");
+    let told = client.answer(beside);
+    assert_eq!(told["result"]["isError"], true, "{told}");
+    assert_eq!(client.call("echo", json!({ "message": "back" }))["content"][0]["text"], "back");
+}
+
+#[test]
+fn a_file_that_the_settings_name_by_its_path_is_watched() {
+    let tools = Tools::new("gateway-import-path", &[]);
+    let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let file = tools.project.beside("servers.json");
+    let with = |name: &str| {
+        let servers = json!({ "mcpServers": { name: { "command": "python3", "args": [script] } } });
+        std::fs::write(&file, servers.to_string()).unwrap();
+    };
+    with("first");
+    tools.project.file("backstop.toml", format!("[mcp]\nfrom = [{file:?}]\n"));
+    tools.run(&["trust"]).go().code(0);
+    let mut client = tools.gateway(&["--no-own-tools"]);
+    client.initialize(json!({}));
+    let mut has = |name: &str| {
+        client.request("tools/list", json!({})).to_string().contains(&format!("\"{name}__echo\""))
+    };
+    assert!(has("first"));
+    with("another");
+    until("the change is taken up", || has("another"));
+    assert!(!has("first"));
 }

@@ -61,6 +61,73 @@ impl Drop for Served {
     }
 }
 
+/// The stream of a session. Gives the status, and what is read from it.
+fn stream(address: &str, session: &str) -> (u16, BufReader<TcpStream>) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!("GET /mcp HTTP/1.1\r\nhost: {address}\r\nmcp-session-id: {session}\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut stream = BufReader::new(stream);
+    let (mut line, mut status) = (String::new(), 0);
+    while stream.read_line(&mut line).is_ok_and(|count| count > 2) {
+        if status == 0 {
+            status = line.split(' ').nth(1).unwrap().parse().unwrap();
+        }
+        line.clear();
+    }
+    (status, stream)
+}
+
+/// A session of a client of the old era.
+fn session(served: &Served) -> String {
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{hello}",
+        served.address,
+        hello.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let line = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+    line.unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+#[test]
+fn a_client_without_a_stream_holds_up_nobody_and_a_stream_can_be_opened_again() {
+    let tools = Tools::new("http-streams", &[]);
+    let served = Served::start(&tools, "127.0.0.1:0", &["--no-own-tools"], ("X", "x"));
+    let (_quiet, listening) = (session(&served), session(&served));
+    let (status, first) = stream(&served.address, &listening);
+    assert_eq!(status, 200);
+    drop(first);
+    let (status, mut second) = stream(&served.address, &listening);
+    assert_eq!(status, 200);
+    let logs =
+        json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "fake__logs" } });
+    // Many more messages than wait for the client that reads none of them.
+    for round in 1..=60 {
+        assert_eq!(served.post(&[("mcp-session-id", &listening)], &logs).0, 200);
+        let mut line = String::new();
+        let mut seen = 0;
+        while seen < 2 {
+            line.clear();
+            assert!(second.read_line(&mut line).unwrap() > 0, "the stream ended in round {round}");
+            seen += usize::from(line.contains("notifications/message"));
+        }
+    }
+    // A change of the settings is taken up all the same.
+    tools.project.file("backstop.toml", tools.settings(&[], "deny = [\"echo\"]"));
+    tools.run(&["trust"]).go().code(0);
+    let list = json!({ "jsonrpc": "2.0", "id": 6, "method": "tools/list" });
+    let listed = || served.post(&[("mcp-session-id", &listening)], &list).1;
+    until("the change is taken up", || listed().contains("fake__add") && !listed().contains("fake__echo"));
+    tools.project.file("backstop.toml", tools.settings(&[], "deny = [\"add\"]"));
+    tools.run(&["trust"]).go().code(0);
+    until("the next one, too", || listed().contains("fake__echo") && !listed().contains("fake__add"));
+}
+
 fn ping(meta: bool) -> Value {
     let params = if meta { json!({ "_meta": modern_meta() }) } else { json!({}) };
     json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": params })

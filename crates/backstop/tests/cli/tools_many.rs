@@ -335,3 +335,198 @@ fn a_projects_servers_move_behind_the_gateway_and_come_back_to_the_byte() {
     tools.run(&["init", "--mcp", "--remove"]).go().code(0);
     assert_eq!(before(), was);
 }
+
+#[test]
+fn a_chain_repeats_a_step_that_may_have_taken_effect_only_after_a_confirmation() {
+    let tools = Tools::new("chain-confirm", &[]);
+    let steps = json!([{ "id": "a", "tool": "fake__json" }, { "id": "b", "tool": "fake__fail" }]);
+    let file = tools.project.file("steps.json", steps.to_string());
+    let report = tools.run(&["chain", "--json"]).arg(&file).go().code(1).json();
+    fits(&schema("chain"), &report, "chain");
+    assert_eq!((tools.calls("json"), tools.calls("fail")), (1, 1));
+    let next = report["continue"].as_str().unwrap().to_owned();
+    let run = report["steps"][1]["failure"]["run"].as_str().unwrap();
+    let rest = next.strip_prefix(&format!("backstop chain --confirm {run} ")).unwrap().to_owned();
+    // Without the confirmation nothing is called, and the command that confirms it is named again.
+    let refused = tools.run(&["chain", &rest]).go().code(1);
+    assert!(refused.stderr().contains(&format!("backstop chain --confirm {run} ")), "{}", refused.stderr());
+    assert!(refused.stderr().contains("may have taken effect"), "{}", refused.stderr());
+    fits(&schema("chain"), &tools.run(&["chain", "--json", &rest]).go().code(1).json(), "a refused chain");
+    assert_eq!((tools.calls("json"), tools.calls("fail")), (1, 1));
+    // One word is one repetition.
+    tools.run(&["chain", "--confirm", run, &rest]).go().code(1);
+    assert_eq!(tools.calls("fail"), 2);
+    tools.run(&["chain", "--confirm", run, &rest]).go().code(1);
+    assert_eq!((tools.calls("json"), tools.calls("fail")), (1, 2));
+    let other = tools.run(&["chain", "--confirm", "r-1234", &rest]).go().code(2).stderr();
+    assert!(other.contains("waits for r-1234"), "{other}");
+}
+
+#[test]
+fn a_server_that_asks_for_input_nobody_can_give_fails_the_call() {
+    let tools = Tools::new("input-required", &["modern"]);
+    let done = tools.run(&["call", "fake__ask", "{}"]).go().code(1);
+    assert!(
+        done.stderr().contains("which one?") && done.stderr().contains("inputResponses"),
+        "{}",
+        done.stderr()
+    );
+    let report = tools.call("ask", json!({})).go().code(1).json();
+    fits(&schema("call-failure"), &report, "call-failure");
+    assert_eq!((report["reason"].as_str(), report["attempts"].as_u64()), (Some("invalid_usage"), Some(1)));
+    // What it says works.
+    let params = json!({
+        "name": "ask", "requestState": "state-1", "inputResponses": { "q": { "action": "accept" } },
+    });
+    let raw = tools.run(&["call", "--raw", "fake", "tools/call", &params.to_string()]).go().code(0).stdout();
+    assert!(raw.contains("answered"), "{raw}");
+    let file = tools.project.file("calls.jsonl", lines(&[json!({ "tool": "fake__ask" })]));
+    assert_eq!(tools.run(&["batch", "--json"]).arg(&file).go().code(1).json()["failed"], 1);
+    let steps = json!([{ "tool": "fake__ask" }, { "tool": "fake__json" }]);
+    let file = tools.project.file("steps.json", steps.to_string());
+    tools.run(&["chain"]).arg(&file).go().code(1);
+    assert_eq!(tools.calls("json"), 0);
+}
+
+#[test]
+fn lists_that_processes_refresh_at_once_are_all_kept() {
+    let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let names = ["a", "b", "c", "d"];
+    let table = |name: &&str| format!("[mcp.{name}]\ncommand = \"python3\"\nargs = [{script:?}]\n");
+    let tools = Tools::new("cache-merge", &[]);
+    tools.project.file("backstop.toml", names.iter().map(table).collect::<String>());
+    tools.run(&["trust"]).go().code(0);
+    let refresh = |name: &&str| tools.run(&["tools", "refresh", name]).command().spawn().unwrap();
+    for mut child in names.iter().map(refresh).collect::<Vec<_>>() {
+        assert!(child.wait().unwrap().success());
+    }
+    // Nothing is missing: nobody has to be asked again.
+    let listed = tools.run(&["tools", "list"]).go().code(0);
+    assert_eq!(listed.stderr(), "");
+    for name in names {
+        assert!(listed.stdout().contains(&format!("{name}__echo")), "{name}: {}", listed.stdout());
+    }
+}
+
+#[test]
+fn servers_with_one_name_are_not_moved() {
+    let tools = Tools::new("init-mcp-names", &[]);
+    let before = tools.project.read("backstop.toml");
+    tools.project.file(".mcp.json", "{\"mcpServers\": {\"fs\": {\"command\": \"one\"}}}");
+    tools
+        .project
+        .file("opencode.json", "{\"mcp\": {\"fs\": {\"type\": \"local\", \"command\": [\"other\"]}}}");
+    let error = tools.run(&["init", "--mcp"]).go().code(1).stderr();
+    assert!(error.contains("each have a server `fs`") && error.contains("opencode.json"), "{error}");
+    // The same server in two files is one.
+    tools.project.file("opencode.json", "{\"mcp\": {\"fs\": {\"type\": \"local\", \"command\": [\"one\"]}}}");
+    let dry = tools.run(&["init", "--mcp", "--dry-run"]).go().code(0).stdout();
+    assert_eq!(dry.matches("+[mcp.fs]").count(), 1, "{dry}");
+    // A name that the settings have already.
+    tools.project.file("opencode.json", "{\"mcp\": {\"fake\": {\"type\": \"local\", \"command\": [\"x\"]}}}");
+    let error = tools.run(&["init", "--mcp"]).go().code(1).stderr();
+    assert!(error.contains("each have a server `fake`") && error.contains("backstop.toml"), "{error}");
+    let names = "{\"mcpServers\": {\"a b\": {\"command\": \"one\"}, \"a-b\": {\"command\": \"two\"}}}";
+    tools.project.file(".mcp.json", names);
+    tools.project.file("opencode.json", "{}");
+    assert!(tools.run(&["init", "--mcp"]).go().code(1).stderr().contains("there is another `a-b`"));
+    assert_eq!(tools.project.read("backstop.toml"), before);
+}
+
+#[test]
+fn a_list_that_is_too_large_costs_only_its_own_server() {
+    let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let more = format!("[mcp.huge]\ncommand = \"python3\"\nargs = [{script:?}, \"huge\"]\n");
+    let tools = Tools::with("tools-huge", &[], &more);
+    let listed = tools.run(&["tools", "list"]).go().code(0);
+    assert!(listed.stderr().contains("larger than 8 MiB"), "{}", listed.stderr());
+    assert!(listed.stdout().contains("fake__echo") && !listed.stdout().contains("huge__"));
+}
+
+#[test]
+fn a_server_may_have_the_separator_in_its_name() {
+    let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let more = format!("[mcp.fake__two]\ncommand = \"python3\"\nargs = [{script:?}, \"modern\"]\n");
+    let tools = Tools::with("tools-separator", &[], &more);
+    let answer = tools.run(&["call", "--json", "fake__two__add", "{\"a\": 1, \"b\": 2}"]).go().code(0).json();
+    assert_eq!(answer["result"]["structuredContent"]["sum"], 3);
+    let missing = tools.run(&["call", "fake__two__nope", "{}"]).go().code(1).stderr();
+    assert!(missing.contains("fake__two__"), "{missing}");
+}
+
+#[test]
+fn the_view_beside_the_project_is_never_believed() {
+    let tools = Tools::new("tools-view", &[]);
+    std::fs::create_dir_all(tools.project.path().join(".backstop")).unwrap();
+    tools.run(&["tools", "list"]).go().code(0);
+    let view = tools.project.read(".backstop/tools.json");
+    assert!(view.contains("\"echo\""), "{view}");
+    tools.project.file(".backstop/tools.json", view.replace("\"echo\"", "\"forged\""));
+    let listed = tools.run(&["tools", "list"]).go().code(0).stdout();
+    assert!(listed.contains("fake__echo") && !listed.contains("forged"), "{listed}");
+}
+
+#[test]
+fn a_batch_of_which_nothing_failed_is_no_partial_success() {
+    let tools = Tools::new("batch-success", &[]);
+    let item = json!({ "id": "a", "tool": "fake__echo", "arguments": { "message": "x" } });
+    let file = tools.project.file("calls.jsonl", lines(&[item]));
+    let text = tools.run(&["batch"]).arg(&file).go().code(0).stdout();
+    assert!(text.starts_with("Success: 1 succeeded, 0 failed") && !text.contains("artial"), "{text}");
+}
+
+#[test]
+fn a_list_that_is_old_is_said_renewed_and_used_meanwhile() {
+    let tools = Tools::new("tools-stale", &[]);
+    // The same settings, another server behind them.
+    let script = tools.project.beside("server/run.py");
+    let real = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let with = |behaviour: &str| {
+        let text = format!(
+            "import sys, runpy\nsys.argv = ['x', {behaviour:?}]\nrunpy.run_path({:?})\n",
+            real.display().to_string()
+        );
+        std::fs::write(&script, text).unwrap();
+    };
+    with("usual");
+    tools.project.file(
+        "backstop.toml",
+        format!("[mcp]\ncache_for = \"1ms\"\n[mcp.fake]\ncommand = \"python3\"\nargs = [{script:?}]\n"),
+    );
+    tools.run(&["trust"]).go().code(0);
+    tools.run(&["tools", "refresh"]).go().code(0);
+    with("changed");
+    let renewed = tools.run(&["tools", "list"]).go().code(0);
+    for words in ["Cache missing or invalid at ", "are old: fake", "Fallback: dynamic discovery enabled"] {
+        assert!(renewed.stderr().contains(words), "{words}: {}", renewed.stderr());
+    }
+    assert!(renewed.stdout().contains("another echo"), "{}", renewed.stdout());
+    // One that does not answer is not waited for.
+    with("never-initialize");
+    let old = tools.run(&["tools", "list"]).go().code(0);
+    assert!(old.stderr().contains("fake does not answer: its old list of tools is used"), "{}", old.stderr());
+    assert!(old.stdout().contains("another echo"), "{}", old.stdout());
+}
+
+#[test]
+fn all_files_of_a_program_are_read_and_their_variables_filled_in() {
+    let tools = Tools::new("tools-import-all", &[]);
+    let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
+    let servers = |name: &str| {
+        let log = "${env:HOME}/../server/log";
+        json!({ "mcpServers": { name: { "command": "python3", "args": [script], "env": { "MCP_LOG": log } } } })
+    };
+    std::fs::create_dir_all(tools.project.path().join(".cursor")).unwrap();
+    tools.project.file(".cursor/mcp.json", servers("here").to_string());
+    std::fs::create_dir_all(tools.project.beside("home/.cursor")).unwrap();
+    std::fs::write(tools.project.beside("home/.cursor/mcp.json"), servers("everywhere").to_string()).unwrap();
+    let own = json!({ "projects": { tools.project.path().to_str().unwrap(): servers("own") } });
+    std::fs::write(tools.project.beside("home/.claude.json"), own.to_string()).unwrap();
+    tools.project.file("backstop.toml", "[mcp]\nfrom = [\"cursor\", \"claude\"]\n");
+    tools.run(&["trust"]).go().code(0);
+    let listed = tools.run(&["tools", "list"]).go().code(0);
+    for name in ["here__echo", "everywhere__echo", "own__echo"] {
+        assert!(listed.stdout().contains(name), "{name}: {}{}", listed.stdout(), listed.stderr());
+    }
+    assert_eq!(tools.pids().len(), 3);
+}

@@ -4,12 +4,15 @@
   mcp_server.py [BEHAVIOUR...]
 
 Behaviours at the start:   exit-at-start, never-initialize, modern (2026-07-28 only), garbage-first,
-stubborn (ignores SIGINT and SIGTERM, and stays when its input has ended)
+stubborn (ignores SIGINT and SIGTERM, and stays when its input has ended), library (has resources
+and prompts), evil (a description with control characters), huge (a list of tools of 9 MiB), growing
+(one more tool after `grow` was called)
 Tools, each with its name: echo (read-only), add (typed), fail, fail-twice, invalid, rate-limited,
 hang (read-only), hang-once, progress, die (ends the process), die-once (read-only), lost (ends the
 process after it has written to the log), twice (answers twice), other-id (answers another id
 first), flood (many log messages), partial (warnings), ask (elicitation), sample (sampling), logs (a
-log message of each of two levels), mute (closes its output), count (what was called).
+log message of each of two levels), mute (closes its output), count (what was called), spam
+(progress without end), grow (changes the list of tools).
 Every call is appended to the file named by MCP_LOG.
 """
 import json, os, signal, sys, time, threading
@@ -67,7 +70,7 @@ TOOLS = [
     tool("partial"), tool("ask"), tool("count", read_only=True), tool("freeze", read_only=True),
     tool("secret", properties={"token": {"type": "string"}}),
     tool("json", read_only=True), tool("auth"), tool("denied"), tool("click"),
-    tool("sample"), tool("logs", read_only=True), tool("mute"),
+    tool("sample"), tool("logs", read_only=True), tool("mute"), tool("spam", read_only=True), tool("grow"),
 ]
 waiting = {}
 next_id = [1000]
@@ -160,6 +163,14 @@ def call(request_id, params):
         for level in ("debug", "error"):
             send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": level, "logger": "fake", "data": "a line"}})
         return text("logged")
+    if name == "spam":
+        for step in range(1000000):
+            send({"jsonrpc": "2.0", "method": "notifications/progress",
+                  "params": {"progressToken": meta.get("progressToken"), "progress": step, "message": "y" * 200}})
+    if name == "grow":
+        TOOLS.append(tool("grown"))
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        return text("grown")
     if name == "mute":
         os.close(1)
         time.sleep(3600)
@@ -197,6 +208,8 @@ def answer(message):
             return
         result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}, "logging": {}},
                   "serverInfo": {"name": "fake", "version": "1"}, "instructions": "be gentle"}
+        if "library" in behaviours:
+            result["capabilities"].update({"resources": {}, "prompts": {}})
     elif method == "server/discover":
         result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
                   "ttlMs": 0, "cacheScope": "private"}
@@ -208,6 +221,10 @@ def answer(message):
     elif method == "tools/list":
         log("list")
         tools = TOOLS if "changed" not in behaviours else [{**t, "description": "another " + t["name"]} for t in TOOLS]
+        if "evil" in behaviours:
+            tools = [{**t, "title": "a\u202eb", "description": "one\n\ttwo\x1b[31m\u202e\u2066three"} for t in tools]
+        if "huge" in behaviours:
+            tools = [{**t, "description": "x" * (1 << 20)} for t in TOOLS[:9]]
         start = int(params.get("cursor") or 0)
         result = {"tools": tools[start:start + 10]}
         if start + 10 < len(tools):
@@ -215,6 +232,17 @@ def answer(message):
         if "modern" in behaviours:
             assert (params.get("_meta") or {}).get("io.modelcontextprotocol/protocolVersion") == "2026-07-28", params
             result["resultType"] = "complete"
+    elif method == "resources/list" and "library" in behaviours:
+        result = {"resources": [{"uri": "memo://one", "name": "one", "x-unknown": 1}]}
+    elif method == "resources/templates/list" and "library" in behaviours:
+        result = {"resourceTemplates": [{"uriTemplate": "memo://{name}", "name": "memo"}]}
+    elif method == "resources/read" and "library" in behaviours:
+        result = {"contents": [{"uri": params["uri"], "text": "read " + params["uri"]}]}
+    elif method == "prompts/list" and "library" in behaviours:
+        result = {"prompts": [{"name": "plain"}, {"name": "with.dots and spaces"}]}
+    elif method == "prompts/get" and "library" in behaviours:
+        words = "got " + params["name"] + json.dumps(params.get("arguments"))
+        result = {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
     elif method == "tools/call":
         result = call(request_id, params)
         if result is None:

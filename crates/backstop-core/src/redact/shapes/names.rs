@@ -471,7 +471,10 @@ impl Value {
                 value.len() >= 3
                     && value[0] != b'-'
                     && !is_small_word(value)
-                    && (is_secret || is_mixed(value) || value.len() >= 16 || is_flag && matches!(kind, Word::Token | Word::Key))
+                    && (is_secret
+                        || is_mixed(value)
+                        || value.len() >= 16
+                        || is_flag && matches!(kind, Word::Token | Word::Key))
             }
             (false, Separator::Equals) => {
                 (is_secret && value.len() >= 3) || is_dense(value) || (value.len() >= 16 && is_mixed(value))

@@ -9,13 +9,13 @@ mod integrate;
 mod set_up;
 mod slots;
 mod verify;
-mod weakened;
 
 use super::attempt_log::now;
 use super::commit_mode::CommitMode;
 use super::faults::{commit_fault, git_fault, state_invalid};
 use super::landing::{Conclusion, Landed};
 use super::phase_runner::{AttemptDir, PhaseRunner};
+use super::weakened::WorkChange;
 use crate::record::RunRecord;
 use backstop_core::{EventKind, Fault, Reason, RunId, SafeText, WorkAt};
 use backstop_exec::Stop;
@@ -191,7 +191,11 @@ impl<'w> Worktrees<'w> {
             result.fault = Some(Box::new(rerun_changed_nothing()));
         }
         if result.fault.is_none() {
-            self.look_for_weakening(job.node, base, &saved, reporter, &mut result);
+            let change = WorkChange {
+                paths: saved.changed.iter().map(|changed| changed.path.to_string_lossy()).collect(),
+                patch: &|| self.repo.patch(base, &saved.sha, &[]).ok(),
+            };
+            self.runner.look_for_weakening(job.node, &change, reporter, &mut result);
         }
         if result.delivery.message.is_none() {
             result.delivery.message = saved.own_commits.first().map(|commit| commit.subject.clone());

@@ -4,6 +4,7 @@
 
 use super::Worktrees;
 use super::slots::SlotState;
+use crate::workspace::baseline::{Standing, base_gate};
 use crate::workspace::faults::git_fault;
 use crate::workspace::phase_runner::AttemptDir;
 use backstop_core::{EventKind, Fault, Reason, SafeText};
@@ -17,6 +18,21 @@ const MERGE_MESSAGE: &str = "Merge what was committed meanwhile";
 /// What such a merge is called in the record.
 pub(super) const MEANWHILE: &str = "what was committed meanwhile";
 
+/// Where the user's own commits are, beside a commit that has them and the run's work.
+enum UsersSide {
+    /// They were merged by Backstop, and are this commit.
+    Alone(Sha),
+    /// They are on top of the run's work.
+    OnTop,
+    /// The user has merged the run's work.
+    Merged {
+        /// The merge.
+        merge: Sha,
+        /// What the run's work was merged with.
+        other: Sha,
+    },
+}
+
 impl Worktrees<'_> {
     /// Tries the gates on the tree that the run starts from, and brings the run's work together with
     /// what the user has committed since.
@@ -29,11 +45,16 @@ impl Worktrees<'_> {
             );
         }
         let Some(tip) = &self.meet else { return Ok(events) };
+        let known = self.runner.baselines().now().clone();
         if let Some(new) = self.bring_together(tip, &self.base, &self.runner.to_come, stop, reporter)? {
             events.push(EventKind::IntegrationFinished {
                 operation: SafeText::new(MEANWHILE),
                 tip: new.to_string(),
             });
+        }
+        let now = self.runner.baselines().now().clone();
+        if now != known {
+            events.push(EventKind::BaseChecked { tree: None, gates: now.gates().to_vec() });
         }
         Ok(events)
     }
@@ -53,6 +74,11 @@ impl Worktrees<'_> {
             return Ok(None);
         }
         if self.repo.contains(head, tip).map_err(fault)? {
+            let users = match self.repo.merge_of(tip, head).map_err(fault)? {
+                Some((merge, other)) if self.has_work() => UsersSide::Merged { merge, other },
+                _ => UsersSide::OnTop,
+            };
+            self.verify_together(head, &users, to_come, stop, reporter)?;
             return Ok(Some(head.clone()));
         }
         let tree = match self.repo.merge(head, tip).map_err(fault)? {
@@ -60,17 +86,18 @@ impl Worktrees<'_> {
             Merged::Conflicted(conflicts) => return Err(Box::new(diverged(tip, &conflicts))),
         };
         let merged = self.repo.commit_tree(&tree, &[head, tip], MERGE_MESSAGE).map_err(fault)?;
-        self.verify_merge(&merged, head, to_come, stop, reporter)?;
+        let users = UsersSide::Alone(head.clone());
+        self.verify_together(&merged, &users, to_come, stop, reporter)?;
         Ok(Some(merged))
     }
 
-    /// Runs the gates on a merge of the run's work and the user's commits. What fails there and not
-    /// on the user's commits alone is a conflict; what fails on those too is the user's, and phases
-    /// are not blamed for it.
-    fn verify_merge(
+    /// Runs the gates on a commit that has the run's work and the user's commits. What fails there and
+    /// not on the user's commits alone is a conflict; what fails on those too is the user's, and
+    /// phases are not blamed for it.
+    fn verify_together(
         &self,
-        merged: &Sha,
-        head: &Sha,
+        together: &Sha,
+        users: &UsersSide,
         to_come: &[usize],
         stop: &Stop,
         reporter: &Reporter,
@@ -82,38 +109,55 @@ impl Worktrees<'_> {
         reporter.note(Note::Message(SafeText::new(format!(
             "checking {MEANWHILE}, together with the run's work"
         ))));
-        let mut failed: Vec<(Gate, Checked)> = self.in_slot_at(merged, stop, reporter, |dir, tree| {
-            self.runner.check_tree(dir, "gates on the merge with your commits", Some(tree), &gates)
-        })?;
-        let baseline = self.runner.baselines().now().clone();
-        failed.retain_mut(|(gate, checked)| {
-            !checked.passed && baseline.judge(gate, checked) == crate::workspace::baseline::Standing::Counts
-        });
-        if failed.is_empty() {
-            return Ok(());
+        let check = |commit: &Sha, title: &str, gates: &[(usize, Gate)]| {
+            self.in_slot_at(commit, stop, reporter, |dir, tree| {
+                self.runner.check_tree(dir, title, Some(tree), gates)
+            })
+        };
+        let mut failed = check(together, "gates on the merge with your commits", &gates)?;
+        {
+            let mut baselines = self.runner.baselines();
+            let baseline = baselines.now();
+            failed.retain_mut(|(gate, checked)| {
+                let found = base_gate(gate, checked);
+                let counts = !checked.passed && baseline.judge(gate, checked) == Standing::Counts;
+                baseline.mend(&found);
+                counts
+            });
         }
-        let again: Vec<(usize, Gate)> =
-            gates.into_iter().filter(|(_, gate)| failed.iter().any(|(known, _)| known == gate)).collect();
-        let alone = self.in_slot_at(head, stop, reporter, |dir, tree| {
-            self.runner.check_tree(dir, "gates on your commits alone", Some(tree), &again)
-        })?;
-        for ((gate, together), (_, alone)) in failed.iter().zip(&alone) {
-            let is_users = !alone.passed
-                && match compare(alone.failures.as_deref().unwrap_or_default(), together.failures.as_deref())
-                {
-                    Compared::NoWorse { .. } | Compared::Unknown => true,
-                    Compared::Worse(_) => false,
-                };
+        for (gate, checked) in &failed {
+            let node = gates.iter().find(|(_, known)| known == gate).map_or(0, |(node, _)| *node);
+            let gate_alone = [(node, gate.clone())];
+            let fails_on = |commit: &Sha, title: &str| -> Result<bool, Box<Fault>> {
+                let found = check(commit, title, &gate_alone)?;
+                Ok(found.iter().any(|(_, alone)| fails_as_much(alone, checked)))
+            };
+            let is_users = match users {
+                UsersSide::Alone(head) => fails_on(head, "gates on your commits alone")?,
+                UsersSide::OnTop => true,
+                UsersSide::Merged { merge, other } => {
+                    fails_on(other, "gates on your commits alone")?
+                        || (merge != together && !fails(&check(merge, "gates on your merge", &gate_alone)?))
+                }
+            };
             if !is_users {
-                return Err(Box::new(broken_together(gate, together)));
+                return Err(Box::new(broken_together(gate, checked, users)));
             }
             reporter.note(Note::Message(SafeText::new(format!(
                 "gate {} fails on your own commits: phases are judged by what they add",
                 gate.name
             ))));
-            self.runner.baselines().now().set(crate::workspace::baseline::base_gate(gate, alone));
+            self.runner.baselines().now().set(base_gate(gate, checked));
         }
         Ok(())
+    }
+
+    /// Whether the work of a phase came in.
+    fn has_work(&self) -> bool {
+        self.runner.recorder.events().iter().any(|event| match &event.kind {
+            EventKind::IntegrationFinished { operation, .. } => operation.raw() != MEANWHILE,
+            _ => false,
+        })
     }
 
     /// The gates that a merge must pass: those of the project, and those that the plan asks for
@@ -202,18 +246,35 @@ fn diverged(tip: &Sha, conflicts: &[Conflict]) -> Fault {
     fault
 }
 
+/// Whether a gate fails on the user's commits alone as it does together with the run's work, or
+/// worse, or in a way that cannot be told apart.
+fn fails_as_much(alone: &Checked, together: &Checked) -> bool {
+    let known = alone.failures.as_deref().unwrap_or_default();
+    !alone.passed && !matches!(compare(known, together.failures.as_deref()), Compared::Worse(_))
+}
+
+fn fails(checks: &[(Gate, Checked)]) -> bool {
+    checks.iter().any(|(_, checked)| !checked.passed)
+}
+
 /// The user's commits and the run's work pass a gate alone and fail it together.
-fn broken_together(gate: &Gate, together: &Checked) -> Fault {
+fn broken_together(gate: &Gate, together: &Checked, users: &UsersSide) -> Fault {
     let inner = together.fault.clone().unwrap_or_else(|| Fault::new(Reason::Unknown));
     let cause = inner.cause.as_ref().map_or_else(|| inner.reason.code().to_owned(), |cause| cause.line(200));
+    let (on, shows) = match users {
+        UsersSide::Merged { merge, .. } => {
+            (format!("your merge of the two, {}", merge.short()), "what fails")
+        }
+        _ => ("both together".to_owned(), "it on the merge"),
+    };
     let mut fault = Fault::new(Reason::FileConflict);
     fault.cause = Some(SafeText::new(format!(
-        "gate {} passes on your commits and on the run's work, and fails on both together: {cause}",
+        "gate {} passes on your commits and on the run's work, and fails on {on}: {cause}",
         gate.name
     )));
     fault.facts = inner.facts;
     fault.suggested_action = SafeText::new(format!(
-        "put right on your branch what the two disagree about (`{}` shows it on the merge), commit, and run the \
+        "put right on your branch what the two disagree about (`{}` shows {shows}), commit, and run the \
          same command again",
         gate.check.shown()
     ));

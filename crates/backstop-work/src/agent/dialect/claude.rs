@@ -32,7 +32,7 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                 let at = event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_i64);
                 resets_at = at.filter(|_| rejected);
             }
-            Some("result") => ends(event, resets_at, output),
+            Some("result") => ends(event, resets_at, &messages, output),
             _ => {}
         }
     }
@@ -41,7 +41,8 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     }
 }
 
-fn ends(event: &Value, resets_at: Option<i64>, output: &mut AgentOutput) {
+/// Reads a `result`. `messages` is what the messages before it used.
+fn ends(event: &Value, resets_at: Option<i64>, messages: &Usage, output: &mut AgentOutput) {
     let flag = event.get("is_error").and_then(Value::as_bool);
     let api = status(event.get("api_error_status"));
     let terminal = text(event, "/terminal_reason");
@@ -88,7 +89,11 @@ fn ends(event: &Value, resets_at: Option<i64>, output: &mut AgentOutput) {
             };
             Some(Usage { input_tokens: sum(&input), output_tokens: sum(&["/outputTokens"]), cost_usd: cost })
         }
-        None => event.get("usage").map(|usage| Usage { cost_usd: cost, ..tokens(usage) }),
+        // The cost may be all that is told.
+        None => match event.get("usage") {
+            Some(usage) => Some(Usage { cost_usd: cost, ..tokens(usage) }),
+            None => cost.map(|_| Usage { cost_usd: cost, ..*messages }),
+        },
     };
 }
 

@@ -412,6 +412,10 @@ fn words_sessions_denials_and_costs_are_heard() {
     let before = Usage { input_tokens: 100, output_tokens: 7, cost_usd: Some(0.125) };
     let own = Usage { input_tokens: 300, output_tokens: 13, cost_usd: Some(0.125) };
     assert_eq!(output.own_usage(before), Some(own));
+    // The cost may be all that it tells.
+    let alone = r#"{"type":"result","is_error":false,"result":"x","session_id":"s-1","total_cost_usd":0.5}"#;
+    let usage = dialect::read_output(ClaudeJson, &kept(alone)).usage.unwrap();
+    assert_eq!((usage.tokens(), usage.cost_usd), (0, Some(0.5)));
     // One that was ended before its result has said what its messages used, each once.
     let message = |id: &str| {
         format!(

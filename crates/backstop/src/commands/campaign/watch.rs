@@ -1,8 +1,8 @@
 //! What a person sees while a campaign is carried on, and what they are asked.
 
 use super::super::run::watch::{Show as PlanShow, Viewer, print_events};
-use crate::error::{CliError, DONE};
-use crate::{prompt, terminal};
+use crate::error::{CliError, DONE, HALTED};
+use crate::{process, prompt, terminal};
 use backstop_campaign::changes::FoundCampaign;
 use backstop_campaign::drive::Audience;
 use backstop_campaign::present;
@@ -66,10 +66,12 @@ impl Audience for Watcher {
     }
 }
 
-/// Prints a campaign's events until it has ended.
+/// Prints a campaign's events until it has ended, or nobody carries it on any more.
 pub(super) fn follow(found: &FoundCampaign, json: bool, format: LogFormat) -> Result<u8, CliError> {
     let mut seen = 0;
     loop {
+        // Asked first: what it recorded last is read then.
+        let is_left = found.journal.run(found.run)?.is_none_or(|run| !process::is_alive(&run.process));
         let events = found.journal.load(found.run)?;
         for event in events.iter().skip(seen) {
             let line = match format {
@@ -87,6 +89,10 @@ pub(super) fn follow(found: &FoundCampaign, json: bool, format: LogFormat) -> Re
             |event: &Event| matches!(event.kind, EventKind::RunEnded { .. } | EventKind::RunHalted { .. });
         if events.last().is_some_and(is_over) {
             return Ok(DONE);
+        }
+        if is_left {
+            terminal::say(&format!("nobody carries this campaign on; next: {}\n", super::resume_of(found)));
+            return Ok(HALTED);
         }
         std::thread::sleep(LOOK_EVERY);
     }

@@ -1,5 +1,5 @@
-//! `backstop run --resume-all`: goes on with every run of a plan that was cut off, each in a process of
-//! its own. For a login item or a timer, which nobody watches.
+//! `backstop run --resume-all`: goes on with every run of a plan and every campaign that was cut off,
+//! each in a process of its own. For a login item or a timer, which nobody watches.
 
 use crate::error::{CliError, DONE, FAILED, failed};
 use crate::{process, terminal};
@@ -18,7 +18,7 @@ pub(super) fn run() -> Result<u8, CliError> {
         terminal::warn(&error.to_string(), Some(&error.hint()));
     }
     if runs.is_empty() {
-        terminal::say("no run of a plan was cut off\n");
+        terminal::say("no run of a plan was cut off, and no campaign\n");
     }
     let mut failures = 0;
     for run in &runs {
@@ -45,12 +45,17 @@ pub(super) fn run() -> Result<u8, CliError> {
 /// on when we end. Gives where its output goes.
 fn start(run: &InterruptedRun) -> std::io::Result<Option<std::path::PathBuf>> {
     let words = shell::words(&run.resume).unwrap_or_default();
+    let surface = if run.is_campaign { "campaign" } else { "run" };
     let args: Vec<String> = match words.as_slice() {
-        [program, command, rest @ ..] if program == "backstop" && command == "run" => rest.to_vec(),
+        [program, command, rest @ ..] if program == "backstop" && command == surface => rest.to_vec(),
         _ => vec![run.plan.clone()],
     };
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("run").args(args).arg("--resume").current_dir(&run.project);
+    command.arg(surface).args(args).current_dir(&run.project);
+    if !run.is_campaign {
+        // A campaign that was cut off goes on by itself.
+        command.arg("--resume");
+    }
     if let Some(at) = run.starts_at {
         command.args(["--at", &at.to_string()]);
     }

@@ -63,8 +63,7 @@ pub(super) fn show(name: &str, json: bool, log_format: Option<LogFormat>) -> Res
     with_toolbox(log_format, async |toolbox, cancel| {
         make_known(&toolbox, "tools show").await;
         if toolbox.catalogue().get(name).is_none()
-            && let Some((prefix, _)) = name.split_once("__")
-            && let Ok(server) = toolbox.server_named(prefix)
+            && let Some(server) = toolbox.server_of_tool(name).cloned()
         {
             let _ = toolbox.refresh(&server, &cancel).await;
         }

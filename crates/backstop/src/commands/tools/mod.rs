@@ -7,7 +7,7 @@ use super::{init, listen};
 use crate::error::{CliError, failed};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::SafeText;
+use backstop_core::{Name, SafeText};
 use backstop_engine::Cancel;
 use backstop_report::{CacheMissing, cache_missing};
 use backstop_runtime::Project;
@@ -15,6 +15,7 @@ use backstop_tools::{CacheState, ImportPlaces, Toolbox, ToolboxError};
 use clap::{Args, Subcommand};
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// List, search and check the tools of MCP servers.
 ///
@@ -138,10 +139,17 @@ where
     done
 }
 
+/// How long servers whose lists are old have to give new ones.
+const STALE_WAIT: Duration = Duration::from_secs(3);
+
 /// Asks the servers whose tools are not known, and says in words what could not be used.
 pub(super) async fn make_known(toolbox: &Arc<Toolbox>, operation: &str) {
-    let unlisted = toolbox.unlisted();
+    let (unlisted, stale) = (toolbox.unlisted(), toolbox.stale());
     let problem = match toolbox.cache_state() {
+        CacheState::Read if !stale.is_empty() => {
+            let names: Vec<&str> = stale.iter().map(Name::as_str).collect();
+            Some(Some(SafeText::new(format!("the lists of these servers are old: {}", names.join(", ")))))
+        }
         CacheState::Read => None,
         CacheState::Missing if unlisted.is_empty() => None,
         CacheState::Missing => Some(None),
@@ -158,7 +166,13 @@ pub(super) async fn make_known(toolbox: &Arc<Toolbox>, operation: &str) {
             terminal::say(&notice.terminal(terminal::stderr_style()));
         }
     }
-    for (server, answer) in toolbox.refresh_all(unlisted, None).await {
+    // Old lists are good enough where a server takes its time.
+    let renewed = toolbox.refresh_all(stale.clone(), Some(STALE_WAIT));
+    let (asked, renewed) = tokio::join!(toolbox.refresh_all(unlisted, None), renewed);
+    for server in stale.iter().filter(|server| !matches!(renewed.get(*server), Some(Ok(_)))) {
+        terminal::warn(&format!("{server} does not answer: its old list of tools is used"), None);
+    }
+    for (server, answer) in asked {
         if let Err(fault) = answer {
             let cause = fault.cause.as_ref().map(|cause| cause.line(300)).unwrap_or_default();
             terminal::warn(

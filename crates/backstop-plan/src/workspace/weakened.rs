@@ -1,40 +1,54 @@
 //! What a phase changed that it must not change, or that it is judged by.
 
-use super::Worktrees;
+use super::phase_runner::PhaseRunner;
 use crate::document::files::means;
 use backstop_core::{Fault, Reason, SafeText};
 use backstop_runtime::host::{AttemptResult, Note, Reporter};
-use backstop_work::git::{Saved, Sha};
 use backstop_work::weakened::{Task, signs};
+use std::borrow::Cow;
 
 /// The largest diff that is looked at, in bytes.
 const DIFF_BYTES_MAX: usize = 8 << 20;
 
-impl Worktrees<'_> {
+/// What the work of a phase has changed.
+pub(super) struct WorkChange<'w> {
+    /// The paths, below the root.
+    pub(super) paths: Vec<Cow<'w, str>>,
+    /// The whole as a patch, where it can be read.
+    pub(super) patch: &'w dyn Fn() -> Option<Vec<u8>>,
+}
+
+impl PhaseRunner<'_> {
+    /// Whether anything of what a phase changes is looked at, beside its gates.
+    pub(super) fn looks_at_changes(&self, node: usize) -> bool {
+        let equipment = &self.equipment[node];
+        !equipment.protect.is_empty() || !equipment.gates.is_empty() || !equipment.idioms.is_empty()
+    }
+
     /// Protected files that were changed are a fault that halts the run. Signs that the work weakened
     /// its own gates are noted, and go with what it delivers.
     pub(super) fn look_for_weakening(
         &self,
         node: usize,
-        base: &Sha,
-        saved: &Saved,
+        change: &WorkChange<'_>,
         reporter: &Reporter,
         result: &mut AttemptResult,
     ) {
-        let equipment = &self.runner.equipment[node];
-        let paths = || saved.changed.iter().map(|changed| changed.path.to_string_lossy());
-        let is_protected = |path: &str| equipment.protect.iter().any(|pattern| means(pattern, path));
-        let protected: Vec<SafeText> = paths().filter(|path| is_protected(path)).map(SafeText::new).collect();
+        let equipment = &self.equipment[node];
+        let is_protected =
+            |path: &&Cow<'_, str>| equipment.protect.iter().any(|pattern| means(pattern, path));
+        let protected = change.paths.iter().filter(is_protected);
+        let protected: Vec<SafeText> = protected.map(|path| SafeText::new(path.as_ref())).collect();
         if !protected.is_empty() {
             result.fault = Some(Box::new(changed_protected(protected)));
             return;
         }
         let is_judged = !equipment.gates.is_empty() || !equipment.idioms.is_empty();
-        if !is_judged || saved.changed.is_empty() {
+        if !is_judged || change.paths.is_empty() {
             return;
         }
         // A diff that cannot be read says nothing; the gates have.
-        let Ok(diff) = self.repo.diff(base, &saved.sha) else { return };
+        let Some(diff) = (change.patch)() else { return };
         let diff = String::from_utf8_lossy(&diff[..diff.len().min(DIFF_BYTES_MAX)]).into_owned();
         if let Some(violation) = equipment.idioms.violation(&diff) {
             result.fault = Some(Box::new(violation));
@@ -43,7 +57,7 @@ impl Worktrees<'_> {
         if equipment.gates.is_empty() {
             return;
         }
-        let phase = self.runner.phase(node);
+        let phase = self.phase(node);
         let tasks: Vec<&str> = phase.tasks.iter().map(|task| task.text.raw()).collect();
         let text = format!(
             "{}\n{}\n{}\n{}",
