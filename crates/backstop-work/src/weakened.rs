@@ -4,6 +4,8 @@
 //! A sign is no proof: it is shown to people, who decide. Pure: a unified diff in, sentences out. It
 //! must not run anything, and it must not judge the work.
 
+mod test_work;
+
 use backstop_core::SafeText;
 use std::collections::BTreeMap;
 
@@ -114,6 +116,25 @@ const TOOL_SETTINGS: &[&str] = &[
     "codecov.y",
 ];
 
+/// What a test claims with, in the words of its framework.
+const ASSERTIONS: &[&str] = &[
+    "assert",
+    "expect(",
+    "expect_",
+    ".should",
+    "should.",
+    "must_equal",
+    "require.",
+    "t.error(",
+    "t.errorf(",
+    "t.fatal(",
+    "t.fatalf(",
+    "verify(",
+    "check(",
+    "is(",
+    "ok(",
+];
+
 /// Names of numbers that a result must reach.
 const THRESHOLDS: &[&str] = &[
     "fail_under",
@@ -130,7 +151,7 @@ const THRESHOLDS: &[&str] = &[
 /// Signs that a change weakens what it is judged by, as sentences.
 pub fn signs(diff: &str, task: Task<'_>) -> Vec<SafeText> {
     let mut all: Vec<String> = Vec::new();
-    let asked_for_tests = mentions_tests(task.text);
+    let asked_for_tests = test_work::is_asked_for(task.text);
     for file in files(diff) {
         let is_test = is_test_file(&file.path);
         let is_asked = task.text.contains(&file.path) || task.text.contains(name_of(&file.path));
@@ -144,6 +165,11 @@ pub fn signs(diff: &str, task: Task<'_>) -> Vec<SafeText> {
         if gone > 0 && !file.is_deleted {
             let tests = if gone == 1 { "a test" } else { "tests" };
             all.push(format!("removed {tests} from {path} ({gone})"));
+        }
+        let gone = assertions(&file.removed).saturating_sub(assertions(&file.added));
+        if is_test && gone > 0 && !file.is_deleted {
+            let what = if gone == 1 { "an assertion" } else { "assertions" };
+            all.push(format!("removed {what} from {path} ({gone})"));
         }
         if let Some(line) = more_of(SKIPS, &file) {
             all.push(format!("skips tests in {path}: {line}"));
@@ -160,12 +186,6 @@ pub fn signs(diff: &str, task: Task<'_>) -> Vec<SafeText> {
     }
     all.truncate(SIGNS_MAX);
     all.into_iter().map(SafeText::new).collect()
-}
-
-/// Whether the text asks for work on tests.
-fn mentions_tests(text: &str) -> bool {
-    let is_word = |word: &str| matches!(word, "test" | "tests" | "spec" | "specs" | "coverage" | "testing");
-    text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(is_word)
 }
 
 fn name_of(path: &str) -> &str {
@@ -204,6 +224,15 @@ fn tests_defined(lines: &[&str]) -> usize {
             || line.starts_with("it \"")
     };
     lines.iter().filter(defines).count()
+}
+
+/// How many assertions these lines make.
+fn assertions(lines: &[&str]) -> usize {
+    let asserts = |line: &&&str| {
+        let line = line.to_lowercase();
+        ASSERTIONS.iter().any(|word| starts_a_word(&line, word))
+    };
+    lines.iter().filter(asserts).count()
 }
 
 /// The first added line with one of these words, where more of them are added than removed.
@@ -320,6 +349,14 @@ mod tests {
                 "deleted the test file",
             ),
             (diff("src/lib.rs", "", &["-    #[test]", "-    fn a() {}"]), "removed a test from"),
+            (
+                diff("tests/a.test.js", "", &["-  expect(sum(1, 2)).toBe(3);", "+  sum(1, 2);"]),
+                "removed an assertion from",
+            ),
+            (
+                diff("tests/test_a.py", "", &["-    assert a() == 1", "-    assert b() == 2", "+    a()"]),
+                "removed assertions from tests/test_a.py (2)",
+            ),
             (diff("src/lib.rs", "", &["+    #[ignore = \"later\"]"]), "skips tests"),
             (diff("a_spec.rb", "", &["+  xit('works')"]), "skips tests"),
             (diff("src/a.ts", "", &["+// @ts-ignore"]), "silences a finding"),
@@ -336,6 +373,20 @@ mod tests {
             let found = found(diff, "write the parser");
             assert!(found.iter().any(|known| known.contains(sign)), "{sign}: {found:?}");
         }
+    }
+
+    #[test]
+    fn an_assertion_that_is_dropped_is_a_sign_even_where_tests_are_the_task() {
+        let dropped = diff("tests/a.test.js", "", &["-  expect(sum(1, 2)).toBe(3);", "+  sum(1, 2);"]);
+        let signs = found(&dropped, "Update the tests of the parser.");
+        assert_eq!(signs, ["removed an assertion from tests/a.test.js (1)"]);
+    }
+
+    #[test]
+    fn that_tests_must_pass_does_not_ask_for_a_change_of_tests() {
+        let changed = diff("tests/a.test.js", "", &["-expect(1)", "+expect(2)"]);
+        let signs = found(&changed, "Write the parser. All tests must pass.");
+        assert_eq!(signs, ["changed the test file tests/a.test.js, which it was not asked to do"]);
     }
 
     #[test]

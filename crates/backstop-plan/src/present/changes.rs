@@ -1,10 +1,10 @@
 //! Turns events into the lines that people read while a plan runs.
 
 use super::rows::{short_hash, wait};
-use crate::record::{RunRecord, fault_message};
+use crate::record::{PhaseProgress, RunRecord, fault_message};
 use crate::view::blockers;
 use backstop_core::{Action, Event, EventKind, NodeState, SafeText, Schedule};
-use backstop_report::plan::{Change, ChangeKind, Then};
+use backstop_report::plan::{Change, ChangeKind, RunningPhase, Then};
 use backstop_runtime::host::NodeStatus;
 use std::time::Duration;
 
@@ -18,6 +18,11 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
             let of = record.plan.max_attempts.max(phase.attempt);
             (operation, ChangeKind::Started { attempt: phase.attempt, of })
         }
+        EventKind::SessionStarted { operation, agent, .. } => {
+            let phase = record.phase(at(operation)?).node;
+            phase.session.as_ref().filter(|session| session.continued)?;
+            (operation, ChangeKind::SameSession { attempt: phase.attempt, agent: agent.as_str().into() })
+        }
         EventKind::DecisionMade { operation: Some(operation), decision, .. } => {
             let node = at(operation)?;
             let error = record.phase(node).node.errors.last()?;
@@ -28,7 +33,8 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
                 }
                 (Action::Fallback { to }, _) => Then::TakenOver(SafeText::new(to.clone())),
                 (_, NodeState::Waiting { .. }) if record.phase(node).node.wait.is_some() => {
-                    Then::Waits(wait(record, record.phase(node).node, event.at)?)
+                    let limit = wait(record, record.phase(node).node, event.at)?;
+                    Then::Waits { limit, beside: running_beside(record, node) }
                 }
                 (Action::Retry { after, .. } | Action::AwaitGuard { after, .. }, _) if !after.is_zero() => {
                     Then::RetriedIn(*after)
@@ -95,4 +101,14 @@ pub fn change(event: &Event, record: &RunRecord, schedule: &Schedule) -> Option<
     };
     let phase = record.phase_of(id.raw())?;
     Some(Change { id: phase.plan.shown.clone(), name: phase.plan.name.clone(), kind })
+}
+
+/// The phases that are running beside this one.
+fn running_beside(record: &RunRecord, node: usize) -> Vec<RunningPhase> {
+    let others = (0..record.progress.nodes.len()).filter(|other| *other != node);
+    let running = others.map(|other| record.phase(other)).filter(|phase| phase.node.is_cut_off());
+    let agent = |phase: &PhaseProgress<'_>| {
+        phase.node.session.as_ref().map(|session| SafeText::new(session.agent.clone()))
+    };
+    running.map(|phase| RunningPhase { id: phase.plan.shown.clone(), agent: agent(&phase) }).collect()
 }

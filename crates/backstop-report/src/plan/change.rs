@@ -20,6 +20,15 @@ pub struct Change {
     pub kind: ChangeKind,
 }
 
+/// A phase whose attempt is running.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunningPhase {
+    /// The phase's id, such as `2B`.
+    pub id: SafeText,
+    /// The agent that works on it, where it has said so.
+    pub agent: Option<SafeText>,
+}
+
 /// What follows a failed attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Then {
@@ -30,7 +39,12 @@ pub enum Then {
     /// The next attempt starts after this time.
     RetriedIn(Duration),
     /// The next attempt starts when this rate limit is over.
-    Waits(LimitWaitRow),
+    Waits {
+        /// The rate limit.
+        limit: LimitWaitRow,
+        /// The phases that go on meanwhile.
+        beside: Vec<RunningPhase>,
+    },
     /// Somebody else makes the next attempt, at once.
     TakenOver(SafeText),
     /// No further attempt: the phase failed, and the run halts when the others have finished.
@@ -46,6 +60,13 @@ pub enum ChangeKind {
         attempt: u32,
         /// How many attempts are allowed.
         of: u32,
+    },
+    /// The agent of an attempt continues its earlier session.
+    SameSession {
+        /// The attempt's number, counted from 1.
+        attempt: u32,
+        /// The agent.
+        agent: SafeText,
     },
     /// An attempt failed.
     AttemptFailed {
@@ -133,6 +154,9 @@ fn change_text(kind: &ChangeKind, style: Style) -> Spans {
     Spans::of(match kind {
         ChangeKind::Started { attempt: 1, .. } => "started".to_owned(),
         ChangeKind::Started { attempt, of } => format!("attempt {attempt} of {of} started"),
+        ChangeKind::SameSession { attempt, agent } => {
+            format!("attempt {attempt} continues the same session of {}", name(agent))
+        }
         ChangeKind::AttemptFailed { attempt, reason, message, then } => {
             let failed = Spans::of(format!("attempt {attempt} failed: "));
             return failed.then(failure(*reason, message, style)).and(follow_up_text(then, style));
@@ -170,8 +194,22 @@ fn follow_up_text(then: &Then, style: Style) -> String {
         Then::RetriedAfter(phases) if phases.is_empty() => "; retried now".to_owned(),
         Then::RetriedAfter(phases) => format!("; retried after {}", ids(phases, style)),
         Then::RetriedIn(wait) => format!("; retried in {}", duration(*wait)),
-        Then::Waits(wait) => format!("; {}", wait.words(style)),
+        Then::Waits { limit, beside } => format!("; {}{}", limit.words(style), go_on(beside, style)),
         Then::TakenOver(to) => format!("; {} takes over", shown(to, NAME_CHARS_MAX, style)),
         Then::Fails => "; not tried again".to_owned(),
+    }
+}
+
+/// ` · 2B goes on with codex`; nothing where no other phase is running.
+fn go_on(beside: &[RunningPhase], style: Style) -> String {
+    let one = |phase: &RunningPhase| {
+        let id = shown(&phase.id, NAME_CHARS_MAX, style);
+        let agent = phase.agent.as_ref().map(|agent| shown(agent, NAME_CHARS_MAX, style));
+        format!("{id} goes on{}", agent.map(|agent| format!(" with {agent}")).unwrap_or_default())
+    };
+    let lines: Vec<String> = beside.iter().take(NAMES_MAX).map(one).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("{}{}{}", style.marks(" · "), lines.join(", "), list::more(beside.len(), NAMES_MAX)),
     }
 }

@@ -42,7 +42,7 @@ mod tests;
 mod usage;
 mod wait;
 
-pub use change::{Change, ChangeKind, Then, plain_line};
+pub use change::{Change, ChangeKind, RunningPhase, Then, plain_line};
 pub use completion::{CompletePhase, Completion, completion_line, completion_summary};
 pub use completion_json::completion_json;
 pub use dry_run::{DryPhase, DryRun, dry_run};

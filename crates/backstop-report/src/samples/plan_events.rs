@@ -3,7 +3,7 @@
 use super::Texts;
 use super::plans::{run, secs};
 use crate::plan::*;
-use backstop_core::{Reason, SafeText, Timestamp};
+use backstop_core::{LimitWindow, Reason, SafeText, Timestamp};
 
 /// Everything that can happen to a phase.
 pub(crate) fn changes(t: &Texts) -> Vec<Change> {
@@ -11,13 +11,24 @@ pub(crate) fn changes(t: &Texts) -> Vec<Change> {
     let failed =
         |attempt, then| ChangeKind::AttemptFailed { attempt, reason, message: message.clone(), then };
     let gate = || SafeText::from("test");
+    let began = Timestamp::from_millis(1_795_000_000_000);
+    let limit = || LimitWaitRow {
+        provider: Some("anthropic".into()),
+        window: Some(LimitWindow::FiveHour),
+        resets_at: Some(began.after(secs(8_340))),
+        until: began.after(secs(8_400)),
+        left: secs(8_400),
+    };
+    let beside = || vec![RunningPhase { id: "2B".into(), agent: Some("codex".into()) }];
     let kinds = vec![
         ChangeKind::Started { attempt: 1, of: 2 },
         ChangeKind::Started { attempt: 2, of: 2 },
         failed(1, Then::RetriedAfter(vec!["2B".into()])),
         failed(1, Then::RetriedNow),
         failed(1, Then::RetriedIn(secs(30))),
+        failed(1, Then::Waits { limit: limit(), beside: beside() }),
         failed(2, Then::Fails),
+        ChangeKind::SameSession { attempt: 2, agent: "claude".into() },
         ChangeKind::GatePassed { gate: gate(), elapsed: secs(41) },
         ChangeKind::GateFailed { gate: gate(), reason, message: message.clone() },
         ChangeKind::Flaky { tests: vec![t.test.clone()] },

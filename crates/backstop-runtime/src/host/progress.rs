@@ -198,6 +198,9 @@ impl NodeRecord {
                     id,
                     folder: folder.map(|folder| folder.raw().to_owned()).unwrap_or_default(),
                     attempt: *attempt,
+                    continued: before
+                        .as_ref()
+                        .is_some_and(|known| known.attempt != *attempt || known.continued),
                     used: before.map(|known| known.used).unwrap_or_default(),
                 });
             }

@@ -14,6 +14,8 @@ pub struct AgentSession {
     pub folder: String,
     /// The attempt that used it last, counted from 1.
     pub attempt: u32,
+    /// Whether that attempt continued it, after an earlier one.
+    pub continued: bool,
     /// What is known to have been used in it.
     pub used: Usage,
 }

@@ -40,7 +40,14 @@ fn a_session_limit_is_waited_for_and_the_same_session_goes_on() {
         assert!((8400..8400 + 180).contains(&waited), "{agent}: {waited}\n{said}");
         has(
             &said,
-            &["waiting for ", "resets ", "(2h 2", "COMPLETE  1 phase · 1 commit on main", "1 wait, 2h 2"],
+            &[
+                "waiting for ",
+                "resets ",
+                "(2h 2",
+                "continues the same session of ",
+                "COMPLETE  1 phase · 1 commit on main",
+                "1 wait, 2h 2",
+            ],
         );
         assert_eq!(reasons(&this.project), ["rate_limited"]);
         let wait = &events(&this.project, "wait.started")[0];
@@ -58,12 +65,15 @@ fn others_go_on_meanwhile_and_those_who_wait_together_share_a_wait() {
         .beside("1")
         .phase("3", "2", "agent = 'claude'")
         .beside("1");
-    let codex = format!("{}; now > $PLACE/codex; echo x > codex.txt; {}", begin("codex"), done("codex"));
-    let this = Simulated::new(
-        "waits-beside",
-        &plan,
-        &[("claude", &limited_once("claude", 7200)), ("codex", &codex)],
+    let this = Simulated::new("waits-beside", &plan, &[("claude", &limited_once("claude", 7200))]);
+    // It works until the wait of the other is in the log.
+    let codex = format!(
+        "{}; now > $PLACE/codex; until grep -q WAIT {}; do sleep 0.05; done; echo x > codex.txt; {}",
+        begin("codex"),
+        this.project.path().join(".backstop/runs/plan/logs/execution.log").display(),
+        done("codex")
     );
+    this.agent("codex", &codex);
     let began = this.project.sh("date +%s").trim().parse::<u64>().unwrap();
     let done = this.run(&["--commit", "auto"]).go().code(0);
     let codex_at: u64 = place(&this.project, "codex").trim().parse().unwrap();
@@ -73,7 +83,7 @@ fn others_go_on_meanwhile_and_those_who_wait_together_share_a_wait() {
     let waits: Vec<u64> =
         events(&this.project, "wait.started").iter().map(|wait| wait["wait"].as_u64().unwrap()).collect();
     assert!(waits.len() >= 2 && waits.iter().all(|number| *number == 1), "{waits:?}\n{}", done.stderr());
-    has(&done.stderr(), &["1 wait, 2h 0", "$2.50"]);
+    has(&done.stderr(), &["1 wait, 2h 0", "$2.50", " · 2 goes on"]);
 }
 
 #[test]
