@@ -379,6 +379,11 @@ fn what_no_retry_cures_is_passed_on_at_once_and_recorded() {
             json!({"type": "error", "error": {"type": "invalid_request_error", "message": "messages: at least one message is required"}}),
             "validation",
         ),
+        (
+            400,
+            json!({"error": {"message": "The response was filtered due to the prompt triggering content management policy.", "code": "content_filter"}}),
+            "content_policy",
+        ),
     ] {
         let provider = Provider::says(vec![json(status, "x-request-id: r1\r\n", &body)]);
         let proxy = ProxyProcess::start(&project, &provider, &[]);
@@ -394,6 +399,14 @@ fn what_no_retry_cures_is_passed_on_at_once_and_recorded() {
         let classified = events.iter().rev().find(|event| event["kind"] == "error.classified").unwrap();
         assert_eq!((&classified["fault"]["reason"], &classified["surface"]), (&json!(reason), &json!("llm")));
         assert_eq!((&classified["caller"], &classified["session"]), (&json!("tester/1.0"), &json!("s-1")));
+        if reason == "auth_error" {
+            let facts = &classified["fault"]["facts"];
+            assert_eq!(
+                (&facts["provider"], &facts["credential"]),
+                (&json!("anthropic"), &json!("ANTHROPIC_API_KEY"))
+            );
+            assert!(facts["renewal"].as_str().unwrap().starts_with("https://"), "{facts}");
+        }
         assert!(!project.run(&["explain", "last"]).go().code(0).stdout().contains("canary"));
     }
     // Nothing of the credential is in the store.
@@ -893,6 +906,20 @@ fn an_answer_that_does_not_fit_is_made_smaller_before_turns_go() {
     assert_eq!(answer.status, 200, "{answer:?}");
     let second = provider.seen()[1].json();
     assert_eq!((&second["max_tokens"], &second["messages"]), (&json!(9760), &turns), "{second}");
+}
+
+#[test]
+fn a_budget_in_tokens_refuses_once_it_is_used_up() {
+    let project = Project::new("proxy-tokens");
+    project.settings("[llm]\ntoken_budget = \"tokens\"\n");
+    project.run(&["budget", "set", "tokens", "15", "--unit", "tokens"]).go().code(0);
+    let provider = Provider::says(vec![ok()]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    // Each answer has used ten: the second takes what is left.
+    let posted = [(); 3].map(|()| proxy.post("/v1/chat/completions", KEY, &APIS[1].request(false)));
+    assert_eq!(posted.each_ref().map(|answer| answer.status), [200, 200, 403]);
+    assert_eq!(posted[2].header("x-backstop-reason"), Some("budget_exhausted"));
+    assert_eq!(provider.seen().len(), 2);
 }
 
 #[test]
