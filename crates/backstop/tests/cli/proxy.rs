@@ -929,7 +929,7 @@ fn an_overflow_that_comes_as_a_server_error_is_trimmed() {
     let provider = Provider::says(vec![json(500, "", &body), ok()]);
     let project = Project::new("proxy-overflow-500");
     let proxy = ProxyProcess::start(&project, &provider, &[]);
-    let turn = |n: usize| json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": format!("turn {n} {}", "x".repeat(200))});
+    let turn = |n: usize| json!({"role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "content": format!("turn {n} {}", "x".repeat(200))});
     let request = json!({"model": "m-1", "max_tokens": 10, "messages": (0..9).map(turn).collect::<Vec<_>>()});
     let answer = proxy.post("/v1/messages", KEY, &request.to_string());
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -953,7 +953,7 @@ fn a_large_request_is_in_memory_once() {
     assert_eq!(proxy.post("/v1/messages", KEY, &request(LARGE)).status, 200);
     assert_eq!(provider.seen()[1].body.len(), request(LARGE).len());
     let more = proxy.peak() - before;
-    assert!(more >= LARGE / 2 && more < LARGE * 3 / 2, "{more} bytes for a request of {LARGE}");
+    assert!((LARGE / 2..LARGE * 3 / 2).contains(&more), "{more} bytes for a request of {LARGE}");
 }
 
 #[test]
