@@ -128,12 +128,12 @@ impl FoundCampaign {
             })
     }
 
-    /// EXECUTE again, with all tasks.
+    /// EXECUTE or BUILD again, with all tasks.
     fn back_to_execute(&self) -> Vec<EventKind> {
         if self.record.plan.tasks.is_empty() {
             return Vec::new();
         }
-        vec![entered(State::Execute), self.loaded(task_phases(&self.record.plan))]
+        vec![entered(self.record.work_state()), self.loaded(task_phases(&self.record.plan))]
     }
 
     fn loaded(&self, phases: Vec<backstop_plan::document::Phase>) -> EventKind {

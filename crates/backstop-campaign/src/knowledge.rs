@@ -7,7 +7,7 @@
 use crate::record::BLOCK_OVERRIDE;
 use crate::step::{Executed, Progress};
 use crate::task::{Task, TaskPlan};
-use backstop_core::{Event, EventKind, SafeText, signature};
+use backstop_core::{Event, EventKind, Reason, SafeText, signature};
 use backstop_plan::workspace::Advice;
 use backstop_runtime::host::{AttemptJob, NodeStatus};
 use backstop_store::Lesson;
@@ -113,7 +113,10 @@ impl Knowledge {
             return Advice::default();
         };
         let budget = self.plan.budget(task, !self.blocked.is_empty());
-        Advice { context: self.context(task, job), iterations_max: Some(budget) }
+        // A workspace that is made anew has nothing in it that the task does not need.
+        let is_minimal = job.previous.as_ref().is_some_and(|fault| fault.reason == Reason::StateInvalid);
+        let context = if is_minimal { None } else { self.context(task, job) };
+        Advice { context, iterations_max: Some(budget) }
     }
 
     fn context(&self, task: &Task, job: &AttemptJob) -> Option<SafeText> {

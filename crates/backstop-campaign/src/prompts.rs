@@ -74,6 +74,9 @@ pub(crate) fn planner(record: &CampaignRecord, explored: &Value, notes: &[String
             text.prompt("answers", TEXT_BYTES_MAX)
         ));
     }
+    if record.counters().is_single {
+        out.push_str("## One task\n\nThe plan has exactly one task, `001`, which depends on nothing.\n\n");
+    }
     revision(&mut out, notes);
     out.push_str(&format!(
         "## Answer\n\nOne line `### Confidence: WORD`, where WORD is\n\n\

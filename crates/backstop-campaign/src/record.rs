@@ -21,6 +21,10 @@ const REPLANNER: &str = "replan";
 pub(crate) const BLOCK_OVERRIDE: &str = "campaign block ";
 pub(crate) const REPLAN_OVERRIDE: &str = "campaign replan";
 
+/// The field of INIT that names the flow, and its value for a campaign of one task.
+pub(crate) const FLOW: &str = "flow";
+pub(crate) const ONE_TASK: &str = "task";
+
 /// The phase of a planner's round, counted from 1.
 pub fn planner_phase(round: u32) -> String {
     format!("{PLANNER}{round}")
@@ -59,6 +63,8 @@ pub struct CampaignRecord {
     answered_round: u32,
     rounds: u32,
     replans: u32,
+    /// Whether it is about one task.
+    is_single: bool,
 }
 
 impl CampaignRecord {
@@ -72,8 +78,17 @@ impl CampaignRecord {
     fn apply(&mut self, event: &Event) {
         self.run.apply(event);
         match &event.kind {
-            EventKind::StateEntered { operation: None, state, error_type, .. } => {
+            EventKind::StateEntered { operation: None, state, error_type, context } => {
                 if let Some(state) = State::from_name(state) {
+                    match state {
+                        State::Init => {
+                            let flow = context.as_ref().and_then(|context| context.fields.get(FLOW));
+                            self.is_single = flow.is_some_and(|flow| flow.raw() == ONE_TASK);
+                        }
+                        // Another plan may have many tasks.
+                        State::Cascade => self.is_single = false,
+                        _ => {}
+                    }
                     if state == State::Error {
                         self.before_error = self.state;
                     }
@@ -153,7 +168,12 @@ impl CampaignRecord {
 
     /// How many rounds of planning there were, and how many re-plans.
     pub fn counters(&self) -> Counters {
-        Counters { clarify_rounds: self.rounds, replans: self.replans }
+        Counters { clarify_rounds: self.rounds, replans: self.replans, is_single: self.is_single }
+    }
+
+    /// The state in which tasks are worked on.
+    pub fn work_state(&self) -> State {
+        if self.is_single { State::Build } else { State::Execute }
     }
 
     /// Whether these phases are those of the stage that is under way.

@@ -67,6 +67,8 @@ pub enum Flow {
     Task,
     /// A campaign: many tasks with dependencies, and ERROR as a state.
     Campaign,
+    /// A campaign of one task: the flow of a task, with ERROR and rounds of planning as in a campaign.
+    OneTask,
 }
 
 impl Flow {
@@ -90,16 +92,19 @@ impl Flow {
             (Flow::Task, Observe) => &[Complete],
             (Flow::Task, Complete) => &[Init],
             (Flow::Task, Register | Execute | Cascade | Error) => &[],
-            (Flow::Campaign, Init) => &[Explore],
-            (Flow::Campaign, Explore) => &[Plan, Error],
+            (Flow::Campaign | Flow::OneTask, Init) => &[Explore],
+            (Flow::Campaign | Flow::OneTask, Explore) => &[Plan, Error],
             (Flow::Campaign, Plan) => &[Plan, Register, Error],
             (Flow::Campaign, Register) => &[Execute, Error],
             (Flow::Campaign, Execute) => &[Execute, Cascade, Error],
             (Flow::Campaign, Cascade) => &[Execute, Observe, Error],
-            (Flow::Campaign, Observe) => &[Complete],
-            (Flow::Campaign, Error) => &[Plan, Observe],
-            (Flow::Campaign, Complete) => &[Init],
+            (Flow::Campaign | Flow::OneTask, Observe) => &[Complete],
+            (Flow::Campaign | Flow::OneTask, Error) => &[Plan, Observe],
+            (Flow::Campaign | Flow::OneTask, Complete) => &[Init],
             (Flow::Campaign, Build) => &[],
+            (Flow::OneTask, Plan) => &[Plan, Build, Error],
+            (Flow::OneTask, Build) => &[Build, Observe, Error],
+            (Flow::OneTask, Register | Execute | Cascade) => &[],
         }
     }
 
@@ -187,7 +192,7 @@ mod tests {
     use super::*;
     use State::*;
 
-    /// Every pair of states in both flows: what is not in these lists is not allowed.
+    /// Every pair of states in each flow: what is not in these lists is not allowed.
     #[test]
     fn the_whole_table_of_transitions() {
         let task = [
@@ -220,8 +225,24 @@ mod tests {
             (Error, Observe),
             (Complete, Init),
         ];
+        let one_task = [
+            (Init, Explore),
+            (Explore, Plan),
+            (Explore, Error),
+            (Plan, Plan),
+            (Plan, Build),
+            (Plan, Error),
+            (Build, Build),
+            (Build, Observe),
+            (Build, Error),
+            (Observe, Complete),
+            (Error, Plan),
+            (Error, Observe),
+            (Complete, Init),
+        ];
         for from in State::ALL {
             for to in State::ALL {
+                assert_eq!(Flow::OneTask.allows(from, to), one_task.contains(&(from, to)), "{from:?} {to:?}");
                 assert_eq!(Flow::Task.allows(from, to), task.contains(&(from, to)), "{from:?} {to:?}");
                 assert_eq!(
                     Flow::Campaign.allows(from, to),

@@ -25,6 +25,8 @@ pub struct Counters {
     pub clarify_rounds: u32,
     /// Re-plans that were merged or refused.
     pub replans: u32,
+    /// Whether it is about one task: then PLAN leads to BUILD, and BUILD to OBSERVE.
+    pub is_single: bool,
 }
 
 /// What a planner's answer comes to.
@@ -136,7 +138,7 @@ impl Step {
     fn error(from: State, error: ErrorType) -> Self {
         let (message, next) = error.handled(from);
         // INIT, OBSERVE and COMPLETE have no way to ERROR: they return at once.
-        let next = next.filter(|_| Flow::Campaign.allows(from, State::Error));
+        let next = next.filter(|_| flow_of(from).allows(from, State::Error));
         Self {
             error: Some(error),
             recovery: None,
@@ -172,6 +174,13 @@ pub fn step(state: State, outcome: &Outcome, counters: Counters) -> Step {
             }
             Executed::Halted(reason) => Step::error(state, ErrorType::of_campaign(reason)),
         },
+        (State::Build, Outcome::Executed(executed)) => match executed {
+            Executed::BuilderExhausted => {
+                Step::error(state, ErrorType::BudgetExhausted).recovered("block_workspace", true)
+            }
+            Executed::Halted(reason) => Step::error(state, ErrorType::of_campaign(reason)),
+            _ => Step::to(State::Observe),
+        },
         (State::Cascade, Outcome::Analysed { unreachable, goes_on }) => {
             let next = after_cascade(*goes_on);
             if *unreachable < REPLAN_UNREACHABLE_MIN {
@@ -200,6 +209,7 @@ fn after_cascade(goes_on: bool) -> State {
 
 fn planned(answer: PlanAnswer, counters: Counters) -> Step {
     match answer {
+        PlanAnswer::Valid if counters.is_single => Step::to(State::Build),
         PlanAnswer::Valid => Step::to(State::Register),
         PlanAnswer::Confirm => Step { goto: Goto::Ask, ..Step::to(State::Plan) },
         PlanAnswer::Clarify | PlanAnswer::Invalid if counters.clarify_rounds < CLARIFY_ROUNDS_MAX => {
@@ -210,17 +220,22 @@ fn planned(answer: PlanAnswer, counters: Counters) -> Step {
     }
 }
 
+/// The flow that a state belongs to; most belong to both.
+fn flow_of(state: State) -> Flow {
+    if state == State::Build { Flow::OneTask } else { Flow::Campaign }
+}
+
 /// Whether a step keeps to the table of transitions.
-pub fn is_allowed(from: State, step: &Step) -> bool {
+pub fn is_allowed(flow: Flow, from: State, step: &Step) -> bool {
     let mut at = from;
     if step.error.is_some() {
-        if !Flow::Campaign.allows(at, State::Error) {
+        if !flow.allows(at, State::Error) {
             return step.goto == Goto::Return;
         }
         at = State::Error;
     }
     match &step.goto {
-        Goto::State(next) => Flow::Campaign.allows(at, *next),
+        Goto::State(next) => flow.allows(at, *next),
         Goto::Ask => at == State::Plan,
         Goto::Replan => at == State::Cascade,
         Goto::Return => true,
@@ -293,16 +308,34 @@ mod tests {
     /// Every state, every outcome, every count: a step that the table allows.
     #[test]
     fn every_outcome_in_every_state_leads_somewhere_that_is_allowed() {
-        for state in State::ALL.into_iter().filter(|state| *state != State::Build) {
-            for outcome in outcomes() {
-                for clarify_rounds in 0..8 {
-                    for replans in 0..4 {
-                        let step = step(state, &outcome, Counters { clarify_rounds, replans });
-                        assert!(is_allowed(state, &step), "{state:?} {outcome:?}: {step:?}");
+        use State::{Build, Cascade, Execute, Register};
+        for (flow, foreign) in
+            [(Flow::Campaign, &[Build][..]), (Flow::OneTask, &[Register, Execute, Cascade][..])]
+        {
+            let is_single = flow == Flow::OneTask;
+            for state in State::ALL.into_iter().filter(|state| !foreign.contains(state)) {
+                for outcome in outcomes() {
+                    for (clarify_rounds, replans) in (0..8).flat_map(|n| (0..4).map(move |m| (n, m))) {
+                        let step = step(state, &outcome, Counters { clarify_rounds, replans, is_single });
+                        assert!(is_allowed(flow, state, &step), "{state:?} {outcome:?}: {step:?}");
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn one_task_is_built_and_observed() {
+        let single = Counters { is_single: true, ..Counters::default() };
+        let valid = Outcome::Planned(PlanAnswer::Valid);
+        assert_eq!(step(State::Plan, &valid, single).goto, Goto::State(State::Build));
+        for executed in [Executed::Complete, Executed::Blocked, Executed::IterationsExhausted] {
+            let step = step(State::Build, &Outcome::Executed(executed), single);
+            assert_eq!(step, Step::to(State::Observe));
+        }
+        let used_up = step(State::Build, &Outcome::Executed(Executed::BuilderExhausted), single);
+        assert_eq!(used_up.goto, Goto::State(State::Observe));
+        assert_eq!(used_up.message.unwrap(), "Builder budget exhausted");
     }
 
     #[test]
@@ -320,7 +353,7 @@ mod tests {
     #[test]
     fn five_rounds_of_questions_and_no_sixth() {
         let asked = |answer, clarify_rounds| {
-            step(State::Plan, &Outcome::Planned(answer), Counters { clarify_rounds, replans: 0 })
+            step(State::Plan, &Outcome::Planned(answer), Counters { clarify_rounds, ..Counters::default() })
         };
         for rounds in 1..CLARIFY_ROUNDS_MAX {
             assert_eq!(asked(PlanAnswer::Clarify, rounds).goto, Goto::Ask);
@@ -338,7 +371,7 @@ mod tests {
     fn two_or_more_unreachable_tasks_are_planned_anew_at_most_twice() {
         let looked = |unreachable, goes_on, replans| {
             let outcome = Outcome::Analysed { unreachable, goes_on };
-            step(State::Cascade, &outcome, Counters { clarify_rounds: 0, replans }).goto
+            step(State::Cascade, &outcome, Counters { replans, ..Counters::default() }).goto
         };
         let analysed = |unreachable, replans| looked(unreachable, false, replans);
         assert_eq!(analysed(0, 0), Goto::State(State::Observe));

@@ -49,6 +49,7 @@ mod policy;
 mod profiles;
 mod reason;
 mod redact;
+pub mod request_window;
 mod retry_budget;
 mod run_summary;
 mod safe;

@@ -55,6 +55,8 @@ pub struct Stage<'r> {
     pub concludes: &'r (dyn Fn(&End) -> bool + Sync),
     /// What workers are told beyond their phase.
     pub advisor: Advisor<'r>,
+    /// Whether its phases only read: then they run side by side in the folder itself, too.
+    pub only_reads: bool,
 }
 
 /// How a run of a plan ended, and its record.
@@ -67,9 +69,10 @@ pub struct Ran {
     pub hold: Option<Hold>,
 }
 
-/// How many phases of this plan run at once in this workspace.
-pub fn jobs(workspace: &Workspace, settings: &PlanSettings) -> usize {
-    if matches!(workspace, Workspace::InPlace(_)) { 1 } else { settings.jobs }
+/// How many phases of this plan run at once in this workspace. In the folder itself only those that
+/// change nothing run side by side.
+pub fn jobs(workspace: &Workspace, settings: &PlanSettings, only_read: bool) -> usize {
+    if matches!(workspace, Workspace::InPlace(_)) && !only_read { 1 } else { settings.jobs }
 }
 
 /// Why a run broke off.
@@ -95,7 +98,7 @@ impl PlanRun<'_> {
         let Begun { recorder, record, workspace, hold, opened, .. } = begun;
         let project = self.project;
         let run = recorder.run();
-        let jobs = jobs(&workspace, self.settings);
+        let jobs = jobs(&workspace, self.settings, self.stage.is_some_and(|stage| stage.only_reads));
         let classifier = project.classifier(&[]).map_err(RunError::from)?;
         let folder = project.folder().map_err(RunError::from)?;
         let scratch =

@@ -225,6 +225,14 @@ CREATE TABLE waiters (
     PRIMARY KEY (guard, place, pid, start)
 ) STRICT, WITHOUT ROWID;
 ",
+        // How many requests a provider still takes in its window; `provider` holds a guard's key.
+        "
+CREATE TABLE windows (
+    provider TEXT PRIMARY KEY,
+    state TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+",
     ],
 };
 

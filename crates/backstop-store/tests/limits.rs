@@ -3,7 +3,8 @@
 
 use backstop_core::breaker::Pass;
 use backstop_core::guard::{Closed, GuardKey};
-use backstop_core::{BootTime, Name, Reason, Redactor, Timestamp};
+use backstop_core::request_window::{RequestsLeft, WindowStep};
+use backstop_core::{BootTime, Clock, Hints, Name, Reason, Redactor, Timestamp};
 use backstop_store::{Budget, LimitStore, Per, ProcessId, Spending, StateFolder};
 use std::path::Path;
 use std::sync::Arc;
@@ -178,6 +179,55 @@ fn limits_of_the_format_before_are_read_and_brought_up() {
         Spending::Spent { remaining: 0 }
     ));
     store.queue(&name("openai"), &HERE).unwrap();
+}
+
+#[test]
+fn limits_of_format_3_are_brought_up() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/limits-v3.db");
+    let file = folder.root().join("limits.db");
+    std::fs::copy(golden, &file).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    time.0.store(1_795_008_833_385, Ordering::SeqCst);
+    let store = LimitStore::open(&folder).unwrap();
+    let closed = store.guard(&name("openai")).unwrap().unwrap().closed.unwrap();
+    assert_eq!((closed.left(time.now()).as_secs(), closed.in_words), (599, true));
+    let key = GuardKey::unknown_account(name("openai"));
+    assert_eq!(store.take_request(&key).unwrap().1, WindowStep::Go(0));
+}
+
+#[test]
+fn many_take_requests_of_one_window_and_none_is_taken_twice() {
+    let temp = tempfile::tempdir().unwrap();
+    let (folder, time) = folder(temp.path());
+    let key = GuardKey::unknown_account(name("openai"));
+    let header = |name: &str, value: &str| (format!("x-ratelimit-{name}-requests"), value.to_owned());
+    let headers = [header("limit", "50"), header("remaining", "40"), header("reset", "60s")];
+    let hints = Hints::read(&headers, None, &Clock::utc(time.now()));
+    LimitStore::open(&folder).unwrap().learn_window(&key, 0, RequestsLeft::read(&hints)).unwrap();
+    let taken = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            let (folder, key, taken) = (&folder, &key, &taken);
+            scope.spawn(move || {
+                let store = LimitStore::open(folder).unwrap();
+                for _ in 0..10 {
+                    if let WindowStep::Go(number) = store.take_request(key).unwrap().1 {
+                        taken.lock().unwrap().push(number);
+                    }
+                }
+            });
+        }
+    });
+    let mut taken = taken.into_inner().unwrap();
+    taken.sort_unstable();
+    taken.dedup();
+    assert_eq!(taken.len(), 40);
+    // Whoever clears a guard wants it to be asked anew.
+    let store = LimitStore::open(&folder).unwrap();
+    store.clear_guard(&name("openai")).unwrap();
+    assert_eq!(store.take_request(&key).unwrap().1, WindowStep::Go(0));
 }
 
 #[test]

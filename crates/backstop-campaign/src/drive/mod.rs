@@ -14,7 +14,7 @@ use crate::explore::{self, Mode};
 use crate::knowledge::Knowledge;
 use crate::phases::{asked_phase, plan_of, task_phases};
 use crate::planner_answer::PlannerWord;
-use crate::record::{CampaignRecord, planner_phase, replanner_phase};
+use crate::record::{CampaignRecord, FLOW, ONE_TASK, planner_phase, replanner_phase};
 use crate::replan::{self, Replanned};
 use crate::stage::{Relay, StageObserver};
 use crate::state::State;
@@ -113,6 +113,8 @@ pub struct Campaign<'c> {
     pub prompts: &'c dyn Prompts,
     /// How long explorers have.
     pub explore_timeout: Duration,
+    /// Whether a new campaign is about one task.
+    pub is_single: bool,
     /// The budget that each attempt takes a unit of.
     pub budget: Option<Name>,
     /// Whether a program is on the PATH.
@@ -251,6 +253,18 @@ impl Campaign<'_> {
         Ok(Ended { end, record: driver.record, recorder, work: driver.work })
     }
 
+    /// The entry of INIT, with the flow where it is not the usual one.
+    fn initial(&self) -> EventKind {
+        let mut context = ExecutionContext::default();
+        context.fields.insert(FLOW.to_owned(), SafeText::new(ONE_TASK));
+        EventKind::StateEntered {
+            operation: None,
+            state: State::Init.name().to_owned(),
+            error_type: None,
+            context: self.is_single.then(|| Box::new(context)),
+        }
+    }
+
     fn first_events(&self, objective: &str) -> Vec<EventKind> {
         let person = person(self.project, self.request.why.as_deref());
         let mut first = vec![
@@ -260,7 +274,7 @@ impl Campaign<'_> {
                 profile: Some("state".to_owned()),
                 parent: self.project.process.parent,
             },
-            entered(State::Init),
+            self.initial(),
         ];
         let typed = [("--allow-dirty", self.request.allow_dirty), ("--fresh", self.request.fresh)];
         first.extend(typed.into_iter().filter(|(_, typed)| *typed).map(|(flag, _)| person.overrides(flag)));
@@ -324,13 +338,14 @@ impl Driver<'_, '_> {
         }
         if is_complete {
             // It was given up with tasks that can begin: whoever carries on wants them tried.
-            kinds.push(entered(State::Execute));
-            kinds.extend(self.stage_of(State::Execute)?);
+            let state = self.record.work_state();
+            kinds.push(entered(state));
+            kinds.extend(self.stage_of(state)?);
         }
         if self.record.state() == State::Error {
             let back = self.record.state_before_error();
-            let is_task = matches!(back, State::Execute);
-            let policy = self.campaign.project.config.policy("phase")?;
+            let is_task = back == self.record.work_state();
+            let policy = self.stage_policy(back)?;
             let counted: Vec<&str> = self.record.explored().0.iter().map(|(mode, _)| mode.name()).collect();
             let order = self.record.run.progress.order.clone();
             for id in order {
@@ -362,12 +377,12 @@ impl Driver<'_, '_> {
                 State::Explore => self.explore()?,
                 State::Plan => self.plan()?,
                 State::Register => self.register()?,
-                State::Execute => self.execute()?,
+                State::Execute | State::Build => self.execute()?,
                 State::Cascade => self.cascade()?,
                 State::Observe => self.observe()?,
                 State::Complete => return Ok(self.ended()),
                 // It is entered and left in one transaction, except where it returns.
-                State::Error | State::Build => Some(CampaignEnd::Returned(Reason::StateInvalid)),
+                State::Error => Some(CampaignEnd::Returned(Reason::StateInvalid)),
             };
             if let Some(end) = next {
                 return Ok(end);
@@ -472,7 +487,7 @@ impl Driver<'_, '_> {
     /// The failure of this stage that no other phase can do anything about, such as a refused
     /// credential.
     fn halting_fault(&self) -> Option<Fault> {
-        let policy = self.campaign.project.config.policy("phase").ok()?;
+        let policy = self.stage_policy(self.record.state()).ok()?;
         let halts = |fault: &&Fault| matches!(policy.allowance(fault.reason).how, How::Halt);
         let progress = &self.record.run.progress;
         let failed = progress.order.iter().filter_map(|id| progress.nodes.get(id));
@@ -491,7 +506,7 @@ impl Driver<'_, '_> {
                 let round = self.record.counters().clarify_rounds + 1;
                 self.loaded(self.planners(round, false)).map(Some)
             }
-            State::Execute if !self.record.plan.tasks.is_empty() => {
+            State::Execute | State::Build if !self.record.plan.tasks.is_empty() => {
                 self.loaded(task_phases(&self.record.plan)).map(Some)
             }
             _ => Ok(None),

@@ -27,7 +27,7 @@ impl Driver<'_, '_> {
         let Some(text) = self.record.answer_of(&planner_phase(round)) else { return Vec::new() };
         let answer = crate::planner_answer::PlannerAnswer::read(text);
         match (&answer.plan, answer.word) {
-            (Some(plan), _) => match read_plan(plan) {
+            (Some(plan), _) => match self.read_plan(plan) {
                 Ok(_) => Vec::new(),
                 Err(errors) => errors,
             },
@@ -108,7 +108,7 @@ impl Driver<'_, '_> {
             }
             return self.fail(fault);
         };
-        let plan = answer.plan.as_ref().map(read_plan);
+        let plan = answer.plan.as_ref().map(|plan| self.read_plan(plan));
         match (answer.word, plan) {
             (PlannerWord::Proceed | PlannerWord::Confirm, Some(Err(errors))) => {
                 let is_cycle = errors.iter().any(|error| error.contains("cycle"));
@@ -138,10 +138,23 @@ impl Driver<'_, '_> {
         }
     }
 
-    /// A plan is taken as it is: its tasks are recorded with the entry of REGISTER.
+    /// A plan, or what is wrong with it, each with its path.
+    fn read_plan(&self, plan: &Value) -> Result<TaskPlan, Vec<String>> {
+        let plan = read_plan(plan)?;
+        if self.record.counters().is_single && plan.tasks.len() != 1 {
+            return Err(vec![format!("tasks: one task was asked for, and there are {}", plan.tasks.len())]);
+        }
+        Ok(plan)
+    }
+
+    /// A plan is taken as it is: its tasks are recorded with the entry of REGISTER or BUILD.
     pub(super) fn registered(&mut self, plan: TaskPlan) -> Result<Option<CampaignEnd>, CampaignError> {
         let text = serde_json::to_string(&plan).unwrap_or_default();
-        let with = vec![EventKind::TasksRegistered { plan: SafeText::new(text) }];
+        let mut with = vec![EventKind::TasksRegistered { plan: SafeText::new(text) }];
+        if self.record.counters().is_single {
+            with.extend(Self::fallback_contexts(&plan));
+            with.push(self.loaded(task_phases(&plan))?);
+        }
         self.take(&Outcome::Planned(PlanAnswer::Valid), None, with)
     }
 

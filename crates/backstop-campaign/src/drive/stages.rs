@@ -27,7 +27,7 @@ impl Driver<'_, '_> {
         }
         let settings = PlanSettings { jobs: Mode::ALL.len(), ..self.campaign.settings.clone() };
         let nothing = |_: &_| Advice::default();
-        let stage = Stage { concludes: &|_| false, advisor: &nothing };
+        let stage = Stage { concludes: &|_| false, advisor: &nothing, only_reads: true };
         let (end, _) = self.run_stage(&found, equipment, &settings, policy, stage, None)?;
         Ok(end)
     }
@@ -58,12 +58,27 @@ impl Driver<'_, '_> {
             End::Halted(_) => lands_halted,
             End::Stopped => false,
         };
-        let policy = project.config.policy("phase")?;
-        let stage = Stage { concludes: &concludes, advisor: &advisor };
+        let policy = self.task_policy()?;
+        let stage = Stage { concludes: &concludes, advisor: &advisor, only_reads: false };
         let settings = self.campaign.settings.clone();
         self.is_landed = false;
         let tasks = TaskStage { known, begins };
         self.run_stage(&found, equipment, &settings, policy, stage, Some(tasks))
+    }
+
+    /// How often a task is attempted. What its workspace is made of is made anew once where it is
+    /// broken, with nothing but the task itself; then the task is blocked, and the others go on.
+    pub(super) fn task_policy(&self) -> Result<backstop_core::Policy, CampaignError> {
+        let policy = self.campaign.project.config.policy("phase")?;
+        Ok(policy.with_cell(Reason::StateInvalid, 2, How::Again, None))
+    }
+
+    /// The policy of a state's phases: what ends the campaign is not the same for tasks.
+    pub(super) fn stage_policy(&self, state: State) -> Result<backstop_core::Policy, CampaignError> {
+        match state {
+            State::Execute | State::Build => self.task_policy(),
+            _ => Ok(self.campaign.project.config.policy("phase")?),
+        }
     }
 
     /// Whether work that is in the user's folder, uncommitted, would be taken for changes of theirs
@@ -121,7 +136,7 @@ impl Driver<'_, '_> {
         for note in drop_missing_fallbacks(&mut equipment, self.campaign.is_there) {
             self.audience.note(&note);
         }
-        let jobs = jobs(&workspace, settings);
+        let jobs = jobs(&workspace, settings, stage.only_reads);
         let (Some(recorder), Some(hold)) = (self.recorder.take(), self.hold.take()) else {
             return Err(CampaignError::NoCampaign);
         };

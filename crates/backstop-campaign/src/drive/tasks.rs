@@ -6,8 +6,14 @@ impl Driver<'_, '_> {
     /// Workspaces of the tasks. Lines that are no numbers are no reason not to begin: the builder is
     /// told of the whole file.
     pub(super) fn register(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
+        let with = Self::fallback_contexts(&self.record.plan);
+        self.take(&Outcome::Registered, None, with)
+    }
+
+    /// What is recorded of tasks whose lines are no numbers.
+    pub(super) fn fallback_contexts(plan: &TaskPlan) -> Vec<EventKind> {
         let mut with = Vec::new();
-        for task in self.record.plan.tasks.iter().filter(|task| !task.has_valid_lines()) {
+        for task in plan.tasks.iter().filter(|task| !task.has_valid_lines()) {
             let mut fault = fault_of(
                 Reason::StateInvalid,
                 format!("target_lines of task {} are no line numbers", task.seq),
@@ -20,7 +26,7 @@ impl Driver<'_, '_> {
             });
             with.push(recovered("fallback_context", true));
         }
-        self.take(&Outcome::Registered, None, with)
+        with
     }
 
     pub(super) fn execute(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {

@@ -35,6 +35,7 @@ pub use provider::{
 use crate::project::{Project, ProjectError};
 use backstop_core::breaker::{Breaker, Pass};
 use backstop_core::guard::{Closed, GuardKey, closed_by};
+use backstop_core::request_window::RequestsLeft;
 use backstop_core::{
     Clock, Dispatch, EventKind, Experience, Fault, Hints, Name, Reason, Record, SafeText, Timestamp,
 };
@@ -63,7 +64,7 @@ pub struct Admission {
     unreadable: OnceLock<String>,
     /// Breakers that had counted nothing, and when that was read.
     quiet_breakers: Mutex<HashMap<(Name, String), Timestamp>>,
-    windows: Arc<Windows>,
+    windows: Windows,
     /// When there were no shared limits the last time that somebody looked.
     absent_at: Mutex<Option<Timestamp>>,
     /// The secret that accounts are hashed with, once there is one.
@@ -132,6 +133,8 @@ pub struct OperationAdmission {
     request: Option<Mutex<RequestIdentity>>,
     /// Why no attempt may begin, as the surface has found.
     refused: Mutex<Option<Box<Fault>>>,
+    /// The number of the request of this attempt in the provider's window.
+    in_window: AtomicU64,
 }
 
 impl Admission {
@@ -144,7 +147,7 @@ impl Admission {
             has_warned,
             unreadable: OnceLock::new(),
             quiet_breakers: Mutex::default(),
-            windows: Arc::default(),
+            windows: Windows::default(),
             absent_at: Mutex::default(),
             account_secret: OnceLock::new(),
         })
@@ -184,6 +187,7 @@ impl Admission {
             uncounted: AtomicU64::new(0),
             request: None,
             refused: Mutex::default(),
+            in_window: AtomicU64::new(0),
         })
     }
 }
@@ -455,11 +459,11 @@ impl OperationAdmission {
         if self.request.is_none() {
             return Ok(());
         }
-        let Some((_, key)) = self.guarded() else { return Ok(()) };
+        let Some((store, key)) = self.guarded() else { return Ok(()) };
         let limit = attempt.left.unwrap_or(self.limits.wait_max).min(self.limits.wait_max);
         let process = &self.project().process;
-        let taken = self.shared.windows.take(&key, limit, process.now).await;
-        taken.map_err(|wait| {
+        let taken = self.shared.windows.take(store, &key, limit, || process.now()).await;
+        taken.map(|number| self.in_window.store(number, Ordering::Relaxed)).map_err(|wait| {
             let now = process.now();
             let why = "window requests is used up".to_owned();
             let closed = Closed { learned_at: now, until: now.after(wait), why, in_words: false };
@@ -475,7 +479,8 @@ impl OperationAdmission {
         let now = process.now();
         let clock = Clock { now: Some(now), zone: process.zone() };
         let hints = Hints::read(headers, None, &clock);
-        self.shared.windows.learn(&key, Some(&hints), now);
+        let number = self.in_window.load(Ordering::Relaxed);
+        self.shared.windows.learn(store, &key, number, RequestsLeft::read(&hints), now);
         if succeeded
             && hints.windows.iter().any(backstop_core::Window::is_closed)
             && let Some(closed) = closed_by(&hints, None, now)

@@ -7,6 +7,9 @@ use super::{AttemptResult, Fold, Host, HostError, IntegrationResult};
 use backstop_core::{Action, Command, Decision, EventKind, Failure, Fault, Happening, Reason, SafeText};
 use std::time::Duration;
 
+/// The strategy of an attempt after one whose own workspace could not be made or used.
+const REGENERATED: &str = "regenerate_workspace";
+
 impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
     pub(super) fn attempted(
         &mut self,
@@ -39,9 +42,11 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
             delivery: Some(Box::new(delivery)),
         });
         if self.progress().node(node).attempt > 1 {
+            let before = self.progress().node(node).last_error().map(|error| error.fault.reason);
+            let strategy = if before == Some(Reason::StateInvalid) { REGENERATED } else { "retry" };
             self.pending.push(EventKind::RecoveryAttempted {
                 operation: Some(self.id(node)),
-                strategy: "retry".to_owned(),
+                strategy: strategy.to_owned(),
                 success: fault.is_none(),
                 attempt,
                 detail: None,

@@ -180,6 +180,7 @@ impl LimitStore {
             )?;
             let sql = format!("{OPENED} WHERE {OF_PROVIDER}");
             tx.execute(&sql, params![provider.as_str(), now.as_millis()])?;
+            tx.execute(&format!("DELETE FROM windows WHERE {OF_PROVIDER}"), [provider.as_str()])?;
             Ok(was)
         })
     }

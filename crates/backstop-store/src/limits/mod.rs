@@ -1,4 +1,4 @@
-//! Shared limits: guards, breakers, budgets, what retries have taught, and cached results.
+//! Shared limits: guards, windows, breakers, budgets, what retries have taught, and cached results.
 //!
 //! One database per user, because a rate limit belongs to an account. Many processes use it at
 //! once: every change is one `BEGIN IMMEDIATE` transaction or one statement, so no update is lost.
@@ -10,6 +10,7 @@ mod budget;
 mod experience;
 mod guard;
 mod results;
+mod window;
 
 pub use budget::Spending;
 pub use results::KeptResult;

@@ -5,6 +5,7 @@ use crate::docs::fits;
 use crate::harness::{Done, Project, Run, root, schema, until};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 
 /// What every agent here can call.
 const HELPERS: &str = r#"
@@ -386,6 +387,117 @@ fn outside_git_the_folder_itself_is_worked_in() {
     configure(&project, &format!("{HELPERS}\n{script}\n"));
     campaign(&project, &["Do it now"]).go().code(0);
     assert_eq!((project.read("001.txt"), project.read("002.txt")), ("x\n".to_owned(), "x\n".to_owned()));
+}
+
+#[test]
+fn outside_git_explorers_look_side_by_side() {
+    let project = Project::plain("campaign-plain-side-by-side");
+    // Each explorer waits until all four have begun: one after the other, none would answer.
+    let script = format!(
+        "case $BACKSTOP_PHASE in structure|pattern|memory|delta) : > \"$TALLY.$BACKSTOP_PHASE\"; n=0; \
+         until [ -e \"$TALLY.structure\" ] && [ -e \"$TALLY.pattern\" ] && [ -e \"$TALLY.memory\" ] && [ -e \"$TALLY.delta\" ]; do \
+         sleep 0.1; n=$((n+1)); [ $n -lt 300 ] || exit 1; done; \
+         echo \"{{\\\"mode\\\":\\\"$BACKSTOP_PHASE\\\",\\\"status\\\":\\\"ok\\\"}}\" | answer ;; \
+         plan1) {} ;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac",
+        plan(&json!([task("001", &[], "test -e 001.txt")]))
+    );
+    configure(&project, &format!("{HELPERS}\n{script}\n"));
+    std::fs::write(project.beside("tally.silent"), "").unwrap();
+    campaign(&project, &["Do it now"]).go().code(0);
+    assert_eq!(status(&project)["explorers"], json!(["structure", "pattern", "memory", "delta"]));
+}
+
+#[test]
+fn one_task_is_explored_planned_built_and_observed() {
+    let two = plan(&json!([task("001", &[], "true"), task("002", &[], "true")]));
+    let one = plan(&json!([task("001", &[], "grep -q good 001.txt")]));
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) case $prompt in *'exactly one task'*) {two} ;; esac ;; \
+         plan2) case $prompt in *'one task was asked for, and there are 2'*) {one} ;; esac ;; \
+         001) [ -e \"$TALLY.good\" ] && echo good > 001.txt || echo bad > 001.txt; complete ;; esac"
+    );
+    let project = project("one-task", &script);
+    let done = campaign(&project, &["Do one thing", "--task"]).go().code(4);
+    has(&done, &["backstop campaign retry 001"]);
+    let first = ["INIT", "EXPLORE", "PLAN", "PLAN", "BUILD", "OBSERVE", "COMPLETE"];
+    assert_eq!(states(&project), first);
+    assert_eq!(statuses(&status(&project)), [("001".to_owned(), "blocked".to_owned())]);
+    // It stays in its flow when it is carried on, without being told so again.
+    std::fs::write(project.beside("tally.good"), "").unwrap();
+    project.run(&["campaign", "retry", "001", "--why", "the fixture is there now"]).go().code(0);
+    campaign(&project, &[]).go().code(0);
+    assert_eq!(states(&project)[first.len()..], ["BUILD", "OBSERVE", "COMPLETE"]);
+    assert_eq!(project.sh("git log --format=%s -1").trim(), "001");
+    for event in project.events() {
+        fits(&schema("event"), &event, "event");
+    }
+}
+
+#[test]
+fn one_task_survives_kill_9_at_every_point() {
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; 001) echo x > 001.txt; complete ;; esac",
+        plan(&json!([task("001", &[], "test -e 001.txt")]))
+    );
+    // All of them take minutes of two processors: every sixth unless BACKSTOP_EVERY_POINT is set.
+    let step = if std::env::var_os("BACKSTOP_EVERY_POINT").is_some() { 1 } else { 6 };
+    for point in (2..).step_by(step) {
+        assert!(point < 400, "it never ends by itself");
+        let project = project(&format!("one-task-crash-{point}"), &script);
+        let start = || campaign(&project, &["Do one thing", "--task"]);
+        let output = start().env("BACKSTOP_CRASH_AT", &point.to_string()).command().output().unwrap();
+        let crashed = output.status.signal() == Some(9);
+        start().go().code(0);
+        let order = states(&project);
+        let is_short = |state: &String| {
+            ["INIT", "EXPLORE", "PLAN", "BUILD", "OBSERVE", "COMPLETE"].contains(&state.as_str())
+        };
+        assert!(order.iter().all(is_short), "{point}: {order:?}");
+        let log = project.sh("git log --format=%s");
+        assert_eq!(log.lines().filter(|line| *line == "001").count(), 1, "{point}: {log}");
+        if !crashed {
+            assert!(point > 8, "only {point} points were seen");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_workspace_that_cannot_be_made_is_made_anew_once_and_then_blocked() {
+    // The first builder puts files where the folders of the others' attempts would be.
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; \
+         001) scratch=${{BACKSTOP_RESULT%/*/*/*}}; \
+           for taken in 002-1 003-1 003-2; do : > \"$scratch/$taken\"; done; echo x > 001.txt; complete ;; \
+         *) printf '%s' \"$prompt\" > \"$TALLY.$BACKSTOP_PHASE\"; echo x > $BACKSTOP_PHASE.txt; complete ;; esac",
+        plan(&json!([
+            task("001", &[], "true"),
+            task("002", &["001"], "true"),
+            task("003", &["001"], "true"),
+            task("004", &["002"], "true"),
+        ]))
+    );
+    let project = project("workspace-anew", &script);
+    campaign(&project, &["Do it now"]).go().code(4);
+    let end = status(&project);
+    let wanted = [("001", "complete"), ("002", "complete"), ("003", "blocked"), ("004", "complete")];
+    assert_eq!(statuses(&end), wanted.map(|(seq, status)| (seq.to_owned(), status.to_owned())), "{end}");
+    let reason = end["tasks"][2]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("state_invalid: cannot make"), "{reason}");
+    let told = |seq: &str| std::fs::read_to_string(project.beside(&format!("tally.{seq}"))).unwrap();
+    assert!(!told("002").contains("delivered"), "nothing but the task itself: {}", told("002"));
+    assert!(told("004").contains("delivered"), "{}", told("004"));
+    let tries: Vec<(String, bool)> = project
+        .events()
+        .iter()
+        .filter(|event| event["strategy"] == "regenerate_workspace")
+        .map(|event| (event["operation"].as_str().unwrap().to_owned(), event["success"] == true))
+        .collect();
+    assert_eq!(tries.len(), 2, "{tries:?}");
+    assert!(
+        tries.contains(&("002".to_owned(), true)) && tries.contains(&("003".to_owned(), false)),
+        "{tries:?}"
+    );
 }
 
 #[test]

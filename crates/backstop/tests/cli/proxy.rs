@@ -379,6 +379,11 @@ fn what_no_retry_cures_is_passed_on_at_once_and_recorded() {
             json!({"type": "error", "error": {"type": "invalid_request_error", "message": "messages: at least one message is required"}}),
             "validation",
         ),
+        (
+            400,
+            json!({"error": {"message": "The response was filtered due to the prompt triggering content management policy.", "code": "content_filter"}}),
+            "content_policy",
+        ),
     ] {
         let provider = Provider::says(vec![json(status, "x-request-id: r1\r\n", &body)]);
         let proxy = ProxyProcess::start(&project, &provider, &[]);
@@ -394,6 +399,14 @@ fn what_no_retry_cures_is_passed_on_at_once_and_recorded() {
         let classified = events.iter().rev().find(|event| event["kind"] == "error.classified").unwrap();
         assert_eq!((&classified["fault"]["reason"], &classified["surface"]), (&json!(reason), &json!("llm")));
         assert_eq!((&classified["caller"], &classified["session"]), (&json!("tester/1.0"), &json!("s-1")));
+        if reason == "auth_error" {
+            let facts = &classified["fault"]["facts"];
+            assert_eq!(
+                (&facts["provider"], &facts["credential"]),
+                (&json!("anthropic"), &json!("ANTHROPIC_API_KEY"))
+            );
+            assert!(facts["renewal"].as_str().unwrap().starts_with("https://"), "{facts}");
+        }
         assert!(!project.run(&["explain", "last"]).go().code(0).stdout().contains("canary"));
     }
     // Nothing of the credential is in the store.
@@ -537,18 +550,17 @@ fn budgets_caches_and_fallbacks() {
     assert_eq!((&row["tokens_in"], &row["cost_millionths"]), (&json!(35), &json!(50_000)), "{stats}");
 }
 
-#[test]
-fn sixteen_clients_behind_one_limit_never_send_more_than_it_allows() {
+/// A provider that takes four requests a second, in fixed windows since its start, and refuses more.
+fn four_a_second() -> Provider {
     const LIMIT: usize = 4;
     let window = Duration::from_secs(1);
     let began = std::time::Instant::now();
     let counted: std::sync::Mutex<Vec<std::time::Instant>> = std::sync::Mutex::default();
-    let provider = Provider::new(move |_, seen| {
-        // Fixed windows since the start, as providers count.
+    Provider::new(move |_, seen| {
         let number = |at: std::time::Instant| at.duration_since(began).as_millis() / window.as_millis();
         let mut counted = counted.lock().unwrap();
         let used = counted.iter().filter(|at| number(**at) == number(seen.at)).count();
-        let reset = window.as_millis() - began.elapsed().as_millis() % window.as_millis();
+        let reset = window.as_millis() - seen.at.duration_since(began).as_millis() % window.as_millis();
         let headers = format!(
             "x-ratelimit-limit-requests: {LIMIT}\r\nx-ratelimit-remaining-requests: {}\r\nx-ratelimit-reset-requests: {reset}ms\r\n",
             LIMIT.saturating_sub(used + 1)
@@ -558,7 +570,12 @@ fn sixteen_clients_behind_one_limit_never_send_more_than_it_allows() {
         }
         counted.push(seen.at);
         Reply::Bytes(json(200, &headers, &json!({"choices": [{"message": {"content": "hi"}}]})))
-    });
+    })
+}
+
+#[test]
+fn sixteen_clients_behind_one_limit_never_send_more_than_it_allows() {
+    let provider = four_a_second();
     let project = Project::new("proxy-sixteen");
     let proxy = ProxyProcess::start(&project, &provider, &[]);
     std::thread::scope(|scope| {
@@ -569,9 +586,27 @@ fn sixteen_clients_behind_one_limit_never_send_more_than_it_allows() {
             assert_eq!(client.join().unwrap(), 200);
         }
     });
-    // All were served, and at the very most a few that crossed the end of a window were refused.
-    let refused = provider.seen().len() - 16;
-    assert!(refused <= LIMIT, "{refused} requests were sent that the limit did not allow");
+    assert_eq!(provider.seen().len(), 16, "requests were sent that the limit did not allow");
+}
+
+#[test]
+fn sixteen_processes_behind_one_limit_never_send_more_than_it_allows() {
+    let provider = four_a_second();
+    let project = Project::new("proxy-sixteen-processes");
+    let script = r#"curl -s -o /dev/null -w '%{http_code}' -H 'content-type: application/json' -H 'authorization: Bearer sk-one' -d '{"model":"m-1","messages":[]}' "$OPENAI_BASE_URL/chat/completions""#;
+    let base = format!("{}/v1", provider.origin());
+    std::thread::scope(|scope| {
+        let commands: Vec<_> = (0..16)
+            .map(|_| {
+                let run = project.exec(&["--proxy"], script).env("OPENAI_BASE_URL", &base);
+                scope.spawn(move || run.go().code(0).stdout())
+            })
+            .collect();
+        for command in commands {
+            assert_eq!(command.join().unwrap(), "200");
+        }
+    });
+    assert_eq!(provider.seen().len(), 16, "requests were sent that the limit did not allow");
 }
 
 #[test]
@@ -871,6 +906,54 @@ fn an_answer_that_does_not_fit_is_made_smaller_before_turns_go() {
     assert_eq!(answer.status, 200, "{answer:?}");
     let second = provider.seen()[1].json();
     assert_eq!((&second["max_tokens"], &second["messages"]), (&json!(9760), &turns), "{second}");
+}
+
+#[test]
+fn a_budget_in_tokens_refuses_once_it_is_used_up() {
+    let project = Project::new("proxy-tokens");
+    project.settings("[llm]\ntoken_budget = \"tokens\"\n");
+    project.run(&["budget", "set", "tokens", "15", "--unit", "tokens"]).go().code(0);
+    let provider = Provider::says(vec![ok()]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    // Each answer has used ten: the second takes what is left.
+    let posted = [(); 3].map(|()| proxy.post("/v1/chat/completions", KEY, &APIS[1].request(false)));
+    assert_eq!(posted.each_ref().map(|answer| answer.status), [200, 200, 403]);
+    assert_eq!(posted[2].header("x-backstop-reason"), Some("budget_exhausted"));
+    assert_eq!(provider.seen().len(), 2);
+}
+
+#[test]
+fn an_overflow_that_comes_as_a_server_error_is_trimmed() {
+    let words = "prompt is too long: 213462 tokens > 200000 maximum";
+    let body = json!({"type": "error", "error": {"type": "api_error", "message": words}});
+    let provider = Provider::says(vec![json(500, "", &body), ok()]);
+    let project = Project::new("proxy-overflow-500");
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let turn = |n: usize| json!({"role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "content": format!("turn {n} {}", "x".repeat(200))});
+    let request = json!({"model": "m-1", "max_tokens": 10, "messages": (0..9).map(turn).collect::<Vec<_>>()});
+    let answer = proxy.post("/v1/messages", KEY, &request.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let seen = provider.seen();
+    assert_eq!(seen.len(), 2);
+    assert!(seen[1].body.len() < seen[0].body.len());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_large_request_is_in_memory_once() {
+    const LARGE: usize = 30 << 20;
+    let provider = Provider::says(vec![ok()]);
+    let project = Project::new("proxy-large");
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let request = |bytes: usize| {
+        json!({"model": "m-1", "messages": [{"role": "user", "content": "x".repeat(bytes)}]}).to_string()
+    };
+    assert_eq!(proxy.post("/v1/messages", KEY, &request(10)).status, 200);
+    let before = proxy.peak();
+    assert_eq!(proxy.post("/v1/messages", KEY, &request(LARGE)).status, 200);
+    assert_eq!(provider.seen()[1].body.len(), request(LARGE).len());
+    let more = proxy.peak() - before;
+    assert!((LARGE / 2..LARGE * 3 / 2).contains(&more), "{more} bytes for a request of {LARGE}");
 }
 
 #[test]

@@ -228,6 +228,14 @@ impl ProxyProcess {
         Self { port: port.unwrap(), child, stderr }
     }
 
+    /// The most memory that it has had, in bytes.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn peak(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
+    }
+
     pub(crate) fn stderr(&self) -> String {
         self.stderr.lock().unwrap().clone()
     }

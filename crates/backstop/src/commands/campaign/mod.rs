@@ -76,6 +76,9 @@ struct Start {
     /// Tokens that the agents may use before the campaign halts, such as 2M
     #[arg(long, value_name = "TOKENS", hide_short_help = true)]
     max_tokens: Option<String>,
+    /// Plan and build one task instead of many: EXPLORE, PLAN, BUILD, OBSERVE
+    #[arg(long)]
+    task: bool,
     /// Start over; the last campaign's commits stay
     #[arg(long)]
     fresh: bool,
@@ -242,6 +245,7 @@ fn start(args: &Start, format: Option<LogFormat>) -> Result<u8, CliError> {
         },
         prompts: &TerminalPrompts,
         explore_timeout,
+        is_single: args.task,
         budget,
         is_there: &process::is_on_the_path,
         clock: &process::running_clock(),

@@ -257,7 +257,7 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
         terminal::say(&format!("starts at {at} (in {})\n", backstop_report::duration(start_after)));
     }
     let clock = process::running_clock();
-    let jobs = jobs(&begun.workspace, &settings);
+    let jobs = jobs(&begun.workspace, &settings, false);
     let mut viewer = Viewer::new(show, &found.plan, jobs, Arc::clone(&project.redactor));
     let plan_run = PlanRun {
         project: &project,
