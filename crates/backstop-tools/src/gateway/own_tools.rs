@@ -5,7 +5,8 @@ use super::requests::Asked;
 use crate::batch::{BatchItem, run_batch_by};
 use crate::chain::{Chain, run_chain_by};
 use crate::jsonrpc::{self, Raw, raw};
-use backstop_core::RunId;
+use backstop_core::{RunId, SafeText};
+use backstop_report::fenced;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -199,7 +200,7 @@ impl Gateway {
         let words = if lines.is_empty() {
             "no tool has these words; use fewer or others\n".to_owned()
         } else {
-            lines
+            format!("The servers' own words:\n{}", fenced(&SafeText::new(lines), DESCRIPTION_CHARS * 2))
         };
         text(words, Some(json!({ "found": found.len(), "tools": rows })), false)
     }
