@@ -17,7 +17,7 @@ const MEMORY_FACTOR_MAX: usize = 64;
 /// What a reader may always have, in bytes.
 const MEMORY_BYTES: usize = 8 << 20;
 /// The largest text, in bytes.
-const TEXT_BYTES_MAX: usize = 256 << 10;
+const TEXT_BYTES_MAX: usize = 64 << 10;
 
 thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };

@@ -39,7 +39,7 @@ fn a_store_that_fills_up_stops_the_plan_and_room_lets_it_go_on() {
 
 #[test]
 fn state_that_is_removed_while_a_plan_runs_stops_it_and_is_told_as_what_it_is() {
-    for flags in [&["--isolation", "none"][..], &[]] {
+    for flags in [&["--commit", "auto", "--isolation", "none"][..], &["--commit", "auto"]] {
         let project = Project::git(&format!("plan-no-state-{}", flags.len()));
         let script = format!("rm -rf {}; echo one > one.txt", project.state().display());
         PlanText::new().sh("1", "", &script).sh("2", "1", "echo two > two.txt").write(&project);

@@ -141,7 +141,7 @@ fn call_and_answer(address: &str, session: &str, tool: &str, arguments: &Value) 
         let mut to = TcpStream::connect(address).unwrap();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nmcp-session-id: {session}\r\n\
-             content-length: {}\r\n\r\n{body}",
+             accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         to.write_all(head.as_bytes()).unwrap();

@@ -349,6 +349,7 @@ fn a_users_servers_and_codexs_move_too_and_init_offers_it() {
     std::fs::write(home.join(".claude.json"), claude).unwrap();
     std::fs::write(home.join(".codex/config.toml"), codex).unwrap();
     tools.project.file(".codex/config.toml", project_codex);
+    let settings_before = std::fs::read_to_string(home.join(".config/backstop/config.toml")).ok();
     let read = |path: &str| std::fs::read_to_string(home.join(path)).unwrap();
     // Installing hooks offers it, and moves nothing by itself.
     let said = tools.run(&["init", "--claude"]).go().code(0).stderr();
@@ -376,7 +377,7 @@ fn a_users_servers_and_codexs_move_too_and_init_offers_it() {
     tools.run(&["init", "--mcp", "--user", "--remove"]).go().code(0);
     assert_eq!(read(".claude.json"), claude.replace('3', "4"));
     assert_eq!(read(".codex/config.toml"), codex);
-    assert!(!home.join(".config/backstop/config.toml").exists());
+    assert_eq!(std::fs::read_to_string(home.join(".config/backstop/config.toml")).ok(), settings_before);
 }
 
 #[test]
