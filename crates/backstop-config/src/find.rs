@@ -57,7 +57,7 @@ impl FileName {
 
 /// The path of the user's file, if it exists. A relative `$XDG_CONFIG_HOME` is ignored, as its
 /// specification says.
-pub(crate) fn user_file_path(around: &Surroundings<'_>) -> Option<PathBuf> {
+pub fn user_file_path(around: &Surroundings<'_>) -> Option<PathBuf> {
     let xdg = around.xdg_config_home.clone().filter(|path| path.is_absolute());
     let folder = xdg.or_else(|| around.home.as_ref().map(|home| home.join(".config")))?;
     Some(folder.join("backstop").join("config.toml"))

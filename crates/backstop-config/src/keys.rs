@@ -662,11 +662,17 @@ fn fits(pattern: &str, segment: &str) -> bool {
     match pattern {
         PROFILE => PROFILES.contains(&segment),
         REASON => Reason::from_code(segment).is_some(),
-        GATE | AGENT | SINK | SERVER | UPSTREAM => segment.parse::<Name>().is_ok(),
+        // Keys are written with dots: a dot in a name would be taken for the end of it.
+        GATE | AGENT | SINK | SERVER | UPSTREAM => !segment.contains('.') && segment.parse::<Name>().is_ok(),
         VARIABLE => is_variable(segment),
         HEADER => is_header(segment),
         name => name == segment,
     }
+}
+
+/// Whether a segment stands for a name that people choose.
+fn is_name(pattern: &str) -> bool {
+    matches!(pattern, GATE | AGENT | SINK | SERVER | UPSTREAM)
 }
 
 /// Whether this can be the name of an environment variable.
@@ -739,6 +745,10 @@ pub(crate) fn unknown(section: &[&str], given: &str) -> (String, String) {
             let hint = near.map_or_else(all, |name| format!("did you mean `{}`?", within(name)));
             (format!("unknown reason `{given}`"), hint)
         }
+        names if given.contains('.') && named(given).is_none() && names.iter().any(|name| is_name(name)) => {
+            let hint = format!("write a name without a dot: `{}`", within(&given.replace('.', "-")));
+            (format!("`{given}` cannot be a name here: it has a dot"), hint)
+        }
         names => {
             let hint = if named(given).is_some() {
                 format!("write it without quotes: {given} = …")
@@ -769,6 +779,16 @@ fn elsewhere(whole: &str, last: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_with_a_dot_is_not_read_as_its_first_half() {
+        assert_eq!(find(&["mcp", "my.srv"]), KeyMatch::Unknown);
+        assert_eq!(find(&["mcp", "my.srv", "command"]), KeyMatch::Unknown);
+        let (message, hint) = unknown(&["mcp"], "my.srv");
+        assert!(message.contains("`my.srv` cannot be a name here"), "{message}");
+        assert_eq!(hint, "write a name without a dot: `mcp.my-srv`");
+        assert!(unknown(&["gates"], "a.b").1.contains("gates.a-b"));
+    }
 
     #[test]
     fn names_are_unique_and_no_key_is_a_section() {

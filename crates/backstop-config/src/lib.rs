@@ -27,7 +27,7 @@ mod value;
 
 pub use edit::{Edit, EditScope, edit, unset};
 pub use error::ConfigError;
-pub use find::{Surroundings, repository_of_slot, repository_root};
+pub use find::{Surroundings, repository_of_slot, repository_root, user_file_path};
 pub use keys::{KEYS, Key, ValueKind};
 pub use layers::{FileRead, Given, Inert, Origin, load};
 pub use llm::{LlmSettings, LlmUpstreamSettings};

@@ -145,8 +145,7 @@ impl Closed {
     /// learned.
     pub fn settled(mut self, stamp: Option<BootTime>, now: &ClockReading) -> Self {
         let learned_at = now.settle(self.learned_at, stamp);
-        let moved = self.learned_at.since(learned_at);
-        if !moved.is_zero() {
+        if learned_at != self.learned_at {
             self.until = learned_at.after(self.until.since(self.learned_at));
             self.learned_at = learned_at;
         }

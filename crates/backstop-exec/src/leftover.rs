@@ -21,7 +21,8 @@ pub struct Leftover<'l> {
 
 impl Leftover<'_> {
     /// The processes that still run: the command itself if its pid was not reused, its group, every
-    /// process with the mark, and everything below them and below a reaper of theirs.
+    /// process with the mark or in a control group of it, and everything below them and below a reaper
+    /// of theirs.
     fn alive(&self) -> Vec<Process> {
         let leader = self.process.filter(Process::is_alive);
         let (name, value) = (OsStr::new(self.mark.0), OsStr::new(self.mark.1));
@@ -34,6 +35,8 @@ impl Leftover<'_> {
                 first.push(pid);
             }
         }
+        #[cfg(target_os = "linux")]
+        first.extend(crate::cgroup::LeftGroups::of(self.mark.1).processes());
         first.dedup();
         let mut found: Vec<Process> = Vec::new();
         for process in tree::with_descendants(first).into_iter().filter_map(Process::find) {
@@ -99,5 +102,7 @@ pub fn end_leftover(leftover: &Leftover<'_>) -> Vec<String> {
         alive.iter().for_each(|process| process.signal(Signal::KILL));
         std::thread::sleep(Duration::from_millis(5));
     }
+    #[cfg(target_os = "linux")]
+    crate::cgroup::LeftGroups::of(leftover.mark.1).remove();
     names
 }

@@ -16,6 +16,8 @@
 #![allow(clippy::disallowed_methods)] // The monotonic clock: timeouts of a process are in real time.
 
 mod boot;
+#[cfg(target_os = "linux")]
+mod cgroup;
 mod ended;
 mod head_tail;
 mod input;

@@ -43,19 +43,30 @@ pub(crate) enum Report {
     Gone,
 }
 
+/// Where a reaper reports, and the control group of its command, where it has one.
+#[derive(Debug)]
+pub(crate) struct Reports {
+    pub(crate) reports: std::io::PipeReader,
+    #[cfg(target_os = "linux")]
+    pub(crate) group: Option<crate::cgroup::Cgroup>,
+}
+
 /// A reaper that runs, and the command below it.
 #[derive(Debug)]
 pub(crate) struct Reaper {
     process: Child,
     reports: std::io::PipeReader,
     root: u32,
+    /// Dropped after the reaper has ended: what is left in it ends with it.
+    #[cfg(target_os = "linux")]
+    _group: Option<crate::cgroup::Cgroup>,
 }
 
 impl Reaper {
     /// Waits for the reaper to say which process the command is.
     #[cfg(target_os = "linux")]
-    pub(crate) fn greet(process: Child, reports: std::io::PipeReader) -> std::io::Result<Self> {
-        let mut reaper = Self { process, reports, root: 0 };
+    pub(crate) fn greet(process: Child, Reports { reports, group }: Reports) -> std::io::Result<Self> {
+        let mut reaper = Self { process, reports, root: 0, _group: group };
         let mut report = [0; REPORT_BYTES];
         reaper.reports.read_exact(&mut report)?;
         reaper.root = u32::try_from(fields(report)[1]).unwrap_or(0);
@@ -164,12 +175,14 @@ mod fork {
     /// How many bytes of the list of children are read at once. What is not in it is in the next.
     const CHILDREN_BYTES: usize = 4096;
 
-    /// Puts a reaper between us and the command, which is started afterwards. Must be called before
-    /// anything else that happens between fork and exec is added to the command.
+    /// Puts a reaper between us and the command, which is started afterwards. Both enter the control
+    /// group that `entry` belongs to. Must be called before anything else that happens between fork
+    /// and exec is added to the command.
     pub(crate) fn put_below(
         command: &mut Command,
         own_group: bool,
         dies_with_us: bool,
+        entry: Option<OwnedFd>,
     ) -> std::io::Result<PipeReader> {
         let (reports, writer) = std::io::pipe()?;
         let writer = OwnedFd::from(writer);
@@ -177,7 +190,13 @@ mod fork {
         let us = unsafe { libc::getpid() };
         // SAFETY: the closure makes system calls only, and allocates nothing.
         unsafe {
-            command.pre_exec(move || become_two(writer.as_raw_fd(), us, own_group, dies_with_us));
+            command.pre_exec(move || {
+                if let Some(entry) = &entry {
+                    // Without a group, the reaper does its work alone.
+                    libc::write(entry.as_raw_fd(), c"0".as_ptr().cast(), 1);
+                }
+                become_two(writer.as_raw_fd(), us, own_group, dies_with_us)
+            });
         }
         Ok(reports)
     }

@@ -3,11 +3,10 @@
 use crate::mailbox::Mailbox;
 use crate::output_terminal::OutputTerminal;
 use crate::pump::Source;
-use crate::reaper::Reaper;
+use crate::reaper::{Reaper, Reports};
 use crate::{Input, Output, Spec, terminal, watched};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::PipeReader;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -86,7 +85,7 @@ impl Root {
     }
 
     /// Starts the command.
-    fn start(command: &mut Command, reports: Option<PipeReader>) -> std::io::Result<Self> {
+    fn start(command: &mut Command, reports: Option<Reports>) -> std::io::Result<Self> {
         let child = command.spawn()?;
         #[cfg(target_os = "linux")]
         if let Some(reports) = reports {
@@ -218,7 +217,7 @@ fn start_as(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running, StartEr
 /// Puts a reaper above the command, unless it has no orphans or this process can itself adopt them,
 /// and gives what the reaper reports.
 #[cfg(target_os = "linux")]
-fn reports(spec: &Spec, command: &mut Command) -> std::io::Result<Option<PipeReader>> {
+fn reports(spec: &Spec, command: &mut Command) -> std::io::Result<Option<Reports>> {
     if spec.runs_nothing_else {
         return Ok(None);
     }
@@ -226,13 +225,16 @@ fn reports(spec: &Spec, command: &mut Command) -> std::io::Result<Option<PipeRea
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         return Ok(None);
     }
-    crate::reaper::put_below(command, !spec.shares_group && !spec.pty, spec.dies_with_us).map(Some)
+    let (group, entry) = crate::cgroup::Cgroup::make(&spec.env).unzip();
+    let own_group = !spec.shares_group && !spec.pty;
+    let reports = crate::reaper::put_below(command, own_group, spec.dies_with_us, entry)?;
+    Ok(Some(Reports { reports, group }))
 }
 
 /// There are no reapers here.
 #[cfg(not(target_os = "linux"))]
 #[allow(clippy::unnecessary_wraps)]
-fn reports(_: &Spec, _: &mut Command) -> std::io::Result<Option<PipeReader>> {
+fn reports(_: &Spec, _: &mut Command) -> std::io::Result<Option<Reports>> {
     Ok(None)
 }
 
@@ -258,7 +260,7 @@ fn start_on_terminal(
     spec: &Spec,
     input: &Input,
     mut command: Command,
-    reports: Option<PipeReader>,
+    reports: Option<Reports>,
     to: &Mailbox,
     name: &str,
 ) -> Result<Running, StartError> {

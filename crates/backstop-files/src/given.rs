@@ -1,6 +1,7 @@
 //! A path that a person gave: below the project, where links are the repository's, or elsewhere,
 //! where they are the person's own.
 
+use crate::folder::read_whole;
 use crate::walk::names;
 use crate::{Durability, FileError, Folder, named};
 use std::fs::File;
@@ -54,6 +55,15 @@ impl GivenPath {
             Self::InProject { project, below } => project.open(below),
             Self::Elsewhere(path) => named::open(path),
         }
+    }
+
+    /// Reads the file, if it is a regular one of at most `bytes_max` bytes.
+    pub fn read(&self, bytes_max: u64) -> Result<Vec<u8>, FileError> {
+        let path = match self {
+            Self::InProject { project, below } => project.path().join(below),
+            Self::Elsewhere(path) => path.clone(),
+        };
+        read_whole(self.open()?, &path, bytes_max)
     }
 
     /// Appends whole lines.

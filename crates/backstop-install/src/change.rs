@@ -73,7 +73,7 @@ impl Change {
         change.events = merge.events.iter().map(ToString::to_string).collect();
         record.made = merge.made;
         change.record = if !merge.was_there {
-            record.undo = Some(Undo { hash: hash(&after), patches });
+            record.undo = Some(Undo { hash: hash(&after), patches, part: None });
             Some(record)
         } else if let Some(known) = known {
             record.made.extend(known.made);

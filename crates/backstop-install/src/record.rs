@@ -40,6 +40,19 @@ pub(crate) struct Undo {
     pub(crate) hash: String,
     /// The patches to apply.
     pub(crate) patches: Vec<Patch>,
+    /// The part that was replaced, where only a part can be put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) part: Option<Part>,
+}
+
+/// An object or a table of a file that was replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    pub(crate) key: String,
+    /// What was put there.
+    pub(crate) put: String,
+    /// What was there before.
+    pub(crate) was: String,
 }
 
 impl Record {

@@ -1,12 +1,13 @@
 //! A planned change of a part of a text file, which can be undone to the byte: an object in a JSON
-//! file is replaced, or text is added at the end. For MCP servers that move behind the gateway.
+//! file or a table in a TOML file is replaced, or text is added at the end. For MCP servers that move
+//! behind the gateway.
 
 use super::change::read_in;
 use super::diff::unified;
 use super::error::InstallError;
 use super::json::{Value, parse};
 use super::patch::{Patch, apply, inverse};
-use super::record::{Record, Records, Undo, hash};
+use super::record::{Part, Record, Records, Undo, hash};
 use backstop_files::{Durability, Folder};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ impl TextChange {
         let after = apply(&text, patches).unwrap_or_else(|| text.clone());
         let mut record = Record::new(file, before.is_none(), Vec::new());
         let patches = inverse(&text, patches).unwrap_or_default();
-        record.undo = Some(Undo { hash: hash(&after), patches });
+        record.undo = Some(Undo { hash: hash(&after), patches, part: None });
         let (file, project) = (file.to_owned(), project.to_owned());
         Self { file, project, before, after: Some(after), record: Some(record) }
     }
@@ -51,8 +52,33 @@ impl TextChange {
         if !matches!(node.value, Value::Object(_)) {
             return Ok(None);
         }
+        let was = text[node.start..node.end].to_owned();
         let patch = Patch { at: node.start, take: node.end - node.start, put: put.to_owned() };
-        Ok(Some(Self::planned(project, file, Some(text), &[patch])))
+        let part = Part { key: key.to_owned(), put: put.to_owned(), was };
+        Ok(Some(Self::planned(project, file, Some(text), &[patch]).with_part(part)))
+    }
+
+    /// Plans to replace the table under `key` of a TOML file by the one in the text `put`; `None` if
+    /// there is no such table.
+    pub fn replace_table(
+        project: &Path,
+        file: &Path,
+        key: &str,
+        put: &str,
+    ) -> Result<Option<Self>, InstallError> {
+        let Some(text) = read_in(Some(project), file)? else { return Ok(None) };
+        let Some((rest, was)) = without_table(&text, key) else { return Ok(None) };
+        let patch = Patch { at: 0, take: text.len(), put: followed_by(&rest, put) };
+        let part = Part { key: key.to_owned(), put: put.to_owned(), was };
+        Ok(Some(Self::planned(project, file, Some(text), &[patch]).with_part(part)))
+    }
+
+    /// Remembers which part was replaced: it can be put back although others have changed the rest.
+    fn with_part(mut self, part: Part) -> Self {
+        if let Some(undo) = self.record.as_mut().and_then(|record| record.undo.as_mut()) {
+            undo.part = Some(part);
+        }
+        self
     }
 
     /// Plans to add text at the end of a file, which is created if it is missing.
@@ -77,14 +103,16 @@ impl TextChange {
         }
     }
 
-    /// Plans to undo the change that is on record for a file; `None` if there is none. A file that
-    /// was changed since is an error: nobody knows what of it is ours.
+    /// Plans to undo the change that is on record for a file; `None` if there is none. In a file that
+    /// was changed since, the part that was replaced is put back if it is still ours; else it is an
+    /// error: nobody knows what of it is ours.
     pub fn undo(project: &Path, file: &Path, records: &Records) -> Result<Option<Self>, InstallError> {
         let Some(record) = records.load(file) else { return Ok(None) };
         let Some(undo) = &record.undo else { return Ok(None) };
         let before = read_in(Some(project), file)?;
         let text = before.clone().unwrap_or_default();
-        let restored = (hash(&text) == undo.hash).then(|| apply(&text, &undo.patches)).flatten();
+        let whole = (hash(&text) == undo.hash).then(|| apply(&text, &undo.patches)).flatten();
+        let restored = whole.or_else(|| undo.part.as_ref()?.put_back(file, &text));
         let Some(restored) = restored else {
             return Err(InstallError::ChangedSince { file: file.to_owned() });
         };
@@ -130,6 +158,49 @@ impl TextChange {
     }
 }
 
+impl Part {
+    /// The text with the part as it was, if it is still what was put there.
+    fn put_back(&self, file: &Path, text: &str) -> Option<String> {
+        if file.extension().is_some_and(|extension| extension == "toml") {
+            let (rest, now) = without_table(text, &self.key)?;
+            let same = |one: &str, other: &str| {
+                let read = |text: &str| text.parse::<toml_edit::DocumentMut>().ok();
+                let plain = |text: &str| read(text).map(|read| read.to_string().split_whitespace().collect());
+                plain(one).zip(plain(other)).is_some_and(|(one, other): (String, String)| one == other)
+            };
+            return same(&now, &self.put).then(|| followed_by(&rest, &self.was));
+        }
+        let root = parse(text).ok()?;
+        let Some(Value::Object(members)) = root.as_ref().map(|root| &root.value) else { return None };
+        let node = &members.iter().find(|member| member.key == self.key)?.node;
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+        let is_ours = value(&text[node.start..node.end]).zip(value(&self.put)).is_some_and(|(a, b)| a == b);
+        is_ours.then(|| format!("{}{}{}", &text[..node.start], self.was, &text[node.end..]))
+    }
+}
+
+/// A TOML text without the table under a key, and that table alone.
+fn without_table(text: &str, key: &str) -> Option<(String, String)> {
+    let mut rest: toml_edit::DocumentMut = text.parse().ok()?;
+    rest.get(key).filter(|item| item.is_table_like())?;
+    let mut alone = rest.clone();
+    rest.remove(key);
+    alone.retain(|name, _| name == key);
+    alone.set_trailing("");
+    Some((rest.to_string(), alone.to_string()))
+}
+
+/// A text, and another one below it.
+fn followed_by(text: &str, more: &str) -> String {
+    let gap = match text {
+        "" => "",
+        text if text.ends_with("\n\n") => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    format!("{text}{gap}{}", more.trim_start_matches('\n'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +239,46 @@ mod tests {
             Err(InstallError::ChangedSince { .. })
         ));
         assert!(TextChange::replace_object(folder.path(), &file, "nope", "{}").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_table_of_toml_is_replaced_and_comes_back_also_after_others_changed_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::new(Some(folder.path().join("records")));
+        let file = folder.path().join("config.toml");
+        let text = "model = \"m\" # mine\n\n# servers\n[mcp_servers.a]\ncommand = \"x\"\n[mcp_servers.a.env]\nK = \"v\"\n\n[projects.\"/p\"]\ntrust = 1\n";
+        std::fs::write(&file, text).unwrap();
+        let put = "[mcp_servers.backstop]\ncommand = \"backstop\"\nargs = [\"mcp\"]\n";
+        let replace =
+            || TextChange::replace_table(folder.path(), &file, "mcp_servers", put).unwrap().unwrap();
+        replace().apply(&records).unwrap();
+        let now = std::fs::read_to_string(&file).unwrap();
+        assert!(now.contains("# mine") && now.contains("[projects") && now.ends_with(put), "{now}");
+        assert!(!now.contains("mcp_servers.a]"), "{now}");
+        let undo = || TextChange::undo(folder.path(), &file, &records).unwrap().unwrap().apply(&records);
+        undo().unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        // The program itself has written to the file meanwhile.
+        replace().apply(&records).unwrap();
+        let changed = std::fs::read_to_string(&file).unwrap().replace("trust = 1", "trust = 2");
+        std::fs::write(&file, &changed).unwrap();
+        undo().unwrap();
+        let now = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            now.contains("trust = 2") && now.contains("[mcp_servers.a]") && !now.contains("backstop"),
+            "{now}"
+        );
+        // Likewise an object of JSON; not if somebody changed it.
+        let file = folder.path().join("claude.json");
+        std::fs::write(&file, "{\"n\": 1, \"mcpServers\": {\"a\": 1}}").unwrap();
+        let change = || TextChange::replace_object(folder.path(), &file, "mcpServers", "{\"b\": {}}");
+        change().unwrap().unwrap().apply(&records).unwrap();
+        std::fs::write(&file, "{\"n\": 2, \"mcpServers\": { \"b\":{} }}").unwrap();
+        TextChange::undo(folder.path(), &file, &records).unwrap().unwrap().apply(&records).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"n\": 2, \"mcpServers\": {\"a\": 1}}");
+        change().unwrap().unwrap().apply(&records).unwrap();
+        std::fs::write(&file, "{\"mcpServers\": {\"b\": {}, \"c\": 1}}").unwrap();
+        let error = TextChange::undo(folder.path(), &file, &records);
+        assert!(matches!(error, Err(InstallError::ChangedSince { .. })));
     }
 }

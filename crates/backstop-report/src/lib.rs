@@ -64,6 +64,7 @@ pub use hook::{
     agent_frozen, agent_stop_blocked, task_error,
 };
 pub use json::{JSON_SCHEMA, to_json};
+pub use list::fenced;
 pub use model::{TrimReport, trim_json, trim_line};
 pub use notice::Notice;
 pub use plan::{FreshStart, fresh_start};
@@ -80,7 +81,7 @@ pub use times::{date_time, near_time, set_zone_source, time_of_day, until_words}
 pub use tool::{
     Advice, CacheMissing, CheckedServer, ExecutionFailure, FailedItem, ImportedFile, InvalidParameters,
     MissingServer, NO_SERVERS, NO_SERVERS_LINE, Param, PartialSuccess, RefreshedServer, StepState, ToolError,
-    ToolKind, ToolNotFound, ToolRow, ToolTimeout, cache_missing, chain_steps, checked_json, checked_text,
+    ToolNotFound, ToolRow, ToolTimeout, cache_missing, chain_steps, checked_json, checked_text,
     execution_failure, failure_report, failure_suggestion, generic_error, imported_json, imported_table,
     invalid_parameters, partial_success, refreshed_json, refreshed_table, servers_moved, tool_advice,
     tool_kind, tool_not_found, tool_page, tool_page_json, tool_timeout, tools_json, tools_table,

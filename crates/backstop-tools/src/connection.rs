@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -85,6 +85,15 @@ impl Partial {
     }
 }
 
+/// What becomes known of a call before its answer.
+pub(crate) struct CallWatch<'c> {
+    pub(crate) partial: &'c mut Partial,
+    /// Who is told of it at once.
+    pub(crate) sink: Option<&'c dyn ProgressSink>,
+    /// The id under which the server gets the call.
+    pub(crate) sent_as: &'c AtomicU64,
+}
+
 /// Why a request has no result.
 #[derive(Debug)]
 pub(crate) enum RequestFailure {
@@ -141,7 +150,7 @@ impl Connection {
         params: &Params<'_>,
         limits: RequestLimits,
         cancel: &Cancel,
-        call: (&mut Partial, Option<&dyn ProgressSink>),
+        call: CallWatch<'_>,
     ) -> Result<Raw, RequestFailure> {
         exchange(self, method, Some(params), limits, cancel, Some(call)).await
     }
@@ -356,7 +365,7 @@ async fn exchange<L: Link + ?Sized>(
     params: Option<&Params<'_>>,
     limits: RequestLimits,
     cancel: &Cancel,
-    mut call: Option<(&mut Partial, Option<&dyn ProgressSink>)>,
+    mut call: Option<CallWatch<'_>>,
 ) -> Result<Raw, RequestFailure> {
     let began = Instant::now();
     let mut waiting = link.inbox().wait();
@@ -365,6 +374,9 @@ async fn exchange<L: Link + ?Sized>(
         return Err(RequestFailure::Transport(failure));
     }
     let (id, sent) = (waiting.id, Arc::clone(&waiting.sent));
+    if let Some(call) = &call {
+        call.sent_as.store(id, Ordering::Release);
+    }
     let text = params.and_then(|params| params.text(link.modern(), call.is_some().then_some(id)));
     let message = Outgoing {
         bytes: jsonrpc::request(&id.to_string(), method, text.as_deref()),
@@ -417,7 +429,7 @@ async fn exchange<L: Link + ?Sized>(
                 Some(CallEvent::Failed(failure)) => return Err(RequestFailure::Transport(*failure)),
                 Some(CallEvent::Progress(params)) => {
                     last = Instant::now();
-                    if let Some((partial, sink)) = &mut call {
+                    if let Some(CallWatch { partial, sink, .. }) = &mut call {
                         partial.progressed(&params);
                         if let Some(sink) = sink {
                             let until =
@@ -432,7 +444,7 @@ async fn exchange<L: Link + ?Sized>(
                     }
                 }
                 Some(CallEvent::Log(params)) => {
-                    if let Some((partial, sink)) = &mut call {
+                    if let Some(CallWatch { partial, sink, .. }) = &mut call {
                         partial.logged(&params);
                         if let Some(sink) = sink {
                             let until = earlier(total_end, idle_end);

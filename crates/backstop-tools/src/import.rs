@@ -3,6 +3,7 @@
 
 use backstop_config::{McpServerSettings, trust_hash};
 use backstop_core::Name;
+use backstop_files::GivenPath;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -147,16 +148,21 @@ pub struct ProjectImport {
     pub servers: Vec<String>,
 }
 
-/// The files of the project that these entries of `mcp.from` name.
-pub fn project_imports(from: &[String], places: &ImportPlaces) -> Vec<ProjectImport> {
-    let found = from.iter().flat_map(|from| servers_of(from, places)).filter_map(Result::ok);
-    let of_project = found.filter(|imported| is_of_project(&imported.file, places));
-    let import = |imported: Imported| ProjectImport {
-        servers: imported.servers.keys().map(ToString::to_string).collect(),
-        file: canonical(&imported.file),
-        hash: imported.hash,
-    };
-    of_project.map(import).collect()
+/// The files of the project that these entries of `mcp.from` name, and what is wrong with others.
+pub fn project_imports(from: &[String], places: &ImportPlaces) -> (Vec<ProjectImport>, Vec<ImportError>) {
+    let (mut imports, mut errors) = (Vec::new(), Vec::new());
+    for found in from.iter().flat_map(|from| servers_of(from, places)) {
+        match found {
+            Ok(imported) if is_of_project(&imported.file, places) => imports.push(ProjectImport {
+                servers: imported.servers.keys().map(ToString::to_string).collect(),
+                file: canonical(&imported.file),
+                hash: imported.hash,
+            }),
+            Ok(_) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    (imports, errors)
 }
 
 fn canonical(file: &Path) -> PathBuf {
@@ -182,7 +188,7 @@ pub struct Found {
 /// Looks at every known file that exists.
 pub fn imports(places: &ImportPlaces) -> Vec<Found> {
     let of = |client: Client| {
-        let there = client.files(places).into_iter().filter(|file| file.is_file());
+        let there = client.files(places).into_iter().filter(|file| is_there(file));
         there.map(move |file| Found { client, servers: read(&file, places), file }).collect::<Vec<_>>()
     };
     Client::ALL.into_iter().flat_map(of).collect()
@@ -198,12 +204,17 @@ pub(crate) fn servers_of(from: &str, places: &ImportPlaces) -> Vec<Result<Import
         return vec![Err(ImportError::Unknown(from.to_owned()))];
     };
     let files = client.files(places);
-    let found: Vec<_> = files.iter().filter(|file| file.is_file()).map(|file| read(file, places)).collect();
+    let found: Vec<_> = files.iter().filter(|file| is_there(file)).map(|file| read(file, places)).collect();
     if found.is_empty() {
         let looked = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>();
         return vec![Err(ImportError::Missing(looked.join(", ")))];
     }
     found
+}
+
+/// Whether something has this name, be it a file or not: a link or a pipe is refused in words.
+fn is_there(file: &Path) -> bool {
+    file.symlink_metadata().is_ok_and(|found| !found.is_dir())
 }
 
 /// Whether an entry of `mcp.from` is a path, and not the name of a program.
@@ -213,11 +224,10 @@ pub fn is_path(from: &str) -> bool {
 
 fn read(file: &Path, places: &ImportPlaces) -> Result<Imported, ImportError> {
     let unreadable = |why: String| ImportError::Unreadable { file: file.display().to_string(), why };
-    let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
-    if size > FILE_BYTES_MAX {
-        return Err(unreadable(format!("it is larger than {FILE_BYTES_MAX} bytes")));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    // Links in the project are the repository's, those of a person's own files are followed.
+    let given = GivenPath::new(file, &places.project, &places.project);
+    let bytes = given.read(FILE_BYTES_MAX).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".to_owned()))?;
     let hash = trust_hash(&canonical(file), text.as_bytes());
     let is_toml = file.extension().is_some_and(|extension| extension == "toml");
     let content: Value = if is_toml {

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 /// The longest message, in bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// How much room for the start of a line is kept for the next one, in bytes.
+const PENDING_BYTES_MAX: usize = 64 << 10;
 /// How deep objects and lists in a message may be nested.
 pub(crate) const DEPTH_MAX: usize = 100;
 
@@ -252,6 +254,12 @@ pub(crate) enum Line<'l> {
 }
 
 impl Lines {
+    /// How much memory it has, in bytes.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.pending.capacity()
+    }
+
     /// Takes bytes, and calls `take` for each line that is complete now.
     pub(crate) fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(Line<'_>)) {
         while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -265,6 +273,8 @@ impl Lines {
                 take(Line::Whole(&self.pending));
             }
             self.pending.clear();
+            // One long message must not hold its memory for ever.
+            self.pending.shrink_to(PENDING_BYTES_MAX);
             self.skips = false;
             bytes = rest;
         }

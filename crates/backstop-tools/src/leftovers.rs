@@ -3,7 +3,7 @@
 
 use backstop_core::Name;
 use backstop_exec::{Leftover, Started, end_leftover, tree};
-use backstop_files::{Durability, named};
+use backstop_files::{Durability, Folder};
 use backstop_runtime::{Process, Project};
 use backstop_store::ProcessId;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,9 @@ use std::path::PathBuf;
 
 /// The variable by which the processes of a server are found.
 pub(crate) const MARK_VARIABLE: &str = "BACKSTOP_UPSTREAM_MARK";
+
+/// The largest note that is read, in bytes.
+const FILE_BYTES_MAX: u64 = 64 << 10;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Noted {
@@ -44,9 +47,10 @@ impl ChildFile {
             owner_pid: owner.pid,
             owner_start: owner.start,
         };
-        let path = folder(project)?.join(format!("{mark}.json"));
+        let folder = folder(project)?;
+        let path = folder.join(format!("{mark}.json"));
         let text = serde_json::to_vec(&noted).ok()?;
-        named::replace(&path, &text, Durability::Later).ok().map(|()| Self(path))
+        Folder::new(&folder).replace(&path, &text, Durability::Later).ok().map(|()| Self(path))
     }
 }
 
@@ -63,9 +67,10 @@ pub(crate) fn mark(process: &Process) -> String {
 /// Ends what killed Backstops left running in this project. Returns the names of the programs.
 pub(crate) fn end_all(project: &Project) -> Vec<String> {
     let mut ended = Vec::new();
-    let files = folder(project).and_then(|folder| std::fs::read_dir(folder).ok());
-    for entry in files.into_iter().flatten().flatten() {
-        let text = std::fs::read(entry.path()).unwrap_or_default();
+    let Some(folder) = folder(project) else { return ended };
+    let opener = Folder::new(&folder);
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let text = opener.read(&entry.path(), FILE_BYTES_MAX).ok().flatten().unwrap_or_default();
         let Ok(noted) = serde_json::from_slice::<Noted>(&text) else { continue };
         let owner = ProcessId { pid: noted.owner_pid, start: noted.owner_start };
         if (project.process.is_alive)(&owner) {

@@ -28,6 +28,8 @@ mod chain;
 mod connection;
 mod fault;
 mod gateway;
+#[cfg(test)]
+mod growth;
 mod handshake;
 mod import;
 mod jsonrpc;

@@ -47,12 +47,14 @@ const PEER_REQUESTS_MAX: usize = 16;
 pub(crate) trait Peers: Send + Sync {
     /// A server said something.
     fn notified(&self, server: &Name, method: &str, params: Option<&RawValue>);
-    /// A server asks something: sampling, elicitation, roots.
+    /// A server asks something: sampling, elicitation, roots. `related` is the request of ours that
+    /// it asks during, where it says so.
     fn asked<'a>(
         &'a self,
         server: &'a Name,
         method: &'a str,
         params: Option<&'a RawValue>,
+        related: Option<u64>,
     ) -> Pin<Box<dyn Future<Output = Result<Raw, RpcError>> + Send + 'a>>;
 }
 
@@ -437,12 +439,12 @@ impl Answering {
                             peers.notified(&answers.name, &method, params.as_deref());
                         }
                     }
-                    PeerMessage::Request { id, method, params } => {
+                    PeerMessage::Request { id, method, params, related } => {
                         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
                         let (answers, connection) = (Arc::clone(&answers), connection.clone());
                         tokio::spawn(async move {
                             let asking = connection.upgrade().map(|connection| connection.inbox.asks());
-                            let result = answers.answer(&method, params.as_deref()).await;
+                            let result = answers.answer(&method, params.as_deref(), related).await;
                             drop(asking);
                             if let Some(connection) = connection.upgrade() {
                                 connection.answer(&id, &result).await;
@@ -455,10 +457,15 @@ impl Answering {
         });
     }
 
-    async fn answer(&self, method: &str, params: Option<&RawValue>) -> Result<Raw, RpcError> {
+    async fn answer(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+        related: Option<u64>,
+    ) -> Result<Raw, RpcError> {
         match (method, &self.peers) {
             ("ping", _) => Ok(jsonrpc::raw(&json!({}))),
-            (_, Some(peers)) => peers.asked(&self.name, method, params).await,
+            (_, Some(peers)) => peers.asked(&self.name, method, params, related).await,
             ("roots/list", None) => {
                 let uri = format!("file://{}", self.root.display());
                 Ok(jsonrpc::raw(&json!({ "roots": [{ "uri": uri, "name": "project" }] })))

@@ -82,6 +82,6 @@ fn ask_up_to(question: &str, bytes_max: u64) -> Option<String> {
 }
 
 /// Whether the answer is yes.
-fn confirm(question: &str) -> bool {
+pub(crate) fn confirm(question: &str) -> bool {
     ask(question).is_some_and(|answer| matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes"))
 }

@@ -136,9 +136,10 @@ impl Redactor {
             }
         }
         let bytes: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-        for (at, range) in shapes::secret_arguments(&bytes) {
-            if masked[at] == words[at] && words[at].is_char_boundary(range.start) {
-                masked[at] = format!("{}{MASK}", &words[at][..range.start]);
+        for (at, range) in shapes::secret_arguments(&bytes, true) {
+            let word = &words[at];
+            if masked[at] == *word && word.is_char_boundary(range.start) && word.is_char_boundary(range.end) {
+                masked[at] = format!("{}{MASK}{}", &word[..range.start], &word[range.end..]);
             }
         }
         masked

@@ -1,34 +1,14 @@
 //! The time that masking takes grows with the text, whatever is in it.
 
 use backstop_core::Redactor;
-use std::time::Duration;
 
-/// How long this thread has worked: other programs on the machine do not count.
-fn cpu_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a value of ours, which the call fills in.
-    let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    assert_eq!(done, 0, "the clock of this thread cannot be read");
-    Duration::new(u64::try_from(time.tv_sec).unwrap(), u32::try_from(time.tv_nsec).unwrap())
-}
+#[path = "../support/linear.rs"]
+mod linear;
 
-/// The best of several timings.
-fn best(mut work: impl FnMut()) -> Duration {
-    (0..2)
-        .map(|_| {
-            let begun = cpu_time();
-            work();
-            cpu_time().saturating_sub(begun)
-        })
-        .min()
-        .unwrap_or_default()
-}
-
-/// Eight times the text may take no more than this many times as long. Quadratic is 64.
-const GROWTH_MAX: u32 = 24;
+use linear::assert_linear;
 
 #[test]
-fn eight_times_the_text_takes_about_eight_times_as_long() {
+fn twice_the_text_takes_about_twice_as_long() {
     let redactor = Redactor::new(["C4n4ry-Value", "aaaaaaaaaaaa"]);
     let pieces = [
         "-token",
@@ -95,24 +75,14 @@ fn eight_times_the_text_takes_about_eight_times_as_long() {
         "pw=",
     ];
     for piece in pieces {
-        let text = |bytes: usize| piece.repeat(bytes / piece.len());
-        let (small, large) = (text(16 << 10), text(128 << 10));
-        let time = |text: &str| best(|| drop(redactor.redact(text)));
-        // A timing that is off is taken again.
-        let grows = (0..3).all(|_| time(&large) > time(&small).max(Duration::from_micros(20)) * GROWTH_MAX);
-        assert!(!grows, "{piece:?}: {:?} and {:?}", time(&small), time(&large));
-        let through = |text: &str| {
-            best(|| {
-                let mut stream = redactor.stream();
-                for chunk in text.as_bytes().chunks(8192) {
-                    stream.push(chunk);
-                }
-                stream.finish();
-            })
-        };
+        assert_linear("redactor", piece, 64 << 10, &|text| drop(redactor.redact(text)));
         // Shorter lines are not cut at all.
-        let (small, large) = (text(128 << 10), text(512 << 10));
-        let grows = (0..3).all(|_| through(&large) > through(&small) * GROWTH_MAX / 2);
-        assert!(!grows, "in pieces: {piece:?}: {:?} and {:?}", through(&small), through(&large));
+        assert_linear("redactor in pieces", piece, 256 << 10, &|text| {
+            let mut stream = redactor.stream();
+            for chunk in text.as_bytes().chunks(8192) {
+                stream.push(chunk);
+            }
+            stream.finish();
+        });
     }
 }

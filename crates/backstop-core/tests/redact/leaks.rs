@@ -138,6 +138,27 @@ fn a_command_is_masked_word_by_word() {
             "deploy",
             "aws ",
             "npm ",
+            "vault",
+            "cargo",
+            "snyk",
+            "ngrok",
+            "bw ",
+            "rabbitmqctl",
+            "mc ",
+            "nmcli",
+            "wpa_",
+            "pdftk",
+            "nuget",
+            "sqlplus",
+            "doctl",
+            "ssh-keygen",
+            "useradd",
+            "snmpwalk",
+            "swaks",
+            "kubectl",
+            "oc ",
+            "security",
+            "etcdctl",
         ];
         if is_command.iter().any(|program| one.line.starts_with(program)) && !one.line.contains("-H") {
             let masked = redactor.redact_arguments(&words).join(" ");
@@ -148,8 +169,24 @@ fn a_command_is_masked_word_by_word() {
     }
     let words = ["docker", "run", "-u", "1000:1000", "-p", "8080:80", "image"].map(str::to_owned);
     assert_eq!(redactor.redact_arguments(&words), words);
-    let words = ["mkdir", "-p", "folder/inner"].map(str::to_owned);
-    assert_eq!(redactor.redact_arguments(&words), words);
+    for line in [
+        "mkdir -p folder/inner",
+        "vault login -method=oidc",
+        "cargo login",
+        "mc alias list",
+        "kubectl create -f a.yaml",
+        "ssh-keygen -t ed25519 -f key",
+        "security find-identity -p codesigning",
+    ] {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(redactor.redact_arguments(&words), words);
+    }
+    // What was typed is a secret whatever it looks like; in a sentence the same words are none.
+    let typed = ["vault", "login", "swordfish"].map(str::to_owned);
+    assert!(!redactor.redact_arguments(&typed).join(" ").contains("swordfish"));
+    for text in ["the vault login page", "run cargo login first", "bw unlock failed: no session"] {
+        assert_eq!(redactor.redact(text), text);
+    }
 }
 
 /// Secrets that stand below their names.

@@ -1,21 +1,12 @@
-//! Advice by the kind of tool and its message: browser, GitHub, GraphQL and docs tools.
+//! Advice by the kind of tool and its message: browser, GitHub, GraphQL and docs tools. The advice
+//! itself is data with examples and near misses, `advice/tools.toml`; this reads it.
 //!
 //! Ids and messages come from outside. They are only compared here, never shown.
 
 use backstop_core::{Reason, SafeText};
-
-/// A kind of tool that has advice of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ToolKind {
-    /// Drives a browser.
-    Browser,
-    /// Talks to a code host.
-    GitHub,
-    /// Explores a GraphQL schema.
-    GraphQl,
-    /// Looks up the documentation of libraries.
-    Docs,
-}
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// What to do about a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,177 +17,189 @@ pub struct Advice {
     pub actions: &'static [&'static str],
 }
 
-/// Words of an id or a category that name a kind.
-const KINDS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::GraphQl, &["graphql"]),
-    (ToolKind::Browser, &["browser", "chrome", "devtools", "playwright", "puppeteer", "webdriver"]),
-    (ToolKind::GitHub, &["github"]),
-    (ToolKind::Docs, &["context7", "docs", "documentation", "deepwiki"]),
-];
+/// The file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    words: HashMap<String, Vec<String>>,
+    kind: Vec<Kind>,
+    advice: Vec<Entry>,
+}
 
-/// The kind of a tool: by its category, else by the words of its id.
-pub fn tool_kind(tool: &SafeText, category: Option<&SafeText>) -> Option<ToolKind> {
+/// A kind of tool that has advice of its own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kind {
+    name: String,
+    /// Words of an id or a category that name it.
+    words: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test of the examples"))]
+    id: String,
+    kind: String,
+    next: String,
+    actions: Vec<String>,
+    when: Vec<Condition>,
+    #[serde(rename = "match")]
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test of the examples"))]
+    matches: Vec<Example>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test of the examples"))]
+    miss: Vec<Example>,
+}
+
+/// When an entry holds: everything that is given has to fit.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Condition {
+    tool: Vec<String>,
+    about: Vec<String>,
+    says: Vec<Vec<String>>,
+    reasons: Vec<String>,
+    failures: u32,
+}
+
+/// A call that failed, as an example.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(not(test), expect(dead_code, reason = "read by the test of the examples"))]
+struct Example {
+    tool: String,
+    says: String,
+    #[serde(default = "once")]
+    failures: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+struct Table {
+    kinds: Vec<Kind>,
+    entries: Vec<(Entry, Advice)>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    // A test reads the file: one that cannot be read gives no advice.
+    let Ok(file) = toml::from_str::<File>(include_str!("../../advice/tools.toml")) else {
+        return Table { kinds: Vec::new(), entries: Vec::new() };
+    };
+    Table { kinds: file.kind, entries: file.advice.into_iter().map(|one| entry(one, &file.words)).collect() }
+});
+
+/// An entry with its lists of words put in, and its advice, which lives as long as the process.
+fn entry(mut entry: Entry, words: &HashMap<String, Vec<String>>) -> (Entry, Advice) {
+    for group in entry.when.iter_mut().flat_map(|when| &mut when.says) {
+        let put_in = |word: String| match word.strip_prefix('@').and_then(|name| words.get(name)) {
+            Some(list) => list.clone(),
+            None => vec![word],
+        };
+        *group = std::mem::take(group).into_iter().flat_map(put_in).collect();
+    }
+    let text = |text: &String| -> &'static str { Box::leak(text.clone().into_boxed_str()) };
+    let actions: Vec<&'static str> = entry.actions.iter().map(text).collect();
+    let advice = Advice { next: text(&entry.next), actions: Box::leak(actions.into_boxed_slice()) };
+    (entry, advice)
+}
+
+impl Condition {
+    fn fits(&self, id: &str, text: &str, reason: Reason, failures: u32) -> bool {
+        let one_of = |words: &[String], within: &[&str]| {
+            words.is_empty()
+                || words.iter().any(|word| within.iter().any(|text| text.contains(word.as_str())))
+        };
+        one_of(&self.tool, &[id])
+            && one_of(&self.about, &[id, text])
+            && self.says.iter().all(|group| one_of(group, &[text]))
+            && (self.reasons.is_empty() || self.reasons.iter().any(|code| code == reason.code()))
+            && failures >= self.failures
+    }
+}
+
+/// The kind of a tool, where it has advice of its own: by its category, else by the words of its id.
+pub fn tool_kind(tool: &SafeText, category: Option<&SafeText>) -> Option<&'static str> {
     let of = |text: &SafeText| {
         let text = text.raw().to_ascii_lowercase();
         let has = |word: &str| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| part == word);
-        KINDS.iter().find(|(_, words)| words.iter().any(|word| has(word))).map(|(kind, _)| *kind)
+        let kind = TABLE.kinds.iter().find(|kind| kind.words.iter().any(|word| has(word)));
+        kind.map(|kind| kind.name.as_str())
     };
     category.and_then(of).or_else(|| of(tool))
 }
 
-/// The advice for a failed call, where the tool's kind has some. `attempts` is how often the call
+/// The advice for a failed call, where the tool's kind has some. `failures` is how often the call
 /// has failed.
 pub fn tool_advice(
     tool: &SafeText,
     category: Option<&SafeText>,
     reason: Reason,
     message: &SafeText,
-    attempts: u32,
+    failures: u32,
 ) -> Option<Advice> {
-    let text = message.raw().to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let id = tool.raw().to_ascii_lowercase();
-    let gone = says(&[
-        "not found",
-        "no such",
-        "not exist",
-        "doesn't exist",
-        "unknown",
-        "cannot",
-        "could not",
-        "unable",
-    ]);
-    Some(match tool_kind(tool, category)? {
-        ToolKind::Browser => {
-            let click = id.contains("click") || says(&["click"]);
-            let covered = says(&["not clickable", "intercept", "not visible", "obscured", "viewport"]);
-            let stale = says(&["stale", "detached"])
-                || gone && says(&["element", "uid", "selector", "node", "ref ", "snapshot"]);
-            match (click && (covered || attempts > 1), stale) {
-                (true, _) => CLICK,
-                (false, true) if id.contains("playwright") => SNAPSHOT_PLAYWRIGHT,
-                (false, true) => SNAPSHOT,
-                (false, false) => return None,
-            }
-        }
-        ToolKind::GitHub if reason == Reason::RateLimited || says(&["rate limit", "429", "abuse"]) => SLOWER,
-        ToolKind::GitHub if gone || says(&["404", "not accessible", "403"]) => REPOSITORY,
-        ToolKind::GraphQl if gone && says(&["field"]) => FIELD,
-        ToolKind::GraphQl if says(&["schema", "introspect"]) || reason == Reason::AuthError => SCHEMA,
-        ToolKind::GraphQl if gone && says(&["type"]) => TYPE,
-        ToolKind::Docs if says(&["no match", "no result", "nothing found", "0 results"]) => BROADER,
-        ToolKind::Docs if gone || says(&["not resolved", "resolution", "resolve"]) => LIBRARY,
-        ToolKind::GitHub | ToolKind::GraphQl | ToolKind::Docs => return None,
-    })
+    found(tool, category, reason, message, failures).map(|(_, advice)| *advice)
 }
 
-const SNAPSHOT: Advice = Advice {
-    next: "call `take_snapshot` for fresh uids, then repeat with one of those",
-    actions: &[
-        "Call `take_snapshot`: the uids of an older snapshot are void once the page changes",
-        "Repeat with the uid that the new snapshot shows",
-    ],
-};
-
-const SNAPSHOT_PLAYWRIGHT: Advice = Advice {
-    next: "call `browser_snapshot` for fresh refs, then repeat with one of those",
-    actions: &[
-        "Call `browser_snapshot`: the refs of an older snapshot are void once the page changes",
-        "Repeat with the ref that the new snapshot shows",
-    ],
-};
-
-const CLICK: Advice = Advice {
-    next: "scroll the element into view or hover over it, then click",
-    actions: &[
-        "Scroll the element into view, or hover over it, before the click",
-        "Take a snapshot: something else may lie over the element",
-    ],
-};
-
-const REPOSITORY: Advice = Advice {
-    next: "check how owner and repo are spelt, and that the token may see the repository",
-    actions: &[
-        "Check how owner and repo are spelt",
-        "Check that the token may see it: a private repository looks like a missing one",
-    ],
-};
-
-const SLOWER: Advice = Advice {
-    next: "ask less often, and go on once the limit has reset",
-    actions: &["Ask less often: fewer calls, more results a page", "Go on once the limit has reset"],
-};
-
-const SCHEMA: Advice = Advice {
-    next: "check the endpoint's address and its credential",
-    actions: &["Check the endpoint's address", "Check its credential, and that introspection is allowed"],
-};
-
-const FIELD: Advice = Advice {
-    next: "list the fields that exist with `filter_queries`",
-    actions: &[
-        "List the fields that exist with `filter_queries`",
-        "Repeat with the name as it is listed there",
-    ],
-};
-
-const TYPE: Advice = Advice {
-    next: "look again at what `filter_types` lists",
-    actions: &["Look again at what `filter_types` lists", "Repeat with the name as it is listed there"],
-};
-
-const LIBRARY: Advice = Advice {
-    next: "give the full package name, or the repository as owner/repo",
-    actions: &[
-        "Give the full package name, scope included",
-        "Give the repository as owner/repo where several packages share the name",
-    ],
-};
-
-const BROADER: Advice = Advice {
-    next: "ask in broader terms",
-    actions: &["Use fewer and more general words", "Check that the library is the one you mean"],
-};
+fn found(
+    tool: &SafeText,
+    category: Option<&SafeText>,
+    reason: Reason,
+    message: &SafeText,
+    failures: u32,
+) -> Option<&'static (Entry, Advice)> {
+    let kind = tool_kind(tool, category)?;
+    let (id, text) = (tool.raw().to_ascii_lowercase(), message.raw().to_ascii_lowercase());
+    let holds = |entry: &Entry| entry.when.iter().any(|when| when.fits(&id, &text, reason, failures));
+    TABLE.entries.iter().find(|(entry, _)| entry.kind == kind && holds(entry))
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn next(tool: &str, message: &str, attempts: u32) -> Option<&'static str> {
-        let advice = tool_advice(&tool.into(), None, Reason::ToolFailed, &message.into(), attempts);
-        advice.map(|advice| advice.next)
-    }
-
     #[test]
-    fn the_seeds_variants_are_told_apart() {
-        let click = "MetaMCP_chrome-devtools__click";
-        assert_eq!(next(click, "element not found", 1), Some(SNAPSHOT.next));
-        assert_eq!(next(click, "element is not clickable at (3, 4)", 1), Some(CLICK.next));
-        assert_eq!(next(click, "it failed", 3), Some(CLICK.next));
-        assert_eq!(
-            next("mcp__playwright__browser_type", "Ref e3 not found", 1),
-            Some(SNAPSHOT_PLAYWRIGHT.next)
-        );
-        let github = "MetaMCP_github-zengaming__get_pull_request";
-        assert_eq!(next(github, "404 repository not found", 1), Some(REPOSITORY.next));
-        assert_eq!(next(github, "403 API rate limit exceeded", 1), Some(SLOWER.next));
-        let graphql = "MetaMCP_graphql-tools__get_field_details";
-        assert_eq!(next(graphql, "field not found", 1), Some(FIELD.next));
-        assert_eq!(next(graphql, "type User not found", 1), Some(TYPE.next));
-        assert_eq!(next(graphql, "schema fetch failed", 1), Some(SCHEMA.next));
-        let docs = "MetaMCP_context7__resolve-library-id";
-        assert_eq!(next(docs, "library not resolved", 1), Some(LIBRARY.next));
-        assert_eq!(next(docs, "the query has no matches", 1), Some(BROADER.next));
-        assert_eq!(next("fs__read_file", "element not found", 1), None);
-        for tool in ["MetaMCP_chrome-devtools__navigate", github, graphql, docs] {
-            assert_eq!(next(tool, "502 bad gateway", 1), None, "{tool}");
+    fn every_example_of_the_table_gets_its_advice_and_no_near_miss_does() {
+        let file = toml::from_str::<File>(include_str!("../../advice/tools.toml")).unwrap();
+        assert!(file.advice.len() >= 10 && file.kind.len() == 4);
+        for entry in &file.advice {
+            assert!(!entry.matches.is_empty() && !entry.miss.is_empty(), "{} has no example", entry.id);
+            assert!(!entry.when.is_empty() && !entry.actions.is_empty(), "{}", entry.id);
+            assert!(file.kind.iter().any(|kind| kind.name == entry.kind), "{}: {}", entry.id, entry.kind);
+            for code in entry.when.iter().flat_map(|when| &when.reasons) {
+                assert!(Reason::from_code(code).is_some(), "{}: {code}", entry.id);
+            }
+            let lists = entry.when.iter().flat_map(|when| &when.says).flatten();
+            for name in lists.filter_map(|word| word.strip_prefix('@')) {
+                assert!(file.words.contains_key(name), "{}: @{name}", entry.id);
+            }
+            let of = |example: &Example| {
+                let (tool, says) = (example.tool.as_str().into(), example.says.as_str().into());
+                let found = found(&tool, None, Reason::ToolFailed, &says, example.failures);
+                found.map(|(entry, _)| entry.id.as_str())
+            };
+            for example in &entry.matches {
+                assert_eq!(of(example), Some(entry.id.as_str()), "{example:?}");
+            }
+            for example in &entry.miss {
+                assert_ne!(of(example), Some(entry.id.as_str()), "{example:?}");
+            }
         }
     }
 
     #[test]
     fn a_category_beats_the_id() {
-        assert_eq!(tool_kind(&"github__read".into(), Some(&"Docs".into())), Some(ToolKind::Docs));
-        assert_eq!(tool_kind(&"github__read".into(), Some(&"misc".into())), Some(ToolKind::GitHub));
+        assert_eq!(tool_kind(&"github__read".into(), Some(&"Docs".into())), Some("docs"));
+        assert_eq!(tool_kind(&"github__read".into(), Some(&"misc".into())), Some("github"));
         assert_eq!(tool_kind(&"githubish__docstring".into(), None), None);
+    }
+
+    #[test]
+    fn a_reason_alone_can_say_it() {
+        let advice = |tool: &str, reason| tool_advice(&tool.into(), None, reason, &"no".into(), 1);
+        assert!(advice("github__search", Reason::RateLimited).unwrap().next.contains("less often"));
+        assert!(advice("graphql__query", Reason::AuthError).unwrap().next.contains("credential"));
+        assert_eq!(advice("github__search", Reason::ToolFailed), None);
     }
 }

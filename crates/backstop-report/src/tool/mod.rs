@@ -10,7 +10,7 @@ mod report;
 mod request;
 mod servers;
 
-pub use advice::{Advice, ToolKind, tool_advice, tool_kind};
+pub use advice::{Advice, tool_advice, tool_kind};
 pub use failure::{
     ExecutionFailure, FailedItem, PartialSuccess, ToolError, ToolTimeout, execution_failure, generic_error,
     partial_success, tool_timeout,

@@ -2,7 +2,7 @@
 
 use crate::recorder::Recorder;
 use backstop_core::{Event, EventKind, RunId};
-use backstop_store::{RunJournal, StoreError};
+use backstop_store::{Journal, RunJournal, StoreError};
 
 /// The log of one run. A writer names the version that it knows: where somebody else has written
 /// since, nothing is written. The version is the number of events, which is the `seq` of the last
@@ -63,8 +63,21 @@ impl From<StoreError> for RunLogError {
     }
 }
 
+/// A journal whose file was removed takes events, and nobody will ever read them.
+fn check_not_removed(journal: &Journal) -> Result<(), RunLogError> {
+    match journal.file().try_exists() {
+        Ok(false) => Err(RunLogError::Unavailable {
+            what: format!("{} was removed while this ran", journal.file().display()),
+            hint: "what was done so far is in the project and its branches; the same command starts anew"
+                .to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 impl RunLog for RunJournal {
     fn append(&self, expected_version: u64, kinds: Vec<EventKind>) -> Result<Vec<Event>, RunLogError> {
+        check_not_removed(self.journal())?;
         Ok(self.append_at(expected_version, kinds)?)
     }
 
@@ -79,6 +92,9 @@ impl RunLog for Recorder {
         if found != expected_version {
             let (run, expected) = (self.run(), expected_version);
             return Err(StoreError::Conflict { run, expected, found }.into());
+        }
+        if let Some(journal) = self.journal().filter(|_| self.is_recorded()) {
+            check_not_removed(&journal)?;
         }
         Ok(Recorder::append(self, kinds)?)
     }

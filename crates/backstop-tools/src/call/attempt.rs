@@ -3,7 +3,7 @@
 use super::{CallRequest, WantedTarget};
 use crate::arguments::{Mismatch, expected};
 use crate::catalogue::Tool;
-use crate::connection::{Connection, Params, Partial, RequestFailure, RequestLimits};
+use crate::connection::{CallWatch, Connection, Params, Partial, RequestFailure, RequestLimits};
 use crate::fault;
 use crate::jsonrpc::{self, Raw, RpcError};
 use crate::result::Head;
@@ -302,8 +302,12 @@ impl<'t> CallOperation<'t> {
         cancel: &Cancel,
     ) -> Result<Raw, RequestFailure> {
         let mut partial = Partial::default();
-        let sink = self.request.progress.as_deref();
-        let answer = connection.call(method, params, limits, cancel, (&mut partial, sink)).await;
+        let watch = CallWatch {
+            partial: &mut partial,
+            sink: self.request.progress.as_deref(),
+            sent_as: &self.request.sent_as,
+        };
+        let answer = connection.call(method, params, limits, cancel, watch).await;
         self.last.set(|last| last.partial = partial);
         answer
     }

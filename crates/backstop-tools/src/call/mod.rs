@@ -25,6 +25,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The longest wait for a server's limit where no deadline is set: an agent that waits for an answer
@@ -50,6 +51,8 @@ pub struct CallRequest {
     pub(crate) progress: Option<Arc<dyn ProgressSink>>,
     /// Whether the caller can be asked what the server wants to know before it goes on.
     pub(crate) answers_input: bool,
+    /// The id under which its server got it last; 0 before that.
+    pub(crate) sent_as: Arc<AtomicU64>,
     /// How long one attempt may take, instead of what the settings say.
     pub timeout: Option<Duration>,
     /// How long all attempts may take, instead of what the settings say.
@@ -94,6 +97,7 @@ impl CallRequest {
             session: None,
             progress: None,
             answers_input: false,
+            sent_as: Arc::default(),
             timeout: None,
             deadline: None,
             confirmed: None,

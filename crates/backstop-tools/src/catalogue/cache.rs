@@ -3,7 +3,7 @@
 
 use super::{CacheState, ServerListing};
 use backstop_core::Name;
-use backstop_files::{Durability, Folder, named};
+use backstop_files::{Durability, Folder};
 use backstop_runtime::Project;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -37,19 +37,20 @@ pub(crate) fn file(project: &Project) -> Option<PathBuf> {
     Some(project.folder().ok()?.work_folder(&project.root, &name).ok()?.join("catalogue.json"))
 }
 
+/// The folder of the file, below which no link is followed and no pipe is waited for.
+fn in_folder(path: &Path) -> Folder {
+    Folder::new(path.parent().unwrap_or(Path::new("")))
+}
+
 /// Reads the lists.
 pub(crate) fn load(project: &Project) -> (BTreeMap<Name, ServerListing>, CacheState) {
     let none = BTreeMap::new;
     let Some(path) = file(project) else { return (none(), CacheState::Missing) };
-    match std::fs::metadata(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (none(), CacheState::Missing),
-        Err(error) => return (none(), CacheState::Invalid(error.to_string())),
-        Ok(found) if found.len() > FILE_BYTES_MAX => {
-            return (none(), CacheState::Invalid("it is too large".to_owned()));
-        }
-        Ok(_) => {}
-    }
-    let read = std::fs::read(&path).map_err(|error| error.to_string());
+    let read = match in_folder(&path).read(&path, FILE_BYTES_MAX) {
+        Ok(None) => return (none(), CacheState::Missing),
+        Ok(Some(bytes)) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    };
     let kept =
         read.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).map_err(|error| error.to_string()));
     match kept {
@@ -73,14 +74,14 @@ pub(crate) fn save(project: &Project, servers: &BTreeMap<Name, Arc<ServerListing
         servers: servers.iter().map(|(name, listing)| (name, &**listing)).collect(),
     };
     let bytes = serde_json::to_vec(&kept).map_err(std::io::Error::other)?;
-    named::replace(&path, &bytes, Durability::OnDisk)?;
+    in_folder(&path).replace(&path, &bytes, Durability::OnDisk)?;
     view(project, &servers);
     Ok(())
 }
 
 /// A lock that one process holds while it reads the lists and writes them anew.
 fn locked(path: &Path) -> std::io::Result<File> {
-    let lock = File::options().create(true).truncate(false).write(true).open(path.with_extension("lock"))?;
+    let lock = in_folder(path).open_private(&path.with_extension("lock"))?;
     lock.lock()?;
     Ok(lock)
 }

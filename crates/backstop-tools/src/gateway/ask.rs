@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -42,6 +43,8 @@ pub(super) struct ActiveCall {
     session: Arc<Session>,
     era: Era,
     questions: mpsc::Sender<Question>,
+    /// The id under which its server got it.
+    sent_as: Arc<AtomicU64>,
 }
 
 type Outcome = Pin<Box<dyn Future<Output = Result<CallOutcome, RpcError>> + Send>>;
@@ -98,7 +101,8 @@ impl Caller for ClientCalls {
         request.caller = self.session.caller();
         request.session = Some(self.session.id.clone());
         let (questions, _) = mpsc::channel(1);
-        let active = ActiveCall { session: Arc::clone(&self.session), era: self.era, questions };
+        let sent_as = Arc::clone(&request.sent_as);
+        let active = ActiveCall { session: Arc::clone(&self.session), era: self.era, questions, sent_as };
         self.gateway.call_active(request, active).await
     }
 
@@ -121,7 +125,8 @@ impl Gateway {
         if let Some(level) = asked.session.log_level() {
             request.meta.entry(META_LOG_LEVEL).or_insert_with(|| level.name().into());
         }
-        let active = ActiveCall { session: Arc::clone(asked.session), era: asked.era, questions };
+        let sent_as = Arc::clone(&request.sent_as);
+        let active = ActiveCall { session: Arc::clone(asked.session), era: asked.era, questions, sent_as };
         let (gateway, again) = (Arc::clone(self), request.clone());
         let outcome = async move { Ok(gateway.call_active(request, active).await) };
         Running { outcome: Box::pin(outcome), questions: from_server, request: again, rounds: 0 }
@@ -247,24 +252,44 @@ impl Gateway {
         self.until_input(again, asked).await
     }
 
+    /// The call that a question of a server belongs to: the one that it names, else the newest, as
+    /// long as all that are running are of one client. A question that may be another client's goes
+    /// to nobody: whoever answers it would tell a stranger's call what was asked of them.
+    fn asking_call(&self, server: &Name, related: Option<u64>) -> Result<Option<Arc<ActiveCall>>, RpcError> {
+        let active = lock(&self.active);
+        let Some(calls) = active.get(server) else { return Ok(None) };
+        let is_named = |call: &&Arc<ActiveCall>| related == Some(call.sent_as.load(Ordering::Acquire));
+        if let Some(call) = related.and_then(|_| calls.iter().find(is_named)) {
+            return Ok(Some(Arc::clone(call)));
+        }
+        let newest = calls.last();
+        if newest.is_some_and(|newest| calls.iter().any(|call| call.session.id != newest.session.id)) {
+            let words =
+                format!("calls of several clients run on {server}, and it does not say which one asks");
+            return Err(RpcError::new(jsonrpc::INTERNAL_ERROR, words));
+        }
+        Ok(newest.cloned())
+    }
+
     /// Answers a question of a server through the client whose call it works on.
     pub(super) async fn ask_client(
         &self,
         server: &Name,
         method: &str,
         params: Option<&RawValue>,
+        related: Option<u64>,
     ) -> Result<Raw, RpcError> {
-        let active = lock(&self.active).get(server).and_then(|calls| calls.last().cloned());
         let nobody = || RpcError::new(METHOD_NOT_FOUND, format!("no client can answer {method}"));
+        let active = self.asking_call(server, related);
         if method == "roots/list" {
-            let session = active.as_ref().map(|call| Arc::clone(&call.session));
+            let session = active.ok().flatten().map(|call| Arc::clone(&call.session));
             let session = session.or_else(|| self.live_sessions().into_iter().next()).ok_or_else(nobody)?;
             return match session.era() == Era::Legacy && session.can_answer(method) {
                 true => session.ask(method, params).await,
                 false => Ok(raw(&json!({ "roots": [] }))),
             };
         }
-        let call = active.ok_or_else(nobody)?;
+        let call = active?.ok_or_else(nobody)?;
         if !call.session.can_answer(method) {
             return Err(nobody());
         }

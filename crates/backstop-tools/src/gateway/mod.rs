@@ -188,7 +188,8 @@ impl Peers for Gateway {
         server: &'a Name,
         method: &'a str,
         params: Option<&'a RawValue>,
+        related: Option<u64>,
     ) -> Pin<Box<dyn Future<Output = Result<Raw, RpcError>> + Send + 'a>> {
-        Box::pin(self.ask_client(server, method, params))
+        Box::pin(self.ask_client(server, method, params, related))
     }
 }

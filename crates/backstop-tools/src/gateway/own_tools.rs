@@ -5,7 +5,8 @@ use super::requests::Asked;
 use crate::batch::{BatchItem, run_batch_by};
 use crate::chain::{Chain, run_chain_by};
 use crate::jsonrpc::{self, Raw, raw};
-use backstop_core::RunId;
+use backstop_core::{RunId, SafeText};
+use backstop_report::fenced;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 const AT_ONCE: u64 = 4;
 /// How many tools a search gives where nothing is said.
 const FOUND: u64 = 20;
+/// How many characters of an event's line are given.
+const EVENT_CHARS_MAX: usize = 1000;
 /// How many characters of a description a search gives.
 const DESCRIPTION_CHARS: usize = 300;
 
@@ -199,7 +202,7 @@ impl Gateway {
         let words = if lines.is_empty() {
             "no tool has these words; use fewer or others\n".to_owned()
         } else {
-            lines
+            format!("The servers' own words:\n{}", fenced(&SafeText::new(lines), DESCRIPTION_CHARS * 2))
         };
         text(words, Some(json!({ "found": found.len(), "tools": rows })), false)
     }
@@ -226,7 +229,9 @@ impl Gateway {
             .map(|event| format!("{}\n", backstop_report::event_line(event, backstop_report::Style::PLAIN)))
             .collect();
         let facts: Vec<Value> = events.iter().map(|event| json!(event)).collect();
-        text(lines, Some(json!({ "run": run, "events": facts })), false)
+        // What servers said is in them.
+        let words = format!("What is recorded of {id}:\n{}", fenced(&SafeText::new(lines), EVENT_CHARS_MAX));
+        text(words, Some(json!({ "run": run, "events": facts })), false)
     }
 
     async fn confirm(self: &Arc<Self>, given: &Value, asked: &Asked<'_>) -> Raw {

@@ -13,8 +13,9 @@ use crate::protocol::{
     META_VERSION, MODERN_VERSION, UNSUPPORTED_VERSION, our_name,
 };
 use crate::result::Head;
+use backstop_core::SafeText;
 use backstop_engine::Cancel;
-use backstop_report::NO_SERVERS_LINE;
+use backstop_report::{NO_SERVERS_LINE, fenced};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -160,7 +161,8 @@ impl Gateway {
         for (server, listing) in toolbox.catalogue().listings() {
             if let Some(said) = listing.hello.get("instructions").and_then(Value::as_str) {
                 let said: String = said.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
-                text.push_str(&format!("{server}: {said}\n"));
+                let said = fenced(&SafeText::new(said), INSTRUCTIONS_CHARS_MAX);
+                text.push_str(&format!("The server {server} says of itself:\n{said}"));
             }
         }
         text

@@ -164,7 +164,7 @@ impl Shared {
         if !response.is_success() || !is_stream(&response) {
             return response.status() >= 500;
         }
-        let _ = self.read_events(&mut response).await;
+        let _ = self.read_events(&mut response, None).await;
         true
     }
 
@@ -213,7 +213,7 @@ impl Shared {
             let body = response.body_start(ERROR_BYTES_MAX).await;
             // An error of JSON-RPC may come with a status of its own.
             if message.id.is_some() && is_rpc(&body) {
-                self.inbox.receive(&body).await;
+                self.inbox.receive(&body, message.id).await;
                 return Ok(());
             }
             let kind = TransportFailureKind::Status { status, headers, body };
@@ -225,30 +225,35 @@ impl Shared {
                 Some(_) => Err(no_answer("it accepted the request and did not answer it")),
             };
         }
-        self.read(&mut response).await
+        self.read(&mut response, message.id).await
     }
 
     /// Reads messages until the response ends.
-    async fn read(&self, response: &mut Response) -> Result<(), TransportFailure> {
+    async fn read(&self, response: &mut Response, id: Option<u64>) -> Result<(), TransportFailure> {
         if !is_stream(response) {
             let body = response.bytes(MESSAGE_BYTES_MAX).await.map_err(|error| failed(&error))?;
             if !is_rpc(&body) {
                 return Err(no_answer("its answer is not a JSON-RPC message"));
             }
-            self.inbox.receive(&body).await;
+            self.inbox.receive(&body, id).await;
             return Ok(());
         }
-        self.read_events(response).await?;
+        self.read_events(response, id).await?;
         Err(no_answer("the stream ended without an answer"))
     }
 
-    async fn read_events(&self, response: &mut Response) -> Result<(), TransportFailure> {
+    /// Reads a stream to its end; `within` is the request of ours that it answers.
+    async fn read_events(
+        &self,
+        response: &mut Response,
+        within: Option<u64>,
+    ) -> Result<(), TransportFailure> {
         let mut events = Events::default();
         while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
             let mut complete = Vec::new();
             events.push(chunk.as_ref(), &mut |data| complete.push(data.to_vec()));
             for data in complete {
-                self.inbox.receive(&data).await;
+                self.inbox.receive(&data, within).await;
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use super::{Exit, TransportFailure, TransportFailureKind};
 use crate::jsonrpc::{Message, Raw, RpcError};
 use backstop_core::Dispatch;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,8 +32,17 @@ pub(crate) enum CallEvent {
 /// What a server says that is no answer.
 #[derive(Debug)]
 pub(crate) enum PeerMessage {
-    Notification { method: String, params: Option<Raw> },
-    Request { id: Raw, method: String, params: Option<Raw> },
+    Notification {
+        method: String,
+        params: Option<Raw>,
+    },
+    Request {
+        id: Raw,
+        method: String,
+        params: Option<Raw>,
+        /// The request of ours that it is asked during, where the server says so.
+        related: Option<u64>,
+    },
 }
 
 #[derive(Debug)]
@@ -158,9 +168,13 @@ impl Inbox {
         (self.unreadable.load(Ordering::Relaxed), self.strays.load(Ordering::Relaxed))
     }
 
-    /// A message arrived.
-    pub(crate) async fn receive(&self, bytes: &[u8]) {
-        self.deliver(self.sort(bytes)).await;
+    /// A message arrived; `within` is the request of ours whose answer it came with.
+    pub(crate) async fn receive(&self, bytes: &[u8], within: Option<u64>) {
+        let mut delivery = self.sort(bytes);
+        if let Delivery::Peer(PeerMessage::Request { related, .. }) = &mut delivery {
+            *related = related.or(within);
+        }
+        self.deliver(delivery).await;
     }
 
     /// Delivers a message. Waits where whoever it is for has not taken earlier ones.
@@ -254,9 +268,16 @@ impl Inbox {
                 (_, params) => Delivery::Peer(PeerMessage::Notification { method, params }),
             },
             Message::Request { id, method, params } => {
-                Delivery::Peer(PeerMessage::Request { id, method, params })
+                let related = params.as_deref().and_then(|params| self.related(params));
+                Delivery::Peer(PeerMessage::Request { id, method, params, related })
             }
         }
+    }
+
+    /// The request of ours that a question's `_meta` names by its progress token.
+    fn related(&self, params: &RawValue) -> Option<u64> {
+        let token = crate::connection::meta_of(params).get("progressToken")?.as_u64()?;
+        self.pending().contains_key(&token).then_some(token)
     }
 
     fn progress(&self, params: Raw) -> Delivery {

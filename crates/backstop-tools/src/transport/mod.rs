@@ -12,6 +12,8 @@ mod stdio;
 
 pub(crate) use http::{Http, HttpTarget};
 pub(crate) use inbox::{CallEvent, Inbox, PeerMessage};
+#[cfg(test)]
+pub(crate) use sse::Events;
 pub(crate) use stdio::{Program, Stdio};
 
 use backstop_core::Dispatch;

@@ -4,7 +4,7 @@ use crate::jsonrpc::MESSAGE_BYTES_MAX;
 
 /// Cuts a stream into the data of its events.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(crate) struct Events {
     line: Vec<u8>,
     data: Vec<u8>,
     too_long: bool,
@@ -12,7 +12,7 @@ pub(super) struct Events {
 
 impl Events {
     /// Takes bytes, and calls `take` with the data of each event that is complete now.
-    pub(super) fn push(&mut self, bytes: &[u8], take: &mut impl FnMut(&[u8])) {
+    pub(crate) fn push(&mut self, bytes: &[u8], take: &mut impl FnMut(&[u8])) {
         for byte in bytes {
             match byte {
                 b'\n' => self.end_line(take),
@@ -21,6 +21,12 @@ impl Events {
                 byte => self.line.push(*byte),
             }
         }
+    }
+
+    /// How much memory it has, in bytes.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.line.capacity() + self.data.capacity()
     }
 
     fn end_line(&mut self, take: &mut impl FnMut(&[u8])) {

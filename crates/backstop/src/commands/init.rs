@@ -37,9 +37,9 @@ pub(crate) struct Init {
     /// User settings, for all projects
     #[arg(long)]
     pub(crate) user: bool,
-    /// Move the project's MCP servers behind the gateway instead: `backstop mcp` replaces them, and
-    /// they go into backstop.toml
-    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "all", "user"])]
+    /// Move MCP servers behind the gateway instead: `backstop mcp` replaces the project's, and they go
+    /// into backstop.toml; with --user yours, and they go into your own settings
+    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "all"])]
     pub(crate) mcp: bool,
     /// Write a systemd user timer or a launchd agent that goes on with interrupted plan runs after a
     /// reboot or a crash (`backstop run --resume-all`)
@@ -92,6 +92,9 @@ pub(crate) fn run(args: &Init) -> Result<(), CliError> {
     }
     for one in done.iter().filter(|_| !args.remove) {
         warn_if_twice(one.change.target.agent, scope, &folders);
+    }
+    if failed.is_none() && shown.is_ok() && !args.remove && !args.json {
+        super::init_mcp::offer(args)?;
     }
     failed.map_or(shown, |error| Err(error.into()))
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
     }
     let known = user.trusted_hashes(&candidate.canonical)?;
     let was_trusted = known.as_deref() == Some(candidate.hashes.as_str());
-    let mut named = imports(&project)?;
+    let mut named = if args.show || args.revoke { imports(&project)? } else { Vec::new() };
     let (is_trusted, change) = if args.show {
         (was_trusted, TrustChange::Shown(known.map(|known| candidate.changes_since(&known))))
     } else if args.revoke {
@@ -89,7 +89,11 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
 
 /// What the trusted settings take MCP servers from is trusted with them, each file as it is now.
 fn imports(project: &Project) -> Result<Vec<ProjectImport>, CliError> {
-    Ok(project_imports(&project.config.mcp().from, &places()?))
+    let (imports, errors) = project_imports(&project.config.mcp().from, &places()?);
+    for error in errors {
+        project.process.warn(&error.to_string(), Some("`backstop mcp import` shows what was found where"));
+    }
+    Ok(imports)
 }
 
 fn values(project: &Project, sets: Vec<Sets>) -> Vec<SetValue> {

@@ -1,32 +1,74 @@
 //! The time that every reader of text from outside takes grows with the text and with nothing else.
 
+#[path = "../../../backstop-core/tests/support/linear.rs"]
+mod linear;
+
 use backstop_classify::Classifier;
 use backstop_core::{Redactor, Signal};
-use std::time::Duration;
+use backstop_llm::api::Api;
+use backstop_llm::trim::{TrimOptions, trim};
+use linear::assert_linear;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 
-/// How long this thread has worked: other programs on the machine do not count.
-fn cpu_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a value of ours, which the call fills in.
-    let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    assert_eq!(done, 0, "the clock of this thread cannot be read");
-    Duration::new(u64::try_from(time.tv_sec).unwrap(), u32::try_from(time.tv_nsec).unwrap())
+/// How much of the largest text's size a reader may have in memory at once, beyond what it always
+/// has.
+const MEMORY_FACTOR_MAX: usize = 64;
+/// What a reader may always have, in bytes.
+const MEMORY_BYTES: usize = 8 << 20;
+/// The largest text, in bytes.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+thread_local! {
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
 }
 
-fn best(work: &dyn Fn()) -> Duration {
-    let timing = |_| {
-        let begun = cpu_time();
-        work();
-        cpu_time().saturating_sub(begun)
-    };
-    (0..2).map(timing).min().unwrap_or_default()
+/// Counts what each thread has in memory.
+struct Counting;
+
+fn count(more: usize, less: usize) {
+    // A thread that ends has no counters any more.
+    let _ = LIVE.try_with(|live| {
+        live.set(live.get().saturating_add(more).saturating_sub(less));
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(live.get())));
+    });
 }
 
-/// Four times the text may take no more than this many times as long. Quadratic is 16.
-const GROWTH_MAX: u32 = 10;
+// SAFETY: everything is passed on to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 0);
+        // SAFETY: the caller keeps the promises that this function asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(0, layout.size());
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size, layout.size());
+        // SAFETY: as above.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most that this thread has in memory while it reads, beyond what it had before, in bytes.
+fn memory(read: &dyn Fn(&str), text: &str) -> usize {
+    let before = LIVE.get();
+    PEAK.set(before);
+    read(text);
+    PEAK.get().saturating_sub(before)
+}
 
 #[test]
-fn four_times_the_text_takes_about_four_times_as_long() {
+fn twice_the_text_takes_about_twice_as_long_in_bounded_memory() {
     let classifier = Classifier::builtin();
     let classify = |text: &str| {
         let signal = Signal { exit: Some(1), stderr: text.as_bytes().to_vec(), ..Signal::default() };
@@ -40,8 +82,17 @@ fn four_times_the_text_takes_about_four_times_as_long() {
     };
     let json = |text: &str| drop(backstop_hook::parse(text.as_bytes()));
     let headers = |text: &str| drop(backstop_core::Hints::parse_headers(text));
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let conversation = |text: &str| {
+        let turn = |role: &str, words: &str| format!("{{\"role\":\"{role}\",\"content\":{}}}", quoted(words));
+        let turns: Vec<String> = text.split_inclusive('\n').map(|words| turn("user", words)).collect();
+        let body = format!("{{\"model\":\"m\",\"messages\":[{}]}}", turns.join(","));
+        drop(trim(Api::Chat, body.as_bytes(), &TrimOptions::default()));
+        drop(trim(Api::Anthropic, body.as_bytes(), &TrimOptions::default()));
+    };
+    let request = |text: &str| drop(trim(Api::Chat, text.as_bytes(), &TrimOptions::default()));
     type Reader<'r> = (&'r str, &'r dyn Fn(&str), &'r [&'r str]);
-    let readers: [Reader<'_>; 5] = [
+    let readers: [Reader<'_>; 7] = [
         (
             "classifier",
             &classify,
@@ -61,16 +112,21 @@ fn four_times_the_text_takes_about_four_times_as_long() {
         ("plan", &plan, &["| a ", "| 1 | x | y |\n", "- [ ] x\n", "## Phase 1: x\n", "```\n", "[", "*"]),
         ("report", &report, &["-token", "-----BEGIN ", "at x\n", "\\", "{"]),
         ("JSON", &json, &["[", "{\"a\":", "\"\\ud800", "{\"a\":1},", "\\"]),
+        (
+            "trim",
+            &conversation,
+            &["word ", "a\n", "![x](data:image/png;base64,AAAA)", "\"", "\\", "\u{1f600}"],
+        ),
+        ("request", &request, &["{\"messages\":[", "[", "{\"role\":\"user\"},", "\\u0000", "\""]),
         ("headers", &headers, &["retry-after: 1\n", "x-ratelimit-reset: ", ":", "a: b\r\n"]),
     ];
     for (name, read, pieces) in readers {
         for piece in pieces {
-            let text = |bytes: usize| piece.repeat(bytes / piece.len());
-            let (small, large) = (text(64 << 10), text(256 << 10));
-            let least = Duration::from_micros(200);
-            let time = |text: &str| best(&|| read(text));
-            let grows = (0..3).all(|_| time(&large) > time(&small).max(least) * GROWTH_MAX);
-            assert!(!grows, "{name}, {piece:?}: {:?} and {:?}", time(&small), time(&large));
+            assert_linear(name, piece, TEXT_BYTES_MAX, read);
+            let text = piece.repeat(TEXT_BYTES_MAX / piece.len());
+            let used = memory(read, &text);
+            let most = MEMORY_BYTES + MEMORY_FACTOR_MAX * text.len();
+            assert!(used <= most, "{name}, {piece:?}: {used} bytes of memory for {} of text", text.len());
         }
     }
 }

@@ -53,9 +53,10 @@ fn what_a_sentence_closed_is_tried_by_one_after_an_hour_and_a_success_opens_it_f
     let project = Project::new("wait-probe");
     let path = stub(&project, "claude", "You've hit your session limit. Resets in 16 hours.");
     let run = |jump_minutes: i64, code: i32| {
-        let jump = format!("0:{}", jump_minutes * 60_000);
+        let clock = project.beside("clock");
+        std::fs::write(&clock, (jump_minutes * 60_000).to_string()).unwrap();
         let run = project.run(&["exec", "--attempts", "1", "--", "claude", "-p", "x"]);
-        run.env("PATH", &path).env("BACKSTOP_CLOCK_JUMP", &jump).go().code(code);
+        run.env("PATH", &path).env("BACKSTOP_CLOCK_FILE", &clock.display().to_string()).go().code(code);
     };
     run(0, 1);
     run(30, 125);

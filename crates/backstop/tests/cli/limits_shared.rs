@@ -458,7 +458,7 @@ fn writers_that_are_killed_lose_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn a_clock_that_jumps_holds_no_guard_closed_for_longer() {
+fn a_clock_that_jumps_neither_holds_a_guard_closed_nor_opens_it_early() {
     let project = Project::new("guard-clock");
     project.run(&["guard", "ingest", "openai", "--headers", "-"]).stdin("retry-after: 60").go().code(0);
     let days = 10 * 24 * 3600 * 1000i64;
@@ -469,7 +469,12 @@ fn a_clock_that_jumps_holds_no_guard_closed_for_longer() {
             .go()
     };
     assert!(check(-days).code(75).json()["wait_seconds"].as_f64().unwrap() <= 60.0);
-    assert_eq!(check(days).code(0).json()["decision"], "open");
+    assert!(check(days).code(75).json()["wait_seconds"].as_f64().unwrap() <= 60.0);
+    // Time that really passes, asleep or awake, opens it.
+    let clock = project.file("clock", "61000");
+    let later = project.run(&["guard", "check", "openai", "--json"]);
+    let later = later.env("BACKSTOP_CLOCK_FILE", &clock.display().to_string()).go();
+    assert_eq!(later.code(0).json()["decision"], "open");
 }
 
 #[test]

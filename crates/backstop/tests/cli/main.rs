@@ -65,5 +65,6 @@ mod tools;
 mod tools_calls;
 mod tools_gateway;
 mod tools_http;
+mod tools_injections;
 mod tools_many;
 mod trim;

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, in_a_room};
-use crate::plan_text::PlanText;
+use crate::plan_text::{PlanText, run};
 
 #[test]
 fn a_store_that_fills_up_stops_the_plan_and_room_lets_it_go_on() {
@@ -35,4 +35,24 @@ fn a_store_that_fills_up_stops_the_plan_and_room_lets_it_go_on() {
     assert_eq!(read("code3"), "0\n", "{}", read("err3"));
     let commits: Vec<String> = read("log3").lines().map(str::to_owned).collect();
     assert_eq!(commits, ["Phase 2: Step 2", "Phase 1: Step 1", "base"], "each commit is there once");
+}
+
+#[test]
+fn state_that_is_removed_while_a_plan_runs_stops_it_and_is_told_as_what_it_is() {
+    for flags in [&["--commit", "auto", "--isolation", "none"][..], &["--commit", "auto"]] {
+        let project = Project::git(&format!("plan-no-state-{}", flags.len()));
+        let script = format!("rm -rf {}; echo one > one.txt", project.state().display());
+        PlanText::new().sh("1", "", &script).sh("2", "1", "echo two > two.txt").write(&project);
+        project.sh("git add -A; git commit -q -m plan");
+        let done = run(&project, flags).go();
+        let words = done.stdout() + &done.stderr();
+        assert!(matches!(done.exit(), Some(1 | 3)), "{:?} {words}", done.exit());
+        assert!(words.contains("was removed while this ran"), "{words}");
+        assert!(!words.contains("COMPLETE") && !words.contains("panicked"), "{words}");
+        assert!(!project.path().join("two.txt").exists(), "nothing begins that cannot be recorded");
+        // The same command starts anew.
+        let plain = PlanText::new().sh("1", "", "echo one > one.txt").sh("2", "1", "echo two > two.txt");
+        plain.write(&project);
+        run(&project, &[flags, &["--allow-dirty"]].concat()).go().code(0);
+    }
 }

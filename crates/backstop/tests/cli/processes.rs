@@ -356,3 +356,39 @@ fn state_that_is_removed_while_a_command_runs_is_one_warning() {
     let done = project.exec(&["--attempts", "1"], &script).go().code(1);
     assert_eq!(done.stderr().matches("was removed meanwhile").count(), 1, "{}", done.stderr());
 }
+
+#[test]
+fn a_control_group_finds_what_lost_its_parent_its_reaper_and_its_environment() {
+    let project = Project::new("processes-cgroup");
+    std::fs::write(
+        project.path().join("escape.sh"),
+        "(env -i setsid sh -c 'echo $$ > pid; exec sleep 607' &)\nwhile [ ! -s pid ]; do sleep 0.01; done\n\
+         ls -d /sys/fs/cgroup/backstop-* > group; exec sleep 608\n",
+    )
+    .unwrap();
+    // A shell's own job makes Backstop use a reaper.
+    let start = format!("sleep 606 & echo $! > job; exec {BIN} exec -- sh escape.sh");
+    let script = format!(
+        "mount -t cgroup2 none /sys/fs/cgroup || exit 90; bash -c '{start}' & owner=$!; \
+         while [ ! -s group ]; do sleep 0.01; done; \
+         for child in $(cat /proc/$owner/task/*/children); do \
+           [ \"$(cat /proc/$child/comm)\" = backstop-reaper ] && kill -9 $child $owner; done; \
+         wait $owner; kill -0 $(cat pid) && echo yes > left; {BIN} exec -- true 2> said; \
+         case \"$(cat /proc/$(cat pid)/stat 2> /dev/null)\" in ''|*\") Z \"*) echo yes > gone;; esac; kill -0 $(cat job) && echo yes > spared; kill $(cat job); \
+         bash -c 'sleep 606 & echo $! > job; exec {BIN} exec -- sh -c \"ls -d /sys/fs/cgroup/backstop-* > second\"'; \
+         kill $(cat job); ls -d /sys/fs/cgroup/backstop-* > after 2>&1; true"
+    );
+    let run = || {
+        let mut command = project.program("unshare", &[]);
+        command.current_dir(project.path());
+        command
+    };
+    crate::harness::in_a_room(&script, run);
+    let read = |name: &str| project.read(name).trim().to_owned();
+    assert!(read("group").contains("/backstop-"), "{}", read("group"));
+    assert_eq!(read("left"), "yes", "it outlived Backstop and its reaper");
+    assert_eq!(read("gone"), "yes", "it was left: {}", read("said"));
+    assert_eq!(read("spared"), "yes", "the shell's own job was ended");
+    assert!(read("second").contains("/backstop-"), "{}", read("second"));
+    assert!(read("after").contains("No such file"), "groups are left: {}", read("after"));
+}

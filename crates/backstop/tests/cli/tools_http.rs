@@ -79,7 +79,12 @@ fn stream(address: &str, session: &str) -> (u16, BufReader<TcpStream>) {
 
 /// A session of a client of the old era.
 fn session(served: &Served) -> String {
-    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
+    session_with(served, &json!({}))
+}
+
+/// A session of a client that can do this.
+fn session_with(served: &Served, capabilities: &Value) -> String {
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities });
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
     let mut stream = TcpStream::connect(&served.address).unwrap();
     let head = format!(
@@ -126,6 +131,65 @@ fn a_client_without_a_stream_holds_up_nobody_and_a_stream_can_be_opened_again() 
     tools.project.file("backstop.toml", tools.settings(&[], "deny = [\"add\"]"));
     tools.run(&["trust"]).go().code(0);
     until("the next one, too", || listed().contains("fake__echo") && !listed().contains("fake__add"));
+}
+
+/// Makes a call, answers what is asked meanwhile, and gives the stream's lines.
+fn call_and_answer(address: &str, session: &str, tool: &str, arguments: &Value) -> Vec<String> {
+    let params = json!({ "name": format!("fake__{tool}"), "arguments": arguments });
+    let send = |message: &Value| {
+        let body = message.to_string();
+        let mut to = TcpStream::connect(address).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nmcp-session-id: {session}\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        to.write_all(head.as_bytes()).unwrap();
+        to
+    };
+    let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+    let mut seen = Vec::new();
+    for line in BufReader::new(send(&call)).lines().map_while(Result::ok) {
+        let message: Option<Value> =
+            line.strip_prefix("data: ").and_then(|data| serde_json::from_str(data).ok());
+        if let Some(question) = message.filter(|message| message["method"] == "elicitation/create") {
+            let result = json!({ "action": "accept", "content": { "by": session } });
+            let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+            std::io::copy(&mut send(&answer), &mut std::io::sink()).unwrap();
+        }
+        seen.push(line);
+    }
+    seen
+}
+
+#[test]
+fn a_question_goes_to_the_client_whose_call_it_is_or_to_nobody() {
+    for (behaviours, is_told) in [(&["related"][..], true), (&[], false)] {
+        let tools = Tools::new(&format!("http-question-{is_told}"), behaviours);
+        let served = Served::start(&tools, "127.0.0.1:0", &["--no-own-tools"], ("X", "x"));
+        let can = json!({ "elicitation": {} });
+        let (asked, other) = (session_with(&served, &can), session_with(&served, &can));
+        let seen = std::thread::scope(|scope| {
+            let call = |session: &str, tool: &str, arguments: Value| {
+                let (address, session, tool) = (served.address.clone(), session.to_owned(), tool.to_owned());
+                scope.spawn(move || call_and_answer(&address, &session, &tool, &arguments))
+            };
+            let first = call(&asked, "ask", json!({ "after": 1 }));
+            until("the first call has begun", || tools.calls("ask") == 1);
+            // The call of another client is newer when the question comes.
+            let second = call(&other, "ask", json!({ "after": 3 }));
+            let (first, second) = (first.join().unwrap(), second.join().unwrap());
+            (first.join("\n"), second.join("\n"))
+        });
+        let (first, second) = seen;
+        if is_told {
+            assert!(first.contains("answered") && first.contains(&asked), "{first}");
+            assert!(!first.contains(&other) && !second.contains(&asked), "{first}\n{second}");
+        } else {
+            assert!(first.contains("several clients"), "{first}");
+            assert!(!second.contains(&asked), "{second}");
+        }
+    }
 }
 
 fn ping(meta: bool) -> Value {

@@ -241,6 +241,49 @@ fn servers_of_other_programs_are_found_and_used_where_the_settings_say_so() {
 }
 
 #[test]
+fn a_link_or_a_pipe_in_place_of_a_file_of_servers_is_refused_and_holds_nothing_up() {
+    let settings = json!({ "mcpServers": { "theirs": { "command": "touch", "args": ["pwned"] } } });
+    for (n, from) in ["project", "sub/servers.json", "codex"].into_iter().enumerate() {
+        for kind in ["link", "folder link", "pipe"] {
+            let project =
+                crate::harness::Project::new(&format!("tools-import-{n}-{}", kind.replace(' ', "-")));
+            std::fs::create_dir_all(project.beside("outside")).unwrap();
+            let elsewhere = project.beside("outside/servers.json");
+            std::fs::write(&elsewhere, settings.to_string()).unwrap();
+            std::fs::write(project.beside("outside/config.toml"), "[mcp_servers.theirs]\ncommand = 'true'\n")
+                .unwrap();
+            let file = match from {
+                "project" => project.path().join(".mcp.json"),
+                "codex" => project.path().join(".codex/config.toml"),
+                path => project.path().join(path),
+            };
+            let (folder, is_deep) = (file.parent().unwrap(), file.parent() != Some(&project.path()));
+            if kind == "folder link" && is_deep {
+                std::os::unix::fs::symlink(project.beside("outside"), folder).unwrap();
+            } else {
+                std::fs::create_dir_all(folder).unwrap();
+                match kind {
+                    "pipe" => project.sh(&format!("mkfifo {}", file.display())),
+                    _ => {
+                        std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+                        String::new()
+                    }
+                };
+            }
+            project.file("backstop.toml", format!("[mcp]\nfrom = [{from:?}]\n"));
+            let is = if kind == "pipe" { "is a named pipe" } else { "is a symbolic link" };
+            let trusted = project.run(&["trust"]).go().code(0);
+            assert!(trusted.stderr().contains(is), "{from}, {kind}: {}", trusted.stderr());
+            let listed = project.run(&["tools", "list"]).go();
+            assert!(!listed.stdout().contains("theirs"), "{from}, {kind}: {}", listed.stdout());
+            assert!(listed.stderr().contains(is), "{from}, {kind}: {}", listed.stderr());
+            project.run(&["mcp", "import"]).go().code(0);
+            assert!(!project.path().join("pwned").exists());
+        }
+    }
+}
+
+#[test]
 fn where_no_server_is_set_up_it_is_said_how_to_add_one() {
     let project = crate::harness::Project::new("tools-none");
     let adds = |text: &str| {
@@ -291,6 +334,50 @@ fn outputs_of_tools_fit_their_schemas() {
     for event in tools.project.events() {
         fits(&schema("event"), &event, "event");
     }
+}
+
+#[test]
+fn a_users_servers_and_codexs_move_too_and_init_offers_it() {
+    let tools = Tools::new("init-mcp-user", &[]);
+    tools.project.file("backstop.toml", "");
+    let home = tools.project.beside("home");
+    std::fs::create_dir_all(home.join(".codex")).unwrap();
+    std::fs::create_dir_all(tools.project.path().join(".codex")).unwrap();
+    let claude = "{\"numStartups\": 3, \"mcpServers\": {\"mine\": {\"command\": \"true\"}}}";
+    let codex = "model = \"m\" # mine\n\n[mcp_servers.near]\ncommand = \"true\"\n\n[tui]\ntheme = 1\n";
+    let project_codex = "[mcp_servers.here]\ncommand = \"true\"\n";
+    std::fs::write(home.join(".claude.json"), claude).unwrap();
+    std::fs::write(home.join(".codex/config.toml"), codex).unwrap();
+    tools.project.file(".codex/config.toml", project_codex);
+    let settings_before = std::fs::read_to_string(home.join(".config/backstop/config.toml")).ok();
+    let read = |path: &str| std::fs::read_to_string(home.join(path)).unwrap();
+    // Installing hooks offers it, and moves nothing by itself.
+    let said = tools.run(&["init", "--claude"]).go().code(0).stderr();
+    assert!(said.contains("1 MCP server of this project") && said.contains("backstop init --mcp"), "{said}");
+    let said = tools.run(&["init", "--claude", "--user"]).go().code(0).stderr();
+    assert!(said.contains("2 MCP servers of your settings") && said.contains("--mcp --user"), "{said}");
+    assert_eq!((read(".claude.json").as_str(), read(".codex/config.toml").as_str()), (claude, codex));
+    // The project's.
+    tools.run(&["init", "--mcp"]).go().code(0);
+    let here = tools.project.read(".codex/config.toml");
+    assert!(here.contains("[mcp_servers.backstop]") && !here.contains("here"), "{here}");
+    assert!(tools.project.read("backstop.toml").contains("[mcp.here]"));
+    tools.run(&["init", "--mcp", "--remove"]).go().code(0);
+    assert_eq!(tools.project.read(".codex/config.toml"), project_codex);
+    // The user's.
+    let moved = tools.run(&["init", "--mcp", "--user", "--json"]).go().code(0).json();
+    fits(&schema("init-mcp"), &moved, "init --mcp --user");
+    let settings = read(".config/backstop/config.toml");
+    assert!(settings.contains("[mcp.mine]") && settings.contains("[mcp.near]"), "{settings}");
+    assert!(read(".claude.json").contains("\"backstop\"") && !read(".claude.json").contains("mine"));
+    let now = read(".codex/config.toml");
+    assert!(now.contains("# mine") && now.contains("[tui]") && !now.contains("near"), "{now}");
+    // Claude Code writes to its file all the time.
+    std::fs::write(home.join(".claude.json"), read(".claude.json").replace("3", "4")).unwrap();
+    tools.run(&["init", "--mcp", "--user", "--remove"]).go().code(0);
+    assert_eq!(read(".claude.json"), claude.replace('3', "4"));
+    assert_eq!(read(".codex/config.toml"), codex);
+    assert_eq!(std::fs::read_to_string(home.join(".config/backstop/config.toml")).ok(), settings_before);
 }
 
 #[test]

@@ -6,10 +6,10 @@
 Behaviours at the start:   exit-at-start, never-initialize, modern (2026-07-28 only), garbage-first,
 stubborn (ignores SIGINT and SIGTERM, and stays when its input has ended), library (has resources
 and prompts), evil (a description with control characters), huge (a list of tools of 9 MiB), growing
-(one more tool after `grow` was called)
+(one more tool after `grow` was called), related (what it asks names the call)
 Tools, each with its name: echo (read-only), add (typed), fail, fail-twice, invalid, rate-limited,
 hang (read-only), hang-once, progress, die (ends the process), die-once (read-only), lost (ends the
-process after it has written to the log), twice (answers twice), other-id (answers another id
+process after it has written to the log), complain (fails with the words that it is given), twice (answers twice), other-id (answers another id
 first), flood (many log messages), partial (warnings), ask (elicitation), sample (sampling), logs (a
 log message of each of two levels), mute (closes its output), count (what was called), spam
 (progress without end), grow (changes the list of tools).
@@ -70,6 +70,7 @@ TOOLS = [
     tool("partial"), tool("ask"), tool("count", read_only=True), tool("freeze", read_only=True),
     tool("secret", properties={"token": {"type": "string"}}),
     tool("json", read_only=True), tool("auth"), tool("denied"), tool("click"),
+    tool("complain", properties={"message": {"type": "string"}, "as": {"type": "string"}}),
     tool("sample"), tool("logs", read_only=True), tool("mute"), tool("spam", read_only=True), tool("grow"),
 ]
 waiting = {}
@@ -92,6 +93,10 @@ def ask(method, params):
     send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
     done.wait(30)
     return waiting.pop(number)[1]
+
+
+class Refused(Exception):
+    pass
 
 
 def call(request_id, params):
@@ -152,7 +157,11 @@ def call(request_id, params):
                     "inputRequests": {"q": {"method": "elicitation/create", "params": {"message": "which one?"}}}}
         return text("answered: " + json.dumps([params["inputResponses"], params["requestState"]], sort_keys=True))
     if name == "ask":
-        answer = ask("elicitation/create", {"message": "which one?", "requestedSchema": {"type": "object", "properties": {}}})
+        question = {"message": "which one?", "requestedSchema": {"type": "object", "properties": {}}}
+        if "related" in behaviours:
+            question["_meta"] = {"progressToken": meta.get("progressToken")}
+        time.sleep(float(arguments.get("after", 0)))
+        answer = ask("elicitation/create", question)
         return text("answered: " + json.dumps(answer, sort_keys=True))
     if name == "sample":
         answer = ask("sampling/createMessage", {"messages": [{"role": "user", "content": {"type": "text", "text": "say it"}}],
@@ -188,6 +197,14 @@ def call(request_id, params):
         return error("EACCES: permission denied, open '/root/x'")
     if name == "click":
         return error("it did not work")
+    if name == "complain" and arguments.get("as") == "progress":
+        send({"jsonrpc": "2.0", "method": "notifications/progress", "params":
+              {"progressToken": meta.get("progressToken"), "progress": 1, "message": arguments["message"]}})
+        time.sleep(3600)
+    if name == "complain" and arguments.get("as") == "rpc":
+        raise Refused(arguments["message"])
+    if name == "complain":
+        return error(arguments["message"])
     if name == "secret":
         os._exit(9)
     return None
@@ -207,7 +224,7 @@ def answer(message):
                   "data": {"supported": ["2026-07-28"]}}})
             return
         result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}, "logging": {}},
-                  "serverInfo": {"name": "fake", "version": "1"}, "instructions": "be gentle"}
+                  "serverInfo": {"name": "fake", "version": "1"}, "instructions": os.environ.get("MCP_SAYS", "be gentle")}
         if "library" in behaviours:
             result["capabilities"].update({"resources": {}, "prompts": {}})
     elif method == "server/discover":
@@ -244,7 +261,11 @@ def answer(message):
         words = "got " + params["name"] + json.dumps(params.get("arguments"))
         result = {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
     elif method == "tools/call":
-        result = call(request_id, params)
+        try:
+            result = call(request_id, params)
+        except Refused as why:
+            send({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32000, "message": str(why), "data": {"why": str(why)}}})
+            return
         if result is None:
             send({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32602, "message": "Unknown tool: " + params["name"]}})
             return

@@ -1,6 +1,7 @@
 //! Secrets among the arguments of programs that take them in their own way: `curl -u NAME:SECRET`,
 //! `mysql -pSECRET`, `sshpass -p SECRET`.
 
+use super::argument_table::{FLAGS, Form, POSITIONALS, SETTERS};
 use super::run_within;
 use std::ops::Range;
 
@@ -12,110 +13,9 @@ const PROGRAM_BYTES_MAX: usize = 32;
 /// How many programs of one command line are looked at: wrappers, and the one that they run.
 const PROGRAMS_MAX: usize = 4;
 
-/// How an argument holds its secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// The next word.
-    Next,
-    /// The rest of the word.
-    Joined,
-    /// The rest of the word, else the next one.
-    Either,
-    /// What follows this sign in the rest of the word or in the next one.
-    After(u8),
-}
-
-/// A flag of these programs, if this word comes first where one is named.
-struct Flag {
-    programs: &'static [&'static str],
-    only: &'static str,
-    flag: &'static str,
-    form: Form,
-}
-
-const fn flag(programs: &'static [&'static str], flag: &'static str, form: Form) -> Flag {
-    Flag { programs, only: "", flag, form }
-}
-
-const fn flag_of(
-    programs: &'static [&'static str],
-    only: &'static str,
-    flag: &'static str,
-    form: Form,
-) -> Flag {
-    Flag { programs, only, flag, form }
-}
-
-const MYSQL: &[&str] = &[
-    "mysql",
-    "mysqldump",
-    "mysqladmin",
-    "mysqlimport",
-    "mysqlcheck",
-    "mysqlshow",
-    "mysqlsh",
-    "mariadb",
-    "mariadb-dump",
-    "mariadb-admin",
-    "mycli",
-];
-const ARCHIVES: &[&str] = &["7z", "7za", "7zr", "7zz"];
-const REGISTRIES: &[&str] =
-    &["docker", "podman", "nerdctl", "helm", "oras", "crane", "skopeo", "az", "buildah"];
-const REDIS: &[&str] = &["redis-cli", "valkey-cli"];
-
-const FLAGS: &[Flag] = &[
-    flag(&["curl"], "-u", Form::After(b':')),
-    flag(&["curl"], "--user", Form::After(b':')),
-    flag(&["curl"], "-U", Form::After(b':')),
-    flag(&["curl"], "--proxy-user", Form::After(b':')),
-    flag(&["curl"], "-b", Form::After(b'=')),
-    flag(&["curl"], "--cookie", Form::After(b'=')),
-    flag(&["http", "https"], "-a", Form::After(b':')),
-    flag(&["http", "https"], "--auth", Form::After(b':')),
-    flag(MYSQL, "-p", Form::Joined),
-    flag(&["sshpass"], "-p", Form::Either),
-    flag(ARCHIVES, "-p", Form::Joined),
-    flag(&["rar", "unrar"], "-p", Form::Joined),
-    flag(&["rar", "unrar"], "-hp", Form::Joined),
-    flag(&["zip", "unzip"], "-P", Form::Either),
-    flag(REDIS, "-a", Form::Next),
-    flag(REDIS, "--pass", Form::Next),
-    flag(
-        &["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"],
-        "-p",
-        Form::Either,
-    ),
-    flag(&["sqlcmd", "bcp"], "-P", Form::Either),
-    flag(&["cqlsh", "rabbitmqadmin"], "-p", Form::Either),
-    flag(
-        &["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami", "ldappasswd"],
-        "-w",
-        Form::Either,
-    ),
-    flag(&["smbclient"], "-U", Form::After(b'%')),
-    flag_of(REGISTRIES, "login", "-p", Form::Either),
-    flag(&["openssl"], "-passin", Form::After(b':')),
-    flag(&["openssl"], "-passout", Form::After(b':')),
-    flag(&["openssl"], "-pass", Form::After(b':')),
-    flag(&["openssl"], "-k", Form::Next),
-    flag(&["ipmitool"], "-P", Form::Either),
-    flag(&["xfreerdp"], "/p:", Form::Joined),
-    flag(&["influx"], "-password", Form::Next),
-    flag(&["pscp", "plink", "psftp", "mqtt"], "-pw", Form::Next),
-    flag(&["twine"], "-p", Form::Either),
-    flag(&["mosquitto_pub", "mosquitto_sub"], "-P", Form::Either),
-    flag(&["keytool", "jarsigner"], "-storepass", Form::Next),
-    flag(&["keytool", "jarsigner"], "-keypass", Form::Next),
-    flag(&["lftp"], "-u", Form::After(b',')),
-];
-
-/// Programs in whose arguments a value follows its name as a word of its own.
-const SETTERS: &[&str] =
-    &["aws", "npm", "git", "yarn", "pnpm", "gcloud", "poetry", "pip", "composer", "vault"];
-
 /// Where the secrets are among the arguments of a command: the number of a word, and a part of it.
-pub(in super::super) fn secret_arguments(words: &[&[u8]]) -> Vec<(usize, Range<usize>)> {
+/// Of `typed` words it is known that they are a command; else they are words of a text.
+pub(in super::super) fn secret_arguments(words: &[&[u8]], typed: bool) -> Vec<(usize, Range<usize>)> {
     let mut found = Vec::new();
     let mut programs = 0;
     for (at, word) in words.iter().enumerate() {
@@ -129,8 +29,9 @@ pub(in super::super) fn secret_arguments(words: &[&[u8]]) -> Vec<(usize, Range<u
             flags(words, at, program, &mut found);
         }
         if program == b"htpasswd" {
-            positional(words, at, &mut found);
+            last_word(words, at, &mut found);
         }
+        positional(words, at, program, typed, &mut found);
         if SETTERS.iter().any(is) {
             set_values(words, at, &mut found);
         }
@@ -143,6 +44,7 @@ pub(in super::super) fn secret_arguments(words: &[&[u8]]) -> Vec<(usize, Range<u
 fn is_known(program: &[u8]) -> bool {
     FLAGS.iter().any(|flag| flag.programs.iter().any(|name| name.as_bytes() == program))
         || program == b"htpasswd"
+        || POSITIONALS.iter().any(|one| one.programs.iter().any(|name| name.as_bytes() == program))
         || SETTERS.iter().any(|name| name.as_bytes() == program)
 }
 
@@ -190,12 +92,56 @@ fn flags(words: &[&[u8]], program_at: usize, program: &[u8], found: &mut Vec<(us
 }
 
 /// `htpasswd -b FILE USER PASSWORD`.
-fn positional(words: &[&[u8]], program_at: usize, found: &mut Vec<(usize, Range<usize>)>) {
+fn last_word(words: &[&[u8]], program_at: usize, found: &mut Vec<(usize, Range<usize>)>) {
     let rest = &words[program_at + 1..];
     let is_batch = rest.iter().any(|word| word.starts_with(b"-") && word.contains(&b'b'));
     if let Some(last) = rest.last().filter(|word| is_batch && rest.len() >= 3 && !word.starts_with(b"-")) {
         found.push((words.len() - 1, 0..last.len()));
     }
+}
+
+/// `vault login SECRET`.
+fn positional(
+    words: &[&[u8]],
+    program_at: usize,
+    program: &[u8],
+    typed: bool,
+    found: &mut Vec<(usize, Range<usize>)>,
+) {
+    let of_program = |names: &[&str]| names.iter().any(|name| name.as_bytes() == program);
+    for one in POSITIONALS.iter().filter(|one| of_program(one.programs)) {
+        let plain: Vec<usize> =
+            (program_at + 1..words.len()).filter(|at| !words[*at].starts_with(b"-")).collect();
+        let fits = |at: &[usize]| at.iter().zip(one.after).all(|(at, word)| words[*at] == word.as_bytes());
+        let place = match one.after {
+            [] => Some(0),
+            after => plain.windows(after.len()).position(fits).map(|start| start + after.len()),
+        };
+        let Some(at) = place.and_then(|place| plain.get(place + one.nth).copied()) else { continue };
+        let value = words[at];
+        let (start, end) = match one.sign {
+            // A name and its value are found by the name.
+            None if memchr::memchr(b'=', value).is_some() => continue,
+            None => (0, value.len()),
+            Some(sign) => match memchr::memchr(sign, value) {
+                Some(sign) => (sign + 1, memchr::memrchr(b'@', value).unwrap_or(value.len())),
+                None => continue,
+            },
+        };
+        // In a text, `vault login page` is a sentence.
+        let Some(secret) = value.get(start..end).filter(|secret| typed || is_like_a_secret(secret)) else {
+            continue;
+        };
+        if !secret.is_empty() && !super::value::is_placeholder(secret) {
+            found.push((at, start..end));
+        }
+    }
+}
+
+/// Whether a word of a text is long enough and mixed enough to be a secret.
+fn is_like_a_secret(word: &[u8]) -> bool {
+    const BYTES_MIN: usize = 8;
+    word.len() >= BYTES_MIN && word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// `aws configure set aws_secret_access_key VALUE`.
@@ -226,7 +172,7 @@ pub(super) fn find(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) -> usi
     let text = &text[..quoted_until(text, at)];
     let (words, end) = words(text, at);
     let plain: Vec<&[u8]> = words.iter().map(|range| &text[range.clone()]).collect();
-    for (word, range) in secret_arguments(&plain) {
+    for (word, range) in secret_arguments(&plain, false) {
         let start = words[word].start;
         found.push(start + range.start..start + range.end);
     }

@@ -6,6 +6,7 @@
 //! with nothing else. What a reader masks is not looked at again.
 
 mod anchors;
+mod argument_table;
 mod command_line;
 mod inside;
 mod names;

@@ -1,0 +1,177 @@
+//! Which arguments of which programs are secrets, as a table: flags whose values are, words behind a
+//! subcommand, programs whose values follow their names.
+
+/// How an argument holds its secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The next word.
+    Next,
+    /// The rest of the word.
+    Joined,
+    /// The rest of the word, else the next one.
+    Either,
+    /// What follows this sign in the rest of the word or in the next one.
+    After(u8),
+}
+
+/// A flag of these programs, if this word comes first where one is named.
+pub(super) struct Flag {
+    pub(super) programs: &'static [&'static str],
+    pub(super) only: &'static str,
+    pub(super) flag: &'static str,
+    pub(super) form: Form,
+}
+
+const fn flag(programs: &'static [&'static str], flag: &'static str, form: Form) -> Flag {
+    Flag { programs, only: "", flag, form }
+}
+
+const fn flag_of(
+    programs: &'static [&'static str],
+    only: &'static str,
+    flag: &'static str,
+    form: Form,
+) -> Flag {
+    Flag { programs, only, flag, form }
+}
+
+const MYSQL: &[&str] = &[
+    "mysql",
+    "mysqldump",
+    "mysqladmin",
+    "mysqlimport",
+    "mysqlcheck",
+    "mysqlshow",
+    "mysqlsh",
+    "mariadb",
+    "mariadb-dump",
+    "mariadb-admin",
+    "mycli",
+];
+const ARCHIVES: &[&str] = &["7z", "7za", "7zr", "7zz"];
+const REGISTRIES: &[&str] =
+    &["docker", "podman", "nerdctl", "helm", "oras", "crane", "skopeo", "az", "buildah"];
+const REDIS: &[&str] = &["redis-cli", "valkey-cli"];
+
+pub(super) const FLAGS: &[Flag] = &[
+    flag(&["curl"], "-u", Form::After(b':')),
+    flag(&["curl"], "--user", Form::After(b':')),
+    flag(&["curl"], "-U", Form::After(b':')),
+    flag(&["curl"], "--proxy-user", Form::After(b':')),
+    flag(&["curl"], "-b", Form::After(b'=')),
+    flag(&["curl"], "--cookie", Form::After(b'=')),
+    flag(&["http", "https"], "-a", Form::After(b':')),
+    flag(&["http", "https"], "--auth", Form::After(b':')),
+    flag(MYSQL, "-p", Form::Joined),
+    flag(&["sshpass"], "-p", Form::Either),
+    flag(ARCHIVES, "-p", Form::Joined),
+    flag(&["rar", "unrar"], "-p", Form::Joined),
+    flag(&["rar", "unrar"], "-hp", Form::Joined),
+    flag(&["zip", "unzip"], "-P", Form::Either),
+    flag(REDIS, "-a", Form::Next),
+    flag(REDIS, "--pass", Form::Next),
+    flag(
+        &["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"],
+        "-p",
+        Form::Either,
+    ),
+    flag(&["sqlcmd", "bcp"], "-P", Form::Either),
+    flag(&["cqlsh", "rabbitmqadmin"], "-p", Form::Either),
+    flag(
+        &["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami", "ldappasswd"],
+        "-w",
+        Form::Either,
+    ),
+    flag(&["smbclient"], "-U", Form::After(b'%')),
+    flag_of(REGISTRIES, "login", "-p", Form::Either),
+    flag(&["openssl"], "-passin", Form::After(b':')),
+    flag(&["openssl"], "-passout", Form::After(b':')),
+    flag(&["openssl"], "-pass", Form::After(b':')),
+    flag(&["openssl"], "-k", Form::Next),
+    flag(&["ipmitool"], "-P", Form::Either),
+    flag(&["xfreerdp"], "/p:", Form::Joined),
+    flag(&["influx"], "-password", Form::Next),
+    flag(&["pscp", "plink", "psftp", "mqtt"], "-pw", Form::Next),
+    flag(&["twine"], "-p", Form::Either),
+    flag(&["mosquitto_pub", "mosquitto_sub"], "-P", Form::Either),
+    flag(&["keytool", "jarsigner"], "-storepass", Form::Next),
+    flag(&["keytool", "jarsigner"], "-keypass", Form::Next),
+    flag(&["lftp"], "-u", Form::After(b',')),
+    flag(&["curl"], "--oauth2-bearer", Form::Next),
+    flag(&["curl"], "-E", Form::After(b':')),
+    flag(&["wget", "aria2c"], "--http-passwd", Form::Either),
+    flag(&["codecov"], "-t", Form::Either),
+    flag_of(&["doctl"], "init", "-t", Form::Either),
+    flag_of(&["glab"], "login", "-t", Form::Either),
+    flag(&["ssh-keygen"], "-N", Form::Next),
+    flag(&["ssh-keygen"], "-P", Form::Next),
+    flag(&["useradd", "usermod"], "-p", Form::Next),
+    flag(&["rdesktop"], "-p", Form::Either),
+    flag(&["snmpwalk", "snmpget", "snmpset"], "-A", Form::Either),
+    flag(&["snmpwalk", "snmpget", "snmpset"], "-X", Form::Either),
+    flag(&["snmpwalk", "snmpget", "snmpset"], "-c", Form::Either),
+    flag(&["tsql", "bsqldb", "mssql-cli"], "-P", Form::Either),
+    flag(&["swaks"], "-ap", Form::Next),
+    flag(&["etcdctl"], "--user", Form::After(b':')),
+    flag(&["java", "jenkins-cli"], "-auth", Form::After(b':')),
+    flag(&["dotnet"], "-k", Form::Next),
+    flag(&["aws"], "--secret-string", Form::Next),
+    flag(&["kubectl", "oc"], "--from-literal", Form::After(b'=')),
+    flag_of(&["oc", "cf", "ibmcloud"], "login", "-p", Form::Either),
+    flag_of(&["security"], "add-generic-password", "-w", Form::Next),
+    flag_of(&["security"], "add-internet-password", "-w", Form::Next),
+    flag_of(&["security"], "unlock-keychain", "-p", Form::Next),
+    flag_of(&["xcrun"], "altool", "-p", Form::Next),
+];
+
+/// An argument without a flag that is a secret.
+pub(super) struct Positional {
+    pub(super) programs: &'static [&'static str],
+    /// The words that it follows.
+    pub(super) after: &'static [&'static str],
+    /// Which word behind those it is, flags not counted, from 0.
+    pub(super) nth: usize,
+    /// The sign in the word that it follows; it ends at an `@`, if there is one.
+    pub(super) sign: Option<u8>,
+}
+
+const fn word(programs: &'static [&'static str], after: &'static [&'static str], nth: usize) -> Positional {
+    Positional { programs, after, nth, sign: None }
+}
+
+const ORACLE: &[&str] = &["sqlplus", "sqlldr", "expdp", "impdp"];
+
+/// Secrets that are words of their own.
+pub(super) const POSITIONALS: &[Positional] = &[
+    word(&["vault", "bao"], &["login"], 0),
+    word(&["vault", "bao"], &["unwrap"], 0),
+    word(&["vault", "bao"], &["operator", "unseal"], 0),
+    word(&["vault", "bao"], &["token", "lookup"], 0),
+    word(&["vault", "bao"], &["token", "renew"], 0),
+    word(&["vault", "bao"], &["token", "revoke"], 0),
+    word(&["cargo"], &["login"], 0),
+    word(&["npm"], &["token", "revoke"], 0),
+    word(&["snyk"], &["auth"], 0),
+    word(&["ngrok"], &["authtoken"], 0),
+    word(&["ngrok"], &["add-authtoken"], 0),
+    word(&["bw"], &["unlock"], 0),
+    word(&["bw"], &["login"], 1),
+    word(&["rabbitmqctl"], &["add_user"], 1),
+    word(&["rabbitmqctl"], &["change_password"], 1),
+    word(&["rabbitmqctl"], &["authenticate_user"], 1),
+    word(&["mc"], &["alias", "set"], 3),
+    word(&["nmcli"], &["password"], 0),
+    word(&["wpa_passphrase"], &[], 1),
+    word(&["iwconfig"], &["key"], 0),
+    word(&["isql"], &[], 2),
+    word(&["pdftk"], &["user_pw"], 0),
+    word(&["pdftk"], &["owner_pw"], 0),
+    word(&["pdftk"], &["input_pw"], 0),
+    word(&["composer"], &["config"], 2),
+    word(&["nuget"], &["push"], 1),
+    Positional { programs: ORACLE, after: &[], nth: 0, sign: Some(b'/') },
+];
+
+/// Programs in whose arguments a value follows its name as a word of its own.
+pub(super) const SETTERS: &[&str] =
+    &["aws", "npm", "git", "yarn", "pnpm", "gcloud", "poetry", "pip", "composer", "vault"];
