@@ -26,7 +26,9 @@ pub use budget::BudgetScope;
 pub use budgets::{NewBudget, delete_budget, reset_budget, set_budget};
 pub use experience::{LOOP_AT, Streak, signature_of};
 pub use freeze::{FROZEN, UNFREEZE, UNTIL_UNFROZEN};
-pub use guard::{GuardWait, Step, Waited, key_of, learn_refusal, limited, model_refused, wait_blocking};
+pub use guard::{
+    GuardWait, Step, Waited, key_of, learn_refusal, limited, model_refused, sentence_max, wait_blocking,
+};
 pub use provider::{
     ProviderError, forget_limits, known_limits, known_provider, learn_answer, near_provider, provider_named,
     wait_until_open,
@@ -117,6 +119,8 @@ pub type OnWait = Arc<dyn Fn(&Name, &Closed) + Send + Sync>;
 pub struct OperationAdmission {
     shared: Arc<Admission>,
     limits: OperationLimits,
+    /// How long a limit that only a sentence states closes a guard.
+    sentence_max: Duration,
     /// The budget and the scope in which it is spent.
     budget: Option<(Name, String)>,
     /// The failures in a row before this operation began.
@@ -175,6 +179,7 @@ impl Admission {
         };
         Ok(OperationAdmission {
             shared: Arc::clone(self),
+            sentence_max: limits.wait_max,
             limits,
             budget,
             streak: OnceLock::new(),
@@ -192,6 +197,13 @@ impl OperationAdmission {
     /// It is a request that carries its own credential and names its model.
     pub fn of_request(mut self, identity: RequestIdentity) -> Self {
         self.request = Some(Mutex::new(identity));
+        self
+    }
+
+    /// A limit that only a sentence states closes a guard for so long, instead of for as long as this
+    /// operation waits by itself.
+    pub fn with_sentence_max(mut self, sentence_max: Duration) -> Self {
+        self.sentence_max = sentence_max;
         self
     }
 
@@ -547,6 +559,11 @@ impl OperationAdmission {
         events
     }
 
+    /// What earlier runs have learned about failures like this one, where that counts.
+    pub fn experience(&self, fault: &Fault) -> Option<Experience> {
+        self.limits.learns.then(|| experience::of(self.project(), fault)).flatten()
+    }
+
     /// An attempt failed, which is on record: the guard of whoever refused learns it, and the
     /// breaker counts it. Gives what is to be recorded of that.
     pub fn failed(&self, fault: &Fault) -> Vec<EventKind> {
@@ -568,7 +585,7 @@ impl OperationAdmission {
                 None => model_refused(fault, Some(&self.limits.command)),
             };
             let key = self.guard_key(store, &provider, model, true);
-            let learned = learn_refusal(store, &key, fault, is_named, process.now());
+            let learned = learn_refusal(store, &key, fault, is_named, self.sentence_max, process.now());
             self.shared.guards.forget(&provider);
             *self.refused_by.lock().unwrap_or_else(PoisonError::into_inner) = Some(provider);
             return match learned {
@@ -628,7 +645,7 @@ impl backstop_engine::Admission for OperationAdmission {
     }
 
     fn experience(&self, fault: &Fault) -> Option<Experience> {
-        self.limits.learns.then(|| experience::of(self.project(), fault)).flatten()
+        OperationAdmission::experience(self, fault)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Providers by the names that people give them, and what a person asks of their limits: learn from a
 //! response, wait until one is open, forget one.
 
-use super::guard::{GuardWait, Step, key_of};
+use super::guard::{GuardWait, Step, key_of, sentence_max};
 use crate::aftermath::record_override;
 use crate::project::{Project, ProjectError};
 use backstop_classify::{agent_names, provider_names, provider_of_name};
@@ -95,7 +95,8 @@ pub fn learn_answer(
     let hints = Hints::read(&answer.headers, answer.body.as_ref(), &clock);
     let store = project.limits()?;
     let key = key_of(store, provider, None, &project.process, true);
-    Ok(store.learn(&key, closed_by(&hints, answer.status, now))?)
+    let closed = closed_by(&hints, answer.status, now);
+    Ok(store.learn(&key, closed.map(|closed| closed.bounded(sentence_max(&project.config))))?)
 }
 
 /// Waits until a provider's guard is open; gives what closes it, where that lasts longer than

@@ -1,7 +1,7 @@
 //! What is asked before an attempt and told after it: guards, budgets, breakers, a frozen project.
 
 use super::AttemptJob;
-use backstop_core::{EventKind, Fault, Reason};
+use backstop_core::{EventKind, Experience, Fault, Reason};
 use std::time::Duration;
 
 /// Why an attempt must not begin.
@@ -34,6 +34,11 @@ pub trait Admission: Sync {
     /// An attempt of this node has succeeded, and that is recorded.
     fn succeeded(&self, _node: usize) -> Vec<EventKind> {
         Vec::new()
+    }
+
+    /// What earlier runs have learned about failures like this one of a node, where its policy learns.
+    fn experience(&self, _node: usize, _fault: &Fault) -> Option<Experience> {
+        None
     }
 
     /// Who can take over the work of this node, whose worker is limited; `worker` has the work now, in

@@ -237,7 +237,7 @@ fn agents_own_limits_are_rate_limits_and_teach_their_guards() {
     for (program, provider, text) in cases {
         let project = Project::new(&format!("wait-{program}"));
         let path = stub(&project, program, &text);
-        let flags = ["exec", "--json", "--attempts", "1", "--", program];
+        let flags = ["exec", "--json", "--wait-max", "1h", "--deadline", "1m", "--", program];
         let json = project.run(&flags).env("PATH", &path).go().code(1).json();
         assert_eq!(json["reason"], "rate_limited", "{json}");
         assert_eq!(json["fault"]["facts"]["provider"], provider, "{json}");
