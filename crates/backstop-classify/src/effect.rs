@@ -228,13 +228,16 @@ impl Effects {
     }
 }
 
-/// Whether a line begins as programs begin their errors: `error: x`, `Fatal: x`, `E1118 10:00:00 x`
-/// of programs written in Go.
+/// Whether a line begins as programs begin their errors: `error: x`, `Fatal: x`, `Caused by:`,
+/// `E1118 10:00:00 x` of programs written in Go.
 fn begins_as_error(line: &str) -> bool {
     let word = line.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let is_go =
         word.len() == 5 && word.starts_with('E') && word[1..].bytes().all(|byte| byte.is_ascii_digit());
-    is_go || ["error", "err", "fatal", "failed", "http"].iter().any(|known| word.eq_ignore_ascii_case(known))
+    is_go
+        || ["error", "err", "fatal", "failed", "http", "caused"]
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known))
 }
 
 impl Effect {
