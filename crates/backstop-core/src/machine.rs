@@ -227,8 +227,13 @@ impl Machine {
     /// Why the operation is repeated only after a confirmation, if so: an attempt may have changed
     /// something, even if an answer came. A failure that shows that nothing was done needs none.
     pub fn confirm_why(mut self, why: Option<String>) -> Self {
-        self.confirm_why = why;
+        self.needs_confirmation(why);
         self
+    }
+
+    /// The same, for a driver that finds it out when an attempt has failed.
+    pub fn needs_confirmation(&mut self, why: Option<String>) {
+        self.confirm_why = why;
     }
 
     /// The command that a person types to repeat the operation after a `Confirm`.
