@@ -101,9 +101,8 @@ impl PreparedCommand {
     /// Whether it may be repeated by itself, and which rule says so. Looked up when it is first asked
     /// for: a command that succeeds need not wait for that.
     pub fn judged(&self) -> &Repeatable {
-        self.judged.get_or_init(|| {
-            self.effects.judge(&self.typed, &self.project.config.repeatable_commands())
-        })
+        self.judged
+            .get_or_init(|| self.effects.judge(&self.typed, &self.project.config.repeatable_commands()))
     }
 
     /// What keeps it from being repeated by itself.

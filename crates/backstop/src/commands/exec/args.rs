@@ -2,6 +2,7 @@
 
 use super::overrides;
 use backstop_config::Given;
+use backstop_exec::InputMode;
 use backstop_runtime::command::CommandRequest;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -142,6 +143,17 @@ pub(crate) enum StdinMode {
     Inherit,
     /// From nowhere
     Null,
+}
+
+impl From<StdinMode> for InputMode {
+    fn from(mode: StdinMode) -> Self {
+        match mode {
+            StdinMode::Auto => Self::Auto,
+            StdinMode::Replay => Self::Replay,
+            StdinMode::Inherit => Self::Inherit,
+            StdinMode::Null => Self::Null,
+        }
+    }
 }
 
 impl Exec {
