@@ -41,7 +41,7 @@ pub use ended::{Cause, Ended, Status};
 pub use head_tail::HeadTail;
 pub use input::{Input, Replay};
 pub use leftover::{Leftover, end_leftover};
-pub use own_streams::{InputMode, OutputRequest, OwnOutputs, own_input};
+pub use own_streams::{InputMode, OutputRequest, OwnOutputs, is_interactive_shell, own_input};
 pub use pump::write_patiently;
 pub use same_file::is_same_output;
 pub use spawn::StartError;

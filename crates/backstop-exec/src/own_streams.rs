@@ -1,10 +1,12 @@
 //! Our own standard streams, and what a command gets in their place: the same, a pipe or a terminal.
 
 use crate::{Input, Output, Replay, Watched, is_same_output};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{IsTerminal, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// How a command gets our standard input.
@@ -29,6 +31,24 @@ pub struct OutputRequest {
     pub no_terminal: bool,
     /// The two streams stay apart, whatever they are.
     pub apart: bool,
+    /// The command is an interactive shell: our terminal is its terminal.
+    pub is_shell: bool,
+}
+
+/// Shells that ask for commands where they are given none.
+const SHELLS: [&str; 8] = ["ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "zsh"];
+
+/// Whether a command is a shell that somebody types at: no script, no `-c`, and our standard input is
+/// a terminal.
+pub fn is_interactive_shell(argv: &[OsString]) -> bool {
+    let Some((program, words)) = argv.split_first() else { return false };
+    let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_option = |word: &OsString| {
+        let word = word.to_string_lossy();
+        let is_short = word.len() > 1 && word.starts_with('-') && !word.starts_with("--");
+        (is_short && !word.contains('c')) || (word.starts_with("--") && !word.starts_with("--command"))
+    };
+    SHELLS.contains(&name) && words.iter().all(is_option) && std::io::stdin().is_terminal()
 }
 
 /// Where a command's output goes, and what it is connected to.
@@ -60,14 +80,18 @@ impl OwnOutputs {
             }
             // Elsewhere than on Linux, a terminal for output alone cannot be had.
             if cfg!(target_os = "linux") && !asked.no_terminal && to.is_terminal() {
-                return Ok(Output::Terminal(Arc::new(OwnedFd::from(to.try_clone()?))));
+                let real = Arc::new(OwnedFd::from(to.try_clone()?));
+                return Ok(if asked.is_shell { Output::Own(real) } else { Output::Terminal(real) });
             }
             Ok(Output::Pipe)
         };
         let of_stdout = output(if asked.all_to_stderr { 2 } else { 1 }, &to_stdout)?;
         let of_stderr = output(2, &to_stderr)?;
         let is_closed = |output: &Output| matches!(output, Output::Closed);
+        let is_seen = |output: &Output| !matches!(output, Output::Own(_));
         let joined = !asked.apart
+            && is_seen(&of_stdout)
+            && is_seen(&of_stderr)
             && !is_closed(&of_stdout)
             && !is_closed(&of_stderr)
             && is_same_output(&to_stdout, &to_stderr);

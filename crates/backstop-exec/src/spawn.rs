@@ -249,6 +249,7 @@ fn connect(output: &Output, windows: &mut Vec<OutputTerminal>) -> std::io::Resul
             windows.push(window);
             Ok((Some(Source::Terminal(reader)), theirs))
         }
+        Output::Own(real) => Ok((None, real.try_clone()?)),
         Output::Closed => Ok((None, OwnedFd::from(File::options().write(true).open("/dev/null")?))),
     }
 }

@@ -48,6 +48,9 @@ pub enum Output {
     /// A pipe that the caller reads: [`Started::stdout`](crate::Started::stdout) is its end. Nothing
     /// of it is stored here, and writing to it does not count as activity. For standard output only.
     Caller,
+    /// This terminal itself: nothing of what is written is seen here. For an interactive shell, which
+    /// has job control only on its controlling terminal.
+    Own(Arc<OwnedFd>),
     /// Closed, as ours is.
     Closed,
 }

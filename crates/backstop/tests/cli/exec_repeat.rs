@@ -72,7 +72,7 @@ fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
         (
             "aws",
             "ec2 run-instances --count 1",
-            "An error occurred (RequestLimitExceeded) when calling the RunInstances operation (reached max retries: 4): Request limit exceeded.",
+            "An error occurred (RequestLimitExceeded) when calling the RunInstances operation (reached max retries: 4): Request limit exceeded, retry after 0 seconds",
         ),
         ("git", "push", "fatal: unable to access 'https://x.invalid/': Could not resolve host: x.invalid"),
     ] {

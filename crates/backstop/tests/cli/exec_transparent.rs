@@ -241,6 +241,23 @@ const TERMINAL_ROWS: &[(&str, &[Does])] = &[
          while :; do sleep 0.02; done'; echo $?",
         &[Sees("ready"), Widens(132)],
     ),
+    (
+        "NEEDS more: seq 500 > long; @ more long",
+        &[Sees("--More--"), Types(" "), Sees("\n45"), Types("q")],
+    ),
+    ("NEEDS more: seq 500 | @ more; echo $?", &[Sees("--More--"), Types("q")]),
+    (
+        // Job control of a shell that somebody types at.
+        "NEEDS bash: PS1='> ' @ bash --norc --noprofile --noediting -i; echo $?",
+        &[
+            Sees("> "),
+            Types("sh -c 'kill -STOP $$; echo ov\"\"er'\n"),
+            Sees("Stopped"),
+            Types("fg\n"),
+            Sees("over\r\n"),
+            Types("exit 3\n"),
+        ],
+    ),
     ("@ sh -c 'echo in the background' & wait; echo over", &[]),
     ("@ @ sh -c 'test -t 1 && echo nested terminals'", &[]),
     ("@ sh -c 'exit 5'; echo $?", &[]),

@@ -17,7 +17,7 @@ use crate::error::{CliError, failed};
 use crate::{inherited, process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{Name, RunId};
-use backstop_exec::{OutputRequest, OwnOutputs, own_input};
+use backstop_exec::{OutputRequest, OwnOutputs, is_interactive_shell, own_input};
 use backstop_report::{loop_warning, reused_line};
 use backstop_runtime::admission::{OnWait, client_of, near_provider, provider_named};
 use backstop_runtime::command::{CommandRun, CommandStreams, NamedLimits, PreparedCommand, ResultCache};
@@ -160,6 +160,7 @@ impl Run {
             no_terminal: args.no_pty || args.buffer,
             // A result that is stored for --cache has two streams.
             apart: self.cached_for.is_some(),
+            is_shell: is_interactive_shell(&self.command.request.argv),
         };
         Ok(CommandStreams {
             input: own_input(args.stdin.into(), bytes_max, args.pty, inherited::is_closed(0))
