@@ -1,9 +1,9 @@
 //! Time that nobody can set: how long ago something was, by the clock that counts since the machine
 //! was started, sleep included.
 //!
-//! A clock on the wall may be set back by days; what ends "in an hour" must still end after an hour.
-//! So a point in time is stored with its [`BootTime`], and [`ClockReading::settle`] says where it
-//! lies on the wall clock of now. Pure: both clocks are arguments.
+//! A clock on the wall may be set back by days; what ends "in an hour" must still end after an
+//! hour. So a point in time is stored with its [`BootTime`], and [`ClockReading::settle`] says
+//! where it lies on the wall clock of now. Pure: both clocks are arguments.
 
 use crate::Timestamp;
 
@@ -35,8 +35,9 @@ impl ClockReading {
         self.boot.map(|boot| BootTime { millis: boot.millis.saturating_sub(ago), ..boot })
     }
 
-    /// Where a point in time lies on the wall clock as it is set now: moved back where the clock was
-    /// set back since. A clock that was set forward moves nothing: what has an end then ends early.
+    /// Where a point in time lies on the wall clock as it is set now: moved back where the clock
+    /// was set back since. A clock that was set forward moves nothing: what has an end then ends
+    /// early.
     pub fn settle(&self, at: Timestamp, stamp: Option<BootTime>) -> Timestamp {
         match (self.boot, stamp) {
             (Some(now), Some(then)) if now.boot == then.boot => {

@@ -3,8 +3,8 @@
 //!
 //! A guard is only ever extended; time opens it, a person, or a probe that is served. It knows the
 //! end that the provider stated in a header or a field, however far; a sentence closes it for no
-//! longer than whoever read it waits. How long a caller waits is the caller's business. A guard must
-//! not wait itself.
+//! longer than whoever read it waits. How long a caller waits is the caller's business. A guard
+//! must not wait itself.
 
 use crate::{BootTime, ClockReading, Hints, Name, Sha256, Timestamp};
 use std::time::Duration;
@@ -142,8 +142,8 @@ impl Closed {
         self.until.since(now).min(self.until.since(self.learned_at))
     }
 
-    /// The same closing on the wall clock as it is set now; `stamp` is the boot time at which it was
-    /// learned.
+    /// The same closing on the wall clock as it is set now; `stamp` is the boot time at which it
+    /// was learned.
     pub fn settled(mut self, stamp: Option<BootTime>, now: &ClockReading) -> Self {
         let learned_at = now.settle(self.learned_at, stamp);
         let moved = self.learned_at.since(learned_at);
@@ -162,8 +162,8 @@ impl Closed {
         self.in_words && self.holds(now) && now.since(last) >= PROBE_EVERY
     }
 
-    /// The same closing, for at most `wait_max` where only a sentence states its end: anybody can print
-    /// one, and it must not keep others away for longer than a caller waits.
+    /// The same closing, for at most `wait_max` where only a sentence states its end: anybody can
+    /// print one, and it must not keep others away for longer than a caller waits.
     pub fn bounded(mut self, wait_max: Duration) -> Self {
         if self.in_words {
             self.until = self.until.min(self.learned_at.after(wait_max));

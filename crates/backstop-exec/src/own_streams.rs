@@ -1,4 +1,5 @@
-//! Our own standard streams, and what a command gets in their place: the same, a pipe or a terminal.
+//! Our own standard streams, and what a command gets in their place: the same, a pipe or a
+//! terminal.
 
 use crate::{Input, Output, Replay, Watched, is_same_output};
 use std::ffi::{OsStr, OsString};
@@ -38,8 +39,8 @@ pub struct OutputRequest {
 /// Shells that ask for commands where they are given none.
 const SHELLS: [&str; 8] = ["ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "zsh"];
 
-/// Whether a command is a shell that somebody types at: no script, no `-c`, and our standard input is
-/// a terminal.
+/// Whether a command is a shell that somebody types at: no script, no `-c`, and our standard input
+/// is a terminal.
 pub fn is_interactive_shell(argv: &[OsString]) -> bool {
     let Some((program, words)) = argv.split_first() else { return false };
     let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default();

@@ -1,10 +1,10 @@
 //! Signals that reach this process while something runs: passed on to a command ([`watch`]), or
-//! turned into requests to stop a plan ([`stop_requests`]). It must not end the process unless it is
-//! asked to ([`end_by`]).
+//! turned into requests to stop a plan ([`stop_requests`]). It must not end the process unless it
+//! is asked to ([`end_by`]).
 //!
-//! A key of the terminal (Ctrl-C, Ctrl-\, Ctrl-Z) sends its signal to our whole process group. Where
-//! the command is in it, the command has it already, and does with it what it does without us: a
-//! REPL prints a new prompt. Every other signal is passed on.
+//! A key of the terminal (Ctrl-C, Ctrl-\, Ctrl-Z) sends its signal to our whole process group.
+//! Where the command is in it, the command has it already, and does with it what it does without
+//! us: a REPL prints a new prompt. Every other signal is passed on.
 
 use crate::host::StopRequest;
 use backstop_engine::Cancel;
@@ -88,7 +88,8 @@ pub fn watch(
                 () = next(&mut suspend) => {
                     let key = shares_group && came_from_key(libc::SIGTSTP);
                     if !key && backstop_exec::is_group_orphaned() {
-                        // Without us it would be ignored: nobody is there who continues what is stopped.
+                        // Without us it would be ignored: nobody is there who continues what is
+                        // stopped.
                         continue;
                     }
                     let waits = if key { stop.paused_by_key() } else { stop.pause() };
@@ -156,8 +157,8 @@ pub fn let_go() {
     }
 }
 
-/// Ends this process by the signal that ended the command. A shell that runs a script or a loop stops
-/// only then where a key sent it, and puts the terminal's modes right only then.
+/// Ends this process by the signal that ended the command. A shell that runs a script or a loop
+/// stops only then where a key sent it, and puts the terminal's modes right only then.
 pub fn end_by(signal: i32) {
     // SAFETY: no core is wanted of us, the default action is set, and the signal is raised.
     unsafe {

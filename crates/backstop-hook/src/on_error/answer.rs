@@ -53,7 +53,8 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether the task is tried again as it was. A fallback is another way, which its worker takes.
+    /// Whether the task is tried again as it was. A fallback is another way, which its worker
+    /// takes.
     pub fn is_retried(&self) -> bool {
         self.action().goes_on() && !matches!(self.action(), Action::Fallback { .. })
     }
@@ -201,7 +202,8 @@ impl Answer<'_> {
         })
     }
 
-    /// The seed's diagnostics: what the error was, where it came from and how far the task had come.
+    /// The seed's diagnostics: what the error was, where it came from and how far the task had
+    /// come.
     fn error_info(&self) -> Value {
         let (report, fault) = (self.report, &self.told());
         let exception = fault.facts.exception.as_ref();

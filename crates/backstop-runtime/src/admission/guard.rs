@@ -1,9 +1,9 @@
 //! Waiting for a provider's guard, and teaching it.
 //!
 //! A guard knows the end that the provider stated. A caller that would have to wait longer than it
-//! may gets its answer at once, with that end. What only a sentence said holds for at most as long as
-//! whoever read it waits, and is probed now and then: one caller is let through, and if it is served
-//! the guard is open for all.
+//! may gets its answer at once, with that end. What only a sentence said holds for at most as long
+//! as whoever read it waits, and is probed now and then: one caller is let through, and if it is
+//! served the guard is open for all.
 
 use crate::process::Process;
 use backstop_config::{Config, EXEC_WAIT_MAX_WATCHED};
@@ -81,7 +81,8 @@ pub struct GuardWait {
     key: GuardKey,
     limit: Option<Duration>,
     waiter: ProcessId,
-    /// Whether it may be let through to see whether the guard is still closed, and which one it was.
+    /// Whether it may be let through to see whether the guard is still closed, and which one it
+    /// was.
     probes: bool,
     probed: Option<GuardKey>,
     /// The place in a guard's queue, once one was taken.
@@ -227,9 +228,9 @@ pub fn model_refused(fault: &Fault, command: Option<&str>) -> Option<String> {
     backstop_classify::limited_model(said, command)
 }
 
-/// The key of the guard of a provider: the account of the credential in the environment, and a model:
-/// the one that a command asks for, or the one that a refusal is about. Only `learns` makes the
-/// secret that accounts are hashed with; without one, no guard knows any account.
+/// The key of the guard of a provider: the account of the credential in the environment, and a
+/// model: the one that a command asks for, or the one that a refusal is about. Only `learns` makes
+/// the secret that accounts are hashed with; without one, no guard knows any account.
 pub fn key_of(
     store: &LimitStore,
     provider: &Name,

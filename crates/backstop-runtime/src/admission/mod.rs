@@ -60,8 +60,8 @@ pub struct Admission {
     guards: GuardCache,
     /// Whether people were told that the shared limits cannot be used.
     has_warned: AtomicBool,
-    /// Why the shared limits cannot be read, once that was found out. Nobody asks again: each question
-    /// would wait for whoever holds them.
+    /// Why the shared limits cannot be read, once that was found out. Nobody asks again: each
+    /// question would wait for whoever holds them.
     unreadable: OnceLock<String>,
     /// Breakers that had counted nothing, and when that was read.
     quiet_breakers: Mutex<HashMap<(Name, String), Timestamp>>,
@@ -103,8 +103,8 @@ pub struct OperationLimits {
     pub command: String,
     /// What breakers know it by.
     pub operation: String,
-    /// What loops are recognised by: the project, and all of the operation. Empty where loops are not
-    /// looked for, so that a success asks the store nothing.
+    /// What loops are recognised by: the project, and all of the operation. Empty where loops are
+    /// not looked for, so that a success asks the store nothing.
     pub place: String,
     /// How long its guard is waited for at most. One that is closed for longer ends it at once.
     pub wait_max: Duration,
@@ -154,7 +154,8 @@ impl Admission {
         })
     }
 
-    /// Tells people, once, that the shared limits cannot be used: what they would have stopped goes on.
+    /// Tells people, once, that the shared limits cannot be used: what they would have stopped goes
+    /// on.
     fn warn(&self, what: &str, error: &dyn std::fmt::Display) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             let hint = "`backstop doctor` checks the state folder";
@@ -200,8 +201,8 @@ impl OperationAdmission {
         self
     }
 
-    /// A limit that only a sentence states closes a guard for so long, instead of for as long as this
-    /// operation waits by itself.
+    /// A limit that only a sentence states closes a guard for so long, instead of for as long as
+    /// this operation waits by itself.
     pub fn with_sentence_max(mut self, sentence_max: Duration) -> Self {
         self.sentence_max = sentence_max;
         self
@@ -313,8 +314,8 @@ impl OperationAdmission {
         }
     }
 
-    /// Whose guard it has to wait for, and the limits that know it. A client that was only recognised
-    /// makes no database.
+    /// Whose guard it has to wait for, and the limits that know it. A client that was only
+    /// recognised makes no database.
     fn guarded(&self) -> Option<(&Arc<LimitStore>, GuardKey)> {
         let (store, provider) = self.guarded_by()?;
         let model = match self.identity() {
@@ -347,8 +348,8 @@ impl OperationAdmission {
         *self.probing.lock().unwrap_or_else(PoisonError::into_inner) = wait.probed().cloned();
     }
 
-    /// An attempt succeeded: a guard that had let it through as a probe is open. Gives what is to be
-    /// recorded of that.
+    /// An attempt succeeded: a guard that had let it through as a probe is open. Gives what is to
+    /// be recorded of that.
     pub fn probe_succeeded(&self) -> Option<EventKind> {
         let key = self.probing.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let store = self.store()?;
@@ -461,8 +462,8 @@ impl OperationAdmission {
         }
     }
 
-    /// Takes one of the requests that the provider still allows, and waits for the next window where
-    /// none is left.
+    /// Takes one of the requests that the provider still allows, and waits for the next window
+    /// where none is left.
     async fn take_window(&self, attempt: &Attempt) -> Result<(), Box<Fault>> {
         if self.request.is_none() {
             return Ok(());
@@ -479,8 +480,9 @@ impl OperationAdmission {
         })
     }
 
-    /// What the headers of an answer say about limits, whether it succeeded or not. A window that is
-    /// used up closes the guard for all: that is no failure, and is known to all by the guard itself.
+    /// What the headers of an answer say about limits, whether it succeeded or not. A window that
+    /// is used up closes the guard for all: that is no failure, and is known to all by the guard
+    /// itself.
     pub fn answered(&self, headers: &[(String, String)], succeeded: bool) {
         let Some((store, key)) = self.guarded() else { return };
         let process = &self.project().process;

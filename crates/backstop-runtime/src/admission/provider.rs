@@ -1,5 +1,5 @@
-//! Providers by the names that people give them, and what a person asks of their limits: learn from a
-//! response, wait until one is open, forget one.
+//! Providers by the names that people give them, and what a person asks of their limits: learn from
+//! a response, wait until one is open, forget one.
 
 use super::guard::{GuardWait, Step, key_of, sentence_max};
 use crate::aftermath::record_override;
@@ -77,8 +77,8 @@ pub fn known_provider(given: &str, store: &LimitStore) -> Result<Name, ProviderE
     Err(ProviderError::Unknown { given: provider, near })
 }
 
-/// The known provider or agent whose name a given one nearly is. Any name may be given to a provider:
-/// a slip of the pen would have a guard of its own, which nobody else asks.
+/// The known provider or agent whose name a given one nearly is. Any name may be given to a
+/// provider: a slip of the pen would have a guard of its own, which nobody else asks.
 pub fn near_provider(given: &Name) -> Option<&'static str> {
     let is_known = provider_names().any(|name| name == given.as_str());
     nearest(given.as_str(), provider_names().chain(agent_names())).filter(|_| !is_known)
@@ -142,8 +142,8 @@ pub fn known_limits(project: &Project, only: Option<&Name>) -> Result<GuardList,
     Ok(GuardList { guards: guards.collect(), breakers: breakers.collect(), now: project.process.now() })
 }
 
-/// Forgets a provider's limit and resets its breakers, which is recorded first. Gives whether it was
-/// limited, and how many breakers there were.
+/// Forgets a provider's limit and resets its breakers, which is recorded first. Gives whether it
+/// was limited, and how many breakers there were.
 pub fn forget_limits(
     project: &Project,
     provider: &Name,

@@ -1,9 +1,9 @@
 //! How many requests a provider still takes in the current window, as its answers say.
 //!
-//! A provider that names its limit with each answer is not asked for more than that: a request takes
-//! one of what is left before it is sent, and waits for the next window where nothing is left. The
-//! first request of an account goes alone for a moment, because nothing is known before its answer.
-//! This is known to one process; what closes a guard is known to all.
+//! A provider that names its limit with each answer is not asked for more than that: a request
+//! takes one of what is left before it is sent, and waits for the next window where nothing is
+//! left. The first request of an account goes alone for a moment, because nothing is known before
+//! its answer. This is known to one process; what closes a guard is known to all.
 
 use backstop_core::guard::GuardKey;
 use backstop_core::{Hints, Timestamp};
@@ -52,8 +52,8 @@ enum Step {
 }
 
 impl Windows {
-    /// Takes one of the requests that are left. Gives how long the next window has to be waited for,
-    /// where that is longer than `limit`.
+    /// Takes one of the requests that are left. Gives how long the next window has to be waited
+    /// for, where that is longer than `limit`.
     pub(super) async fn take(
         self: &Arc<Self>,
         key: &GuardKey,

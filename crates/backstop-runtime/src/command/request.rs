@@ -98,8 +98,8 @@ impl PreparedCommand {
         Ok(Self { request, project, shown, policy, classifier, effects, typed: command, judged })
     }
 
-    /// Whether it may be repeated by itself, and which rule says so. Looked up when it is first asked
-    /// for: a command that succeeds need not wait for that.
+    /// Whether it may be repeated by itself, and which rule says so. Looked up when it is first
+    /// asked for: a command that succeeds need not wait for that.
     pub fn judged(&self) -> &Repeatable {
         self.judged
             .get_or_init(|| self.effects.judge(&self.typed, &self.project.config.repeatable_commands()))
@@ -148,8 +148,8 @@ impl PreparedCommand {
         Admission::new(Arc::clone(&self.project)).operation(limits, on_wait)
     }
 
-    /// Begins the record, ends what a killed Backstop left, and notes what a person overrides before
-    /// it takes effect.
+    /// Begins the record, ends what a killed Backstop left, and notes what a person overrides
+    /// before it takes effect.
     pub fn record(&self, observers: Vec<Arc<dyn Observer>>) -> Result<Recorder, ProjectError> {
         let (project, request) = (&*self.project, &self.request);
         let text = |given: &Option<String>| given.clone().map(SafeText::new);

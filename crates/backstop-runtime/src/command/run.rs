@@ -1,6 +1,6 @@
-//! One run of a command: its record is begun, it is attempted while signals are passed on to it, its
-//! end is recorded, and what follows the end of every run is done. Streams, and whoever watches, are
-//! given to it.
+//! One run of a command: its record is begun, it is attempted while signals are passed on to it,
+//! its end is recorded, and what follows the end of every run is done. Streams, and whoever
+//! watches, are given to it.
 
 use super::{CommandAfter, CommandOperation, CommandSettings, PreparedCommand, ResultCache, confirm_with};
 use crate::admission::{OnWait, OperationAdmission};

@@ -36,13 +36,14 @@ pub trait Admission: Sync {
         Vec::new()
     }
 
-    /// What earlier runs have learned about failures like this one of a node, where its policy learns.
+    /// What earlier runs have learned about failures like this one of a node, where its policy
+    /// learns.
     fn experience(&self, _node: usize, _fault: &Fault) -> Option<Experience> {
         None
     }
 
-    /// Who can take over the work of this node, whose worker is limited; `worker` has the work now, in
-    /// place of the node's own. Nobody, if nobody else is allowed to or everybody is limited.
+    /// Who can take over the work of this node, whose worker is limited; `worker` has the work now,
+    /// in place of the node's own. Nobody, if nobody else is allowed to or everybody is limited.
     fn alternative(&self, _node: usize, _worker: Option<&str>) -> Option<String> {
         None
     }

@@ -349,8 +349,8 @@ impl Recorder {
         Ok(events)
     }
 
-    /// Warns if the journal's file was removed while this ran: the system lets us write into it, and
-    /// nobody will ever read it.
+    /// Warns if the journal's file was removed while this ran: the system lets us write into it,
+    /// and nobody will ever read it.
     fn warn_if_removed(&self) {
         let Some(journal) = self.journal() else { return };
         if !journal.file().exists() {

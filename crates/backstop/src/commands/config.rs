@@ -163,7 +163,8 @@ fn write(edit: &Edit, scope: EditScope) -> Result<(), CliError> {
 /// Says what was changed, and what keeps it from having an effect.
 fn told(key: &str, edit: &Edit, json: bool) -> Result<(), CliError> {
     let path = &edit.file.path;
-    // The settings as they are now: what does not fit together is told, and what is masked is known.
+    // The settings as they are now: what does not fit together is told, and what is masked is
+    // known.
     let project = process::open(&[], None)?;
     let effective = project.config.get(key)?;
     let change = ConfigChange {

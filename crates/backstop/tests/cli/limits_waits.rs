@@ -1,5 +1,5 @@
-//! Waits that somebody asks for: in headers, bodies and sentences, on every surface. What was waited
-//! is read from the record, never from a clock.
+//! Waits that somebody asks for: in headers, bodies and sentences, on every surface. What was
+//! waited is read from the record, never from a clock.
 
 use crate::harness::Project;
 use serde_json::{Value, json};
@@ -145,7 +145,8 @@ fn eight_at_once_are_told_to_wait_two_seconds_and_wait_no_thirty() {
         .map(|event| event["waited_ms"].as_u64().unwrap())
         .collect();
     assert!(!waited.is_empty());
-    // Two seconds from the last refusal, and their spread; a guard that was told no time has thirty.
+    // Two seconds from the last refusal, and their spread; a guard that was told no time has
+    // thirty.
     assert!(waited.iter().all(|ms| *ms < 10_000), "{waited:?}");
 }
 

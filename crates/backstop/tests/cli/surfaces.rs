@@ -1,5 +1,5 @@
-//! One run, any surface: what is recorded, spent, exported, told and cleaned is the same for `exec`, `run` and hooks, or the
-//! difference stands in this table with its reason.
+//! One run, any surface: what is recorded, spent, exported, told and cleaned is the same for
+//! `exec`, `run` and hooks, or the difference stands in this table with its reason.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, until};
@@ -55,7 +55,8 @@ const TABLE: &[Row] = &[
             PlanText::new().phase("1", "", "agent = 'claude'").write(project);
             let flags = ["--commit", "none", "--isolation", "none", "--budget", "night"];
             let child = run(project, &flags).env("PATH", &path).command().spawn().unwrap();
-            // A limit that is known to end later is waited for: the run is stopped once the failure is on record.
+            // A limit that is known to end later is waited for: the run is stopped once the failure
+            // is on record.
             until("it is decided about", || project.kinds().iter().any(|kind| kind == "decision.made"));
             signal(&child, "INT");
             end(child);

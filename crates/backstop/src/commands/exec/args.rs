@@ -31,8 +31,8 @@ pub(crate) struct Exec {
     /// state
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) profile: Option<String>,
-    /// How often the command is started at most, the first time included, wherever the profile allows
-    /// more than one attempt
+    /// How often the command is started at most, the first time included, wherever the profile
+    /// allows more than one attempt
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) attempts: Option<u32>,
     /// Time limit for one attempt, such as 10m; a bare number is seconds

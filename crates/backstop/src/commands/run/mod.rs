@@ -99,8 +99,8 @@ pub(crate) struct Run {
     /// Continue the last run of this plan (the default if there is one)
     #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) resume: bool,
-    /// Continue every plan of every project whose run was cut off, in the background: for a login item or
-    /// a timer (`backstop init --service`)
+    /// Continue every plan of every project whose run was cut off, in the background: for a login
+    /// item or a timer (`backstop init --service`)
     #[arg(long, exclusive = true)]
     pub(crate) resume_all: bool,
     /// Start over: the old state is moved aside, commits stay

@@ -1,5 +1,5 @@
-//! `backstop run --resume-all`: goes on with every run of a plan and every campaign that was cut off,
-//! each in a process of its own. For a login item or a timer, which nobody watches.
+//! `backstop run --resume-all`: goes on with every run of a plan and every campaign that was cut
+//! off, each in a process of its own. For a login item or a timer, which nobody watches.
 
 use crate::error::{CliError, DONE, FAILED, failed};
 use crate::{process, terminal};
@@ -41,8 +41,8 @@ pub(super) fn run() -> Result<u8, CliError> {
     Ok(if failures == 0 { DONE } else { FAILED })
 }
 
-/// Starts the command that goes on with a run, without a terminal and in a group of its own: it lives
-/// on when we end. Gives where its output goes.
+/// Starts the command that goes on with a run, without a terminal and in a group of its own: it
+/// lives on when we end. Gives where its output goes.
 fn start(run: &InterruptedRun) -> std::io::Result<Option<std::path::PathBuf>> {
     let words = shell::words(&run.resume).unwrap_or_default();
     let surface = if run.is_campaign { "campaign" } else { "run" };
