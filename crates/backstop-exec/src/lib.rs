@@ -16,6 +16,7 @@
 #![allow(clippy::disallowed_methods)] // The monotonic clock: timeouts of a process are in real time.
 
 mod boot;
+mod bounded_input;
 mod ended;
 mod head_tail;
 mod input;
@@ -37,6 +38,7 @@ pub mod tree;
 mod watched;
 
 pub use boot::boot_time;
+pub use bounded_input::read_stdin;
 pub use ended::{Cause, Ended, Status};
 pub use head_tail::HeadTail;
 pub use input::{Input, Replay};

@@ -17,6 +17,7 @@ mod error;
 mod preflight;
 mod prepare;
 mod read;
+mod verify;
 
 pub use begin::{Begun, begin, folder_name, last_run, meet, set_slots};
 pub use equip::{Equipper, drop_missing_fallbacks, missing_programs};
@@ -24,6 +25,7 @@ pub use error::RunError;
 pub use preflight::{InPlaceSetup, Workspace, preflight};
 pub use prepare::PreparedPlan;
 pub use read::{PlanFile, lock_name, path_in_project, view_name};
+pub use verify::gates_to_verify;
 
 use crate::start_events::Person;
 use crate::workspace::CommitMode;

@@ -64,11 +64,7 @@ pub fn gave_up(
         0 => String::new(),
         _ => format!(" after {}{dot}{}", count(attempts.into(), "attempt", "attempts"), duration(total)),
     };
-    let mut out = format!(
-        "{head}{after}{dot}{} ({}){cause}\n",
-        style.bad(fault.reason.code()),
-        fault.class,
-    );
+    let mut out = format!("{head}{after}{dot}{} ({}){cause}\n", style.bad(fault.reason.code()), fault.class,);
     let why = SafeText::from(decision.why.as_str()).line(LINE_CHARS_MAX);
     if !why.is_empty() {
         out.push_str(&format!("  {label}: {}\n", style.marks(&why)));

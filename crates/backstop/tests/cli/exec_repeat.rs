@@ -87,9 +87,11 @@ fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
         }
     }
     // Where one command makes many changes, a refusal says nothing of those before it.
-    for (name, arguments) in
-        [("npm", "publish --workspaces"), ("cargo", "publish --workspace"), ("aws", "s3 rm s3://b --recursive")]
-    {
+    for (name, arguments) in [
+        ("npm", "publish --workspaces"),
+        ("cargo", "publish --workspace"),
+        ("aws", "s3 rm s3://b --recursive"),
+    ] {
         failing_program(&project, name, "error: HTTP 429 Too Many Requests, retry after 0 seconds", 1);
         let line = format!(
             "PATH=$PWD/bin:$PATH {} exec -q -- {name} {arguments} > o 2> e",

@@ -242,10 +242,7 @@ const TERMINAL_ROWS: &[(&str, &[Does])] = &[
          while :; do sleep 0.02; done'; echo $?",
         &[Sees("ready"), Widens(132)],
     ),
-    (
-        "NEEDS more: seq 500 > long; @ more long",
-        &[Sees("--More--"), Types(" "), Sees("\n45"), Types("q")],
-    ),
+    ("NEEDS more: seq 500 > long; @ more long", &[Sees("--More--"), Types(" "), Sees("\n45"), Types("q")]),
     ("NEEDS more: seq 500 | @ more; echo $?", &[Sees("--More--"), Types("q")]),
     (
         // Job control of a shell that somebody types at.

@@ -57,7 +57,8 @@ const TABLE: &[Row] = &[
             let child = run(project, &flags).env("PATH", &path).command().spawn().unwrap();
             // A limit that is known to end later is waited for: the run is stopped once the failure
             // is on record.
-            until("it is decided about", || project.kinds().iter().any(|kind| kind == "decision.made"));
+            let is_decided = |e: &serde_json::Value| e["surface"] == "run" && e["kind"] == "decision.made";
+            until("it is decided about", || project.events().iter().any(is_decided));
             signal(&child, "INT");
             end(child);
         },
