@@ -62,7 +62,7 @@ fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
         (
             "npm",
             "publish",
-            "npm error code E429\nnpm error 429 Too Many Requests - PUT https://registry.npmjs.org/x - retry after 0 seconds",
+            "npm notice\nnpm notice Publishing to https://registry.npmjs.org/ with tag latest\nnpm error code E429\nnpm error 429 Too Many Requests - PUT https://registry.npmjs.org/x - retry after 0 seconds",
         ),
         (
             "cargo",
