@@ -1,5 +1,6 @@
-//! Links the program at a fixed place: its rules are a megabyte of pointers, which would otherwise be set one by one at
-//! every start. That is a third of the time that `backstop exec -- true` takes.
+//! Links the program at a fixed place: its rules are a megabyte of pointers, which would otherwise
+//! be set one by one at every start. That is a third of the time that `backstop exec -- true`
+//! takes.
 
 #![allow(clippy::disallowed_methods)] // What cargo tells a build script, it tells in the environment.
 

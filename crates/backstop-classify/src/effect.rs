@@ -228,13 +228,24 @@ impl Effects {
     }
 }
 
-/// Whether a line begins as programs begin their errors: `error: x`, `Fatal: x`, `E1118 10:00:00 x`
-/// of programs written in Go.
+/// Whether what follows a program's name at the beginning of a line makes it a message of the program,
+/// which programs write to standard error: `git: x`, `npm notice x`, `npm error x`.
+fn is_message(rest: &str) -> bool {
+    const LEVELS: [&str; 6] = ["notice", "warn", "warning", "error", "ERR!", "info"];
+    let level = rest.strip_prefix(' ').and_then(|rest| rest.split(' ').next());
+    rest.starts_with(':') || level.is_some_and(|level| LEVELS.contains(&level))
+}
+
+/// Whether a line begins as programs begin their errors: `error: x`, `Fatal: x`, `Caused by:`,
+/// `E1118 10:00:00 x` of programs written in Go.
 fn begins_as_error(line: &str) -> bool {
     let word = line.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let is_go =
         word.len() == 5 && word.starts_with('E') && word[1..].bytes().all(|byte| byte.is_ascii_digit());
-    is_go || ["error", "err", "fatal", "failed", "http"].iter().any(|known| word.eq_ignore_ascii_case(known))
+    is_go
+        || ["error", "err", "fatal", "failed", "http", "caused"]
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known))
 }
 
 impl Effect {
@@ -250,8 +261,7 @@ impl Effect {
         String::from_utf8_lossy(text).lines().filter(|line| !line.trim().is_empty()).all(|line| {
             let is_indented = line.starts_with([' ', '\t']);
             let line = line.trim();
-            let of_program =
-                line.strip_prefix(self.program.as_str()).is_some_and(|rest| rest.starts_with(':'));
+            let of_program = line.strip_prefix(self.program.as_str()).is_some_and(is_message);
             below_error = (below_error && is_indented)
                 || of_program
                 || begins_as_error(line)

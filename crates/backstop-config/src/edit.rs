@@ -1,5 +1,5 @@
-//! Sets or removes one key in a configuration file: the text of the file goes in, the changed text comes out.
-//! Comments, order and white space stay as they are.
+//! Sets or removes one key in a configuration file: the text of the file goes in, the changed text
+//! comes out. Comments, order and white space stay as they are.
 //!
 //! It must not write anything: the caller does.
 

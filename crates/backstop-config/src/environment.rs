@@ -135,8 +135,8 @@ fn strangers<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<(String, Optio
         .collect()
 }
 
-/// Variables that look like ours and are not: a mistake in one must not pass unseen. What it is, and
-/// what was meant.
+/// Variables that look like ours and are not: a mistake in one must not pass unseen. What it is,
+/// and what was meant.
 pub fn warnings(names: &[String]) -> Vec<(String, String)> {
     let warning = |(name, near): (String, Option<String>)| {
         let hint = near.map_or_else(

@@ -130,7 +130,8 @@ const fn key(name: &'static str, kind: ValueKind, default: &'static str, doc: &'
 }
 
 /// A key that a project's file sets without trust: it changes neither what is run, how often, how
-/// long or where, nor what is stored, sent or removed. `why` says so to whoever decides about trust.
+/// long or where, nor what is stored, sent or removed. `why` says so to whoever decides about
+/// trust.
 const fn without_trust(
     name: &'static str,
     kind: ValueKind,

@@ -455,8 +455,8 @@ impl Config {
         plain.chain(["gates.", "agent.", "notify.", "mcp.", "profile."].into_iter().flat_map(below)).collect()
     }
 
-    /// The value of one key. A key of a profile, gate, agent or sink that is not set has its default
-    /// as text.
+    /// The value of one key. A key of a profile, gate, agent or sink that is not set has its
+    /// default as text.
     pub fn get(&self, name: &str) -> Result<Shown, ConfigError> {
         let key = edit::known(name)?;
         if let Some(found) = self.settings().into_iter().find(|setting| setting.key == name) {

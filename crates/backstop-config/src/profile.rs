@@ -73,6 +73,10 @@ const WAITS: [&str; 3] = ["delays", "base", "cap"];
 /// own, and gives the problems. Waits that a flag has set are an error.
 pub(super) fn drop_conflicts(config: &mut Config) -> Result<Vec<Problem>, Problem> {
     let mut problems = Vec::new();
+    // Built-in profiles fit: every start of a command would look at all of them.
+    if config.set_below("profile.").next().is_none() {
+        return Ok(problems);
+    }
     for name in PROFILES {
         let Err(problem) = policy(config, name) else { continue };
         if matches!(problem.place, Place::Flag(_)) {

@@ -144,8 +144,8 @@ fn shell_words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| c.is_whitespace() || ";&|()<>'\"=`$".contains(c)).filter(|part| !part.is_empty())
 }
 
-/// The scripts in the project that a command names: its program, words of it, and words of a line of
-/// shell in it. A file that a command only reads or writes is none.
+/// The scripts in the project that a command names: its program, words of it, and words of a line
+/// of shell in it. A file that a command only reads or writes is none.
 fn scripts(command: &[String], folders: &[&Path]) -> Vec<PathBuf> {
     let entered = folders.first().map(|root| entered(command, root)).unwrap_or_default();
     let folders: Vec<&Path> = folders.iter().copied().chain(entered.iter().map(PathBuf::as_path)).collect();

@@ -258,7 +258,8 @@ fn word<'w>(text: &str, words: &[&'w str]) -> Result<&'w str, Wrong> {
 const DOLLARS_MAX: u64 = 1_000_000;
 const TOKENS_MAX: u64 = 1_000_000_000_000;
 
-/// A decimal number times ten to the power of `digits`, without a rounding error. More digits than that are not read.
+/// A decimal number times ten to the power of `digits`, without a rounding error. More digits than
+/// that are not read.
 fn scaled(text: &str, digits: usize, max: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,5 +1,5 @@
-//! How fast secrets are masked, in MB of a log a second: reads the file that is named, masks it five
-//! times, and prints the median. `benches/run` calls it.
+//! How fast secrets are masked, in MB of a log a second: reads the file that is named, masks it
+//! five times, and prints the median. `benches/run` calls it.
 
 use backstop_core::Redactor;
 use std::time::Instant;

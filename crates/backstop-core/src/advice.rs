@@ -232,8 +232,8 @@ impl Fault {
         self
     }
 
-    /// Whether a name was looked up in vain, by a program that does not say whether the name does not
-    /// exist or nobody answered. Nothing was sent, and the second passes by itself.
+    /// Whether a name was looked up in vain, by a program that does not say whether the name does
+    /// not exist or nobody answered. Nothing was sent, and the second passes by itself.
     pub fn is_unanswered_lookup(&self) -> bool {
         const UNCLEAR: &[&str] =
             &["could not resolve host", "couldn't resolve host", "unable to resolve host address"];

@@ -1,9 +1,9 @@
 //! Time that nobody can set: how long ago something was, by the clock that counts since the machine
 //! was started, sleep included.
 //!
-//! A clock on the wall may be set back or forward by days; what ends "in an hour" must still end after an hour.
-//! So a point in time is stored with its [`BootTime`], and [`ClockReading::settle`] says where it
-//! lies on the wall clock of now. Pure: both clocks are arguments.
+//! A clock on the wall may be set back or forward by days; what ends "in an hour" must still end
+//! after an hour. So a point in time is stored with its [`BootTime`], and [`ClockReading::settle`]
+//! says where it lies on the wall clock of now. Pure: both clocks are arguments.
 
 use crate::Timestamp;
 

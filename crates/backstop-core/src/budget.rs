@@ -1,5 +1,5 @@
-//! Budgets: bounded allowances, spent before work and refunded where nothing was done. Where they are
-//! counted is the store's business.
+//! Budgets: bounded allowances, spent before work and refunded where nothing was done. Where they
+//! are counted is the store's business.
 
 use crate::{Name, Timestamp};
 

@@ -296,7 +296,8 @@ pub enum EventKind {
         /// The length of the wait.
         waited_ms: u64,
     },
-    /// A wait began whose end is known: for a rate limit, or for the time at which a run is to start.
+    /// A wait began whose end is known: for a rate limit, or for the time at which a run is to
+    /// start.
     #[serde(rename = "wait.started")]
     WaitStarted {
         /// The operation that waits; none where the whole run does.

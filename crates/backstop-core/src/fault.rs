@@ -97,8 +97,8 @@ pub struct Facts {
     /// Whether the wait was a sentence and not a header or a field.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wait_in_words: bool,
-    /// Whether the provider is known by its own client: the program, the address that was called, or
-    /// a structured answer.
+    /// Whether the provider is known by its own client: the program, the address that was called,
+    /// or a structured answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub from_client: bool,
     /// Whether a retry makes sense, as the server says or the failure shows.
@@ -113,8 +113,8 @@ pub struct Facts {
     /// The uncaught exception.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<Exception>,
-    /// Whether it may have changed something outside the project before it failed, so that nobody is
-    /// advised to repeat it.
+    /// Whether it may have changed something outside the project before it failed, so that nobody
+    /// is advised to repeat it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub may_have_changed: bool,
 }

@@ -2,7 +2,8 @@
 //! Pure: the time is an argument.
 //!
 //! A guard is only ever extended; time opens it, a person, or a probe that is served. It knows the
-//! end that the provider stated, however far; how long a caller waits is the caller's business. It
+//! end that the provider stated in a header or a field, however far; a sentence closes it for no
+//! longer than whoever read it waits. How long a caller waits is the caller's business. A guard
 //! must not wait itself.
 
 use crate::{BootTime, ClockReading, Hints, Name, Sha256, Timestamp};
@@ -141,8 +142,8 @@ impl Closed {
         self.until.since(now).min(self.until.since(self.learned_at))
     }
 
-    /// The same closing on the wall clock as it is set now; `stamp` is the boot time at which it was
-    /// learned.
+    /// The same closing on the wall clock as it is set now; `stamp` is the boot time at which it
+    /// was learned.
     pub fn settled(mut self, stamp: Option<BootTime>, now: &ClockReading) -> Self {
         let learned_at = now.settle(self.learned_at, stamp);
         if learned_at != self.learned_at {
@@ -158,6 +159,15 @@ impl Closed {
         // A probe in the future was noted under another clock.
         let last = last_probe.filter(|at| *at <= now && *at > self.learned_at).unwrap_or(self.learned_at);
         self.in_words && self.holds(now) && now.since(last) >= PROBE_EVERY
+    }
+
+    /// The same closing, for at most `wait_max` where only a sentence states its end: anybody can
+    /// print one, and it must not keep others away for longer than a caller waits.
+    pub fn bounded(mut self, wait_max: Duration) -> Self {
+        if self.in_words {
+            self.until = self.until.min(self.learned_at.after(wait_max));
+        }
+        self
     }
 
     /// Whether it is still closed.
@@ -352,7 +362,11 @@ mod tests {
         assert!(!closed.probe_is_due(Some(at(3_600)), at(7_000)));
         assert!(closed.probe_is_due(Some(at(3_600)), at(7_200)));
         assert!(!closed.probe_is_due(None, at(16 * 3600)), "it is open by then");
-        assert!(!Closed { in_words: false, ..closed }.probe_is_due(None, at(7_200)));
+        assert!(!Closed { in_words: false, ..closed.clone() }.probe_is_due(None, at(7_200)));
+        // A sentence is believed for as long as a caller waits, a header to its end.
+        let left = |closed: Closed| closed.bounded(Duration::from_secs(60)).left(at(0));
+        assert_eq!(left(closed.clone()), Duration::from_secs(60));
+        assert_eq!(left(Closed { in_words: false, ..closed.clone() }), closed.left(at(0)));
     }
 
     #[test]

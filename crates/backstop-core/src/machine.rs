@@ -39,9 +39,11 @@ pub struct Failure<'f> {
     pub experience: Option<Experience>,
     /// Whether the worker was lost. Such a failure never uses up the operation's own attempts.
     pub worker_lost: bool,
-    /// Whether the attempt had done work before it failed, which is paid for again if it is repeated.
+    /// Whether the attempt had done work before it failed, which is paid for again if it is
+    /// repeated.
     pub worked: bool,
-    /// Whether one more wait for a rate limit may begin, where somebody counts those of a whole run.
+    /// Whether one more wait for a rate limit may begin, where somebody counts those of a whole
+    /// run.
     pub may_wait: bool,
     /// Who can take the work over while a rate limit holds, if somebody can.
     pub alternative: Option<&'f str>,
@@ -227,8 +229,13 @@ impl Machine {
     /// Why the operation is repeated only after a confirmation, if so: an attempt may have changed
     /// something, even if an answer came. A failure that shows that nothing was done needs none.
     pub fn confirm_why(mut self, why: Option<String>) -> Self {
-        self.confirm_why = why;
+        self.needs_confirmation(why);
         self
+    }
+
+    /// The same, for a driver that finds it out when an attempt has failed.
+    pub fn needs_confirmation(&mut self, why: Option<String>) {
+        self.confirm_why = why;
     }
 
     /// The command that a person types to repeat the operation after a `Confirm`.
@@ -464,8 +471,8 @@ impl Machine {
         Ok(Decision { action, why })
     }
 
-    /// The wait for a rate limit whose end is stated: it uses up no attempt. `None` if the failure is
-    /// none, or has been waited for too often.
+    /// The wait for a rate limit whose end is stated: it uses up no attempt. `None` if the failure
+    /// is none, or has been waited for too often.
     fn stated_end(
         &mut self,
         policy: &Policy,
@@ -509,7 +516,8 @@ impl Machine {
                 machine.limit_waits,
                 STATED_ENDS_MAX
             );
-            // Every wait that may still follow begins an attempt, so that `n of m` counts towards one m.
+            // Every wait that may still follow begins an attempt, so that `n of m` counts towards
+            // one m.
             let waits_left = STATED_ENDS_MAX - machine.limit_waits;
             let of = at_most(policy, machine.attempt.saturating_add(left).saturating_add(waits_left));
             Ok(Decision { action: again(fault, allowed.how, delay, next, of), why })
@@ -587,7 +595,8 @@ impl Machine {
     }
 
     /// The wait for a rate limit: until its stated end and a margin, else growing waits. Each is at
-    /// most as long as the policy's longest wait. Where somebody else can do the work, nobody waits.
+    /// most as long as the policy's longest wait. Where somebody else can do the work, nobody
+    /// waits.
     fn limit_wait(
         &mut self,
         policy: &Policy,
@@ -620,7 +629,8 @@ impl Machine {
                 // The stated end is a floor, so that one which is too far away ends it.
                 let (wait, _) = self.floor(policy, failure, Duration::ZERO)?;
                 if failure.dispatch == Dispatch::NotDispatched {
-                    // A guard of ours that nobody gave an end to: the provider has said nothing new.
+                    // A guard of ours that nobody gave an end to: the provider has said nothing
+                    // new.
                     self.blind_waited += if self.blind_waits > 0 { wait } else { Duration::ZERO };
                 } else {
                     self.blind_waits = 0;
@@ -682,8 +692,8 @@ impl Machine {
         Some(Decision { action: Action::Fallback { to: to.to_owned() }, why })
     }
 
-    /// Whether the last failures were rate limits whose end nobody knows: the next such wait belongs
-    /// to the same wait of the run.
+    /// Whether the last failures were rate limits whose end nobody knows: the next such wait
+    /// belongs to the same wait of the run.
     pub fn is_waiting_blindly(&self) -> bool {
         self.blind_waits > 0
     }

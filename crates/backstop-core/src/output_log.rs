@@ -117,8 +117,9 @@ impl OutputLog {
         self.parts.iter().flat_map(|part| part.text.raw().lines().map(move |line| (part.stream, line)))
     }
 
-    /// The lines that are shown where there is room for `lines_max`: the last ones, but at least some of each stream that wrote anything, because the stream that wrote
-    /// last is not always the one that says what is wrong. Empty lines are left out.
+    /// The lines that are shown where there is room for `lines_max`: the last ones, but at least
+    /// some of each stream that wrote anything, because the stream that wrote last is not always
+    /// the one that says what is wrong. Empty lines are left out.
     pub fn last_lines(&self, lines_max: usize) -> Vec<(OutputStream, &str)> {
         /// How many lines of each stream are shown, if it has them.
         const OF_EACH_MIN: usize = 3;

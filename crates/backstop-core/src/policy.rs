@@ -85,8 +85,8 @@ pub struct World {
 /// How rate limits are waited for. [`Policy::wait_max`] is the longest single wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitWaits {
-    /// The number of waits that a run may begin. Operations that wait for the same limit at the same
-    /// time share one.
+    /// The number of waits that a run may begin. Operations that wait for the same limit at the
+    /// same time share one.
     pub times: u32,
     /// The delays where no end of the limit is known. Together they are one wait.
     pub backoff: Backoff,
@@ -111,8 +111,8 @@ pub struct Policy {
     /// The number of attempts for a reason that no cell covers and whose `retry` is `plain`. Other
     /// reasons without a cell have one attempt.
     pub plain_attempts: u32,
-    /// How often an operation is started at most, whatever the reasons of its failures and even where
-    /// waiting uses up no attempt; `None` where only the counts of the cells hold.
+    /// How often an operation is started at most, whatever the reasons of its failures and even
+    /// where waiting uses up no attempt; `None` where only the counts of the cells hold.
     pub starts_max: Option<u32>,
     /// The delays where a cell has none of its own.
     pub backoff: Backoff,
@@ -162,8 +162,8 @@ impl Policy {
         }
     }
 
-    /// Sets the number of attempts wherever it is more than one, and of all together. One attempt turns
-    /// every retry off.
+    /// Sets the number of attempts wherever it is more than one, and of all together. One attempt
+    /// turns every retry off.
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         let attempts = attempts.clamp(1, ATTEMPTS_MAX);
         for cell in &mut self.cells {

@@ -25,7 +25,8 @@ impl Usage {
         }
     }
 
-    /// What came on top of `before`. Where less is counted than before, counting began anew, and all of it is new.
+    /// What came on top of `before`. Where less is counted than before, counting began anew, and
+    /// all of it is new.
     #[must_use]
     pub fn since(self, before: Usage) -> Usage {
         let tokens = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);

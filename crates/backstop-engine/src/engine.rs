@@ -169,7 +169,6 @@ impl Engine {
             .repeatable(self.repeatable)
             .compressible(operation.is_compressible())
             .fallbacks(operation.fallbacks())
-            .confirm_why(operation.needs_confirmation())
             .confirm_with(self.confirm_with.clone())
             .disabled(self.disabled);
         let mut faults = Vec::new();
@@ -284,6 +283,8 @@ impl Engine {
             };
             let known = || self.admission.as_ref()?.experience(&fault);
             let experience = failed.experience.or_else(known);
+            // Asked now: what succeeds need not wait for the answer.
+            machine.needs_confirmation(operation.needs_confirmation());
             let verdict = machine.failed(&Failure {
                 dispatch: failed.dispatch,
                 random: self.random.next(),

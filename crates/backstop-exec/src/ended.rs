@@ -131,8 +131,8 @@ impl Ended {
 
     /// The exit code to pass on: the command's own, 124 for a time limit, 128 + n for signal n.
     pub fn exit(&self) -> i32 {
-        // What could not be written would have ended the command itself; that it was told by SIGPIPE
-        // is our doing.
+        // What could not be written would have ended the command itself; that it was told by
+        // SIGPIPE is our doing.
         let lost = self.unwritable.is_some()
             && (self.status.is_success() || self.status.signal == Some(libc::SIGPIPE));
         match self.timed_out() {

@@ -1,7 +1,7 @@
 //! Collects the beginning and the end of a stream while it passes through, without copying it.
 //!
-//! Large reads are stored as the buffers that they were read into, and the oldest buffer is read into
-//! again. Only small reads are copied. At the end it becomes a [`HeadTail`].
+//! Large reads are stored as the buffers that they were read into, and the oldest buffer is read
+//! into again. Only small reads are copied. At the end it becomes a [`HeadTail`].
 
 use crate::HeadTail;
 use memchr::memchr_iter;
@@ -32,8 +32,8 @@ impl Keeper {
         Self { head_max, tail_max: bytes_max - head_max, ..Self::default() }
     }
 
-    /// Stores what was read: `range` of `buffer`, in which there are `lines` line ends. Gives a buffer
-    /// for the next read, which may be the same.
+    /// Stores what was read: `range` of `buffer`, in which there are `lines` line ends. Gives a
+    /// buffer for the next read, which may be the same.
     pub(crate) fn push(&mut self, mut buffer: Vec<u8>, range: std::ops::Range<usize>, lines: u64) -> Vec<u8> {
         let bytes = &buffer[range.clone()];
         self.bytes += bytes.len() as u64;

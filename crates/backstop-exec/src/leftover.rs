@@ -47,8 +47,8 @@ impl Leftover<'_> {
         found
     }
 
-    /// The processes of [`Leftover::alive`] that are to be ended. A reaper ends by itself when nothing
-    /// is left below it; until then it keeps together what belongs together.
+    /// The processes of [`Leftover::alive`] that are to be ended. A reaper ends by itself when
+    /// nothing is left below it; until then it keeps together what belongs together.
     fn to_end(&self) -> Vec<Process> {
         let mut alive = self.alive();
         alive.retain(|process| !is_reaper(process.pid));
@@ -64,8 +64,8 @@ fn is_reaper(pid: u32) -> bool {
 fn reaper_above(pid: u32) -> Option<u32> {
     let parent = Stat::read(pid)?.parent;
     let above = Stat::read(parent).filter(|stat| stat.name == reaper::NAME)?;
-    // One whose Backstop is at work is not left over. A reaper's parent is its Backstop or, when that
-    // is gone, a process that adopted it.
+    // One whose Backstop is at work is not left over. A reaper's parent is its Backstop or, when
+    // that is gone, a process that adopted it.
     let adopted = above.parent <= 1 || !is_same_program(above.parent, parent);
     adopted.then_some(parent)
 }

@@ -16,6 +16,7 @@
 #![allow(clippy::disallowed_methods)] // The monotonic clock: timeouts of a process are in real time.
 
 mod boot;
+mod bounded_input;
 #[cfg(target_os = "linux")]
 mod cgroup;
 mod ended;
@@ -25,6 +26,7 @@ mod keeper;
 mod leftover;
 mod mailbox;
 mod output_terminal;
+mod own_streams;
 mod pump;
 mod reaper;
 mod same_file;
@@ -38,10 +40,12 @@ pub mod tree;
 mod watched;
 
 pub use boot::boot_time;
+pub use bounded_input::read_stdin;
 pub use ended::{Cause, Ended, Status};
 pub use head_tail::HeadTail;
 pub use input::{Input, Replay};
 pub use leftover::{Leftover, end_leftover};
+pub use own_streams::{InputMode, OutputRequest, OwnOutputs, is_interactive_shell, own_input};
 pub use pump::write_patiently;
 pub use same_file::is_same_output;
 pub use spawn::StartError;

@@ -1,16 +1,17 @@
-//! A pseudo-terminal for output alone: the command sees a terminal on its output, while its input and
-//! its controlling terminal are the real ones.
+//! A pseudo-terminal for output alone: the command sees a terminal on its output, while its input
+//! and its controlling terminal are the real ones.
 //!
-//! So Ctrl-C, Ctrl-Z, raw mode and `/dev/tty` work as they do without us, and our own terminal is in
-//! no mode of ours if we are killed. What the command writes is post-processed by the
+//! So Ctrl-C, Ctrl-Z, raw mode and `/dev/tty` work as they do without us, and our own terminal is
+//! in no mode of ours if we are killed. What the command writes is post-processed by the
 //! pseudo-terminal (`\n` becomes `\r\n`) and would be again by the real one; so it is undone here,
 //! and what is stored is what the command wrote. Programs that set their modes on the output
 //! (everything made with curses) have them set on the real terminal too: the kernel reports each
 //! change in packet mode, as long as EXTPROC is set.
 //!
-//! Some programs read keys from the terminal that they write to, opened again by its name (`less`) or
-//! as a copy of standard error (`vim -`). They are recognised by their open descriptors when they
-//! change the terminal's mode, and keys are passed on to them ([`Keys`]) until they change it back.
+//! Some programs read keys from the terminal that they write to, opened again by its name (`less`)
+//! or as a copy of standard error (`vim -`). They are recognised by their open descriptors when
+//! they change the terminal's mode, and keys are passed on to them ([`Keys`]) until they change it
+//! back.
 
 use crate::tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -184,8 +185,8 @@ impl OutputReader {
         }
     }
 
-    /// Whether a program of the command reads keys from this terminal: it has it open as its standard
-    /// input, or has opened it itself.
+    /// Whether a program of the command reads keys from this terminal: it has it open as its
+    /// standard input, or has opened it itself.
     fn is_read(&self) -> bool {
         let Ok(name) = rustix::pty::ptsname(&*self.ours, Vec::new()) else { return false };
         let name = PathBuf::from(String::from_utf8_lossy(name.as_bytes()).into_owned());
@@ -207,8 +208,8 @@ impl OutputReader {
         })
     }
 
-    /// Whether the real terminal is the command's to change: it is in the foreground, or the terminal
-    /// is not the one that controls us.
+    /// Whether the real terminal is the command's to change: it is in the foreground, or the
+    /// terminal is not the one that controls us.
     fn may_change_real(&self) -> bool {
         match rustix::termios::tcgetpgrp(self.real.as_fd()) {
             Ok(group) => {

@@ -169,7 +169,8 @@ mod fork {
 
     /// The signal that tells the reaper of our death.
     const PARENT_DIED: libc::c_int = libc::SIGUSR1;
-    /// How long processes have between SIGTERM and SIGKILL when we have died: 200 looks, 10 ms apart.
+    /// How long processes have between SIGTERM and SIGKILL when we have died: 200 looks, 10 ms
+    /// apart.
     const GRACE_LOOKS: u32 = 200;
     const LOOK_NANOSECONDS: libc::c_long = 10_000_000;
     /// How many bytes of the list of children are read at once. What is not in it is in the next.
@@ -204,8 +205,8 @@ mod fork {
     /// Forks: the new process returns and becomes the command, this one is the reaper.
     fn become_two(to: RawFd, us: libc::pid_t, own_group: bool, dies_with_us: bool) -> std::io::Result<()> {
         // SAFETY: everything is a system call on numbers and on structs of numbers; nothing is
-        // allocated, and no lock is taken. `fork` is called by the only thread of a process that was
-        // forked by the same library.
+        // allocated, and no lock is taken. `fork` is called by the only thread of a process that
+        // was forked by the same library.
         unsafe {
             // A reaper cannot be ended by a signal that a terminal or a group gets.
             let mut all: libc::sigset_t = std::mem::zeroed();

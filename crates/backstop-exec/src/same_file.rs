@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 const FAR_BYTE: libc::off_t = libc::off_t::MAX - 1;
 
 /// Whether everything written to `one` and `other` ends up in one sequence: they share an open file
-/// description (`>file 2>&1`), both append, or are the same pipe, terminal or device. `>file 2>file`
-/// is two descriptions, with a position each.
+/// description (`>file 2>&1`), both append, or are the same pipe, terminal or device. `>file
+/// 2>file` is two descriptions, with a position each.
 pub fn is_same_output(one: impl AsFd, other: impl AsFd) -> bool {
     let (one, other) = (one.as_fd(), other.as_fd());
     let (Ok(first), Ok(second)) = (rustix::fs::fstat(one), rustix::fs::fstat(other)) else { return false };

@@ -111,8 +111,8 @@ pub(crate) struct Running {
     pub(crate) windows: Vec<OutputTerminal>,
 }
 
-/// Starts the command. A script without a line that names its interpreter is given to `sh`, as shells,
-/// `env` and `timeout` do.
+/// Starts the command. A script without a line that names its interpreter is given to `sh`, as
+/// shells, `env` and `timeout` do.
 pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running, StartError> {
     let started = start_as(spec, input, to);
     match &started {
@@ -251,6 +251,7 @@ fn connect(output: &Output, windows: &mut Vec<OutputTerminal>) -> std::io::Resul
             windows.push(window);
             Ok((Some(Source::Terminal(reader)), theirs))
         }
+        Output::Own(real) => Ok((None, real.try_clone()?)),
         Output::Closed => Ok((None, OwnedFd::from(File::options().write(true).open("/dev/null")?))),
     }
 }
@@ -278,7 +279,8 @@ fn start_on_terminal(
     Ok(Running { root, stdout, for_caller: None, stderr: None, terminal: Some(terminal), windows })
 }
 
-/// Leaves signals ignored. Rust restores the default action of SIGPIPE in every command that it starts.
+/// Leaves signals ignored. Rust restores the default action of SIGPIPE in every command that it
+/// starts.
 fn ignore_signals(command: &mut Command, ignored: Vec<i32>) {
     // SAFETY: between fork and exec only system calls are made, which are safe there; nothing is
     // allocated.

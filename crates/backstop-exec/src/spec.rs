@@ -42,12 +42,16 @@ pub enum Output {
     /// A pipe.
     #[default]
     Pipe,
-    /// A pseudo-terminal for output alone, with the settings and the size of this terminal. Settings
-    /// that the command changes on it are changed on this terminal too.
+    /// A pseudo-terminal for output alone, with the settings and the size of this terminal.
+    /// Settings that the command changes on it are changed on this terminal too.
     Terminal(Arc<OwnedFd>),
-    /// A pipe that the caller reads: [`Started::stdout`](crate::Started::stdout) is its end. Nothing
-    /// of it is stored here, and writing to it does not count as activity. For standard output only.
+    /// A pipe that the caller reads: [`Started::stdout`](crate::Started::stdout) is its end.
+    /// Nothing of it is stored here, and writing to it does not count as activity. For standard
+    /// output only.
     Caller,
+    /// This terminal itself: nothing of what is written is seen here. For an interactive shell,
+    /// which has job control only on its controlling terminal.
+    Own(Arc<OwnedFd>),
     /// Closed, as ours is.
     Closed,
 }
@@ -66,8 +70,9 @@ pub struct Spec {
     pub env_remove: Vec<OsString>,
     /// The limits.
     pub limits: Limits,
-    /// Whether the command gets a session and a pseudo-terminal of its own, for input and output. Its
-    /// output and its errors are one stream then, and `stdout`, `stderr` and `joined` mean nothing.
+    /// Whether the command gets a session and a pseudo-terminal of its own, for input and output.
+    /// Its output and its errors are one stream then, and `stdout`, `stderr` and `joined` mean
+    /// nothing.
     pub pty: bool,
     /// What its standard output is.
     pub stdout: Output,
@@ -88,9 +93,9 @@ pub struct Spec {
     /// Whether it is the only command that this process runs, so that this process itself can adopt
     /// its orphans. That saves time, and is done if this process has no other children.
     pub exclusive: bool,
-    /// Whether it is known to start no other program. It has no reaper then, which saves two forks of
-    /// this process: only its process group is ended. If this process is killed, it runs on until it
-    /// ends by itself, whatever `dies_with_us` says.
+    /// Whether it is known to start no other program. It has no reaper then, which saves two forks
+    /// of this process: only its process group is ended. If this process is killed, it runs on
+    /// until it ends by itself, whatever `dies_with_us` says.
     pub runs_nothing_else: bool,
 }
 

@@ -62,9 +62,9 @@ impl Stop {
         }
     }
 
-    /// Notes that a key of the terminal (Ctrl-C, Ctrl-\) has sent a signal to our process group, and
-    /// so to the command. What the command does about it is the command's affair. Returns false if no
-    /// command runs.
+    /// Notes that a key of the terminal (Ctrl-C, Ctrl-\) has sent a signal to our process group,
+    /// and so to the command. What the command does about it is the command's affair. Returns false
+    /// if no command runs.
     pub fn interrupted_by_key(&self) -> bool {
         let mut state = self.state();
         state.keys |= !state.to.is_empty();
@@ -97,8 +97,8 @@ impl Stop {
         !self.state().to.is_empty()
     }
 
-    /// Passes a signal on to the command's first process, which does with it what it does without us.
-    /// Returns false if no command runs.
+    /// Passes a signal on to the command's first process, which does with it what it does without
+    /// us. Returns false if no command runs.
     pub fn forward(&self, signal: i32) -> bool {
         self.send(|| Message::Forward(signal))
     }

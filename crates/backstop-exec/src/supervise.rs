@@ -61,12 +61,13 @@ pub(crate) enum Message {
 /// A command that has just been started.
 #[derive(Debug)]
 pub struct Started {
-    /// The process by which it is found if we are killed: its reaper or, where it has none, its own.
+    /// The process by which it is found if we are killed: its reaper or, where it has none, its
+    /// own.
     pub process: Process,
     /// The command's process group.
     pub group: i32,
-    /// Where its standard output can be read, if [`Output::Caller`](crate::Output::Caller) asked for
-    /// that.
+    /// Where its standard output can be read, if [`Output::Caller`](crate::Output::Caller) asked
+    /// for that.
     pub stdout: Option<OwnedFd>,
 }
 
@@ -560,8 +561,8 @@ impl<'s> Supervision<'s> {
             if cfg!(target_os = "linux") && !self.tree.is_root_stopped() {
                 return;
             }
-            // The terminal, or a signal to all of our group, has stopped it: we stop as well, so that
-            // the shell sees it.
+            // The terminal, or a signal to all of our group, has stopped it: we stop as well, so
+            // that the shell sees it.
             self.stand_still(signal);
             self.tree.signal(Signal::CONT);
             return;
@@ -618,8 +619,8 @@ pub fn stop_here() {
 
 /// Suspends this process by the signal that stopped the command, so that a shell sees the same.
 fn stop_by(signal: i32) {
-    // SAFETY: the actions are numbers and pointers, initialised by the system; the previous one is put
-    // back. Raising a signal in the calling thread touches no memory.
+    // SAFETY: the actions are numbers and pointers, initialised by the system; the previous one is
+    // put back. Raising a signal in the calling thread touches no memory.
     unsafe {
         let mut stops: libc::sigaction = std::mem::zeroed();
         stops.sa_sigaction = libc::SIG_DFL;

@@ -129,8 +129,9 @@ pub(crate) struct Keyboard {
 }
 
 impl Keyboard {
-    /// Notes what is typed. Keys of this terminal do not reach us as signals: a second Ctrl-C in a row
-    /// ends a command that ignores the first. What a command does that handles it is its own affair.
+    /// Notes what is typed. Keys of this terminal do not reach us as signals: a second Ctrl-C in a
+    /// row ends a command that ignores the first. What a command does that handles it is its own
+    /// affair.
     fn note(&mut self, bytes: &[u8]) {
         let Ok(settings) = rustix::termios::tcgetattr(&self.to) else { return };
         let key = settings.special_codes[SpecialCodeIndex::VINTR];
@@ -212,8 +213,8 @@ fn set_foreground(group: Pid) -> bool {
     })
 }
 
-/// Blocks a signal for a call to the terminal that would stop us in the background: SIGTTOU where it
-/// changes the terminal, SIGTTIN where it reads.
+/// Blocks a signal for a call to the terminal that would stop us in the background: SIGTTOU where
+/// it changes the terminal, SIGTTIN where it reads.
 pub(crate) fn without<T>(signal: i32, call: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are initialised before they are read, and the mask of this thread is put
     // back.

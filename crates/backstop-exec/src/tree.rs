@@ -44,8 +44,8 @@ pub(crate) fn pid(raw: u32) -> Option<Pid> {
     i32::try_from(raw).ok().filter(|p| *p > 1).and_then(Pid::from_raw)
 }
 
-/// The number of a process's group; 0 where the group's leader is outside our pid namespace, as in a
-/// container. `rustix::process::getpgid` has no value for that.
+/// The number of a process's group; 0 where the group's leader is outside our pid namespace, as in
+/// a container. `rustix::process::getpgid` has no value for that.
 pub(crate) fn group_of(process: u32) -> Option<i32> {
     let raw = libc::pid_t::try_from(process).ok()?;
     // SAFETY: numbers go in and come out.
@@ -202,8 +202,8 @@ pub(crate) fn with_descendants(mut found: Vec<u32>) -> Vec<u32> {
 pub(crate) struct Tree {
     /// The command.
     pub(crate) root: Process,
-    /// The process that adopts the command's orphans and nobody else's: ourselves, or its reaper. The
-    /// command itself, where it starts no other program.
+    /// The process that adopts the command's orphans and nobody else's: ourselves, or its reaper.
+    /// The command itself, where it starts no other program.
     pub(crate) top: u32,
     /// The command's process group.
     pub(crate) group: Option<Pid>,

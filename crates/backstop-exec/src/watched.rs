@@ -20,10 +20,11 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many bytes are copied at most, so that another attempt can read them: the largest pipe that a
-/// user may have without being asked.
+/// How many bytes are copied at most, so that another attempt can read them: the largest pipe that
+/// a user may have without being asked.
 const COPY_BYTES_MAX: usize = 1 << 20;
-/// How many bytes at the beginning of the input are compared to tell whether they are still the same.
+/// How many bytes at the beginning of the input are compared to tell whether they are still the
+/// same.
 const COMPARED_BYTES: usize = 4096;
 
 /// Our own standard input, inherited by the command.
@@ -130,9 +131,9 @@ impl Watched {
         self.shared.kind == Kind::Terminal && self.state().reads.is_none()
     }
 
-    /// Asks the system to tell of each read of the terminal. The time of its last read is not enough:
-    /// it is rounded to eight seconds. Closing the watch takes the kernel some 25 ms, so it is not
-    /// made for commands that end before anybody can type.
+    /// Asks the system to tell of each read of the terminal. The time of its last read is not
+    /// enough: it is rounded to eight seconds. Closing the watch takes the kernel some 25 ms, so it
+    /// is not made for commands that end before anybody can type.
     pub(crate) fn watch_reads(&self) {
         self.state().reads = watch_reads(&self.shared.file);
     }

@@ -1,7 +1,7 @@
 //! What is recorded of something that happened elsewhere: a run of its own, ended when it begins.
 
 use backstop_core::{Action, Decision, EventKind, Fault, Name, Outcome, Reason, SafeText};
-use backstop_runtime::admission::{Admission, BudgetScope, OperationLimits};
+use backstop_runtime::admission::{Admission, BudgetScope, OperationLimits, sentence_max};
 use backstop_runtime::{Opening, Project, ProjectError, Recorder};
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub(crate) fn guard_events(project: &Arc<Project>, provider: Option<&str>, fault
         learns: false,
     };
     match Admission::new(Arc::clone(project)).operation(limits, None) {
-        Ok(admission) => admission.failed(fault),
+        Ok(admission) => admission.with_sentence_max(sentence_max(&project.config)).failed(fault),
         Err(_) => Vec::new(),
     }
 }

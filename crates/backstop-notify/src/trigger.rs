@@ -4,9 +4,10 @@ use super::{About, Message};
 use backstop_core::{Event, EventKind, Fault, Outcome, Reason, SafeText, Severity};
 use backstop_report::{Alert, alert};
 
-/// The message about a run that failed, halted or was deferred. `None` if it succeeded, was
-/// stopped by a person or goes on, or if it is a part of another run and not critical: that run has its own message. `frozen` is
-/// why the project was frozen. The severity that sinks require is not checked here.
+/// The message about a run that failed, halted or was deferred. `None` if it succeeded, was stopped
+/// by a person or goes on, or if it is a part of another run and not critical: that run has its own
+/// message. `frozen` is why the project was frozen. The severity that sinks require is not checked
+/// here.
 pub fn ended(events: &[Event], project: &SafeText, frozen: Option<SafeText>) -> Option<Message> {
     let ending = events.iter().rev().find(|event| {
         matches!(

@@ -7,7 +7,7 @@
 use crate::allowance::Allowance;
 use crate::record::RunRecord;
 use crate::workspace::{Equipment, Worker};
-use backstop_core::{EventKind, Fault, Name, Reason, Record, RecordError, Timestamp, shell};
+use backstop_core::{EventKind, Experience, Fault, Name, Reason, Record, RecordError, Timestamp, shell};
 use backstop_runtime::admission::client_of;
 use backstop_runtime::admission::{
     Admission, BudgetScope, OperationAdmission, OperationLimits, key_of, learn_refusal, model_refused, named,
@@ -32,6 +32,8 @@ pub(crate) struct PhaseAdmission {
     attempts_before: Vec<u32>,
     /// What the run's agents may use in all.
     allowance: Allowance,
+    /// How long a limit that only a sentence states closes a guard: as long as phases wait for one.
+    sentence_max: Duration,
 }
 
 /// The workers of one phase: its own, and those that may take over.
@@ -88,6 +90,8 @@ impl PhaseAdmission {
     ) -> Result<Self, ProjectError> {
         let shared = Admission::new(Arc::clone(project));
         let root = project.root.display();
+        let policy = project.config.policy("phase")?;
+        let sentence_max = policy.wait_max;
         let worker = |at: usize, worker: &Worker| -> Result<WorkerLimits, ProjectError> {
             let (provider, client, name, command) = match worker {
                 Worker::Agent { agent, model } => {
@@ -114,11 +118,11 @@ impl PhaseAdmission {
                 operation: name.clone(),
                 place: format!("{root}: {} phase {}", record.path().raw(), record.phase(at).plan.id),
                 wait_max: WAIT_MAX,
-                learns: false,
+                learns: policy.learn,
             };
             Ok(WorkerLimits {
                 name,
-                admission: shared.operation(limits, None)?,
+                admission: shared.operation(limits, None)?.with_sentence_max(sentence_max),
                 limited_until: Mutex::default(),
             })
         };
@@ -131,7 +135,7 @@ impl PhaseAdmission {
         let phases = equipment.iter().enumerate().map(phase).collect::<Result<_, _>>()?;
         let attempts_before = (0..equipment.len()).map(|at| record.phase(at).node.total).collect();
         let allowance = Allowance::default();
-        Ok(Self { project: Arc::clone(project), phases, attempts_before, allowance })
+        Ok(Self { project: Arc::clone(project), phases, attempts_before, allowance, sentence_max })
     }
 
     /// What was learned from the failures since the run was started or resumed, when it has ended. What
@@ -199,7 +203,7 @@ impl host::Admission for PhaseAdmission {
         if let (Some(name), Ok(store)) = (named(fault), self.project.limits()) {
             let process = &self.project.process;
             let key = key_of(store, &name, model_refused(fault, None), process, true);
-            let learned = learn_refusal(store, &key, fault, false, process.now());
+            let learned = learn_refusal(store, &key, fault, false, self.sentence_max, process.now());
             return learned.ok().flatten().into_iter().collect();
         }
         self.phases.get(node).map(|phase| phase.current().admission.failed(fault)).unwrap_or_default()
@@ -208,6 +212,10 @@ impl host::Admission for PhaseAdmission {
     fn succeeded(&self, node: usize) -> Vec<EventKind> {
         let worker = self.phases.get(node).map(|phase| &phase.current().admission);
         worker.and_then(OperationAdmission::probe_succeeded).into_iter().collect()
+    }
+
+    fn experience(&self, node: usize, fault: &Fault) -> Option<Experience> {
+        self.phases.get(node)?.current().admission.experience(fault)
     }
 
     fn alternative(&self, node: usize, worker: Option<&str>) -> Option<String> {

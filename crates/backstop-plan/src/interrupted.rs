@@ -5,12 +5,14 @@ use crate::record::RunRecord;
 use crate::runs::resume_command;
 use crate::start::view_name;
 use crate::view::ViewFolder;
-use backstop_core::{Outcome, RunId, Timestamp};
+use backstop_core::{Outcome, RunId, Timestamp, shell};
 use backstop_runtime::host::{CAMPAIGN, NodeStatus};
 use backstop_store::{Journal, ProcessId, RunFilter, RunState, StateFolder, StoreError};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// How many runs of a project are looked at.
 const RUNS_MAX: u32 = 1000;
@@ -41,6 +43,33 @@ impl InterruptedRun {
         let own = self.is_campaign.then(|| format!("{CAMPAIGN}-{}", self.run).parse().ok()).flatten();
         let views = ViewFolder::new(&self.project, &own.unwrap_or_else(|| view_name(&self.plan)));
         Some((views.open_resumed_log().ok()?, views.resumed_log()))
+    }
+
+    /// Starts the command that goes on with it, by our own program, without a terminal and in a group
+    /// of its own: it lives on when we end. Gives where its output goes.
+    pub fn start(&self, program: &Path) -> std::io::Result<Option<PathBuf>> {
+        let words = shell::words(&self.resume).unwrap_or_default();
+        let surface = if self.is_campaign { CAMPAIGN } else { "run" };
+        let args: Vec<String> = match words.as_slice() {
+            [name, command, rest @ ..] if name == "backstop" && command == surface => rest.to_vec(),
+            _ => vec![self.plan.clone()],
+        };
+        let mut command = Command::new(program);
+        command.arg(surface).args(args).current_dir(&self.project);
+        if !self.is_campaign {
+            // A campaign that was cut off goes on by itself.
+            command.arg("--resume");
+        }
+        if let Some(at) = self.starts_at {
+            command.args(["--at", &at.to_string()]);
+        }
+        let log = self.open_log();
+        match &log {
+            Some((file, _)) => command.stdout(file.try_clone()?).stderr(file.try_clone()?),
+            None => command.stdout(Stdio::null()).stderr(Stdio::null()),
+        };
+        command.stdin(Stdio::null()).process_group(0).spawn()?;
+        Ok(log.map(|(_, path)| path))
     }
 }
 

@@ -7,6 +7,7 @@
 //!   then.
 //! - [`interrupted`]: runs that nobody carries on, in all projects.
 //! - [`run`]: carrying it out; [`runs`]: finding runs, and changing their phases.
+//! - [`saved_work`]: what attempts changed, as git has it.
 //! - [`observers`]: the files that follow a run: the plan's marks, views, the execution log.
 //! - [`workspace`]: where phases run: git worktrees, or the project's folder itself.
 //! - [`present`]: a run as values that `backstop-report` renders.
@@ -25,6 +26,7 @@ pub mod present;
 pub mod record;
 pub mod run;
 pub mod runs;
+pub mod saved_work;
 pub mod start;
 pub mod start_events;
 pub mod view;

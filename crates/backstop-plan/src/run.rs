@@ -11,7 +11,9 @@ use crate::workspace::{
     Advisor, Baselines, ContinueSession, Equipment, InPlace, PhaseExecutor, PhaseRunner, Worktrees,
 };
 use backstop_config::PlanSettings;
-use backstop_core::{End, Name, OnFailure, Parallel, Policy, RetryWhen, Rules, SafeText};
+use backstop_core::{
+    End, ErrorKind, HintedError, Name, OnFailure, Parallel, Policy, RetryWhen, Rules, SafeText,
+};
 use backstop_runtime::host::{Host, HostError, HostParts, Observer, StopRequest};
 use backstop_runtime::{KeepAwake, Project, Recorder, aftermath, machine_state};
 use backstop_store::Hold;
@@ -84,6 +86,26 @@ pub enum PlanRunError {
     /// It could not go on.
     #[error("{0}")]
     Host(#[from] HostError),
+}
+
+impl HintedError for PlanRunError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Start(error) => error.kind(),
+            Self::Host(_) => ErrorKind::Failed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Start(error) => error.hints(),
+            Self::Host(error) => vec![error.hint()],
+        }
+    }
+
+    fn is_multiline(&self) -> bool {
+        matches!(self, Self::Start(error) if HintedError::is_multiline(error))
+    }
 }
 
 impl PlanRun<'_> {

@@ -45,7 +45,8 @@ pub struct CampaignReport {
     pub state: &'static str,
     /// Why ERROR was entered last.
     pub error_type: Option<String>,
-    /// How it ended: `complete`, `blocked`, `questions`, `returned`, `stopped`; none while it goes on.
+    /// How it ended: `complete`, `blocked`, `questions`, `returned`, `stopped`; none while it goes
+    /// on.
     pub end: Option<&'static str>,
     /// Questions that wait for a person.
     pub questions: Vec<SafeText>,

@@ -13,8 +13,8 @@
 //! - a run: its lines while it runs, its events, and its story afterwards ([`RunStory`]);
 //! - the answers of hooks: to a person about a task's error ([`task_error`]), and to an agent about
 //!   a failed call ([`agent_failure`]);
-//! - what commands show, each a [`View`] with text for people and JSON for programs: lists of guards,
-//!   budgets, runs and rules, checks, changes;
+//! - what commands show, each a [`View`] with text for people and JSON for programs: lists of
+//!   guards, budgets, runs and rules, checks, changes;
 //! - a plan's run ([`plan`]): its phases while they run, its halt, its completion, its log.
 //!
 //! [`Fault`]: backstop_core::Fault

@@ -1,8 +1,9 @@
 //! Keeps the machine awake while a run works, and lets it sleep while the run only waits.
 //!
 //! A helper of the system does it (`systemd-inhibit`, `caffeinate`) for as long as `cat` runs under
-//! it; `cat` ends when our end of its input is closed, so that a Backstop which is killed keeps nothing
-//! awake. Where there is no helper, nothing happens: it must not make a run fail, wait or print.
+//! it; `cat` ends when our end of its input is closed, so that a Backstop which is killed keeps
+//! nothing awake. Where there is no helper, nothing happens: it must not make a run fail, wait or
+//! print.
 
 use crate::host::{Fold, HostState, Observer, ObserverError};
 use backstop_core::{Event, NodeState};

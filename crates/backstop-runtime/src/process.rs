@@ -172,8 +172,8 @@ pub(crate) fn mark(run: RunId, process: &ProcessId) -> String {
 /// The largest file that is read as the description of a time zone.
 const ZONE_FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// The local time zone: what the variable `TZ` says, else what `/etc/localtime` is; UTC where neither
-/// can be read.
+/// The local time zone: what the variable `TZ` says, else what `/etc/localtime` is; UTC where
+/// neither can be read.
 pub fn zone(tz: Option<&OsStr>) -> Zone {
     let read = |path: &str| {
         let mut data = Vec::new();

@@ -112,8 +112,8 @@ pub fn of_project(project: &Project, wanted: &Wanted) -> Result<Vec<RunSummary>,
 /// Runs, each with its project, and the projects that cannot be read.
 pub type RunsOfProjects = (Vec<(SafeText, RunSummary)>, Vec<StoreError>);
 
-/// The runs of every project of the state folder, newest first, each with its project. Projects that
-/// cannot be read are left out, and given beside them.
+/// The runs of every project of the state folder, newest first, each with its project. Projects
+/// that cannot be read are left out, and given beside them.
 pub fn of_all_projects(project: &Project, wanted: &Wanted) -> Result<RunsOfProjects, ProjectError> {
     let (journals, mut unreadable) = project.folder()?.journals()?;
     let mut runs: Vec<(SafeText, RunSummary)> = Vec::new();
@@ -140,8 +140,9 @@ pub fn newest(project: &Project) -> Result<Option<RunId>, ProjectError> {
     Ok(journal.runs(&filter)?.into_iter().find(ran).map(|run| run.id))
 }
 
-/// The journal that a run is in: this project's, or that of another one, because an id is what people
-/// copy from a terminal. `elsewhere` are more state folders to look in, if it is in none of them.
+/// The journal that a run is in: this project's, or that of another one, because an id is what
+/// people copy from a terminal. `elsewhere` are more state folders to look in, if it is in none of
+/// them.
 pub fn journal_of(
     project: &Project,
     run: RunId,

@@ -65,8 +65,8 @@ impl RunJournal {
         self.append_if(None, kinds)
     }
 
-    /// Like [`Self::append`], for one who knows the run's version: where the run is at another one, nothing is written and
-    /// the answer is [`StoreError::Conflict`].
+    /// Like [`Self::append`], for one who knows the run's version: where the run is at another one,
+    /// nothing is written and the answer is [`StoreError::Conflict`].
     pub fn append_at(&self, version: u64, kinds: Vec<EventKind>) -> Result<Vec<Event>, StoreError> {
         self.append_if(Some(version), kinds)
     }

@@ -199,14 +199,15 @@ CREATE TABLE results (
     bytes INTEGER NOT NULL
 ) STRICT;
 ",
-        // Guards are those of an account and a model now: `provider` holds the whole key. Accounts are
-        // hashed with a secret that never leaves this file.
+        // Guards are those of an account and a model now: `provider` holds the whole key. Accounts
+        // are hashed with a secret that never leaves this file.
         "
 CREATE TABLE account_secret (id INTEGER PRIMARY KEY CHECK (id = 1), secret BLOB NOT NULL) STRICT;
 ",
-        // Times are also stored as milliseconds since the machine was started (`boot` says which start),
-        // so that a wall clock that is set back keeps nothing closed. What a sentence closed is probed.
-        // Waiters are known by their process, so that one that was killed is not counted.
+        // Times are also stored as milliseconds since the machine was started (`boot` says which
+        // start), so that a wall clock that is set back keeps nothing closed. What a sentence
+        // closed is probed. Waiters are known by their process, so that one that was killed is not
+        // counted.
         "
 ALTER TABLE guards ADD COLUMN boot INTEGER;
 ALTER TABLE guards ADD COLUMN learned_boot_ms INTEGER;

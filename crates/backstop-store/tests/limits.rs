@@ -155,7 +155,8 @@ fn a_clock_that_is_set_back_or_forward_keeps_nothing_closed_and_opens_nothing_ea
     // A day of real time later it is a new day.
     millis.fetch_add(24 * 3600 * 1000, Ordering::SeqCst);
     assert_ne!(store.budget_day(&night).unwrap(), today);
-    // After a restart of the machine only the wall clock is known, within the length that was learned.
+    // After a restart of the machine only the wall clock is known, within the length that was
+    // learned.
     store.learn(&groq, closed(&time, 600)).unwrap();
     boot.store(2, Ordering::SeqCst);
     time.pass(-TEN_DAYS);

@@ -67,12 +67,6 @@ impl CliError {
         self
     }
 
-    /// With a message whose lines are all ours.
-    pub(crate) fn multiline(mut self) -> Self {
-        self.is_multiline = true;
-        self
-    }
-
     /// The error of the project that it comes from; one of the process counts as a file that cannot
     /// be read.
     pub(crate) fn into_project_error(self) -> ProjectError {
@@ -162,6 +156,8 @@ hinted!(
     backstop_demo::DemoError,
     backstop_hook::HookError,
     backstop_install::InstallError,
+    backstop_plan::run::PlanRunError,
+    backstop_plan::start::RunError,
     ProjectError,
     backstop_runtime::admission::ProviderError,
     backstop_runtime::aftermath::deferred::DeferredError,

@@ -4,6 +4,7 @@
 //! SIGPIPE; we need the default action of SIGCHLD. A command that we start gets what we were given,
 //! so it is looked at earlier: by a function that the loader calls.
 
+use backstop_runtime::signals::is_ignored;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
@@ -22,23 +23,13 @@ pub(crate) fn ignored() -> Vec<libc::c_int> {
     ignored.map(|(signal, _)| *signal).collect()
 }
 
-/// Whether this process ignores a signal now.
-pub(crate) fn ignores(signal: libc::c_int) -> bool {
-    // SAFETY: the action is only read, into a struct of numbers that is initialised.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
-            && action.sa_sigaction == libc::SIG_IGN
-    }
-}
-
 extern "C" fn look() {
     for (fd, closed) in (0..).zip(&CLOSED) {
         // SAFETY: asking for a descriptor's flags changes nothing.
         closed.store(unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1, Ordering::Relaxed);
     }
     for (signal, ignored) in &IGNORED {
-        ignored.store(ignores(*signal), Ordering::Relaxed);
+        ignored.store(is_ignored(*signal), Ordering::Relaxed);
     }
     // Ignored, it would take the endings of our children from us: we would wait for ever.
     // SAFETY: the default action is set, no code of ours is called.

@@ -50,7 +50,8 @@ fn exit_where_memory_ends() {
     }
 }
 
-/// What cannot go on says so in words. What it was doing is unwound, and [`main`] gives the exit code.
+/// What cannot go on says so in words. What it was doing is unwound, and [`main`] gives the exit
+/// code.
 fn say_what_failed() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -22,7 +22,8 @@ pub(crate) fn open(flags: &[Given], log_format: Option<LogFormat>) -> Result<Pro
 }
 
 /// Opens the project for a run that nobody watches: refused where a config file or variable has
-/// problems, because limits, gates and notifications that were asked for would be missing for hours.
+/// problems, because limits, gates and notifications that were asked for would be missing for
+/// hours.
 pub(crate) fn open_strictly(flags: &[Given], log_format: Option<LogFormat>) -> Result<Project, CliError> {
     let project = open_quietly(flags, log_format)?;
     match project.config.problems() {
@@ -226,9 +227,10 @@ pub(crate) fn running_clock() -> impl Fn() -> Duration + Sync {
     }
 }
 
-/// Simulated time, in debug builds and for tests: the file that `BACKSTOP_CLOCK_FILE` names holds how
-/// many milliseconds the clocks are ahead. Where nothing runs and a run only waits, the wait is added
-/// to it, so that a night passes in a moment; whoever else writes to it lets the machine sleep.
+/// Simulated time, in debug builds and for tests: the file that `BACKSTOP_CLOCK_FILE` names holds
+/// how many milliseconds the clocks are ahead. Where nothing runs and a run only waits, the wait is
+/// added to it, so that a night passes in a moment; whoever else writes to it lets the machine
+/// sleep.
 #[cfg(debug_assertions)]
 mod simulated {
     use std::path::PathBuf;

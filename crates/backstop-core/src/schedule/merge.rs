@@ -1,5 +1,5 @@
-//! Changes to a graph that is worked through: nodes are added, changed, dropped and re-opened by one
-//! [`Merge`], all of it or nothing.
+//! Changes to a graph that is worked through: nodes are added, changed, dropped and re-opened by
+//! one [`Merge`], all of it or nothing.
 //!
 //! It must not touch what is complete or under way. A node that is opened again has changed in
 //! something, itself or in what it waits for: the same again would only fail again.

@@ -1,5 +1,5 @@
-//! Random graphs in which failed nodes are set aside, with random merges: they always end, the end is
-//! what the nodes say it is, and a merge is whole or not at all.
+//! Random graphs in which failed nodes are set aside, with random merges: they always end, the end
+//! is what the nodes say it is, and a merge is whole or not at all.
 
 use super::*;
 use crate::{Dispatch, Fault, profile};

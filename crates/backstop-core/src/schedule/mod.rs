@@ -60,8 +60,8 @@ pub enum OnFailure {
     /// Nothing begins any more.
     #[default]
     HaltRun,
-    /// The node is set aside and everything that does not wait for it goes on. Reasons for which the
-    /// policy halts a run halt it all the same.
+    /// The node is set aside and everything that does not wait for it goes on. Reasons for which
+    /// the policy halts a run halt it all the same.
     BlockNode,
 }
 
@@ -495,7 +495,8 @@ impl Schedule {
     /// Whether a failure for good ends the whole: always, or only for the policy's own reasons.
     fn halts(&self, failure: &Failure<'_>) -> bool {
         let reason = failure.fault.reason;
-        // A budget that refuses a start is the run's; one that ran out on the way is the node's own.
+        // A budget that refuses a start is the run's; one that ran out on the way is the node's
+        // own.
         let is_own = reason == Reason::BudgetExhausted && failure.dispatch != Dispatch::NotDispatched;
         self.rules.on_failure == OnFailure::HaltRun
             || (matches!(self.policy.allowance(reason).how, How::Halt) && !is_own)

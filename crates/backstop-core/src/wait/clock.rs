@@ -51,7 +51,8 @@ impl Zone {
         })
     }
 
-    /// The zone that the value of `TZ` names: a name, or a rule such as `CET-1CEST,M3.5.0,M10.5.0/3`.
+    /// The zone that the value of `TZ` names: a name, or a rule such as
+    /// `CET-1CEST,M3.5.0,M10.5.0/3`.
     pub fn from_variable(value: &str) -> Option<Self> {
         let value = value.strip_prefix(':').unwrap_or(value).trim();
         if value.is_empty() || value.len() > NAME_BYTES_MAX {
@@ -89,8 +90,8 @@ impl Zone {
         jiff::fmt::strtime::format(format, &local).unwrap_or_else(|_| at.to_string())
     }
 
-    /// A time as people here write it: `15:20 CET`, and with its date, `2026-11-20 08:00 CET`, where
-    /// that is not today.
+    /// A time as people here write it: `15:20 CET`, and with its date, `2026-11-20 08:00 CET`,
+    /// where that is not today.
     pub fn shown(&self, at: Timestamp, now: Timestamp) -> String {
         let here = |at: Timestamp| {
             let at = jiff::Timestamp::from_millisecond(at.as_millis()).ok()?;

@@ -100,8 +100,8 @@ impl Hints {
         self.structured().is_none() && self.in_words.is_some()
     }
 
-    /// The longest reset of a window of which nothing says whether it is used up. In a refusal it is
-    /// the one that refused.
+    /// The longest reset of a window of which nothing says whether it is used up. In a refusal it
+    /// is the one that refused.
     pub fn unexplained_reset(&self) -> Option<Duration> {
         let unexplained = |w: &&Window| w.remaining.is_none() && !w.rejected && !w.is_served;
         self.windows.iter().filter(unexplained).filter_map(|w| w.resets_in).max()
@@ -264,8 +264,8 @@ fn millis(text: &str) -> Option<Duration> {
     number(text).and_then(|n| bounded(n / 1000.0))
 }
 
-/// RFC 9110: seconds or an HTTP date; SDKs accept fractions. Resets are written in the same ways, and
-/// as epoch seconds, epoch milliseconds, spans and dates of other formats.
+/// RFC 9110: seconds or an HTTP date; SDKs accept fractions. Resets are written in the same ways,
+/// and as epoch seconds, epoch milliseconds, spans and dates of other formats.
 fn retry_after(value: &str, clock: &Clock) -> Option<Duration> {
     number(value).and_then(|n| reset_number(n, clock)).or_else(|| span::whole(value)).or_else(|| {
         let at = Timestamp::parse_http_date(value).or_else(|| Timestamp::parse_rfc3339(value))?;

@@ -1,9 +1,10 @@
 //! Waits: how long a server, a program or an agent asks to wait, in whatever words it does.
 //!
 //! One reader for headers ([`Hints`]), bodies, what agents print and the output of commands
-//! ([`in_output`]). Pure: the time and the local zone are arguments ([`Clock`]). Values from outside
-//! are held within bounds, and a value that cannot be read is no wait at all. What is structured (a
-//! header, a field) beats prose. What to do with a wait is the guard's and the policy's business.
+//! ([`in_output`]). Pure: the time and the local zone are arguments ([`Clock`]). Values from
+//! outside are held within bounds, and a value that cannot be read is no wait at all. What is
+//! structured (a header, a field) beats prose. What to do with a wait is the guard's and the
+//! policy's business.
 
 mod body;
 mod clock;
@@ -44,8 +45,8 @@ impl Wait {
     }
 }
 
-/// The point in time that a whole text names: `22:30`, `tomorrow 7am`, `2026-11-20T08:00`. A time of
-/// day without a date is the next one; what passed a few minutes ago means now.
+/// The point in time that a whole text names: `22:30`, `tomorrow 7am`, `2026-11-20T08:00`. A time
+/// of day without a date is the next one; what passed a few minutes ago means now.
 pub fn moment(text: &str, clock: &Clock) -> Option<Timestamp> {
     let text = text.trim();
     if let Some(at) = Timestamp::parse_rfc3339(text) {

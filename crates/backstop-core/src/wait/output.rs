@@ -36,8 +36,8 @@ pub fn in_output(text: &str, clock: &Clock) -> Option<Wait> {
 }
 
 /// The wait that some lines of an output ask for. Fields beat sentences; of several answers the
-/// last one counts. In a refusal, the end of a window counts even where nothing says that it is used
-/// up.
+/// last one counts. In a refusal, the end of a window counts even where nothing says that it is
+/// used up.
 pub fn in_lines<'t>(
     lines: impl IntoIterator<Item = OutputLine<'t>>,
     is_refusal: bool,

@@ -43,17 +43,18 @@ impl Answer<'_> {
         &self.verdict.decision.action
     }
 
-    /// The fault as it is told: where retries are used up, under the reason that it has then. What
+    /// The fault as it is shown: where retries are used up, under the reason that it has then. What
     /// needs a confirmation is nobody advised to repeat.
-    fn told(&self) -> Fault {
-        let told = self.fault.clone().renamed(self.verdict.reclassified.unwrap_or(self.fault.reason));
+    fn shown_fault(&self) -> Fault {
+        let fault = self.fault.clone().renamed(self.verdict.reclassified.unwrap_or(self.fault.reason));
         match self.action() {
-            Action::Confirm { .. } => told.may_have_changed(),
-            _ => told,
+            Action::Confirm { .. } => fault.may_have_changed(),
+            _ => fault,
         }
     }
 
-    /// Whether the task is tried again as it was. A fallback is another way, which its worker takes.
+    /// Whether the task is tried again as it was. A fallback is another way, which its worker
+    /// takes.
     pub fn is_retried(&self) -> bool {
         self.action().goes_on() && !matches!(self.action(), Action::Fallback { .. })
     }
@@ -67,7 +68,7 @@ impl Answer<'_> {
 
     /// How bad it is: a fault that ends the task is never less than `high` where it was `medium`.
     pub fn severity(&self) -> Severity {
-        if self.is_retried() { self.fault.severity } else { self.told().ending_severity() }
+        if self.is_retried() { self.fault.severity } else { self.shown_fault().ending_severity() }
     }
 
     /// When it is tried again, in seconds; 0 where it is not.
@@ -108,7 +109,7 @@ impl Answer<'_> {
             Action::Defer { until } if until == UNTIL_UNFROZEN => {
                 SafeText::new("the project is frozen: put right why, then `backstop unfreeze --why TEXT`")
             }
-            _ => self.told().suggested_action,
+            _ => self.shown_fault().suggested_action,
         }
     }
 
@@ -125,13 +126,13 @@ impl Answer<'_> {
             true => self.fault.cause.clone().unwrap_or_default(),
             false => self.report.message.clone(),
         };
-        let told = self.told();
+        let shown = self.shown_fault();
         task_error(&TaskError {
             task: self.report.shown.clone(),
             step: self.report.step.clone(),
-            reason: told.reason,
-            causes: told.causes(),
-            next_steps: told.next_steps(),
+            reason: shown.reason,
+            causes: shown.causes(),
+            next_steps: shown.next_steps(),
             did_you_mean: suggest_command(&message, &self.report.commands),
             message,
             next: self.next(),
@@ -157,14 +158,14 @@ impl Answer<'_> {
             attempts: self.attempt,
             run: self.run,
             frozen,
-            ..Alert::about(&self.told(), at)
+            ..Alert::about(&self.shown_fault(), at)
         };
         Message::new(&alert(&given), About::of(&given)).with_markdown(self.message())
     }
 
     /// The answer: the seed's fields, and ours beside them.
     pub fn json(&self) -> Value {
-        let (report, fault, action) = (self.report, &self.told(), self.action());
+        let (report, fault, action) = (self.report, &self.shown_fault(), self.action());
         let retry = self.is_retried();
         let until = match action {
             Action::Defer { until } => Some(until),
@@ -201,9 +202,10 @@ impl Answer<'_> {
         })
     }
 
-    /// The seed's diagnostics: what the error was, where it came from and how far the task had come.
+    /// The seed's diagnostics: what the error was, where it came from and how far the task had
+    /// come.
     fn error_info(&self) -> Value {
-        let (report, fault) = (self.report, &self.told());
+        let (report, fault) = (self.report, &self.shown_fault());
         let exception = fault.facts.exception.as_ref();
         json!({
             "error_type": fault.class,

@@ -3,9 +3,13 @@
 //! Pure: the record and the time go in, values that `backstop-report` renders come out.
 
 mod changes;
+mod dry_run;
 mod endings;
 mod rows;
+mod status;
 
 pub use changes::change;
+pub use dry_run::forecast;
 pub use endings::{Facts, completion, halt, wait_sum};
 pub use rows::{Live, rows, time_left};
+pub use status::status;

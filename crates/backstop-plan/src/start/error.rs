@@ -3,7 +3,7 @@
 use crate::document::{PLAN_BYTES_MAX, PlanError};
 use crate::view::EditError;
 use backstop_core::nearest::nearest;
-use backstop_core::{RunId, SafeText};
+use backstop_core::{ErrorKind, HintedError, RunId, SafeText};
 use backstop_runtime::ProjectError;
 use backstop_store::{Holder, StoreError};
 use backstop_work::agent::AgentError;
@@ -77,6 +77,12 @@ pub enum RunError {
     WhichPlan { plans: Vec<SafeText> },
     #[error("there is no phase `{given}` in this run")]
     NoPhase { given: String, known: Vec<String> },
+    #[error("phase {phase} has not run yet")]
+    NotRunYet { phase: String },
+    #[error("phase {phase} has no attempt {attempt}; it has had {total}")]
+    NoAttempt { phase: String, attempt: u32, total: u32 },
+    #[error("what phase {phase} changed was not saved: it ran outside a worktree, or not at all")]
+    NotSaved { phase: String },
     #[error("no phase of {plan} has a gate: there is nothing to check")]
     NoGates { plan: String },
     #[error("this repository does not have commit {commit}, which the last run of {plan} was at")]
@@ -128,6 +134,27 @@ impl From<GitError> for RunError {
 impl From<AgentError> for RunError {
     fn from(error: AgentError) -> Self {
         Self::Agent(Box::new(error))
+    }
+}
+
+impl HintedError for RunError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Project(error) => error.kind(),
+            _ if self.is_usage() => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        Self::hints(self)
+    }
+
+    fn is_multiline(&self) -> bool {
+        match self {
+            Self::Project(error) => error.is_multiline(),
+            _ => Self::is_multiline(self),
+        }
     }
 }
 
@@ -190,6 +217,9 @@ impl RunError {
                     "write it out: gates = [{{ name = \"{given}\", check = \"...\" }}], or gates = [] for none"
                 )
             }
+            Self::NotRunYet { .. } => "`backstop plan status` shows where it stands".to_owned(),
+            Self::NoAttempt { .. } => "leave --attempt out for the last one".to_owned(),
+            Self::NotSaved { .. } => "look at the tree itself with `git status` and `git diff`".to_owned(),
             Self::Git(error) => error.hint(),
             Self::Underway { what } => format!("finish it, or end it with `git {what} --abort`"),
             Self::Dirty { .. } => {

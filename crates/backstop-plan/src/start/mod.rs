@@ -4,6 +4,7 @@
 //!
 //! - [`PlanFile::read`]: what was named becomes a plan.
 //! - [`Equipper`]: an agent or a command, gates and limits for each phase.
+//! - [`PreparedPlan`]: both, for a surface that runs one plan.
 //! - [`preflight`]: worktrees of a repository or the folder itself, looked at before anything is
 //!   begun.
 //! - [`begin`]: one holder, what was recorded, what somebody edited; then the first events.
@@ -14,13 +15,17 @@ mod begin;
 mod equip;
 mod error;
 mod preflight;
+mod prepare;
 mod read;
+mod verify;
 
 pub use begin::{Begun, begin, folder_name, last_run, meet, set_slots};
 pub use equip::{Equipper, drop_missing_fallbacks, missing_programs};
 pub use error::RunError;
 pub use preflight::{InPlaceSetup, Workspace, preflight};
+pub use prepare::PreparedPlan;
 pub use read::{PlanFile, lock_name, path_in_project, view_name};
+pub use verify::gates_to_verify;
 
 use crate::start_events::Person;
 use crate::workspace::CommitMode;

@@ -44,8 +44,8 @@ pub fn demo_plan_starts(repository: &Path, typed: &[&str], style: Style) -> Stri
     )
 }
 
-/// After a plan is complete: its commits as git shows them, what was seen, and the commands that are
-/// worth a look, each with a line that says why.
+/// After a plan is complete: its commits as git shows them, what was seen, and the commands that
+/// are worth a look, each with a line that says why.
 pub fn demo_plan_ended(typed: &[&str], log: &str, look: &[(String, &str)], style: Style) -> String {
     let log = SafeText::new(log).terminal();
     let mut text = format!(

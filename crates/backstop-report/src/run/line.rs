@@ -50,6 +50,7 @@ pub fn gave_up(
 ) -> String {
     let dot = style.dot();
     let (head, label) = match decision.action {
+        Action::Defer { .. } if next.is_some() && attempts == 0 => ("not started, but put aside", "why"),
         // What could not be put aside has only failed.
         Action::Defer { .. } if next.is_some() => ("failed and put aside", "not tried again"),
         Action::Confirm { .. } => ("unconfirmed", "not repeated by itself"),
@@ -59,13 +60,11 @@ pub fn gave_up(
         _ => ("failed", "not tried again"),
     };
     let cause = short_cause(fault).map(|cause| format!(": {}", style.marks(&cause))).unwrap_or_default();
-    let mut out = format!(
-        "{head} after {}{dot}{}{dot}{} ({}){cause}\n",
-        count(attempts.into(), "attempt", "attempts"),
-        duration(total),
-        style.bad(fault.reason.code()),
-        fault.class,
-    );
+    let after = match attempts {
+        0 => String::new(),
+        _ => format!(" after {}{dot}{}", count(attempts.into(), "attempt", "attempts"), duration(total)),
+    };
+    let mut out = format!("{head}{after}{dot}{} ({}){cause}\n", style.bad(fault.reason.code()), fault.class,);
     let why = SafeText::from(decision.why.as_str()).line(LINE_CHARS_MAX);
     if !why.is_empty() {
         out.push_str(&format!("  {label}: {}\n", style.marks(&why)));
@@ -133,6 +132,19 @@ mod tests {
             stream: None,
         });
         fault
+    }
+
+    #[test]
+    fn what_was_not_started_does_not_count_attempts() {
+        let decision = Decision { action: Action::Defer { until: "later".into() }, why: "a limit".into() };
+        let next = SafeText::new("backstop deferred run d-1");
+        let now = Timestamp::from_millis(0);
+        let of = |attempts: u32| {
+            let all = Duration::from_secs(3);
+            gave_up(&reset(), &decision, attempts, all, None, Some(&next), now, Style::PLAIN)
+        };
+        assert!(of(0).starts_with("not started, but put aside · network_transient"), "{}", of(0));
+        assert!(of(2).starts_with("failed and put aside after 2 attempts · 3 s · "), "{}", of(2));
     }
 
     #[test]

@@ -131,8 +131,8 @@ impl RunStory {
         Some(story)
     }
 
-    /// How many attempts were made: as recorded at the end, else those that are known. A report of a
-    /// task counts the attempts of reports before it.
+    /// How many attempts were made: as recorded at the end, else those that are known. A report of
+    /// a task counts the attempts of reports before it.
     pub fn attempts_made(&self) -> u32 {
         let recorded = self.ending.as_ref().and_then(|ending| ending.attempts);
         recorded.unwrap_or_else(|| u32::try_from(self.attempts().count()).unwrap_or(u32::MAX))

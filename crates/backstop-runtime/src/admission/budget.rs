@@ -73,7 +73,8 @@ impl OperationAdmission {
             }
             Ok(Spending::Exhausted { .. }) => Err(exhausted()),
             Ok(Spending::Unknown) => Ok(()),
-            // What cannot be written can still be read: a used-up budget stops the work all the same.
+            // What cannot be written can still be read: a used-up budget stops the work all the
+            // same.
             Err(error) => self.go_on_uncounted(store, name, scope, &error).map_err(|()| exhausted()),
         }
     }

@@ -6,8 +6,8 @@ use backstop_core::Name;
 use backstop_core::budget::{Budget, Per, UNIT};
 use backstop_store::LimitStore;
 
-/// What is known of a budget that is to be set; what is `None` stays as it is, or is the default of a
-/// new one.
+/// What is known of a budget that is to be set; what is `None` stays as it is, or is the default of
+/// a new one.
 #[derive(Debug, Clone)]
 pub struct NewBudget {
     /// Its name.
@@ -45,8 +45,8 @@ pub fn delete_budget(project: &Project, name: &Name, why: Option<&str>) -> Resul
     Ok(budget)
 }
 
-/// Sets what was spent of a budget back to zero, which is recorded first. Gives the number of scopes,
-/// and of loops that may go on: whoever gives a budget anew wants the loop to go on.
+/// Sets what was spent of a budget back to zero, which is recorded first. Gives the number of
+/// scopes, and of loops that may go on: whoever gives a budget anew wants the loop to go on.
 pub fn reset_budget(
     project: &Project,
     name: &Name,

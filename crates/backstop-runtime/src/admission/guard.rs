@@ -1,10 +1,12 @@
 //! Waiting for a provider's guard, and teaching it.
 //!
 //! A guard knows the end that the provider stated. A caller that would have to wait longer than it
-//! may gets its answer at once, with that end. What only a sentence said is probed now and then: one
-//! caller is let through, and if it is served the guard is open for all.
+//! may gets its answer at once, with that end. What only a sentence said holds for at most as long
+//! as whoever read it waits, and is probed now and then: one caller is let through, and if it is
+//! served the guard is open for all.
 
 use crate::process::Process;
+use backstop_config::{Config, EXEC_WAIT_MAX_WATCHED};
 use backstop_core::guard::{CLOSED_MAX, Closed, GuardKey, UNNAMED_WAIT, wait as until_open};
 use backstop_core::{EventKind, Fault, Name, Reason, SafeText, Timestamp};
 use backstop_engine::Cancel;
@@ -79,7 +81,8 @@ pub struct GuardWait {
     key: GuardKey,
     limit: Option<Duration>,
     waiter: ProcessId,
-    /// Whether it may be let through to see whether the guard is still closed, and which one it was.
+    /// Whether it may be let through to see whether the guard is still closed, and which one it
+    /// was.
     probes: bool,
     probed: Option<GuardKey>,
     /// The place in a guard's queue, once one was taken.
@@ -225,9 +228,9 @@ pub fn model_refused(fault: &Fault, command: Option<&str>) -> Option<String> {
     backstop_classify::limited_model(said, command)
 }
 
-/// The key of the guard of a provider: the account of the credential in the environment, and a model:
-/// the one that a command asks for, or the one that a refusal is about. Only `learns` makes the
-/// secret that accounts are hashed with; without one, no guard knows any account.
+/// The key of the guard of a provider: the account of the credential in the environment, and a
+/// model: the one that a command asks for, or the one that a refusal is about. Only `learns` makes
+/// the secret that accounts are hashed with; without one, no guard knows any account.
 pub fn key_of(
     store: &LimitStore,
     provider: &Name,
@@ -266,15 +269,22 @@ pub(super) fn account_key(
     }
 }
 
-/// Closes the guard of a provider that refused, until the end that it states. Returns the event to
-/// record; `None` where nothing was learned: a sentence counts only from a client of that provider
-/// (`is_named`: somebody said which provider is behind the operation), and a limit whose end has
-/// come closes nothing.
+/// How long a sentence closes a guard where nobody waits for it, as after a hook's report or `guard
+/// ingest`: as long as a command on a terminal waits.
+pub fn sentence_max(config: &Config) -> Duration {
+    config.exec().wait_max.unwrap_or(EXEC_WAIT_MAX_WATCHED)
+}
+
+/// Closes the guard of a provider that refused, until the end that it states; a sentence closes it
+/// for at most `sentence_max`. Returns the event to record; `None` where nothing was learned: a
+/// sentence counts only from a client of that provider (`is_named`: somebody said which provider is
+/// behind the operation), and a limit whose end has come closes nothing.
 pub fn learn_refusal(
     store: &LimitStore,
     key: &GuardKey,
     fault: &Fault,
     is_named: bool,
+    sentence_max: Duration,
     now: Timestamp,
 ) -> Result<Option<EventKind>, StoreError> {
     let facts = &fault.facts;
@@ -286,11 +296,12 @@ pub fn learn_refusal(
     }
     let why = if asked.is_some() { "the server asks to wait" } else { "a refusal without a time" };
     let wait = asked.unwrap_or(UNNAMED_WAIT).min(CLOSED_MAX);
-    if wait.is_zero() {
-        return Ok(None);
-    }
     let learned =
         Closed { learned_at: now, until: now.after(wait), why: why.to_owned(), in_words: !is_field };
+    let learned = learned.bounded(sentence_max);
+    if !learned.holds(now) {
+        return Ok(None);
+    }
     let state = store.learn(key, Some(learned))?;
     let until = state.closed.map(|closed| closed.until);
     Ok(Some(EventKind::GuardUpdated { provider: key.provider.clone(), until }))

@@ -26,7 +26,9 @@ pub use budget::BudgetScope;
 pub use budgets::{NewBudget, delete_budget, reset_budget, set_budget};
 pub use experience::{LOOP_AT, Streak, signature_of};
 pub use freeze::{FROZEN, UNFREEZE, UNTIL_UNFROZEN};
-pub use guard::{GuardWait, Step, Waited, key_of, learn_refusal, limited, model_refused, wait_blocking};
+pub use guard::{
+    GuardWait, Step, Waited, key_of, learn_refusal, limited, model_refused, sentence_max, wait_blocking,
+};
 pub use provider::{
     ProviderError, forget_limits, known_limits, known_provider, learn_answer, near_provider, provider_named,
     wait_until_open,
@@ -59,8 +61,8 @@ pub struct Admission {
     guards: GuardCache,
     /// Whether people were told that the shared limits cannot be used.
     has_warned: AtomicBool,
-    /// Why the shared limits cannot be read, once that was found out. Nobody asks again: each question
-    /// would wait for whoever holds them.
+    /// Why the shared limits cannot be read, once that was found out. Nobody asks again: each
+    /// question would wait for whoever holds them.
     unreadable: OnceLock<String>,
     /// Breakers that had counted nothing, and when that was read.
     quiet_breakers: Mutex<HashMap<(Name, String), Timestamp>>,
@@ -102,8 +104,8 @@ pub struct OperationLimits {
     pub command: String,
     /// What breakers know it by.
     pub operation: String,
-    /// What loops are recognised by: the project, and all of the operation. Empty where loops are not
-    /// looked for, so that a success asks the store nothing.
+    /// What loops are recognised by: the project, and all of the operation. Empty where loops are
+    /// not looked for, so that a success asks the store nothing.
     pub place: String,
     /// How long its guard is waited for at most. One that is closed for longer ends it at once.
     pub wait_max: Duration,
@@ -118,6 +120,8 @@ pub type OnWait = Arc<dyn Fn(&Name, &Closed) + Send + Sync>;
 pub struct OperationAdmission {
     shared: Arc<Admission>,
     limits: OperationLimits,
+    /// How long a limit that only a sentence states closes a guard.
+    sentence_max: Duration,
     /// The budget and the scope in which it is spent.
     budget: Option<(Name, String)>,
     /// The failures in a row before this operation began.
@@ -153,7 +157,8 @@ impl Admission {
         })
     }
 
-    /// Tells people, once, that the shared limits cannot be used: what they would have stopped goes on.
+    /// Tells people, once, that the shared limits cannot be used: what they would have stopped goes
+    /// on.
     fn warn(&self, what: &str, error: &dyn std::fmt::Display) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             let hint = "`backstop doctor` checks the state folder";
@@ -178,6 +183,7 @@ impl Admission {
         };
         Ok(OperationAdmission {
             shared: Arc::clone(self),
+            sentence_max: limits.wait_max,
             limits,
             budget,
             streak: OnceLock::new(),
@@ -196,6 +202,13 @@ impl OperationAdmission {
     /// It is a request that carries its own credential and names its model.
     pub fn of_request(mut self, identity: RequestIdentity) -> Self {
         self.request = Some(Mutex::new(identity));
+        self
+    }
+
+    /// A limit that only a sentence states closes a guard for so long, instead of for as long as
+    /// this operation waits by itself.
+    pub fn with_sentence_max(mut self, sentence_max: Duration) -> Self {
+        self.sentence_max = sentence_max;
         self
     }
 
@@ -305,8 +318,8 @@ impl OperationAdmission {
         }
     }
 
-    /// Whose guard it has to wait for, and the limits that know it. A client that was only recognised
-    /// makes no database.
+    /// Whose guard it has to wait for, and the limits that know it. A client that was only
+    /// recognised makes no database.
     fn guarded(&self) -> Option<(&Arc<LimitStore>, GuardKey)> {
         let (store, provider) = self.guarded_by()?;
         let model = match self.identity() {
@@ -339,8 +352,8 @@ impl OperationAdmission {
         *self.probing.lock().unwrap_or_else(PoisonError::into_inner) = wait.probed().cloned();
     }
 
-    /// An attempt succeeded: a guard that had let it through as a probe is open. Gives what is to be
-    /// recorded of that.
+    /// An attempt succeeded: a guard that had let it through as a probe is open. Gives what is to
+    /// be recorded of that.
     pub fn probe_succeeded(&self) -> Option<EventKind> {
         let key = self.probing.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let store = self.store()?;
@@ -453,8 +466,8 @@ impl OperationAdmission {
         }
     }
 
-    /// Takes one of the requests that the provider still allows, and waits for the next window where
-    /// none is left.
+    /// Takes one of the requests that the provider still allows, and waits for the next window
+    /// where none is left.
     async fn take_window(&self, attempt: &Attempt) -> Result<(), Box<Fault>> {
         if self.request.is_none() {
             return Ok(());
@@ -471,8 +484,9 @@ impl OperationAdmission {
         })
     }
 
-    /// What the headers of an answer say about limits, whether it succeeded or not. A window that is
-    /// used up closes the guard for all: that is no failure, and is known to all by the guard itself.
+    /// What the headers of an answer say about limits, whether it succeeded or not. A window that
+    /// is used up closes the guard for all: that is no failure, and is known to all by the guard
+    /// itself.
     pub fn answered(&self, headers: &[(String, String)], succeeded: bool) {
         let Some((store, key)) = self.guarded() else { return };
         let process = &self.project().process;
@@ -552,6 +566,11 @@ impl OperationAdmission {
         events
     }
 
+    /// What earlier runs have learned about failures like this one, where that counts.
+    pub fn experience(&self, fault: &Fault) -> Option<Experience> {
+        self.limits.learns.then(|| experience::of(self.project(), fault)).flatten()
+    }
+
     /// An attempt failed, which is on record: the guard of whoever refused learns it, and the
     /// breaker counts it. Gives what is to be recorded of that.
     pub fn failed(&self, fault: &Fault) -> Vec<EventKind> {
@@ -573,7 +592,7 @@ impl OperationAdmission {
                 None => model_refused(fault, Some(&self.limits.command)),
             };
             let key = self.guard_key(store, &provider, model, true);
-            let learned = learn_refusal(store, &key, fault, is_named, process.now());
+            let learned = learn_refusal(store, &key, fault, is_named, self.sentence_max, process.now());
             self.shared.guards.forget(&provider);
             *self.refused_by.lock().unwrap_or_else(PoisonError::into_inner) = Some(provider);
             return match learned {
@@ -633,7 +652,7 @@ impl backstop_engine::Admission for OperationAdmission {
     }
 
     fn experience(&self, fault: &Fault) -> Option<Experience> {
-        self.limits.learns.then(|| experience::of(self.project(), fault)).flatten()
+        OperationAdmission::experience(self, fault)
     }
 }
 

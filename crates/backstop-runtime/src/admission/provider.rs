@@ -1,7 +1,7 @@
-//! Providers by the names that people give them, and what a person asks of their limits: learn from a
-//! response, wait until one is open, forget one.
+//! Providers by the names that people give them, and what a person asks of their limits: learn from
+//! a response, wait until one is open, forget one.
 
-use super::guard::{GuardWait, Step, key_of};
+use super::guard::{GuardWait, Step, key_of, sentence_max};
 use crate::aftermath::record_override;
 use crate::project::{Project, ProjectError};
 use backstop_classify::{agent_names, provider_names, provider_of_name};
@@ -77,8 +77,8 @@ pub fn known_provider(given: &str, store: &LimitStore) -> Result<Name, ProviderE
     Err(ProviderError::Unknown { given: provider, near })
 }
 
-/// The known provider or agent whose name a given one nearly is. Any name may be given to a provider:
-/// a slip of the pen would have a guard of its own, which nobody else asks.
+/// The known provider or agent whose name a given one nearly is. Any name may be given to a
+/// provider: a slip of the pen would have a guard of its own, which nobody else asks.
 pub fn near_provider(given: &Name) -> Option<&'static str> {
     let is_known = provider_names().any(|name| name == given.as_str());
     nearest(given.as_str(), provider_names().chain(agent_names())).filter(|_| !is_known)
@@ -95,7 +95,8 @@ pub fn learn_answer(
     let hints = Hints::read(&answer.headers, answer.body.as_ref(), &clock);
     let store = project.limits()?;
     let key = key_of(store, provider, None, &project.process, true);
-    Ok(store.learn(&key, closed_by(&hints, answer.status, now))?)
+    let closed = closed_by(&hints, answer.status, now);
+    Ok(store.learn(&key, closed.map(|closed| closed.bounded(sentence_max(&project.config))))?)
 }
 
 /// Waits until a provider's guard is open; gives what closes it, where that lasts longer than
@@ -141,8 +142,8 @@ pub fn known_limits(project: &Project, only: Option<&Name>) -> Result<GuardList,
     Ok(GuardList { guards: guards.collect(), breakers: breakers.collect(), now: project.process.now() })
 }
 
-/// Forgets a provider's limit and resets its breakers, which is recorded first. Gives whether it was
-/// limited, and how many breakers there were.
+/// Forgets a provider's limit and resets its breakers, which is recorded first. Gives whether it
+/// was limited, and how many breakers there were.
 pub fn forget_limits(
     project: &Project,
     provider: &Name,

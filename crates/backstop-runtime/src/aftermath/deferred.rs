@@ -1,4 +1,5 @@
-//! Work that was put aside: finding it, whether what it waits for has come, and the right to run it.
+//! Work that was put aside: finding it, whether what it waits for has come, and the right to run
+//! it.
 
 use crate::admission::UNTIL_UNFROZEN;
 use crate::machine_state;

@@ -81,8 +81,8 @@ fn after(project: &Project, events: &[Event]) -> Vec<EventKind> {
     freeze_and_notify(project, &failures, |frozen| ended(events, &root, frozen))
 }
 
-/// A run begins to wait for a rate limit: people are told, once for each wait, until when. Gives what
-/// is to be recorded about that.
+/// A run begins to wait for a rate limit: people are told, once for each wait, until when. Gives
+/// what is to be recorded about that.
 pub fn run_waits(
     project: &Project,
     operation: &SafeText,
@@ -111,8 +111,8 @@ pub fn run_waits(
     notifications::notify(project, &Message::new(&alert(&given), About::of(&given)))
 }
 
-/// Work is complete that changed what it is judged by: people are told, so that somebody looks at it
-/// before anybody relies on the gates. Gives what is to be recorded about that.
+/// Work is complete that changed what it is judged by: people are told, so that somebody looks at
+/// it before anybody relies on the gates. Gives what is to be recorded about that.
 pub fn work_flagged(
     project: &Project,
     operation: &SafeText,

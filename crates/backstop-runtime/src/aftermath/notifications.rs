@@ -31,8 +31,8 @@ pub fn send_rest(project: &Project) {
     }
 }
 
-/// The folder in which the sender looks for the sinks: the current one or, if its path holds what looks
-/// like a secret, the nearest one above it whose path does not.
+/// The folder in which the sender looks for the sinks: the current one or, if its path holds what
+/// looks like a secret, the nearest one above it whose path does not.
 fn folder(project: &Project) -> String {
     let paths = project.process.cwd.ancestors().map(|folder| folder.to_string_lossy().into_owned());
     let mut plain = paths.filter(|path| project.redactor.redact(path) == *path);

@@ -55,8 +55,8 @@ impl HintedError for SinkTestError {
     }
 }
 
-/// Sends a test message to one sink, or to all. `on_terminal` is given the message of a sink that is
-/// the terminal; `on_result` what came of each, as soon as it is known.
+/// Sends a test message to one sink, or to all. `on_terminal` is given the message of a sink that
+/// is the terminal; `on_result` what came of each, as soon as it is known.
 pub fn test_sinks(
     project: &Project,
     only: Option<&str>,

@@ -24,8 +24,8 @@ pub fn confirm_with(run: RunId) -> String {
 }
 
 impl PreparedCommand {
-    /// Puts the command aside where that was decided, and records how its run ended. `caught` is the
-    /// first signal that asked for its end.
+    /// Puts the command aside where that was decided, and records how its run ended. `caught` is
+    /// the first signal that asked for its end.
     pub fn conclude(
         &self,
         recorder: &Recorder,
@@ -111,8 +111,8 @@ impl PreparedCommand {
         }
     }
 
-    /// Puts the command aside. What waits for a confirmation names its run, so that each has its own.
-    /// Gives the id under which it is found.
+    /// Puts the command aside. What waits for a confirmation names its run, so that each has its
+    /// own. Gives the id under which it is found.
     fn defer(
         &self,
         recorder: &Recorder,

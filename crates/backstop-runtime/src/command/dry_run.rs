@@ -58,7 +58,7 @@ impl PreparedCommand {
     fn why_repeatable(&self) -> (bool, String, Option<String>) {
         let does = |effect: &Effect| format!("`{}` {}", effect.program, effect.does);
         let by = |effect: &Effect| Some(effect.rule.clone());
-        match &self.judged {
+        match self.judged() {
             _ if self.request.once => (false, "--once says so".to_owned(), None),
             Repeatable::Unlisted => {
                 (true, "it is not known to change anything outside the project".to_owned(), None)

@@ -13,16 +13,18 @@ mod nested;
 mod output;
 mod request;
 mod results;
+mod run;
 
 pub use cache_key::{CacheKey, CacheKeyError};
 pub use conclude::{NOT_STARTED, confirm_with};
 pub use output::LastAttempt;
 pub use request::{CommandRequest, PreparedCommand};
 pub use results::ResultCache;
+pub use run::{CommandRun, CommandStreams, Concluded, NamedLimits, Reused};
 
 use crate::project::Project;
 use crate::recorder::Recorder;
-use backstop_classify::{Classifier, Effect, NothingDone, add_credential_facts};
+use backstop_classify::{Effect, NothingDone, add_credential_facts};
 use backstop_core::{
     Dispatch, Fault, OutputLog, OutputStream, Reason, Redactor, SafeText, Shape, Signal, Timestamp,
 };
@@ -50,15 +52,8 @@ pub struct CommandSettings {
     pub spec: Spec,
     /// Its standard input.
     pub input: Input,
-    /// The command as one would type it.
-    pub shown: String,
     /// The provider behind it, where it is known: whose credential an `auth_error` is about.
     pub provider: Option<String>,
-    /// Whether it must not be repeated by itself.
-    pub once: bool,
-    /// What it changes outside the project, if it does: then it is repeated only after a
-    /// confirmation.
-    pub effect: Option<Effect>,
     /// Whether its output is held back until it is over.
     pub buffer: bool,
     /// Whether the whole output of a success is wanted.
@@ -77,7 +72,7 @@ pub struct CommandSettings {
 pub struct CommandOperation {
     settings: CommandSettings,
     stop: Stop,
-    classifier: Arc<Classifier>,
+    command: Arc<PreparedCommand>,
     project: Arc<Project>,
     recorder: Arc<Recorder>,
     last: Arc<LastAttempt>,
@@ -104,14 +99,14 @@ impl CommandOperation {
     pub fn new(
         settings: CommandSettings,
         stop: Stop,
-        classifier: Arc<Classifier>,
-        project: &Arc<Project>,
+        command: &Arc<PreparedCommand>,
         recorder: &Arc<Recorder>,
     ) -> Self {
+        let project = &command.project;
         Self {
             settings,
             stop,
-            classifier,
+            command: Arc::clone(command),
             project: Arc::clone(project),
             recorder: Arc::clone(recorder),
             last: Arc::default(),
@@ -122,6 +117,11 @@ impl CommandOperation {
     /// What is left when its attempts are over.
     pub fn after(&self) -> CommandAfter {
         CommandAfter { last: Arc::clone(&self.last), nested: Arc::clone(&self.nested) }
+    }
+
+    /// What keeps it from being repeated by itself, other than that nobody wants it.
+    fn effect(&self) -> Option<Effect> {
+        if self.command.request.once { None } else { self.command.effect() }
     }
 
     /// The variables that tell a command where it stands.
@@ -147,7 +147,7 @@ impl Operation for CommandOperation {
     }
 
     fn needs_confirmation(&self) -> Option<String> {
-        self.settings.effect.as_ref().filter(|_| !self.settings.once).map(why_confirm)
+        self.effect().as_ref().map(why_confirm)
     }
 
     /// Nobody but the command itself can make what it sends smaller.
@@ -170,7 +170,7 @@ impl Operation for CommandOperation {
             Ok(streams) => streams,
             Err(error) => {
                 return Err(
-                    self.not_started(&StartError::System { program: self.settings.shown.clone(), error })
+                    self.not_started(&StartError::System { program: self.command.shown.clone(), error })
                 );
             }
         };
@@ -189,7 +189,7 @@ impl Operation for CommandOperation {
         };
         // A thread of our own: that it cannot be had is an answer, not a panic.
         let thread = std::thread::Builder::new().name("supervisor".to_owned()).spawn(run);
-        let program = || self.settings.shown.clone();
+        let program = || self.command.shown.clone();
         let supervised = match thread {
             Ok(_) => ended.await.unwrap_or_else(|_| {
                 let error = std::io::Error::other("its supervisor has failed");
@@ -222,7 +222,8 @@ impl CommandOperation {
         if self.is_answer(ended) {
             return Ok(());
         }
-        let Some(mut fault) = ended.fault(&self.classifier, &self.settings.shown, self.project.process.now())
+        let Some(mut fault) =
+            ended.fault(&self.command.classifier, &self.command.shown, self.project.process.now())
         else {
             if self.settings.keeps_output {
                 self.last.left().output = whole(&ended.stdout).zip(whole(&ended.stderr));
@@ -230,25 +231,26 @@ impl CommandOperation {
             return Ok(());
         };
         if let Some(provider) = &self.settings.provider {
-            add_credential_facts(&mut fault, Some(provider), Some(&self.settings.shown));
+            add_credential_facts(&mut fault, Some(provider), Some(&self.command.shown));
         }
         // What a command did before it failed nobody knows: where it must not be repeated, that
         // counts as lost.
         let exit = ended.status.code.map(i64::from);
-        let effect = self.settings.effect.as_ref().filter(|_| !self.settings.once);
+        let (once, effect) = (self.command.request.once, self.effect());
+        let effect = effect.as_ref();
         let is_errors_only =
             |effect: &Effect| whole(&ended.stdout).is_some_and(|text| effect.is_errors_only(&text, &fault));
         let has_output =
             ended.stdout.bytes() > 0 && !(ended.is_one_stream && effect.is_some_and(is_errors_only));
         let nothing_done = effect.and_then(|effect| effect.nothing_done(&fault, exit, has_output));
-        if nothing_done.is_none() && (self.settings.once || self.settings.effect.is_some()) {
+        if nothing_done.is_none() && (once || effect.is_some()) {
             fault = fault.may_have_changed();
         }
         if ended.status.code.is_some() && fault.is_unanswered_lookup() {
             fault.facts.should_retry = Some(true);
         }
         let dispatch = match nothing_done {
-            _ if self.settings.once => Dispatch::Lost,
+            _ if once => Dispatch::Lost,
             Some(NothingDone::NeverSent) => Dispatch::NotDispatched,
             _ => ended.dispatch(),
         };
@@ -284,7 +286,7 @@ impl CommandOperation {
     fn not_started(&self, error: &StartError) -> Failed {
         self.last.left().exit = Some(error.exit());
         let signal = Signal {
-            command: Some(self.settings.shown.clone()),
+            command: Some(self.command.shown.clone()),
             exit: Some(i64::from(error.exit())),
             stderr: error.to_string().into_bytes(),
             ..Signal::default()
@@ -312,9 +314,11 @@ impl CommandOperation {
             {
                 Fault::new(Reason::ResourceExhausted)
             }
-            StartError::System { .. } => {
-                self.classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::ResourceExhausted))
-            }
+            StartError::System { .. } => self
+                .command
+                .classifier
+                .classify(&signal)
+                .unwrap_or_else(|| Fault::new(Reason::ResourceExhausted)),
         };
         fault.cause = Some(masked(&error.to_string()));
         let mut failed = Failed::classified(fault, Dispatch::NotDispatched);

@@ -5,12 +5,12 @@ use crate::admission::{Admission, BudgetScope, OnWait, OperationAdmission, Opera
 use crate::aftermath::leftovers;
 use crate::project::{Project, ProjectError};
 use crate::recorder::{Observer, Opening, Recorder};
-use backstop_classify::{Classifier, Effect, Repeatable};
+use backstop_classify::{Classifier, Effect, Effects, Repeatable};
 use backstop_config::{EXEC_WAIT_MAX, EXEC_WAIT_MAX_WATCHED};
 use backstop_core::{EventKind, Name, Policy, RunId, SafeText, shell};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A command as somebody asked for it.
@@ -57,8 +57,10 @@ pub struct PreparedCommand {
     pub policy: Policy,
     /// Says what a failure is.
     pub classifier: Arc<Classifier>,
-    /// Whether it may be repeated by itself, and which rule says so.
-    pub judged: Repeatable,
+    /// The table of commands that change something, and the command as it was typed.
+    effects: Effects,
+    typed: String,
+    judged: OnceLock<Repeatable>,
 }
 
 /// The policy for a request under a project's settings.
@@ -92,13 +94,20 @@ impl PreparedCommand {
         let policy = policy(project, &request)?;
         let classifier = Arc::new(project.classifier(&request.packs)?);
         let effects = project.effects(&request.packs)?;
-        let judged = effects.judge(&command, &project.config.repeatable_commands());
-        Ok(Self { request, project: Arc::clone(project), shown, policy, classifier, judged })
+        let (project, judged) = (Arc::clone(project), OnceLock::new());
+        Ok(Self { request, project, shown, policy, classifier, effects, typed: command, judged })
+    }
+
+    /// Whether it may be repeated by itself, and which rule says so. Looked up when it is first
+    /// asked for: a command that succeeds need not wait for that.
+    pub fn judged(&self) -> &Repeatable {
+        self.judged
+            .get_or_init(|| self.effects.judge(&self.typed, &self.project.config.repeatable_commands()))
     }
 
     /// What keeps it from being repeated by itself.
     pub fn effect(&self) -> Option<Effect> {
-        match &self.judged {
+        match self.judged() {
             Repeatable::No(effect) if !self.request.repeatable => Some(effect.clone()),
             _ => None,
         }
@@ -139,8 +148,8 @@ impl PreparedCommand {
         Admission::new(Arc::clone(&self.project)).operation(limits, on_wait)
     }
 
-    /// Begins the record, ends what a killed Backstop left, and notes what a person overrides before
-    /// it takes effect.
+    /// Begins the record, ends what a killed Backstop left, and notes what a person overrides
+    /// before it takes effect.
     pub fn record(&self, observers: Vec<Arc<dyn Observer>>) -> Result<Recorder, ProjectError> {
         let (project, request) = (&*self.project, &self.request);
         let text = |given: &Option<String>| given.clone().map(SafeText::new);

@@ -1,7 +1,7 @@
 //! What is asked before an attempt and told after it: guards, budgets, breakers, a frozen project.
 
 use super::AttemptJob;
-use backstop_core::{EventKind, Fault, Reason};
+use backstop_core::{EventKind, Experience, Fault, Reason};
 use std::time::Duration;
 
 /// Why an attempt must not begin.
@@ -36,8 +36,14 @@ pub trait Admission: Sync {
         Vec::new()
     }
 
-    /// Who can take over the work of this node, whose worker is limited; `worker` has the work now, in
-    /// place of the node's own. Nobody, if nobody else is allowed to or everybody is limited.
+    /// What earlier runs have learned about failures like this one of a node, where its policy
+    /// learns.
+    fn experience(&self, _node: usize, _fault: &Fault) -> Option<Experience> {
+        None
+    }
+
+    /// Who can take over the work of this node, whose worker is limited; `worker` has the work now,
+    /// in place of the node's own. Nobody, if nobody else is allowed to or everybody is limited.
     fn alternative(&self, _node: usize, _worker: Option<&str>) -> Option<String> {
         None
     }

@@ -285,7 +285,8 @@ impl Reporter {
         let _ = self.to.send(Message::GateFinished(self.node, gate));
     }
 
-    /// Reports the session of the node's agent from any thread. It is recorded, so that a later attempt can continue it.
+    /// Reports the session of the node's agent from any thread. It is recorded, so that a later
+    /// attempt can continue it.
     pub fn session_reporter(&self, agent: String, folder: SafeText) -> impl Fn(&str) + Send + Sync + 'static {
         let (node, to) = (self.node, self.to.clone());
         move |id| {

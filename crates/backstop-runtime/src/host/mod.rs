@@ -80,7 +80,8 @@ pub struct HostParts<'h, R, C> {
     pub admission: &'h dyn Admission,
     /// Who follows the run, in the order in which they are told.
     pub observers: Vec<&'h mut dyn Observer<R>>,
-    /// Whether the run goes on after this host, as a campaign does: then the caller records its end.
+    /// Whether the run goes on after this host, as a campaign does: then the caller records its
+    /// end.
     pub is_stage: bool,
     /// At which ends the executor does what is left to do.
     pub concludes: &'h (dyn Fn(&End) -> bool + Sync),
@@ -88,8 +89,8 @@ pub struct HostParts<'h, R, C> {
     pub halt_timeout: Option<Duration>,
     /// The command that resumes the run.
     pub resume: String,
-    /// Time since the run was started or resumed. It goes on while the machine sleeps, and nobody can
-    /// set it.
+    /// Time since the run was started or resumed. It goes on while the machine sleeps, and nobody
+    /// can set it.
     pub clock: &'h (dyn Fn() -> Duration + Sync),
     /// Makes time pass in place of waiting, where nothing runs and time is simulated.
     pub pass_time: Option<&'h (dyn Fn(Duration) + Sync)>,

@@ -64,7 +64,9 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
                 }
                 let worked = usage.is_some_and(|usage| usage.tokens() > 0);
                 let alternative = self.alternative(node, &fault);
+                let experience = self.parts.admission.experience(node, &fault);
                 let failure = Failure {
+                    experience,
                     dispatch,
                     worker_lost,
                     worked,

@@ -1,4 +1,5 @@
-//! The sessions of agents that work on nodes: which one an attempt used, and how that attempt ended.
+//! The sessions of agents that work on nodes: which one an attempt used, and how that attempt
+//! ended.
 
 use super::NodeRecord;
 use backstop_core::{Reason, Usage};

@@ -81,7 +81,8 @@ impl RunWaits {
         (self.all.iter().map(|wait| wait.number).max().unwrap_or(0), self.forgiven)
     }
 
-    /// A node begins or shares a wait. Gives the node's part of it; nothing where the event is none.
+    /// A node begins or shares a wait. Gives the node's part of it; nothing where the event is
+    /// none.
     pub(super) fn started(&mut self, node: &str, kind: &EventKind, at: Timestamp) -> Option<NodeWait> {
         let EventKind::WaitStarted { wait, provider, window, resets_at, wait_ms, .. } = kind else {
             return None;

@@ -9,8 +9,8 @@ use std::time::Duration;
 const TRY_EVERY: Duration = Duration::from_millis(10);
 /// How often it is tried if its holder lives: a process that was killed may take a moment to end.
 const TRIES_ALIVE: u32 = 10;
-/// How often it is tried if its holder is dead: a process that it was just starting may have the lock
-/// until it is started.
+/// How often it is tried if its holder is dead: a process that it was just starting may have the
+/// lock until it is started.
 const TRIES_DEAD: u32 = 500;
 
 impl Project {

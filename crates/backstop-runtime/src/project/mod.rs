@@ -282,7 +282,8 @@ impl Project {
         if packs.is_empty() { Ok(Effects::builtin()) } else { Ok(effects_with_packs(&packs)?.0) }
     }
 
-    /// The classifier; where a pack cannot be used, that is told, and the built-in rules have to do.
+    /// The classifier; where a pack cannot be used, that is told, and the built-in rules have to
+    /// do.
     pub fn classifier_or_builtin(&self, tell: impl FnOnce(&ProjectError)) -> Classifier {
         self.classifier(&[]).unwrap_or_else(|error| {
             tell(&error);

@@ -5,8 +5,8 @@ use backstop_store::{HookStore, Journal, Outbox, StoreError, UserStore};
 use std::path::PathBuf;
 
 impl Project {
-    /// Sets aside the stores that are damaged or of a newer version; what is whole stays where it is.
-    /// Gives where they are now. Nothing is deleted.
+    /// Sets aside the stores that are damaged or of a newer version; what is whole stays where it
+    /// is. Gives where they are now. Nothing is deleted.
     pub fn quarantine_damaged(&self) -> Result<Vec<PathBuf>, ProjectError> {
         let folder = self.folder()?;
         let mut moved = Vec::new();

@@ -83,7 +83,8 @@ pub fn secrets_in(variables: &[(String, String)], named: &[String]) -> Vec<Strin
 }
 
 /// Masks the secrets among these variables, those that are `named`, those that are `known`, and
-/// those in the credential files below a home folder. The files are read when something is first redacted.
+/// those in the credential files below a home folder. The files are read when something is first
+/// redacted.
 pub fn redactor(
     variables: Vec<(String, String)>,
     named: Vec<String>,
@@ -154,8 +155,8 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// The secrets that the settings of MCP servers hold as they are: headers, and variables whose names
-/// say so. What they take from the environment is known already.
+/// The secrets that the settings of MCP servers hold as they are: headers, and variables whose
+/// names say so. What they take from the environment is known already.
 pub(super) fn of_mcp_servers(config: &Config) -> Vec<String> {
     let mut found = Vec::new();
     let is_written = |value: &str| value.len() >= SECRET_BYTES_MIN && !value.contains("${");

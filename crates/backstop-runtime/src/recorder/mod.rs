@@ -46,7 +46,7 @@ pub struct Recorder {
     successes: Option<Arc<successes::Successes>>,
     observers: Vec<Arc<dyn Observer>>,
     /// What was recorded of this run here, for when it cannot be read back.
-    kept: Mutex<Vec<Event>>,
+    in_memory: Mutex<Vec<Event>>,
 }
 
 enum State {
@@ -105,7 +105,7 @@ impl Recorder {
             required: opening.required,
             successes: opening.successes,
             observers,
-            kept: Mutex::default(),
+            in_memory: Mutex::default(),
         })
     }
 
@@ -125,7 +125,7 @@ impl Recorder {
             required: true,
             successes: None,
             observers: opening.observers_in(project),
-            kept: Mutex::default(),
+            in_memory: Mutex::default(),
         })
     }
 
@@ -223,14 +223,14 @@ impl Recorder {
             }
         };
         if !self.required {
-            self.kept().extend(events.iter().cloned());
+            self.in_memory().extend(events.iter().cloned());
         }
         *state = next;
         (events, error)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Vec<Event>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_memory(&self) -> MutexGuard<'_, Vec<Event>> {
+        self.in_memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Events as they are told, with secrets masked.
@@ -254,9 +254,9 @@ impl Recorder {
     /// All that was recorded of this run; where nothing could be, what would have been.
     pub fn events(&self) -> Vec<Event> {
         match &*self.state() {
-            State::Open(run) => run.journal().load(run.id()).unwrap_or_else(|_| self.kept().clone()),
+            State::Open(run) => run.journal().load(run.id()).unwrap_or_else(|_| self.in_memory().clone()),
             State::Pending { run, waiting, .. } => self.as_events(*run, 0, waiting.clone()),
-            State::Off { .. } => self.kept().clone(),
+            State::Off { .. } => self.in_memory().clone(),
         }
     }
 
@@ -349,8 +349,8 @@ impl Recorder {
         Ok(events)
     }
 
-    /// Warns if the journal's file was removed while this ran: the system lets us write into it, and
-    /// nobody will ever read it.
+    /// Warns if the journal's file was removed while this ran: the system lets us write into it,
+    /// and nobody will ever read it.
     fn warn_if_removed(&self) {
         let Some(journal) = self.journal() else { return };
         if !journal.file().exists() {

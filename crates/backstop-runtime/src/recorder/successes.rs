@@ -1,5 +1,5 @@
-//! Successes that leave no run, and what models used, are counted in memory and written with the next
-//! run or at the end.
+//! Successes that leave no run, and what models used, are counted in memory and written with the
+//! next run or at the end.
 
 use backstop_core::{Timestamp, Usage};
 use backstop_store::Journal;

@@ -22,7 +22,8 @@ const COLUMNS: &str =
 impl HookStore {
     /// Counts a failure of a task with this reason. `stands` is called with the number of the
     /// attempt, counted from 1 (failures within the window whose reason is in `counted` or is this
-    /// one count), and returns the new record. All in one transaction: no report is lost, and no two get the same number.
+    /// one count), and returns the new record. All in one transaction: no report is lost, and no
+    /// two get the same number.
     pub fn note_failure(
         &self,
         project: &str,

@@ -206,8 +206,8 @@ impl LimitStore {
 const OPENED: &str = "UPDATE guards SET learned_at = NULL, until = NULL, why = NULL, queue = 0, updated_at = ?2, \
      boot = NULL, learned_boot_ms = NULL, in_words = 0, probed_at = NULL";
 
-/// The guards of a provider, of all its accounts and models. Their keys begin with its name; `@` and
-/// `/` are in no name, and `0` and `A` come after them.
+/// The guards of a provider, of all its accounts and models. Their keys begin with its name; `@`
+/// and `/` are in no name, and `0` and `A` come after them.
 const OF_PROVIDER: &str = "(provider = ?1 OR (provider >= ?1 || '@' AND provider < ?1 || 'A') \
      OR (provider >= ?1 || '/' AND provider < ?1 || '0'))";
 

@@ -16,9 +16,8 @@ use std::path::{Path, PathBuf};
 /// Say what a failure is.
 ///
 /// Reads the output of a failed command, or the body of a failed response, from files or standard
-/// input.
-/// Several files are parts of one failure, in order. Exits 0 whatever the fault is; with `--is`, the
-/// exit code is the answer.
+/// input. Several files are parts of one failure, in order. Exits 0 whatever the fault is; with
+/// `--is`, the exit code is the answer.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  npm test > out.log 2>&1; backstop classify --exit $? out.log\n  \
     curl -sS URL | backstop classify --status 429 --header 'retry-after: 30'\n  \
@@ -57,8 +56,8 @@ pub(crate) struct Classify {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print nothing, and exit 0 if the failure is `retryable`, of this class (transient, permanent,
-    /// user, system) or of this reason, else 1; may be given several times
+    /// Print nothing, and exit 0 if the failure is `retryable`, of this class (transient,
+    /// permanent, user, system) or of this reason, else 1; may be given several times
     #[arg(long = "is", value_name = "WHAT", conflicts_with = "batch")]
     pub(crate) is: Vec<String>,
     /// Read one JSON object per line, print one per line

@@ -128,7 +128,7 @@ fn set(key: &str, values: &[String], scope: EditScope, json: bool) -> Result<(),
     let around = process::surroundings()?;
     let edit = settings::edit(&around, scope, key, values)?;
     write(&edit, scope)?;
-    told(key, &edit, json)
+    show_change(key, &edit, json)
 }
 
 fn unset(key: &str, scope: EditScope, json: bool) -> Result<(), CliError> {
@@ -137,7 +137,7 @@ fn unset(key: &str, scope: EditScope, json: bool) -> Result<(), CliError> {
     if edit.before.is_some() {
         write(&edit, scope)?;
     }
-    told(key, &edit, json)
+    show_change(key, &edit, json)
 }
 
 fn write(edit: &Edit, scope: EditScope) -> Result<(), CliError> {
@@ -161,9 +161,10 @@ fn write(edit: &Edit, scope: EditScope) -> Result<(), CliError> {
 }
 
 /// Says what was changed, and what keeps it from having an effect.
-fn told(key: &str, edit: &Edit, json: bool) -> Result<(), CliError> {
+fn show_change(key: &str, edit: &Edit, json: bool) -> Result<(), CliError> {
     let path = &edit.file.path;
-    // The settings as they are now: what does not fit together is told, and what is masked is known.
+    // The settings as they are now: what does not fit together is told, and what is masked is
+    // known.
     let project = process::open(&[], None)?;
     let effective = project.config.get(key)?;
     let change = ConfigChange {

@@ -16,8 +16,8 @@ use clap::Args;
     after_help = "Examples:\n  backstop explain                    the last run of this project\n  backstop explain --log r-7f3a       with all that was kept of its output\n  backstop explain rate_limited       what a reason means, and what to do about it"
 )]
 pub(crate) struct Explain {
-    /// A run such as `r-7f3a`, or a reason such as `rate_limited` (default: `last`, the newest run of
-    /// this project)
+    /// A run such as `r-7f3a`, or a reason such as `rate_limited` (default: `last`, the newest run
+    /// of this project)
     pub(crate) what: Option<String>,
     /// Show all that was kept of the output of failed attempts, both streams in order
     #[arg(long)]

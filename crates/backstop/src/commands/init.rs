@@ -41,8 +41,8 @@ pub(crate) struct Init {
     /// into backstop.toml; with --user yours, and they go into your own settings
     #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "all"])]
     pub(crate) mcp: bool,
-    /// Write a systemd user timer or a launchd agent that goes on with interrupted plan runs after a
-    /// reboot or a crash (`backstop run --resume-all`)
+    /// Write a systemd user timer or a launchd agent that goes on with interrupted plan runs after
+    /// a reboot or a crash (`backstop run --resume-all`)
     #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "all", "user", "project", "mcp"])]
     pub(crate) service: bool,
     /// Remove the hooks; with --mcp or --service, restore the files to the byte

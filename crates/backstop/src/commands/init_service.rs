@@ -1,4 +1,5 @@
-//! `backstop init --service`: a timer that goes on with interrupted runs, and out again to the byte.
+//! `backstop init --service`: a timer that goes on with interrupted runs, and out again to the
+//! byte.
 
 use super::init::{Init, folders};
 use super::init_mcp::tell_changes;

@@ -7,10 +7,11 @@ use backstop_report::to_json;
 use clap::Args;
 use std::io::{BufRead, Read};
 
-/// Answer a campaign's decisions as JSON lines: `{"fn", "input"}` in, `{"output"}` or `{"error"}` out.
+/// Answer a campaign's decisions as JSON lines: `{"fn", "input"}` in, `{"output"}` or `{"error"}`
+/// out.
 ///
-/// One answer a line, in order, until standard input ends. The functions, their inputs and an example
-/// each are in docs/machine.md.
+/// One answer a line, in order, until standard input ends. The functions, their inputs and an
+/// example each are in docs/machine.md.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  echo '{\"fn\":\"state.transition\",\"input\":{\"from\":\"INIT\",\"to\":\"EXPLORE\"}}' | backstop machine"

@@ -72,7 +72,8 @@ fn a_plan_fails_recovers_and_is_committed_and_can_be_looked_at() {
     has(&typed(lines[2]), &["Hello, Grace!", "not ok 3 - greets Barbara"]);
 }
 
-/// In a repository whose owner has no name but signs, whose hooks refuse everything, and from inside one of those hooks.
+/// In a repository whose owner has no name but signs, whose hooks refuse everything, and from
+/// inside one of those hooks.
 #[test]
 fn no_setting_of_the_users_has_a_say() {
     let tmp = Folder::outside("demo-settings");

@@ -1,4 +1,5 @@
-//! What is written down is what the program says. `BACKSTOP_WRITE_DOCS=1 cargo test docs` writes the generated parts anew.
+//! What is written down is what the program says. `BACKSTOP_WRITE_DOCS=1 cargo test docs` writes
+//! the generated parts anew.
 
 use crate::harness::{Folder, Project, Run, root, schema};
 use serde_json::Value;
@@ -44,8 +45,8 @@ fn there_is_a_page_for_every_reason_and_no_other() {
     same(&root().join("docs/reasons.md"), &index);
 }
 
-/// The commands below one, as its help lists them: a name after two spaces, above the options. Hidden
-/// commands are not there, arguments stand in brackets.
+/// The commands below one, as its help lists them: a name after two spaces, above the options.
+/// Hidden commands are not there, arguments stand in brackets.
 fn commands_in(help: &str) -> Vec<String> {
     let is_name = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
     help.lines()
@@ -101,8 +102,9 @@ fn keys_and_variables_are_written_down() {
     }
 }
 
-/// As much of JSON Schema as our schemas use. A crate for all of it would turn on Unicode in `regex` and
-/// other features for the binary under test, which would then not be the one that is shipped.
+/// As much of JSON Schema as our schemas use. A crate for all of it would turn on Unicode in
+/// `regex` and other features for the binary under test, which would then not be the one that is
+/// shipped.
 pub(crate) fn fits(schema: &Value, value: &Value, at: &str) {
     if let Some(types) = schema.get("type") {
         let is = |t: &Value| match t.as_str().unwrap() {
@@ -297,7 +299,8 @@ fn the_picture_shows_what_the_demo_prints() {
         run.go().code(0).stdout()
     };
     let (recovery, faults) = (demo("command"), demo("faults"));
-    // The recovery, then the steps that were recorded: what git and the shell say differs from machine to machine.
+    // The recovery, then the steps that were recorded: what git and the shell say differs from
+    // machine to machine.
     let recovery =
         &recovery[recovery.find("$ backstop exec").unwrap()..recovery.find("$ backstop explain").unwrap()];
     let from = faults.find("$ npm test").unwrap();
@@ -381,7 +384,7 @@ fn timeless(line: &str) -> String {
 fn the_readme_shows_what_the_program_prints() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.lines().count() <= 120, "the README is one page");
-    for command in ["cargo run --release -- demo", "cargo test --workspace"] {
+    for command in ["cargo run -- demo", "cargo test --workspace"] {
         assert!(readme.contains(command), "{command}");
     }
     assert!(readme.contains("docs/plan.svg"));

@@ -1,4 +1,5 @@
-//! kill -9 at every point of the journal: nothing acknowledged is lost, nothing is half-written, nothing is left running.
+//! kill -9 at every point of the journal: nothing acknowledged is lost, nothing is half-written,
+//! nothing is left running.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, is_alive};

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 /// How much a pipe of Linux takes.
 const PIPE_BYTES: u64 = 65_536;
 
-/// A tree that tries to get away: a session of its own, a double fork, a cleared environment, one that ignores TERM.
+/// A tree that tries to get away: a session of its own, a double fork, a cleared environment, one
+/// that ignores TERM.
 const TREE: &str = "setsid sleep 601 & echo $! >> pids; \
     (sh -c 'echo $$ >> pids; exec sleep 602' &); \
     env -i setsid sh -c 'echo $$ >> pids; exec sleep 603' & \
@@ -91,7 +92,8 @@ fn a_signal_during_a_wait_ends_at_once() {
 #[test]
 fn what_a_killed_backstop_left_behind_is_ended_by_the_next_run() {
     let project = Project::new("orphans-killed");
-    // All but the one that cleared its environment: with Backstop gone, nothing ties that one to the run.
+    // All but the one that cleared its environment: with Backstop gone, nothing ties that one to
+    // the run.
     let script = TREE.replace("env -i setsid", "setsid");
     let mut child = project.exec(&[], &script).command().spawn().unwrap();
     until("the tree is there", || pids(&project).len() == 6);
@@ -184,8 +186,8 @@ fn a_pause_stops_the_command_and_the_clock() {
                 "echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done; echo finished",
             )
             .command()
-            // A group of its own: where the tests have no parent in the session, theirs is orphaned,
-            // and an orphaned group is never stopped.
+            // A group of its own: where the tests have no parent in the session, theirs is
+            // orphaned, and an orphaned group is never stopped.
             .process_group(0)
             .spawn()
             .unwrap();

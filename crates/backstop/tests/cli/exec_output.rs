@@ -85,8 +85,9 @@ fn a_slow_pipe_passes_the_cap() {
 #[test]
 fn a_terminal_of_its_own_has_a_keyboard() {
     let project = Project::new("output-keyboard");
-    // At a real terminal: a line is typed and comes back twice, from the terminal and from `cat`; then Ctrl-C, which a shell
-    // that is about to start something may miss, but not `cat`. Tests that run in the background inherit an ignored SIGINT.
+    // At a real terminal: a line is typed and comes back twice, from the terminal and from `cat`;
+    // then Ctrl-C, which a shell that is about to start something may miss, but not `cat`. Tests
+    // that run in the background inherit an ignored SIGINT.
     let script = "import os, pty, signal, sys\n\
         signal.signal(signal.SIGINT, signal.SIG_DFL)\n\
         pid, fd = pty.fork()\n\
@@ -158,7 +159,8 @@ fn closed_streams_are_survived() {
         env!("CARGO_BIN_EXE_backstop")
     );
     let status = project.program("sh", &["-c", &script]).status().unwrap();
-    // Without a place to write to, `sh` itself may say that it could not; what counts is that it ends.
+    // Without a place to write to, `sh` itself may say that it could not; what counts is that it
+    // ends.
     assert!(status.code().is_some_and(|code| code != 0), "{status:?}");
 }
 

@@ -59,6 +59,21 @@ fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
     for (name, arguments, says) in [
         ("gh", "pr create -f", "HTTP 429: too many requests, retry after 0 seconds"),
         ("kubectl", "apply -f x", refused),
+        (
+            "npm",
+            "publish",
+            "npm notice\nnpm notice Publishing to https://registry.npmjs.org/ with tag latest\nnpm error code E429\nnpm error 429 Too Many Requests - PUT https://registry.npmjs.org/x - retry after 0 seconds",
+        ),
+        (
+            "cargo",
+            "publish -p x",
+            "error: failed to publish to registry at https://crates.io\n\nCaused by:\n  the remote server responded with an error (status 429 Too Many Requests): slow down, retry after 0 seconds",
+        ),
+        (
+            "aws",
+            "ec2 run-instances --count 1",
+            "An error occurred (RequestLimitExceeded) when calling the RunInstances operation (reached max retries: 4): Request limit exceeded, retry after 0 seconds",
+        ),
         ("git", "push", "fatal: unable to access 'https://x.invalid/': Could not resolve host: x.invalid"),
     ] {
         failing_program(&project, name, says, 1);
@@ -70,6 +85,20 @@ fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
             project.program("sh", &["-c", &line]).output().unwrap();
             assert_eq!(tries(&project), 2, "{line}: {}", project.read("o"));
         }
+    }
+    // Where one command makes many changes, a refusal says nothing of those before it.
+    for (name, arguments) in [
+        ("npm", "publish --workspaces"),
+        ("cargo", "publish --workspace"),
+        ("aws", "s3 rm s3://b --recursive"),
+    ] {
+        failing_program(&project, name, "error: HTTP 429 Too Many Requests, retry after 0 seconds", 1);
+        let line = format!(
+            "PATH=$PWD/bin:$PATH {} exec -q -- {name} {arguments} > o 2> e",
+            env!("CARGO_BIN_EXE_backstop")
+        );
+        project.program("sh", &["-c", &line]).output().unwrap();
+        assert_eq!(tries(&project), 1, "{line}");
     }
     // What it has made already, it has made, whichever stream says so.
     failing_program(&project, "kubectl", "configmap/a created\n'; echo '\''", 1);

@@ -1,4 +1,5 @@
-//! When the store cannot be used: the command goes on, one warning says so, and what was recorded stays readable.
+//! When the store cannot be used: the command goes on, one warning says so, and what was recorded
+//! stays readable.
 
 use crate::harness::{Folder, Project, Run, in_a_room};
 use std::path::Path;
@@ -88,7 +89,8 @@ fn modes_are_private() {
 #[test]
 fn sixteen_at_once_lose_nothing() {
     let project = Project::new("store-sixteen");
-    // Half of all attempts here are retries, which is where a budget is empty: in which order they come is not the point.
+    // Half of all attempts here are retries, which is where a budget is empty: in which order they
+    // come is not the point.
     project.settings("[profile.command]\nbase = \"20ms\"\n[retry_budget]\nreserve = 1000\n");
     let script = "[ $BACKSTOP_ATTEMPT -gt 1 ] || { echo npm error code ECONNRESET; exit 1; }";
     std::thread::scope(|scope| {
@@ -167,7 +169,8 @@ fn the_clock_may_jump_by_days_both_ways() {
 
 #[test]
 fn an_older_store_is_migrated_or_read() {
-    // The golden file of the first format is read by the store's own tests; here the program opens it as a project's store.
+    // The golden file of the first format is read by the store's own tests; here the program opens
+    // it as a project's store.
     let golden = crate::harness::root().join("crates/backstop-store/tests/formats/v1.db");
     assert!(golden.exists());
     let project = Project::new("store-older");

@@ -1,5 +1,5 @@
-//! A wrapper that is not noticed: the same commands, bare and under `backstop exec`, compared by the
-//! bytes that come out, their order, what is left on standard input and the exit code.
+//! A wrapper that is not noticed: the same commands, bare and under `backstop exec`, compared by
+//! the bytes that come out, their order, what is left on standard input and the exit code.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, is_alive, until};
@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 const BIN: &str = env!("CARGO_BIN_EXE_backstop");
 
 /// Lines for bash. `@` is where `backstop exec -q --` stands, or nothing. All that a row shows is
-/// compared: what the line prints on both streams, and its exit code. `NEEDS program:` before a line
-/// skips it where the program is not installed.
+/// compared: what the line prints on both streams, and its exit code. `NEEDS program:` before a
+/// line skips it where the program is not installed.
 const ROWS: &[&str] = &[
     // Scripts on standard input, and loops that read it.
     r"printf 'echo A\n@ true\necho B\n' | bash",
@@ -49,7 +49,8 @@ const ROWS: &[&str] = &[
     "(sleep 0.2; echo late) | @ cat",
     // A script that names no interpreter.
     r"printf 'echo hi $1\n' > ns; chmod 755 ns; @ ./ns there; PATH=.:$PATH; @ ns again",
-    // Signals that are ignored, that mean something to the command alone, and that nobody could continue.
+    // Signals that are ignored, that mean something to the command alone, and that nobody could
+    // continue.
     "NEEDS python3: python3 -c 'import os, signal, sys\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n\
      os.execvp(sys.argv[1], sys.argv[1:])' @ sh -c 'exit 5'; echo $?",
     "@ sh -c 'trap \"echo caught; exit 3\" USR1; touch up; while :; do sleep 0.02; done' & \
@@ -223,8 +224,8 @@ const TERMINAL_ROWS: &[(&str, &[Does])] = &[
         &[Sees("ready"), Types("\x1a")],
     ),
     (
-        // Stopped, continued in the background, fetched to the front (its group is then the terminal's),
-        // stopped again.
+        // Stopped, continued in the background, fetched to the front (its group is then the
+        // terminal's), stopped again.
         "set -m; @ sh -c 'echo ready; until [ -e go ]; do sleep 0.02; done; \
       until read -r _ _ _ _ own _ _ front _ < /proc/$$/stat; [ $own = $front ]; do sleep 0.02; done; echo more; \
       until [ -e end ]; do sleep 0.02; done; echo over'; echo $?; bg > /dev/null; touch go; fg > /dev/null; \
@@ -240,6 +241,20 @@ const TERMINAL_ROWS: &[(&str, &[Does])] = &[
         "@ bash -c 'exec 3<&1; trap \"case \\$(stty size <&3) in *132) exit 7;; esac\" WINCH; echo ready; \
          while :; do sleep 0.02; done'; echo $?",
         &[Sees("ready"), Widens(132)],
+    ),
+    ("NEEDS more: seq 500 > long; @ more long", &[Sees("--More--"), Types(" "), Sees("\n45"), Types("q")]),
+    ("NEEDS more: seq 500 | @ more; echo $?", &[Sees("--More--"), Types("q")]),
+    (
+        // Job control of a shell that somebody types at.
+        "NEEDS bash: PS1='> ' @ bash --norc --noprofile --noediting -i; echo $?",
+        &[
+            Sees("> "),
+            Types("sh -c 'kill -STOP $$; echo ov\"\"er'\n"),
+            Sees("Stopped"),
+            Types("fg\n"),
+            Sees("over\r\n"),
+            Types("exit 3\n"),
+        ],
     ),
     ("@ sh -c 'echo in the background' & wait; echo over", &[]),
     ("@ @ sh -c 'test -t 1 && echo nested terminals'", &[]),
@@ -438,8 +453,8 @@ impl Screen {
         };
         self.reader.join().unwrap();
         let text = self.seen.lock().unwrap().escape_ascii().to_string();
-        // A shell names its jobs by their command lines. Whether it tells that one is done depends on
-        // whether it waits for it already.
+        // A shell names its jobs by their command lines. Whether it tells that one is done depends
+        // on whether it waits for it already.
         let text = text.replace("\\r\\n", "\n").replace(&prefix(), "");
         let told = text.split_inclusive('\n').filter(|line| !line.starts_with("[1]+  Done"));
         (told.collect(), shown(status))

@@ -99,8 +99,8 @@ impl Run {
     }
 }
 
-/// The signals that tests send, and whoever starts the tests may ignore: a shell makes its background
-/// jobs ignore the keys of the terminal, `nohup` makes them ignore SIGHUP.
+/// The signals that tests send, and whoever starts the tests may ignore: a shell makes its
+/// background jobs ignore the keys of the terminal, `nohup` makes them ignore SIGHUP.
 const SENT: [libc::c_int; 9] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -223,8 +223,9 @@ impl Folder {
 /// How much room a folder in memory must have: no test needs a tenth of it.
 const QUICK_BYTES_MIN: u64 = 1 << 30;
 
-/// Where projects of tests are: in memory, where there is room that may run programs, else in the temporary folder. Git and
-/// SQLite wait for the disk hundreds of times in a test, and no test is about what a power cut leaves.
+/// Where projects of tests are: in memory, where there is room that may run programs, else in the
+/// temporary folder. Git and SQLite wait for the disk hundreds of times in a test, and no test is
+/// about what a power cut leaves.
 fn quick_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| in_memory().unwrap_or_else(|| std::env::temp_dir().canonicalize().unwrap()))
@@ -325,7 +326,8 @@ impl Project {
         path
     }
 
-    /// Settings in the user's own file, which need no trust. Waits stay short where they say nothing of them.
+    /// Settings in the user's own file, which need no trust. Waits stay short where they say
+    /// nothing of them.
     pub(crate) fn settings(&self, text: impl AsRef<[u8]>) {
         let folder = self.beside("home/.config/backstop");
         std::fs::create_dir_all(&folder).unwrap();
@@ -425,7 +427,8 @@ pub(crate) fn pristine(plan: &str) -> String {
     plan.split_inclusive('\n').map(unmarked).collect()
 }
 
-/// A Markdown text without its code spans and blocks, whose fences are runs of backticks of one length.
+/// A Markdown text without its code spans and blocks, whose fences are runs of backticks of one
+/// length.
 pub(crate) fn outside_code(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -454,7 +457,8 @@ pub(crate) fn schema(name: &str) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// Runs a script that may mount, in a room of its own: as root there, or else as who we are. `unshare` makes the command.
+/// Runs a script that may mount, in a room of its own: as root there, or else as who we are.
+/// `unshare` makes the command.
 #[cfg(target_os = "linux")]
 #[track_caller]
 pub(crate) fn in_a_room(script: &str, unshare: impl Fn() -> Command) -> Output {

@@ -412,7 +412,8 @@ fn the_page_shows_what_is_put_in() {
     }
 }
 
-/// Runs the plugin as OpenCode would, where there is a Node to run it; what Backstop was told, and what was printed.
+/// Runs the plugin as OpenCode would, where there is a Node to run it; what Backstop was told, and
+/// what was printed.
 fn plugin(project: &Project, answer: &str, script: &str) -> Option<(Vec<serde_json::Value>, String)> {
     let node =
         std::env::split_paths(&std::env::var_os("PATH")?).map(|p| p.join("node")).find(|p| p.is_file())?;

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 /// The most memory that `classify` may use, in kilobytes.
 const PEAK_KB_MAX: u64 = 64 * 1024;
 
-/// Feeds `times` copies of `piece` and gives the answer and the peak memory of the child just before the input ends.
+/// Feeds `times` copies of `piece` and gives the answer and the peak memory of the child just
+/// before the input ends.
 #[cfg(target_os = "linux")]
 fn peak(piece: &[u8], times: usize) -> (String, u64) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_backstop"))

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[test]
 fn the_guard_knows_the_stated_end_and_a_caller_that_waits_less_ends_at_once_with_it() {
     let project = Project::new("wait-two-ends");
-    let path = stub(&project, "claude", "You've hit your session limit. Resets in 16 hours.");
+    let path = stub(&project, "claude", "API Error: 429 rate_limit_error\nretry-after: 57600");
     let run =
         |words: &[&str]| project.run(&[&["exec"], words].concat()).env("PATH", &path).env("TZ", "UTC").go();
     run(&["--wait-max", "5s", "--", "claude", "-p", "one"]).code(1);
@@ -48,14 +48,80 @@ fn the_guard_knows_the_stated_end_and_a_caller_that_waits_less_ends_at_once_with
     assert!(forecast.contains("its guard opens too late"), "{forecast}");
 }
 
+/// A guard that a sentence closed, in milliseconds from the event that says so.
+fn closed_for(project: &Project) -> u128 {
+    let at = |text: &Value| backstop_core::Timestamp::parse_rfc3339(text.as_str().unwrap()).unwrap();
+    let event = project
+        .events()
+        .into_iter()
+        .rfind(|event| event["kind"] == "guard.updated" && event["until"].is_string())
+        .unwrap();
+    at(&event["until"]).since(at(&event["at"])).as_millis()
+}
+
 #[test]
-fn what_a_sentence_closed_is_tried_by_one_after_an_hour_and_a_success_opens_it_for_all() {
+fn a_sentence_closes_a_guard_for_no_longer_than_whoever_read_it_waits() {
+    const SENTENCE: &str = "You've hit your session limit. Resets in 16 hours.";
+    let near = |project: &Project, seconds: u128| {
+        let closed = closed_for(project);
+        let range = (seconds - 2) * 1000..=seconds * 1000 + 500;
+        assert!(range.contains(&closed), "{seconds} s: {closed} ms");
+    };
+    // A command: its own limit, whatever the sentence says. How it ends names the stated time.
+    let project = Project::new("sentence-exec");
+    let path = stub(&project, "claude", SENTENCE);
+    let exec = |flags: &[&str]| {
+        let words = [&["exec", "--json"], flags, &["--", "claude", "-p", "x"]].concat();
+        let json = project.run(&words).env("PATH", &path).go().code(1).json();
+        project.run(&["guard", "clear", "claude", "--why", "the next row"]).go().code(0);
+        json
+    };
+    let json = exec(&["--wait-max", "20s"]);
+    near(&project, 20);
+    assert_eq!(json["fault"]["facts"]["retry_after_seconds"], 57600.0, "{json}");
+    assert_eq!(json["outcome"], "deferred", "{json}");
+    exec(&[]);
+    near(&project, 60);
+    // A plan: `plan.wait_max`.
+    let project = Project::plain("sentence-plan");
+    let path = stub(&project, "claude", SENTENCE);
+    project.settings("[plan]\nwait_max = \"2h\"\n");
+    PlanText::new().phase("1", "", "agent = 'claude'").write(&project);
+    let flags = ["run", "plan.md", "--commit", "none", "--isolation", "none"];
+    project.run(&flags).env("PATH", &path).go();
+    near(&project, 7200);
+    // A hook and `guard ingest`: as long as a command on a terminal waits.
+    let project = Project::new("sentence-hook");
+    let event = json!({ "hook_event_name": "StopFailure", "session_id": "s", "error": "rate_limit", "last_assistant_message": SENTENCE });
+    project.run(&["hook", "agent"]).stdin(event.to_string()).go().code(0);
+    near(&project, 3600);
+    let answer = json!({ "error": { "message": "Rate limit reached. Please try again in 16 hours." } });
+    let answer = format!("HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\n\r\n{answer}");
+    let learned = project.run(&["guard", "ingest", "openai", "--json"]).stdin(answer).go().code(0).json();
+    let wait = learned["wait_seconds"].as_f64().unwrap();
+    assert!((3590.0..=3600.0).contains(&wait), "{learned}");
+}
+
+#[test]
+fn what_a_sentence_closed_for_hours_is_tried_by_one_each_hour_and_a_success_opens_it_for_all() {
     let project = Project::new("wait-probe");
     let path = stub(&project, "claude", "You've hit your session limit. Resets in 16 hours.");
     let run = |jump_minutes: i64, code: i32| {
         let clock = project.beside("clock");
         std::fs::write(&clock, (jump_minutes * 60_000).to_string()).unwrap();
-        let run = project.run(&["exec", "--attempts", "1", "--", "claude", "-p", "x"]);
+        let run = project.run(&[
+            "exec",
+            "--attempts",
+            "1",
+            "--wait-max",
+            "5h",
+            "--deadline",
+            "1m",
+            "--",
+            "claude",
+            "-p",
+            "x",
+        ]);
         run.env("PATH", &path).env("BACKSTOP_CLOCK_FILE", &clock.display().to_string()).go().code(code);
     };
     run(0, 1);

@@ -1,6 +1,7 @@
 //! Limits that are shared: guards, budgets, breakers, results.
 
 use crate::harness::Project;
+use crate::plan_text::{PlanText, run};
 use serde_json::Value;
 
 const RESET: &str = "npm error code ECONNRESET";
@@ -307,6 +308,27 @@ fn what_a_retry_has_never_cured_is_learned() {
     assert_eq!(why, "experience: a retry has never cured this in 6 tries");
     project.settings(config(false));
     assert_eq!(run().0, 4);
+}
+
+#[test]
+fn a_plan_does_not_retry_either_what_a_retry_has_never_cured() {
+    let project = Project::plain("learn-plan");
+    PlanText::new().sh("1", "", "echo 'error: test failed, to rerun pass `--lib`'; exit 101").write(&project);
+    let attempts = |learn: bool| {
+        project.settings(format!("[profile.phase]\nlearn = {learn}\n"));
+        let before = project.events().len();
+        run(&project, &["--commit", "none", "--fresh", "--yes"]).go().code(3);
+        let events = project.events();
+        let kinds = events[before..].iter().filter(|event| event["kind"] == "attempt.started");
+        kinds.count()
+    };
+    for _ in 0..5 {
+        assert_eq!(attempts(true), 2);
+    }
+    assert_eq!(attempts(true), 1, "five retries have cured nothing");
+    let why = project.run(&["explain"]).go().code(0).stdout();
+    assert!(why.contains("a retry has never cured this in 5 tries"), "{why}");
+    assert_eq!(attempts(false), 2);
 }
 
 /// A server that allows so many requests in each window, and says when the next one begins.

@@ -1,5 +1,5 @@
-//! Waits that somebody asks for: in headers, bodies and sentences, on every surface. What was waited
-//! is read from the record, never from a clock.
+//! Waits that somebody asks for: in headers, bodies and sentences, on every surface. What was
+//! waited is read from the record, never from a clock.
 
 use crate::harness::Project;
 use serde_json::{Value, json};
@@ -145,7 +145,8 @@ fn eight_at_once_are_told_to_wait_two_seconds_and_wait_no_thirty() {
         .map(|event| event["waited_ms"].as_u64().unwrap())
         .collect();
     assert!(!waited.is_empty());
-    // Two seconds from the last refusal, and their spread; a guard that was told no time has thirty.
+    // Two seconds from the last refusal, and their spread; a guard that was told no time has
+    // thirty.
     assert!(waited.iter().all(|ms| *ms < 10_000), "{waited:?}");
 }
 
@@ -237,7 +238,7 @@ fn agents_own_limits_are_rate_limits_and_teach_their_guards() {
     for (program, provider, text) in cases {
         let project = Project::new(&format!("wait-{program}"));
         let path = stub(&project, program, &text);
-        let flags = ["exec", "--json", "--attempts", "1", "--", program];
+        let flags = ["exec", "--json", "--wait-max", "1h", "--deadline", "1m", "--", program];
         let json = project.run(&flags).env("PATH", &path).go().code(1).json();
         assert_eq!(json["reason"], "rate_limited", "{json}");
         assert_eq!(json["fault"]["facts"]["provider"], provider, "{json}");

@@ -310,8 +310,8 @@ fn a_storm_is_one_message_with_a_count() {
     let is_sent = |message: &&Value| message["state"] == "sent";
     until("it is told", || messages(&project).iter().any(|message| is_sent(&message)));
     let messages = messages(&project);
-    // All of it is one message. On a machine so slow that more came when it had been gathered for as long as may be, a
-    // second one waits for its turn, which nobody here waits for.
+    // All of it is one message. On a machine so slow that more came when it had been gathered for
+    // as long as may be, a second one waits for its turn, which nobody here waits for.
     match sender(&project).filter(|_| messages.len() == 2) {
         Some(pid) => kill(&pid),
         None => gone(&project),
@@ -383,8 +383,9 @@ fn a_secret_that_only_the_second_has_is_waited_for() {
     assert!(test.contains("the variable HOOK_TOKEN is not set"), "{test}");
 }
 
-/// A server that speaks TLS with a certificate of its own authority, answers one request and gives what it was asked.
-/// The first value is its port, the second the authority's certificate, which a client has to trust.
+/// A server that speaks TLS with a certificate of its own authority, answers one request and gives
+/// what it was asked. The first value is its port, the second the authority's certificate, which a
+/// client has to trust.
 fn tls_server() -> (u16, String, std::thread::JoinHandle<String>) {
     use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
     use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};

@@ -1,5 +1,6 @@
-//! What an older version has left on somebody's disk: its state folder, settings and projects are read as they are, and
-//! what was begun with it goes on. `tests/formats/make-state` has made the archive.
+//! What an older version has left on somebody's disk: its state folder, settings and projects are
+//! read as they are, and what was begun with it goes on. `tests/formats/make-state` has made the
+//! archive.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Done, Folder, Run};
@@ -13,8 +14,9 @@ const ARCHIVE: &str = "state-0.1.0-f7d2f0e.tar.gz";
 /// What depends on the time at which it is asked for.
 const OF_THE_MOMENT: &[&str] = &["wait_seconds", "since"];
 
-/// An unpacked archive. Its paths begin with `/srv`, so each command has a mount namespace of its own in which they do; its
-/// time is that of a second after it was made, so that what has an end has not met it.
+/// An unpacked archive. Its paths begin with `/srv`, so each command has a mount namespace of its
+/// own in which they do; its time is that of a second after it was made, so that what has an end
+/// has not met it.
 struct OldState {
     folder: Folder,
     namespace: &'static str,

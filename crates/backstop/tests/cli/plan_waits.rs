@@ -128,10 +128,10 @@ fn a_limit_beyond_the_longest_wait_halts_with_its_time_and_the_command() {
             "(in 3d 11h",
         ],
     );
-    // A longer wait is allowed: it is waited for.
+    // A longer wait is allowed: it is waited for, as far as a sentence closes a guard.
     this.agent("codex", &format!("{}; echo x > x.txt; {}", begin("codex"), crate::simulated::done("codex")));
     this.run(&["--commit", "auto", "--wait-max", "100h"]).go().code(0);
-    assert!(this.seconds() > 200_000, "{}", this.seconds());
+    assert!((20_000..30_000).contains(&this.seconds()), "6 hours: {}", this.seconds());
     // The settings say the same.
     let this =
         Simulated::new("waits-settings", &one_phase("codex"), &[("codex", &limited_once("codex", 300_000))]);

@@ -12,8 +12,8 @@ const BIN: &str = env!("CARGO_BIN_EXE_backstop");
 /// How many processes the script of [`project`] starts.
 const ESCAPEES: usize = 4;
 
-/// A repository with a script outside of its files, `$ESCAPE`, that starts processes which try to get
-/// away and ends when they are there: a double fork into a session of its own with a cleared
+/// A repository with a script outside of its files, `$ESCAPE`, that starts processes which try to
+/// get away and ends when they are there: a double fork into a session of its own with a cleared
 /// environment, one that ignores SIGTERM, a stopped one, and one that holds its output open.
 fn project(name: &str) -> Project {
     let project = Project::git(name);
@@ -320,8 +320,9 @@ fn without_open_files_it_says_so_and_exits_125() {
 #[test]
 fn without_memory_it_says_so_and_exits_125() {
     let project = Project::new("processes-memory");
-    // From less than the program itself needs to what is enough. Where it was loaded at all it ends in
-    // words; below that the loader, the kernel or Rust's own start ends it before any code of ours runs.
+    // From less than the program itself needs to what is enough. Where it was loaded at all it ends
+    // in words; below that the loader, the kernel or Rust's own start ends it before any code of
+    // ours runs.
     let mut codes = Vec::new();
     for kilobytes in (20_000..=60_000).step_by(500) {
         let script = format!("ulimit -v {kilobytes}; exec {BIN} exec -- true");

@@ -129,3 +129,40 @@ fn classify_answers_a_condition_by_its_exit_code() {
         .json();
     assert_eq!(json["reason"], "network_transient");
 }
+
+#[test]
+fn help_is_grouped_short_with_h_and_whole_with_help() {
+    let help = Run::new(&["--help"]).go().code(0).stdout();
+    for group in ["Run:", "Look:", "Limits:", "Set up:"] {
+        assert!(help.lines().any(|line| line == group), "{group}: {help}");
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let glossary = help.lines().find_map(|line| line.strip_prefix("Terms: ")).unwrap();
+    assert!(root.join(glossary).is_file(), "{glossary}");
+    let of = |words: &[&str]| Run::new(words).go().code(0).stdout();
+    let (short, whole) = (of(&["exec", "-h"]), of(&["exec", "--help"]));
+    assert!(short.contains("--timeout") && !short.contains("--quiet-failure"), "{short}");
+    assert!(whole.contains("--timeout") && whole.contains("--quiet-failure"), "{whole}");
+    // Shown where it means something.
+    assert!(whole.contains("--log-format"), "{whole}");
+    assert!(!of(&["reasons", "--help"]).contains("--log-format"));
+}
+
+#[test]
+fn prose_is_wrapped_at_100_columns() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = |folder: &str| std::fs::read_dir(root.join(folder)).unwrap().flatten().map(|e| e.path());
+    let pages: Vec<_> =
+        pages("").chain(pages("docs")).filter(|p| p.extension().is_some_and(|e| e == "md")).collect();
+    assert!(pages.len() > 20, "{pages:?}");
+    for page in pages {
+        let mut in_code = false;
+        for (at, line) in std::fs::read_to_string(&page).unwrap().lines().enumerate() {
+            in_code ^= line.trim_start().starts_with("```");
+            // Rows of tables and addresses cannot be broken.
+            let is_whole = in_code || line.starts_with('|') || line.contains("://");
+            let columns = line.chars().count();
+            assert!(is_whole || columns <= 100, "{}:{}: {columns} columns", page.display(), at + 1);
+        }
+    }
+}

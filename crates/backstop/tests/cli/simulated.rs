@@ -1,5 +1,5 @@
-//! A plan under simulated time: waits pass in a moment, agents are scripts that know the time and can
-//! let it pass.
+//! A plan under simulated time: waits pass in a moment, agents are scripts that know the time and
+//! can let it pass.
 
 use crate::harness::{Project, Run};
 use crate::plan_text::{PlanText, run};

@@ -1,5 +1,5 @@
-//! What people read after a failure: the output in full and in order, one advice on every surface, notes once, times with a
-//! zone, and plain answers where there is nothing to show.
+//! What people read after a failure: the output in full and in order, one advice on every surface,
+//! notes once, times with a zone, and plain answers where there is nothing to show.
 
 use crate::docs::fits;
 use crate::harness::{Folder, Project, Run, schema, until};

@@ -1,5 +1,5 @@
-//! One run, any surface: what is recorded, spent, exported, told and cleaned is the same for `exec`, `run` and hooks, or the
-//! difference stands in this table with its reason.
+//! One run, any surface: what is recorded, spent, exported, told and cleaned is the same for
+//! `exec`, `run` and hooks, or the difference stands in this table with its reason.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, until};
@@ -19,6 +19,8 @@ struct Row {
     exports: Result<(), &'static str>,
     /// Whether failures are learned from: experience, loops.
     learns: Result<(), &'static str>,
+    /// Whether old runs are removed when it ends, as `store.keep` and `store.max` say.
+    cleans: Result<(), &'static str>,
 }
 
 const REFUSAL: &str = "HTTP 429 rate_limit_error from api.anthropic.com: retry-after: 1800";
@@ -34,6 +36,7 @@ const TABLE: &[Row] = &[
         spends: Ok(()),
         exports: Ok(()),
         learns: Ok(()),
+        cleans: Ok(()),
     },
     Row {
         surface: "run",
@@ -52,14 +55,17 @@ const TABLE: &[Row] = &[
             PlanText::new().phase("1", "", "agent = 'claude'").write(project);
             let flags = ["--commit", "none", "--isolation", "none", "--budget", "night"];
             let child = run(project, &flags).env("PATH", &path).command().spawn().unwrap();
-            // A limit that is known to end later is waited for: the run is stopped once the failure is on record.
-            until("it is decided about", || project.kinds().iter().any(|kind| kind == "decision.made"));
+            // A limit that is known to end later is waited for: the run is stopped once the failure
+            // is on record.
+            let is_decided = |e: &serde_json::Value| e["surface"] == "run" && e["kind"] == "decision.made";
+            until("it is decided about", || project.events().iter().any(is_decided));
             signal(&child, "INT");
             end(child);
         },
         spends: Ok(()),
         exports: Ok(()),
         learns: Ok(()),
+        cleans: Ok(()),
     },
     Row {
         surface: "hook",
@@ -70,6 +76,7 @@ const TABLE: &[Row] = &[
         spends: Err("whoever reports has made the attempt already: nothing could still be refused"),
         exports: Err("the reporter waits for the answer, and a collector that is down must not hold it up"),
         learns: Err("repetitions are counted by session and by task, in a store of their own"),
+        cleans: Ok(()),
     },
 ];
 
@@ -111,16 +118,24 @@ fn what_every_run_does_is_the_same_on_each_surface_or_has_a_reason() {
         let folder = project.beside("home/.config/backstop");
         std::fs::create_dir_all(&folder).unwrap();
         let config = format!(
-            "[events]\ntail_to = {:?}\n[otel]\nendpoint = \"http://127.0.0.1:{port}\"\n[notify.here]\ntype = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >> {}\"]\nseverity = \"low\"\n",
+            "[events]\ntail_to = {:?}\n[otel]\nendpoint = \"http://127.0.0.1:{port}\"\n[notify.here]\ntype = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >> {}\"]\nseverity = \"low\"\n[store]\nmax = \"1MB\"\n",
             tail,
             project.beside("told").display(),
         );
         std::fs::write(folder.join("config.toml"), config).unwrap();
         project.run(&["budget", "set", "night", "5"]).go().code(0);
+        // A run of the day before yesterday, when everything old was removed for the last time.
+        let two_days_ago = format!("0:{}", -2 * 24 * 3600 * 1000);
+        let script = "head -c 1500000 /dev/urandom | base64; exit 1";
+        let old = project.exec(&["--json"], script).env("BACKSTOP_CLOCK_JUMP", &two_days_ago).go().code(1);
+        let old = old.json()["run"].as_str().unwrap().to_owned();
+        let is_listed = || project.run(&["runs", "--json"]).go().code(0).stdout().contains(&old);
+        assert!(is_listed());
+        let _ = (std::fs::remove_file(&tail), traces.try_iter().count());
         (row.fails)(&project);
 
         // Recorded: the failure first, then what it changes for others, then what is decided.
-        let of_surface = |event: &serde_json::Value| event["surface"] == surface;
+        let of_surface = |event: &serde_json::Value| event["surface"] == surface && event["run"] != old;
         let events: Vec<_> = project.events().into_iter().filter(of_surface).collect();
         let at = |kind: &str| events.iter().position(|event| event["kind"] == kind);
         let (classified, guard) = (at("error.classified").unwrap(), at("guard.updated"));
@@ -145,7 +160,9 @@ fn what_every_run_does_is_the_same_on_each_surface_or_has_a_reason() {
         let exported = std::iter::from_fn(|| traces.try_recv().ok()).any(|trace| trace.contains(&run));
         assert_eq!(exported, row.exports.is_ok(), "{surface} exports: {:?}", row.exports.err());
         let stats = project.run(&["stats", "--json"]).go().code(0).json();
-        let learned = !stats["signatures"].as_array().unwrap().is_empty();
+        let signatures = stats["signatures"].as_array().unwrap();
+        let learned = signatures.iter().any(|signature| signature["reason"] == "rate_limited");
         assert_eq!(learned, row.learns.is_ok(), "{surface} learns: {:?}", row.learns.err());
+        assert_eq!(!is_listed(), row.cleans.is_ok(), "{surface} cleans: {:?}", row.cleans.err());
     }
 }

@@ -2,7 +2,7 @@
 
 mod watch;
 
-use super::run::{CommitMode, GatesMode, IsolationMode, signals};
+use super::run::{CommitMode, GatesMode, IsolationMode};
 use crate::error::{BLOCKED, CliError, DEFERRED, DONE, ErrorKind, HALTED, INTERRUPTED, failed};
 use crate::prompt::TerminalPrompts;
 use crate::{process, terminal};
@@ -14,6 +14,7 @@ use backstop_core::{Name, duration, shell};
 use backstop_plan::start::RunRequest;
 use backstop_report::{Lessons, View};
 use backstop_runtime::Project;
+use backstop_runtime::signals::stop_requests;
 use clap::{Args, Subcommand};
 use std::sync::Arc;
 use watch::{Show, Watcher};
@@ -251,7 +252,8 @@ fn start(args: &Start, format: Option<LogFormat>) -> Result<u8, CliError> {
         clock: &process::running_clock(),
     };
     let mut watcher = Watcher::new(show, Arc::clone(&project.redactor));
-    let ended = campaign.run(args.objective.as_deref(), &mut watcher, signals::listen()?)?;
+    let ended =
+        campaign.run(args.objective.as_deref(), &mut watcher, stop_requests().map_err(CliError::signals)?)?;
     tell(args, &ended, &again, show)
 }
 

@@ -2,6 +2,7 @@
 
 use super::overrides;
 use backstop_config::Given;
+use backstop_exec::InputMode;
 use backstop_runtime::command::CommandRequest;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -30,8 +31,8 @@ pub(crate) struct Exec {
     /// state
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) profile: Option<String>,
-    /// How often the command is started at most, the first time included, wherever the profile allows
-    /// more than one attempt
+    /// How often the command is started at most, the first time included, wherever the profile
+    /// allows more than one attempt
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) attempts: Option<u32>,
     /// Time limit for one attempt, such as 10m; a bare number is seconds
@@ -142,6 +143,17 @@ pub(crate) enum StdinMode {
     Inherit,
     /// From nowhere
     Null,
+}
+
+impl From<StdinMode> for InputMode {
+    fn from(mode: StdinMode) -> Self {
+        match mode {
+            StdinMode::Auto => Self::Auto,
+            StdinMode::Replay => Self::Replay,
+            StdinMode::Inherit => Self::Inherit,
+            StdinMode::Null => Self::Null,
+        }
+    }
 }
 
 impl Exec {

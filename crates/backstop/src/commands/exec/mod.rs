@@ -8,12 +8,8 @@ mod countdown;
 mod ending;
 mod lines;
 mod overrides;
-mod signals;
-mod stdin;
-mod streams;
 
 pub(crate) use args::Exec;
-use args::StdinMode;
 
 use super::deferred;
 use super::proxy::ProxyBeside;
@@ -21,16 +17,11 @@ use crate::error::{CliError, failed};
 use crate::{inherited, process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{Name, RunId};
-use backstop_engine::{Cancel, Finished};
-use backstop_exec::{Limits, Spec, Stop};
+use backstop_exec::{OutputRequest, OwnOutputs, is_interactive_shell, own_input};
 use backstop_report::{loop_warning, reused_line};
-use backstop_runtime::admission::{OperationAdmission, client_of, near_provider, provider_named};
-use backstop_runtime::aftermath;
-use backstop_runtime::command::{
-    CommandOperation, CommandSettings, PreparedCommand, ResultCache, confirm_with,
-};
-use backstop_runtime::operation::OperationRun;
-use backstop_runtime::{Project, Recorder};
+use backstop_runtime::admission::{OnWait, client_of, near_provider, provider_named};
+use backstop_runtime::command::{CommandRun, CommandStreams, NamedLimits, PreparedCommand, ResultCache};
+use backstop_runtime::{Project, signals};
 use lines::Lines;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +50,7 @@ pub(crate) fn run(args: &Exec, log_format: Option<LogFormat>) -> Result<u8, CliE
         terminal::be_quiet();
     }
     let cached_for = args.cache.as_deref().map(backstop_core::duration::parse).transpose();
-    let command = PreparedCommand::new(&Arc::new(project), args.request(argv))?;
+    let command = Arc::new(PreparedCommand::new(&Arc::new(project), args.request(argv))?);
     Run { cached_for: cached_for?, args, command }.go()
 }
 
@@ -78,7 +69,7 @@ fn open(args: &Exec, log_format: Option<LogFormat>) -> Result<Project, CliError>
 /// A command that is run for somebody at a terminal.
 struct Run {
     args: Exec,
-    command: PreparedCommand,
+    command: Arc<PreparedCommand>,
     /// How old a result may be that is used again.
     cached_for: Option<Duration>,
 }
@@ -92,81 +83,65 @@ impl Run {
     fn go(&self) -> Result<u8, CliError> {
         let (args, command) = (&self.args, &self.command);
         let project = &command.project;
-        terminal::warn_inert(&project.config);
+        let limits = self.limits()?;
+        self.warn(&limits);
+        let lines = Arc::new(Lines::new(project.config.log_format(), args.is_quiet()));
+        let waiting = Arc::clone(&lines);
+        let on_wait: OnWait = Arc::new(move |provider, closed| waiting.waiting(provider, closed));
+        if args.dry_run {
+            let (run, provider) = (RunId::from_random(0, 4), limits.provider.clone());
+            let admission = command.admission(run, limits.provider, limits.budget, Some(on_wait))?;
+            let provider = provider.or_else(|| client_of(&command.shown));
+            return terminal::show(&command.forecast(&admission, provider)?, args.json).map(|()| 0);
+        }
+        let run = CommandRun::begin(command, limits, self.cache()?, vec![lines], Some(on_wait))?;
+        if let Some(reused) = run.reuse() {
+            if self.is_for_people() {
+                terminal::say(&reused_line(&command.shown, reused.age));
+            }
+            terminal::pass_on(&reused.result.stdout, &reused.result.stderr, args.json);
+            ending::tell(&reused.ending, args, project);
+            return Ok(self.code(0));
+        }
+        let concluded = run.attempt(self.streams()?);
+        let concluded =
+            concluded.map_err(|error| failed(format!("cannot run `{}`: {error}", command.shown)))?;
+        ending::tell(&concluded.ending, args, project);
+        if let Some(times) = concluded.looping.filter(|_| self.is_for_people()) {
+            let (what, hint) = loop_warning(times, args.budget.is_some());
+            terminal::warn(&what, Some(hint));
+        }
+        run.after(&concluded);
+        let is_failed = !concluded.is_done && project.process.parent.is_none();
+        if is_failed && !args.json && self.is_for_people() {
+            deferred::offer(project, &run.recorder.deferred(), Some(run.recorder.run()));
+        }
+        if let Some(signal) = concluded.end_by {
+            signals::end_by(signal);
+        }
+        Ok(self.code(concluded.ending.exit))
+    }
+
+    /// Warns of what will be otherwise than somebody may think.
+    fn warn(&self, limits: &NamedLimits) {
+        terminal::warn_inert(&self.command.project.config);
         for (what, hint) in process::unknown_variables() {
             terminal::warn(&what, Some(&hint));
         }
-        if let Some(given) = self.provider()?
-            && let Some(near) = near_provider(&given)
+        if let Some(given) = &limits.provider
+            && let Some(near) = near_provider(given)
         {
             let what = format!("no provider `{given}` is known: its limits are shared with nobody else");
             terminal::warn(&what, Some(&format!("did you mean `--provider {near}`?")));
         }
-        let lines = Arc::new(Lines::new(project.config.log_format(), args.is_quiet()));
-        if args.dry_run {
-            let admission = self.admission(RunId::from_random(0, 4), &lines)?;
-            let provider = self.provider()?.or_else(|| client_of(&command.shown));
-            return terminal::show(&command.forecast(&admission, provider)?, args.json).map(|()| 0);
-        }
-        let recorder = Arc::new(command.record(vec![Arc::clone(&lines) as Arc<_>])?);
-        let admission = Arc::new(self.admission(recorder.run(), &lines)?);
-        let cache = self.cache()?;
-        if let Some(cache) = &cache
-            && self.reuse(cache, &recorder, &admission).is_some()
-        {
-            return Ok(self.code(0));
-        }
-        let (cancel, stop, deadline) = (Cancel::new(), Stop::new(), command.deadline());
-        let settings = self.settings(cache.is_some(), deadline)?;
-        let classifier = Arc::clone(&command.classifier);
-        let operation = CommandOperation::new(settings, stop.clone(), classifier, project, &recorder);
-        let after = operation.after();
-        let around = OperationRun {
-            project: Arc::clone(project),
-            recorder: Arc::clone(&recorder),
-            admission,
-            classifier: Arc::clone(&command.classifier),
-            policy: command.policy.clone().into(),
-            cancel: cancel.clone(),
-            deadline,
-            repeatable: !args.once,
-            confirm_with: confirm_with(recorder.run()),
-        };
-        let (caught, shares_group) = (signals::Caught::default(), self.shares_group());
-        let finished = attempt(&around, &command.shown, operation, cancel, stop, &caught, shares_group)?;
-        after.last.release();
-        if let (Some(cache), Ok(())) = (&cache, &finished.result) {
-            cache.keep(project, &after.last);
-        }
-        let looping = around.learn(&finished).filter(|_| self.is_for_people());
-        let is_done = finished.result.is_ok();
-        let ended = command.conclude(&recorder, &after, finished, caught.first());
-        ending::tell(&ended, args, project);
-        if let Some(times) = looping {
-            let (what, hint) = loop_warning(times, args.budget.is_some());
-            terminal::warn(&what, Some(hint));
-        }
-        aftermath::run_ended(project, &recorder, is_done);
-        if !is_done && project.process.parent.is_none() && !args.json && self.is_for_people() {
-            deferred::offer(project, &recorder.deferred(), Some(recorder.run()));
-        }
-        let signal = after.last.signal_number();
-        if let Some(signal) = signal.filter(|signal| shares_group && ended.exit == 128 + signal) {
-            signals::end_by(signal);
-        }
-        Ok(self.code(ended.exit))
     }
 
-    /// The provider that was named.
-    fn provider(&self) -> Result<Option<Name>, CliError> {
-        Ok(self.args.provider.as_deref().map(provider_named).transpose()?)
-    }
-
-    fn admission(&self, run: RunId, lines: &Arc<Lines>) -> Result<OperationAdmission, CliError> {
-        let budget = self.args.budget.as_deref().map(str::parse::<Name>).transpose();
-        let lines = Arc::clone(lines);
-        let on_wait = Arc::new(move |provider: &Name, closed: &_| lines.waiting(provider, closed));
-        Ok(self.command.admission(run, self.provider()?, budget?, Some(on_wait))?)
+    /// The provider and the budget that were named.
+    fn limits(&self) -> Result<NamedLimits, CliError> {
+        Ok(NamedLimits {
+            provider: self.args.provider.as_deref().map(provider_named).transpose()?,
+            budget: self.args.budget.as_deref().map(str::parse::<Name>).transpose()?,
+        })
     }
 
     /// Where a result is kept that may be used again.
@@ -176,87 +151,30 @@ impl Run {
         Ok(Some(ResultCache::new(&self.command, age, variables.collect(), &self.args.inputs)?))
     }
 
-    /// Shows a result that was kept as the command would have shown it. Nothing, where there is none.
-    fn reuse(&self, cache: &ResultCache, recorder: &Recorder, admission: &OperationAdmission) -> Option<()> {
-        let (kept, old) = cache.find(&self.command.project, recorder, admission)?;
-        if self.is_for_people() {
-            terminal::say(&reused_line(&self.command.shown, old));
-        }
-        terminal::pass_on(&kept.stdout, &kept.stderr, self.args.json);
-        ending::tell(&cache.end_run(&self.command, recorder, old), &self.args, &self.command.project);
-        Some(())
-    }
-
-    fn settings(&self, keeps_output: bool, deadline: Option<Duration>) -> Result<CommandSettings, CliError> {
-        let (args, command) = (&self.args, &self.command);
-        let settings = command.project.config.exec();
-        // A result that is stored for --cache has two streams.
-        let outputs = streams::Outputs::new(args, keeps_output).map_err(CliError::output)?;
-        Ok(CommandSettings {
-            spec: Spec {
-                argv: command.request.argv.clone(),
-                limits: Limits {
-                    wall: settings.timeout,
-                    idle: settings.idle,
-                    grace: settings.grace,
-                    drain: settings.drain,
-                    kept_bytes_max: usize::try_from(settings.output_bytes_max).unwrap_or(usize::MAX),
-                },
-                pty: args.pty,
-                stdout: outputs.stdout,
-                stderr: outputs.stderr,
-                joined: outputs.joined,
-                shares_group: self.shares_group(),
-                ignored_signals: inherited::ignored(),
-                keep_background: args.keep_background,
-                exclusive: true,
-                ..Spec::default()
-            },
-            input: stdin::input(args.stdin, settings.stdin_bytes_max, args.pty)?,
-            shown: command.shown.clone(),
-            provider: args.provider.clone(),
-            once: args.once,
-            effect: command.effect(),
+    fn streams(&self) -> Result<CommandStreams, CliError> {
+        let args = &self.args;
+        let bytes_max = self.command.project.config.exec().stdin_bytes_max;
+        let asked = OutputRequest {
+            // With --json, standard output is for the JSON.
+            all_to_stderr: args.json,
+            no_terminal: args.no_pty || args.buffer,
+            // A result that is stored for --cache has two streams.
+            apart: self.cached_for.is_some(),
+            is_shell: is_interactive_shell(&self.command.request.argv),
+        };
+        Ok(CommandStreams {
+            input: own_input(args.stdin.into(), bytes_max, args.pty, inherited::is_closed(0))
+                .map_err(CliError::output)?,
+            outputs: OwnOutputs::new(asked, &inherited::is_closed).map_err(CliError::output)?,
+            pty: args.pty,
             buffer: args.buffer,
-            keeps_output,
-            deadline_at: deadline.map(|left| process::now().after(left)),
+            keep_background: args.keep_background,
+            ignored_signals: inherited::ignored(),
             answers: !args.classify && args.on.is_empty(),
-            stdout: outputs.to_stdout,
-            stderr: outputs.to_stderr,
         })
-    }
-
-    /// Whether the command stays in our process group. Only on Linux are its processes found then.
-    fn shares_group(&self) -> bool {
-        cfg!(target_os = "linux") && !self.args.pty && backstop_exec::has_controlling_terminal()
     }
 
     fn code(&self, code: i32) -> u8 {
         if self.args.quiet_failure { 0 } else { u8::try_from(code & 0xff).unwrap_or(NOT_STARTED) }
     }
-}
-
-/// Attempts the command while signals are passed on to it.
-fn attempt(
-    around: &OperationRun,
-    shown: &str,
-    operation: CommandOperation,
-    cancel: Cancel,
-    stop: Stop,
-    caught: &signals::Caught,
-    shares_group: bool,
-) -> Result<Finished<()>, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| failed(format!("cannot run `{shown}`: {error}")))?;
-    let finished = runtime.block_on(async {
-        let watch = signals::watch(cancel, stop, caught.clone(), shares_group)?;
-        let finished = around.attempt(shown, operation).await;
-        watch.abort();
-        Ok::<_, CliError>(finished)
-    });
-    let finished = finished?;
-    runtime.shutdown_background();
-    // The command is over: whoever asks for our end now gets it.
-    signals::let_go();
-    Ok(finished)
 }

@@ -1,6 +1,5 @@
 //! `backstop hook`: what others call when something fails.
 
-mod input;
 mod tasks;
 
 use crate::cli::{Cli, Command};
@@ -9,8 +8,9 @@ use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::SafeText;
 use backstop_core::nearest::nearest;
+use backstop_exec::read_stdin;
 use backstop_hook::agent::answer;
-use backstop_hook::{Surroundings, agent, on_error};
+use backstop_hook::{INPUT_BYTES_MAX, Surroundings, agent, on_error};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Hook, format: Option<LogFormat>) -> Result<u8, CliError
 
 /// Answers the report of a task. Whatever happens, there is one JSON object on standard output.
 fn report(format: Option<LogFormat>) -> Result<(), CliError> {
-    let answered = match input::read(REPORT_MAX) {
+    let answered = match read_stdin(INPUT_BYTES_MAX, REPORT_MAX) {
         Ok(bytes) => with_surroundings(format, |around| on_error::handle(&bytes, around)),
         Err(error) => return Err(CliError::read("standard input", error)),
     };
@@ -98,8 +98,8 @@ fn event(provider: Option<&str>) {
     // A panic is a line in the log like everything else.
     std::panic::set_hook(Box::new(|_| {}));
     let handled = catch_unwind(AssertUnwindSafe(|| -> Result<Option<Value>, String> {
-        let bytes =
-            input::read(EVENT_MAX).map_err(|error| CliError::read("standard input", error).to_string())?;
+        let bytes = read_stdin(INPUT_BYTES_MAX, EVENT_MAX)
+            .map_err(|error| CliError::read("standard input", error).to_string())?;
         with_surroundings(None, |around| agent::handle(&bytes, provider, around))
             .map_err(|error| error.to_string())
     }));

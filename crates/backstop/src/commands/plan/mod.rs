@@ -3,21 +3,17 @@
 mod verify;
 
 use super::run::{self, Run};
-use super::runs::unknown_run;
 use crate::cli::{Cli, Command};
-use crate::error::{CliError, DONE, usage};
+use crate::error::{CliError, DONE};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{SafeText, shell};
-use backstop_plan::present::{rows, wait_sum};
-use backstop_plan::record::PhaseProgress;
+use backstop_plan::present;
 use backstop_plan::runs::{FoundRun, PhaseChange, resume_command};
 use backstop_plan::start::RunError;
-use backstop_report::plan::{PlanStatus as PlanState, Progress, RunState, plan_status, plan_status_json};
-use backstop_report::to_json;
+use backstop_report::plan::{plan_status, plan_status_json};
 use backstop_runtime::Project;
-use backstop_runtime::host::NodeStatus;
-use backstop_work::git::{Repo, attempt_ref};
+use backstop_work::git::Changed;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::ffi::OsString;
@@ -139,64 +135,22 @@ fn find(project: &Project, which: &Which) -> Result<FoundRun, CliError> {
 
 fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
-    let record = &found.record;
-    let now = process::now();
-    let rows = rows(record, None, now);
-    let summary = found.journal.run(found.run)?.ok_or_else(|| unknown_run(project, found.run))?;
-    let is_over = record.progress.ended.is_some() || record.progress.halted.is_some();
-    let state = match (&record.progress.halted, record.progress.ended) {
-        (Some((reason, _)), _) => RunState::Halted { reason: *reason },
-        (None, Some(backstop_core::Outcome::Done)) if record.count(NodeStatus::Complete) == record.len() => {
-            RunState::Complete
-        }
-        (None, None) if process::is_alive(&summary.process) => RunState::Running { pid: summary.process.pid },
-        _ => RunState::Interrupted,
-    };
-    let until = if is_over { record.progress.last_at.unwrap_or(now) } else { now };
-    let elapsed = record.progress.active(until);
-    let changed = record.phases().filter(PhaseProgress::changed_since);
-    let next = match &state {
-        RunState::Halted { .. } => {
-            record.progress.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone()))
-        }
-        RunState::Interrupted => Some(SafeText::new(resume_command(record))),
-        _ => None,
-    };
-    let given = PlanState {
-        plan: record.path().clone(),
-        run: found.run,
-        state,
-        progress: Progress::of(&rows, elapsed, None),
-        usage: record.progress.used(),
-        waits: wait_sum(record, until),
-        starts_at: record.progress.starts_at.map(|at| (at, at.since(now))),
-        rows,
-        changed: changed.map(|phase| phase.plan.shown.clone()).collect(),
-        next,
-    };
+    let summary = found.journal.run(found.run)?.ok_or(RunError::NoRun { run: found.run })?;
+    let running = process::is_alive(&summary.process).then_some(summary.process.pid);
+    let status = present::status(&found, running, process::now());
     if args.json {
-        terminal::print(&format!("{}\n", to_json(&plan_status_json(&given))))?;
+        terminal::print_json(&plan_status_json(&status))?;
     } else {
-        terminal::print(&plan_status(&given, terminal::stdout_width(), terminal::stdout_style()))?;
+        terminal::print(&plan_status(&status, terminal::stdout_width(), terminal::stdout_style()))?;
     }
     Ok(DONE)
 }
 
 fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
-    let at = found.phase(&args.phase)?;
+    let (at, attempt) = found.attempt(&args.phase, args.attempt)?;
     let phase = found.record.phase(at);
-    let attempt = args.attempt.unwrap_or(phase.node.total);
     let file = found.views.attempt_log(&phase.plan.id, attempt);
-    if phase.node.total == 0 {
-        return Err(usage(format!("phase {} has not run yet", args.phase))
-            .hint("`backstop plan status` shows where it stands"));
-    }
-    if attempt == 0 || attempt > phase.node.total {
-        let (phase, total) = (&args.phase, phase.node.total);
-        return Err(usage(format!("phase {phase} has no attempt {attempt}; it has had {total}"))
-            .hint("leave --attempt out for the last one"));
-    }
     let mut text = Vec::new();
     let opened = found.views.read_attempt_log(&phase.plan.id, attempt);
     let opened = opened.map_err(|error| CliError::read(&file, error.into()))?;
@@ -204,11 +158,10 @@ fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     read.map_err(|error| CliError::read(&file, error))?;
     let text = SafeText::from_bytes(&text);
     if args.json {
-        let value = json!({
+        terminal::print_json(&json!({
             "schema": 1, "run": found.run, "phase_id": phase.plan.id, "attempt": attempt,
             "file": file.display().to_string(), "text": text.terminal(),
-        });
-        terminal::print(&format!("{}\n", to_json(&value)))?;
+        }))?;
     } else {
         terminal::print(&text.terminal())?;
     }
@@ -217,28 +170,18 @@ fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
 
 fn diff(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
-    let at = found.phase(&args.phase)?;
-    let phase = found.record.phase(at);
-    let attempt = args.attempt.unwrap_or(phase.node.total);
-    let repo = Repo::find(&project.root).map_err(RunError::from)?.ok_or_else(|| no_diff(&args.phase))?;
-    let id = phase.plan.id.parse()?;
-    let name = attempt_ref(found.run, &id, attempt);
-    let saved = repo.read_ref(&name).map_err(RunError::from)?.ok_or_else(|| no_diff(&args.phase))?;
-    let base = found.base_of(&phase.plan.id, attempt).ok_or_else(|| no_diff(&args.phase))?;
+    let saved = found.saved_attempt(project, &args.phase, args.attempt)?;
     if args.json {
-        let changed = repo.changed_paths(&base, &saved).map_err(RunError::from)?;
-        let paths: Vec<_> = changed
-            .iter()
-            .map(|changed| json!({ "path": changed.path.to_string_lossy(), "how": changed.how.name() }))
-            .collect();
-        let value = json!({
-            "schema": 1, "run": found.run, "phase_id": phase.plan.id, "attempt": attempt,
-            "reference": name, "base": base.to_string(), "commit": saved.to_string(), "paths": paths,
-        });
-        terminal::print(&format!("{}\n", to_json(&value)))?;
+        let changed = saved.changed_paths()?;
+        let path =
+            |changed: &Changed| json!({ "path": changed.path.to_string_lossy(), "how": changed.how.name() });
+        terminal::print_json(&json!({
+            "schema": 1, "run": found.run, "phase_id": saved.phase, "attempt": saved.attempt,
+            "reference": saved.reference, "base": saved.base.to_string(), "commit": saved.commit.to_string(),
+            "paths": changed.iter().map(path).collect::<Vec<_>>(),
+        }))?;
     } else {
-        let text = repo.diff(&base, &saved).map_err(RunError::from)?;
-        terminal::print(&SafeText::from_bytes(&text).terminal())?;
+        terminal::print(&SafeText::from_bytes(&saved.diff()?).terminal())?;
     }
     Ok(DONE)
 }
@@ -255,8 +198,7 @@ fn change(project: &Project, args: &PlanChange, change: PhaseChange) -> Result<P
             json!({ "phase_id": phase.plan.id, "status": phase.node.status.name(), "skipped": phase.node.skipped })
         };
         let states: Vec<_> = changed.phases.iter().map(state).collect();
-        let value = json!({ "schema": 1, "run": found.run, "phases": states, "next": next });
-        terminal::print(&format!("{}\n", to_json(&value)))?;
+        terminal::print_json(&json!({ "schema": 1, "run": found.run, "phases": states, "next": next }))?;
         return Ok(changed.file);
     }
     let names: Vec<String> = changed.phases.iter().map(|at| record.phase(*at).plan.shown.line(40)).collect();
@@ -319,9 +261,4 @@ fn run_again(words: &[String], plan: &Path, why: Option<&str>, json: bool) -> Op
         Some(Command::Run(run)) => Some(*run),
         _ => None,
     }
-}
-
-fn no_diff(phase: &str) -> CliError {
-    usage(format!("what phase {phase} changed was not saved: it ran outside a worktree, or not at all"))
-        .hint("look at the tree itself with `git status` and `git diff`")
 }

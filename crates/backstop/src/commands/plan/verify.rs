@@ -5,10 +5,9 @@ use crate::{process, terminal};
 use backstop_core::SafeText;
 use backstop_exec::Stop;
 use backstop_plan::runs::FoundRun;
-use backstop_plan::start::{Equipper, PlanFile, RunError};
-use backstop_report::to_json;
+use backstop_plan::start::gates_to_verify;
 use backstop_runtime::Project;
-use backstop_work::gate::{Gate, GateRun, run};
+use backstop_work::gate::{GateRun, run};
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
@@ -32,22 +31,7 @@ pub(super) fn verify(project: &Project, args: &PlanVerify) -> Result<u8, CliErro
         Some(plan) => plan.clone(),
         None => project.root.join(FoundRun::find(project, None, None)?.record.path().raw()),
     };
-    let found = PlanFile::read(&plan, &project.root)?;
-    let mut equipment =
-        Equipper::new(&project.config, &project.root, project.is_trusted())?.equip(&found.plan)?;
-    // An unknown phase is a mistake, as with `plan accept`.
-    Equipper::accept(&found.plan, &mut equipment, &args.phases)?;
-    let is_meant = |id: &str| args.phases.is_empty() || args.phases.iter().any(|given| is_same(given, id));
-    let mut gates: Vec<Gate> = Vec::new();
-    for (phase, equipment) in found.plan.phases.iter().zip(&equipment) {
-        let wanted = equipment.gates.iter().filter(|_| is_meant(phase.id.shown()));
-        let new: Vec<Gate> = wanted.filter(|gate| !gates.contains(gate)).cloned().collect();
-        gates.extend(new);
-    }
-    if gates.is_empty() {
-        let error = RunError::NoGates { plan: found.path };
-        return Err(error.into());
-    }
+    let (found, gates) = gates_to_verify(project, &plan, &args.phases)?;
     let classifier = project.classifier(&[])?;
     let here = GateRun::new(&project.root, &classifier, process::now());
     let mut started = |started: backstop_work::gate::StartedGate<'_>| {
@@ -67,8 +51,8 @@ pub(super) fn verify(project: &Project, args: &PlanVerify) -> Result<u8, CliErro
                 })
             })
             .collect();
-        let value = json!({ "schema": 1, "plan": found.path, "passed": passed, "gates": gates });
-        terminal::print(&format!("{}\n", to_json(&value)))?;
+        let plan = &found.path;
+        terminal::print_json(&json!({ "schema": 1, "plan": plan, "passed": passed, "gates": gates }))?;
     } else {
         for checked in &checks {
             let line = match &checked.fault {
@@ -82,10 +66,4 @@ pub(super) fn verify(project: &Project, args: &PlanVerify) -> Result<u8, CliErro
         }
     }
     Ok(if passed { DONE } else { FAILED })
-}
-
-/// Ids are the same in any spelling.
-fn is_same(given: &str, id: &str) -> bool {
-    let key = |text: &str| text.parse::<backstop_plan::document::PhaseId>().ok().map(|id| id.key().clone());
-    key(given).is_some() && key(given) == key(id)
 }

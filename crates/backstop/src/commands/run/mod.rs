@@ -1,23 +1,19 @@
 //! `backstop run`: a plan, from what was typed to how it ended.
 
 mod resume_all;
-pub(super) mod signals;
 mod summary;
 pub(super) mod watch;
 
 use super::deferred;
 use super::proxy::ProxyBeside;
-use crate::error::{CliError, DEFERRED, DONE, ErrorKind, HALTED, INTERRUPTED, failed, usage};
+use crate::error::{CliError, DEFERRED, DONE, HALTED, INTERRUPTED, usage};
 use crate::prompt::TerminalPrompts;
 use crate::{process, terminal};
 use backstop_config::{Given, LogFormat};
 use backstop_core::{Clock, End, Name, SafeText, shell};
-use backstop_plan::run::{PlanRun, PlanRunError, Ran, jobs};
-use backstop_plan::start::{
-    Equipper, PlanFile, Prompts, RunError, RunRequest, begin, drop_missing_fallbacks, missing_programs,
-    preflight, view_name,
-};
-use backstop_plan::view::ViewFolder;
+use backstop_plan::run::{Ran, jobs};
+use backstop_plan::start::{PreparedPlan, Prompts, RunRequest};
+use backstop_runtime::signals;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,8 +99,8 @@ pub(crate) struct Run {
     /// Continue the last run of this plan (the default if there is one)
     #[arg(long, conflicts_with = "fresh", hide_short_help = true)]
     pub(crate) resume: bool,
-    /// Continue every plan of every project whose run was cut off, in the background: for a login item or
-    /// a timer (`backstop init --service`)
+    /// Continue every plan of every project whose run was cut off, in the background: for a login
+    /// item or a timer (`backstop init --service`)
     #[arg(long, exclusive = true)]
     pub(crate) resume_all: bool,
     /// Start over: the old state is moved aside, commits stay
@@ -193,61 +189,32 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     let _proxy = (args.proxy && !args.dry_run).then(ProxyBeside::start).transpose()?;
     let project = Arc::new(process::open_strictly(&flags(args), format)?);
     let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
-    let found = PlanFile::read(plan, &project.root)?;
-    project.redactor.learn(found.secrets());
-    let settings = project.config.plan();
     terminal::warn_inert(&project.config);
     for (what, hint) in process::unknown_variables() {
         terminal::warn(&what, Some(&hint));
     }
     let start_after = args.at.as_deref().map(start_after).transpose()?.unwrap_or_default();
-    let mut equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
-    let undecided = equipper.undecided_gates(&found.plan);
-    let answered =
-        if undecided.is_empty() || args.dry_run { None } else { TerminalPrompts.run_gates(&undecided) };
-    if answered == Some(true) {
-        equipper.run_detected_gates();
-    }
-    let mut equipment = equipper.equip(&found.plan)?;
-    Equipper::accept(&found.plan, &mut equipment, &args.accept)?;
-    let views = ViewFolder::new(&project.root, &view_name(&found.path));
-    let again = again(args, &found.path, answered);
+    let prompts: Option<&dyn Prompts> = if args.dry_run { None } else { Some(&TerminalPrompts) };
+    let mut prepared = PreparedPlan::new(&project, plan, &args.accept, prompts)?;
+    let again = again(args, &prepared.file.path, prepared.run_gates);
     let request = request(args, &again);
     if args.dry_run {
-        let workspace = preflight(&request, &project, &TerminalPrompts, &settings, &found, None)?;
-        let policy = project.config.policy("phase")?;
-        return summary::dry_run(
-            args,
-            &found,
-            &equipment,
-            &settings,
-            &policy,
-            &workspace,
-            &equipper.notes(&found.plan, &equipment),
-            &again,
-        );
+        return summary::dry_run(args, &prepared.forecast(&request, &TerminalPrompts)?);
     }
     project.refuse_if_frozen()?;
     if args.quiet {
         terminal::be_quiet();
     }
-    let missing = missing_programs(&found.plan, &equipment, &process::is_on_the_path);
-    if let Some((program, phase)) = missing.into_iter().next() {
-        return Err(RunError::AgentMissing { program, phase }.into());
-    }
-    let unable = drop_missing_fallbacks(&mut equipment, &process::is_on_the_path);
-    let policy = Arc::new(project.config.policy("phase")?);
-    let attempts = policy.usual_attempts();
-    let begun = begin(&request, &project, &TerminalPrompts, &settings, &found, &views, attempts)?;
+    let begun = prepared.begin(&request, &TerminalPrompts, &process::is_on_the_path)?;
     let show = Show::of(args.json, args.quiet, project.config.log_format());
     if let Show::Events(format) = show {
         watch::print_events(&begun.opened, format);
     }
     if matches!(show, Show::Live | Show::Lines) {
-        for warning in &found.plan.warnings {
-            terminal::warn(&format!("{}:{}: {}", found.path, warning.line, warning.text), None);
+        for warning in &prepared.file.plan.warnings {
+            terminal::warn(&format!("{}:{}: {}", prepared.file.path, warning.line, warning.text), None);
         }
-        for note in equipper.notes(&found.plan, &equipment).iter().chain(&unable).chain(&begun.notes) {
+        for note in &begun.notes {
             terminal::say(&format!("note: {}\n", SafeText::new(note.clone()).line(400)));
         }
     }
@@ -257,24 +224,13 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
         terminal::say(&format!("starts at {at} (in {})\n", backstop_report::duration(start_after)));
     }
     let clock = process::running_clock();
-    let jobs = jobs(&begun.workspace, &settings, false);
-    let mut viewer = Viewer::new(show, &found.plan, jobs, Arc::clone(&project.redactor));
-    let plan_run = PlanRun {
-        project: &project,
-        file: &found,
-        settings: &settings,
-        equipment,
-        policy,
-        views: &views,
-        resume_command: again.clone(),
-        budget,
-        clock: &clock,
-        start_after,
-        stage: None,
-    };
-    let Ran { ending, recorder, .. } = plan_run.run(begun, &mut viewer, signals::listen()?)?;
+    let jobs = jobs(&begun.workspace, &prepared.settings, false);
+    let mut viewer = Viewer::new(show, &prepared.file.plan, jobs, Arc::clone(&project.redactor));
+    let requests = signals::stop_requests().map_err(CliError::signals)?;
+    let plan_run = prepared.run(again.clone(), budget, &clock, start_after);
+    let Ran { ending, recorder, .. } = plan_run.run(begun, &mut viewer, requests)?;
     viewer.finish();
-    summary::tell(args, &project, &views, &ending, &again, clock(), show)?;
+    summary::tell(args, &project, &prepared.views, &ending, &again, clock(), show)?;
     if matches!(show, Show::Live | Show::Lines) {
         deferred::offer(&project, &recorder.deferred(), None);
     }
@@ -372,28 +328,4 @@ fn again(args: &Run, path: &str, run_gates: Option<bool>) -> String {
         words.push("--proxy".to_owned());
     }
     shell::line(&words)
-}
-
-impl From<RunError> for CliError {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::Project(error) => error.into(),
-            other => {
-                let mut this = failed(&other).hints_from(other.hints());
-                if other.is_usage() {
-                    this.kind = ErrorKind::Usage;
-                }
-                if other.is_multiline() { this.multiline() } else { this }
-            }
-        }
-    }
-}
-
-impl From<PlanRunError> for CliError {
-    fn from(error: PlanRunError) -> Self {
-        match error {
-            PlanRunError::Start(error) => error.into(),
-            PlanRunError::Host(error) => failed(&error).hint(error.hint()),
-        }
-    }
 }

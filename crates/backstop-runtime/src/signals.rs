@@ -1,17 +1,29 @@
-//! Signals that reach us while a command runs.
+//! Signals that reach this process while something runs: passed on to a command ([`watch`]), or
+//! turned into requests to stop a plan ([`stop_requests`]). It must not end the process unless it
+//! is asked to ([`end_by`]).
 //!
-//! A key of the terminal (Ctrl-C, Ctrl-\, Ctrl-Z) sends its signal to our whole process group. Where
-//! the command is in it, the command has it already, and does with it what it does without us: a
-//! REPL prints a new prompt. Every other signal is passed on.
+//! A key of the terminal (Ctrl-C, Ctrl-\, Ctrl-Z) sends its signal to our whole process group.
+//! Where the command is in it, the command has it already, and does with it what it does without
+//! us: a REPL prints a new prompt. Every other signal is passed on.
 
-use crate::error::CliError;
-use crate::inherited;
+use crate::host::StopRequest;
 use backstop_engine::Cancel;
 use backstop_exec::Stop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
+
+/// Whether this process ignores a signal now.
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: the action is only read, into a struct of numbers that is initialised.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
 
 /// The signals that a key sends.
 const KEYS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP];
@@ -25,10 +37,11 @@ static BY_KEY: [AtomicBool; KEYS.len()] = [const { AtomicBool::new(false) }; KEY
 
 /// The first signal that asked us to end.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Caught(Arc<AtomicI32>);
+pub struct Caught(Arc<AtomicI32>);
 
 impl Caught {
-    pub(super) fn first(&self) -> Option<i32> {
+    /// The signal, if one came.
+    pub fn first(&self) -> Option<i32> {
         Some(self.0.load(Ordering::SeqCst)).filter(|n| *n > 0)
     }
 
@@ -39,21 +52,21 @@ impl Caught {
 
 /// Passes signals on until it is aborted: the first that asks for the end is polite, the second is
 /// not. `shares_group` says that the command gets what keys send without us.
-pub(super) fn watch(
+pub fn watch(
     cancel: Cancel,
     stop: Stop,
     caught: Caught,
     shares_group: bool,
-) -> Result<JoinHandle<()>, CliError> {
+) -> std::io::Result<JoinHandle<()>> {
     if shares_group {
-        notice_keys().map_err(CliError::signals)?;
+        notice_keys()?;
     }
     // What we were started to ignore (`nohup`) is ignored by the command as well.
     let listen = |kind: SignalKind| {
-        if inherited::ignores(kind.as_raw_value()) {
+        if is_ignored(kind.as_raw_value()) {
             return Ok(None);
         }
-        signal(kind).map(Some).map_err(CliError::signals)
+        signal(kind).map(Some)
     };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
@@ -75,7 +88,8 @@ pub(super) fn watch(
                 () = next(&mut suspend) => {
                     let key = shares_group && came_from_key(libc::SIGTSTP);
                     if !key && backstop_exec::is_group_orphaned() {
-                        // Without us it would be ignored: nobody is there who continues what is stopped.
+                        // Without us it would be ignored: nobody is there who continues what is
+                        // stopped.
                         continue;
                     }
                     let waits = if key { stop.paused_by_key() } else { stop.pause() };
@@ -112,7 +126,7 @@ pub(super) fn watch(
 fn notice_keys() -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     for (signal, by_key) in KEYS.into_iter().zip(&BY_KEY) {
-        if inherited::ignores(signal) {
+        if is_ignored(signal) {
             continue;
         }
         // SAFETY: storing to an atomic is allowed in a signal handler.
@@ -130,10 +144,10 @@ fn came_from_key(signal: libc::c_int) -> bool {
 }
 
 /// From now on signals do what they do to everybody: nobody listens any more.
-pub(super) fn let_go() {
+pub fn let_go() {
     let listened = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGTSTP];
     for signal in listened.into_iter().chain(FORWARDED) {
-        if inherited::ignores(signal) {
+        if is_ignored(signal) {
             continue;
         }
         // SAFETY: the default action is set, no code of ours is called.
@@ -143,9 +157,9 @@ pub(super) fn let_go() {
     }
 }
 
-/// Ends this process by the signal that ended the command. A shell that runs a script or a loop stops
-/// only then where a key sent it, and puts the terminal's modes right only then.
-pub(super) fn end_by(signal: i32) {
+/// Ends this process by the signal that ended the command. A shell that runs a script or a loop
+/// stops only then where a key sent it, and puts the terminal's modes right only then.
+pub fn end_by(signal: i32) {
     // SAFETY: no core is wanted of us, the default action is set, and the signal is raised.
     unsafe {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -175,4 +189,44 @@ async fn next(signal: &mut Option<Signal>) {
         return;
     }
     std::future::pending::<()>().await;
+}
+
+/// Turns signals into requests to stop. Ctrl-C lets running phases end, a second one does not; TERM
+/// ends them at once.
+pub fn stop_requests() -> std::io::Result<Receiver<StopRequest>> {
+    let (sender, requests) = channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (mut interrupt, mut terminate, mut hangup, mut quit) = {
+        let _inside = runtime.enter();
+        (
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+            signal(SignalKind::quit())?,
+        )
+    };
+    let run = move || {
+        runtime.block_on(async {
+            let mut before = 0;
+            loop {
+                let polite = tokio::select! {
+                    _ = interrupt.recv() => true,
+                    _ = terminate.recv() => false,
+                    _ = hangup.recv() => false,
+                    _ = quit.recv() => false,
+                };
+                let request = match (before, polite) {
+                    (0, true) => StopRequest::Finish,
+                    (0, false) => StopRequest::End,
+                    _ => StopRequest::Kill,
+                };
+                before += 1;
+                if sender.send(request).is_err() {
+                    break;
+                }
+            }
+        });
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(run)?;
+    Ok(requests)
 }

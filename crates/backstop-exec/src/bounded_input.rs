@@ -1,6 +1,5 @@
-//! What comes in on standard input: bounded in size and time.
+//! What comes in on our standard input: bounded in size and time.
 
-use backstop_hook::INPUT_BYTES_MAX;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read};
@@ -12,11 +11,11 @@ const DRAINED_BYTES_MAX: u64 = 256 << 20;
 /// How much is read at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Reads standard input: as much as is used and one byte more, and then to its end. Whoever keeps
-/// it open must not hold us: after so long, what has come by then is all there is. Somebody who
-/// types is waited for.
-pub(super) fn read(within: Duration) -> std::io::Result<Vec<u8>> {
-    let wanted = INPUT_BYTES_MAX + 1;
+/// Reads our standard input: `bytes_max` and one byte more, and then to its end. Whoever keeps it
+/// open must not hold us: after so long, what has come by then is all there is. Somebody who types is
+/// waited for.
+pub fn read_stdin(bytes_max: usize, within: Duration) -> std::io::Result<Vec<u8>> {
+    let wanted = bytes_max + 1;
     let until = (!std::io::stdin().is_terminal()).then(|| Instant::now() + within);
     let mut input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let (mut bytes, mut piece, mut drained) = (Vec::new(), vec![0; PIECE_BYTES], 0);
