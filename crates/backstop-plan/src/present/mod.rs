@@ -5,7 +5,9 @@
 mod changes;
 mod endings;
 mod rows;
+mod waves;
 
 pub use changes::change;
 pub use endings::{Facts, completion, halt, wait_sum};
 pub use rows::{Live, rows, time_left};
+pub use waves::waves;

@@ -20,7 +20,8 @@ pub use begin::{Begun, begin, folder_name, last_run, meet, set_slots};
 pub use equip::{Equipper, drop_missing_fallbacks, missing_programs};
 pub use error::RunError;
 pub use preflight::{InPlaceSetup, Workspace, preflight};
-pub use read::{PlanFile, lock_name, path_in_project, view_name};
+pub use read::{PlanFile, lock_name, path_in_project, recorded_options, view_name};
+pub(crate) use read::{story_files, texts};
 
 use crate::start_events::Person;
 use crate::workspace::CommitMode;

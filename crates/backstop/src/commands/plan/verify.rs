@@ -4,6 +4,7 @@ use crate::error::{CliError, DONE, FAILED};
 use crate::{process, terminal};
 use backstop_core::SafeText;
 use backstop_exec::Stop;
+use backstop_plan::document::ReadOptions;
 use backstop_plan::runs::FoundRun;
 use backstop_plan::start::{Equipper, PlanFile, RunError};
 use backstop_report::to_json;
@@ -32,7 +33,7 @@ pub(super) fn verify(project: &Project, args: &PlanVerify) -> Result<u8, CliErro
         Some(plan) => plan.clone(),
         None => project.root.join(FoundRun::find(project, None, None)?.record.path().raw()),
     };
-    let found = PlanFile::read(&plan, &project.root)?;
+    let found = PlanFile::read(&plan, &project.root, &ReadOptions::default())?;
     let mut equipment =
         Equipper::new(&project.config, &project.root, project.is_trusted())?.equip(&found.plan)?;
     // An unknown phase is a mistake, as with `plan accept`.

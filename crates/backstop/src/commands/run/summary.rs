@@ -7,18 +7,21 @@ use crate::{process, terminal};
 use backstop_config::PlanSettings;
 use backstop_core::{End, Policy, SafeText};
 use backstop_plan::Ending;
-use backstop_plan::document::Plan;
-use backstop_plan::present::{Facts, completion, halt};
-use backstop_plan::start::{PlanFile, Workspace, path_in_project};
+use backstop_plan::document::{Phase, Plan, Status};
+use backstop_plan::present::{Facts, completion, halt, waves};
+use backstop_plan::record::RunRecord;
+use backstop_plan::start::{PlanFile, Workspace, last_run, path_in_project};
 use backstop_plan::view::ViewFolder;
 use backstop_plan::workspace::{Equipment, Worker};
 use backstop_report::plan::{
-    Ahead, Course, DryPhase, DryRun, completion_json, completion_line, completion_summary,
+    Ahead, Course, DryPhase, DryRun, PlanReading, completion_json, completion_line, completion_summary,
     dry_run as dry_text, dry_run_json, halt_json, halt_summary, remaining,
 };
 use backstop_report::to_json;
 use backstop_runtime::Project;
 use backstop_runtime::admission::UNFREEZE;
+use backstop_runtime::host::NodeStatus;
+use backstop_work::gate::Origin;
 use backstop_work::git::{Repo, tip_ref};
 use std::path::Path;
 use std::time::Duration;
@@ -115,10 +118,74 @@ fn expected(plan: &Plan, levels: &[Vec<usize>], jobs: usize) -> Option<Duration>
     remaining(&all, jobs)
 }
 
+/// Which phases are done or skipped: by the last run, else by the plan's own marks.
+pub(super) fn done_phases(project: &Project, found: &PlanFile, fresh: bool) -> Result<Vec<bool>, CliError> {
+    let record = match project.existing_journal()? {
+        Some(journal) if !fresh => match last_run(journal, &found.path)? {
+            Some(run) => Some(RunRecord::of(&journal.load(run)?)),
+            None => None,
+        },
+        _ => None,
+    };
+    let is_done = |phase: &Phase| match &record {
+        Some(record) => record
+            .phase_of(phase.id.key().as_str())
+            .is_some_and(|known| known.node.status == NodeStatus::Complete),
+        None => !fresh && matches!(phase.status, Status::Complete | Status::Skipped),
+    };
+    Ok(found.plan.phases.iter().map(is_done).collect())
+}
+
+/// How the plan was understood.
+fn reading(plan: &Plan, equipment: &[Equipment], done: &[bool], settings: &PlanSettings) -> PlanReading {
+    let mut checks: Vec<SafeText> = Vec::new();
+    let mut agents: Vec<String> = Vec::new();
+    for equipment in equipment {
+        for gate in &equipment.gates {
+            let (shown, origin) = (gate.check.shown(), gate.origin);
+            let text = SafeText::new(match origin {
+                Origin::Detected(_) => format!("{shown} (detected)"),
+                Origin::Config => format!("{shown} (config)"),
+                Origin::Plan => shown,
+            });
+            if !checks.contains(&text) {
+                checks.push(text);
+            }
+        }
+        let agent = match &equipment.worker {
+            Worker::Agent { agent, .. } => agent.name.clone(),
+            Worker::Command(_) => "none: commands".to_owned(),
+            Worker::Nobody => "nobody".to_owned(),
+        };
+        if !agents.contains(&agent) {
+            agents.push(agent);
+        }
+    }
+    let unestimated =
+        plan.phases.iter().zip(done).filter(|(phase, done)| !**done && phase.estimated.is_none());
+    PlanReading {
+        format: SafeText::new(plan.format.title()),
+        by: SafeText::new(plan.by.name()),
+        tasks: plan.items,
+        groups: plan.groups,
+        done: done.iter().filter(|done| **done).count(),
+        waves: waves(plan, &|at| done[at], settings.parallel == "auto"),
+        checks,
+        unestimated: unestimated.count(),
+        agent: SafeText::new(agents.join(", ")),
+        passed_over: plan
+            .passed_over
+            .iter()
+            .map(|part| SafeText::new(format!("line {}: {}", part.line, part.text)))
+            .collect(),
+    }
+}
+
 /// Shows what would be done.
 #[expect(clippy::too_many_arguments)] // One caller; they are what the text is made of.
 pub(super) fn dry_run(
     args: &Run,
+    done: &[bool],
     found: &PlanFile,
     equipment: &[Equipment],
     settings: &PlanSettings,
@@ -130,10 +197,8 @@ pub(super) fn dry_run(
     let plan = &found.plan;
     let mode = workspace.mode(again, policy.usual_attempts());
     let jobs = if mode.isolation == "none" { 1 } else { settings.jobs };
-    // Its own chances, the waits for the world, and one more for a conflict where work is put
-    // together.
-    let waits = policy.world.as_ref().map_or(0, |world| world.times);
-    let most = policy.usual_attempts() + waits + u32::from(mode.isolation != "none");
+    // Its own chances: waits for the world and conflicts do not use them up.
+    let most = policy.usual_attempts();
     let phase = |at: &usize| {
         let (phase, equipment) = (&plan.phases[*at], &equipment[*at]);
         let by = match &equipment.worker {
@@ -150,6 +215,7 @@ pub(super) fn dry_run(
             tasks: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
             estimate: phase.estimate.clone(),
             gates: equipment.gates.iter().map(|gate| SafeText::new(gate.name.clone())).collect(),
+            done: done[*at],
         }
     };
     let levels = plan.levels();
@@ -167,7 +233,8 @@ pub(super) fn dry_run(
         parallel: SafeText::new(settings.parallel.clone()),
         warnings: warnings.chain(notes.iter().map(|note| SafeText::new(note.clone()))).collect(),
         overlaps: overlaps.collect(),
-        most_attempts: most.saturating_mul(u32::try_from(plan.phases.len()).unwrap_or(u32::MAX)),
+        most_attempts: most
+            .saturating_mul(u32::try_from(done.iter().filter(|done| !**done).count()).unwrap_or(u32::MAX)),
         isolation: SafeText::new(mode.isolation),
         commit: SafeText::new(match (&settings.commit, workspace) {
             (Some(commit), _) => commit.clone(),
@@ -179,6 +246,7 @@ pub(super) fn dry_run(
             (None, Workspace::Worktrees(_)) => format!("{again} --commit auto"),
             _ => again.to_owned(),
         }),
+        reading: Some(reading(plan, equipment, done, settings)),
     };
     if args.json {
         terminal::print(&format!("{}\n", to_json(&dry_run_json(&given))))?;
