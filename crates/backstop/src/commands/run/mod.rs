@@ -215,11 +215,9 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     let _proxy = (args.proxy && !args.dry_run).then(ProxyBeside::start).transpose()?;
     let project = Arc::new(process::open_strictly(&flags(args), format)?);
     let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
-    let mut found = PlanFile::read(plan, &project.root, &read_options(args, &project, plan)?)?;
-    let dir = match &args.dir {
-        Some(dir) => Some(below_project(dir)?),
-        None => folder_here(&project.root),
-    };
+    let last = if args.fresh { None } else { last_record(&project, plan) };
+    let mut found = PlanFile::read(plan, &project.root, &read_options(args, last.as_ref())?)?;
+    let dir = work_dir(args, last.as_ref(), &project.root)?;
     found.plan.work_in(dir.as_deref());
     project.redactor.learn(found.secrets());
     let settings = project.config.plan();
@@ -243,7 +241,7 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     if args.dry_run {
         let workspace = preflight(&request, &project, &TerminalPrompts, &settings, &found, None)?;
         let policy = project.config.policy("phase")?;
-        let done = summary::done_phases(&project, &found, args.fresh)?;
+        let done = summary::done_phases(&found, last.as_ref(), args.fresh);
         return summary::dry_run(
             args,
             &done,
@@ -323,18 +321,33 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     })
 }
 
+/// What was recorded of the last run of a plan. Nothing is made where nothing was recorded yet.
+fn last_record(project: &Project, plan: &Path) -> Option<RunRecord> {
+    let is_there = process::state_root(process::home().as_deref()).is_some_and(|root| root.exists());
+    let file = plan.canonicalize().ok().filter(|_| is_there)?;
+    let journal = project.existing_journal().ok()??;
+    let run = last_run(journal, &path_in_project(&file, &project.root)).ok()??;
+    Some(RunRecord::of(&journal.load(run).ok()?))
+}
+
 /// How the plan is to be read: as was typed, else as the last run of it was, else as it looks.
-fn read_options(args: &Run, project: &Project, plan: &Path) -> Result<ReadOptions, CliError> {
-    let mut options = options(args.format.as_deref(), super::word(args.by).as_deref())?;
-    if !args.fresh
-        && let Ok(file) = plan.canonicalize()
-        && let Ok(Some(journal)) = project.existing_journal()
-        && let Ok(Some(run)) = last_run(journal, &path_in_project(&file, &project.root))
-    {
-        let recorded = recorded_options(&RunRecord::of(&journal.load(run)?));
-        options = ReadOptions { format: options.format.or(recorded.format), by: options.by.or(recorded.by) };
+fn read_options(args: &Run, last: Option<&RunRecord>) -> Result<ReadOptions, CliError> {
+    let given = options(args.format.as_deref(), super::word(args.by).as_deref())?;
+    let recorded = last.map(recorded_options).unwrap_or_default();
+    Ok(ReadOptions { format: given.format.or(recorded.format), by: given.by.or(recorded.by) })
+}
+
+/// The folder in which phases work: as was typed, else as the run began, else where we are.
+fn work_dir(args: &Run, last: Option<&RunRecord>, root: &Path) -> Result<Option<String>, CliError> {
+    match (&args.dir, last) {
+        (Some(dir), _) => below_project(dir).map(Some),
+        (None, Some(record)) => {
+            let words = shell::words(&record.plan.resume).unwrap_or_default();
+            let at = words.iter().position(|word| word == "--dir");
+            Ok(at.and_then(|at| words.get(at + 1).cloned()))
+        }
+        (None, None) => Ok(folder_here(root)),
     }
-    Ok(options)
 }
 
 /// A format and a granularity as they are typed.

@@ -10,7 +10,7 @@ use backstop_plan::Ending;
 use backstop_plan::document::{Phase, Plan, Status};
 use backstop_plan::present::{Facts, completion, halt, waves};
 use backstop_plan::record::RunRecord;
-use backstop_plan::start::{PlanFile, Workspace, last_run, path_in_project};
+use backstop_plan::start::{PlanFile, Workspace, path_in_project};
 use backstop_plan::view::ViewFolder;
 use backstop_plan::workspace::{Equipment, Worker};
 use backstop_report::plan::{
@@ -119,21 +119,14 @@ fn expected(plan: &Plan, levels: &[Vec<usize>], jobs: usize) -> Option<Duration>
 }
 
 /// Which phases are done or skipped: by the last run, else by the plan's own marks.
-pub(super) fn done_phases(project: &Project, found: &PlanFile, fresh: bool) -> Result<Vec<bool>, CliError> {
-    let record = match project.existing_journal()? {
-        Some(journal) if !fresh => match last_run(journal, &found.path)? {
-            Some(run) => Some(RunRecord::of(&journal.load(run)?)),
-            None => None,
-        },
-        _ => None,
-    };
-    let is_done = |phase: &Phase| match &record {
+pub(super) fn done_phases(found: &PlanFile, last: Option<&RunRecord>, fresh: bool) -> Vec<bool> {
+    let is_done = |phase: &Phase| match last {
         Some(record) => record
             .phase_of(phase.id.key().as_str())
             .is_some_and(|known| known.node.status == NodeStatus::Complete),
         None => !fresh && matches!(phase.status, Status::Complete | Status::Skipped),
     };
-    Ok(found.plan.phases.iter().map(is_done).collect())
+    found.plan.phases.iter().map(is_done).collect()
 }
 
 /// How the plan was understood.
