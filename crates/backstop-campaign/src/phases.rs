@@ -16,13 +16,7 @@ pub fn plan_of(phases: Vec<Phase>) -> Plan {
     for phase in &phases {
         digest.update(phase.hash.as_bytes());
     }
-    Plan {
-        phases,
-        warnings: Vec::new(),
-        table_hash: digest.hex(),
-        defaults: Settings::default(),
-        defaults_hash: String::new(),
-    }
+    Plan { phases, table_hash: digest.hex(), ..Plan::default() }
 }
 
 fn phase(id: PhaseId, name: &str, section: String, settings: Settings, hash: String) -> Phase {

@@ -527,6 +527,12 @@ pub struct PlanRecord {
     /// own folder.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub before: Vec<SafeText>,
+    /// The format that the plan was read as, where it is not Backstop's own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub format: Option<String>,
+    /// What a phase of the run is: a `phase` or a `task` of the document.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by: Option<String>,
 }
 
 fn two() -> u32 {

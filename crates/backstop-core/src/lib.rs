@@ -40,6 +40,7 @@ mod hash;
 mod hinted_error;
 mod http_answer;
 mod id;
+pub mod json;
 mod machine;
 mod machine_state;
 pub mod nearest;

@@ -269,7 +269,7 @@ pub(crate) fn read_in(project: Option<&Path>, file: &Path) -> Result<Option<Stri
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let good =
             String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
-        let (line, column) = super::json::place(&good, good.len());
+        let (line, column) = backstop_core::json::place(&good, good.len());
         InstallError::NotText { file: file.to_owned(), line, column }
     })
 }

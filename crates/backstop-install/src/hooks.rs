@@ -1,8 +1,8 @@
 //! The hooks that each agent gets, and how they are recognised in a file.
 
 use super::agent::Agent;
-use super::json::{Node, Value};
 use super::layout::Piece;
+use backstop_core::json::{Node, Value};
 
 /// The command that every hook calls.
 pub const COMMAND: &str = "backstop hook agent";
@@ -106,7 +106,7 @@ pub(crate) fn whose(handler: &Node) -> Whose {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::parse;
+    use backstop_core::json::parse;
 
     #[test]
     fn ours_is_told_from_others() {

@@ -4,8 +4,8 @@ use super::agent::{Agent, Target};
 use super::change::read;
 use super::error::InstallError;
 use super::hooks::{COMMAND, hooks, program};
-use super::json::{Node, Value, member, parse};
 use super::plugin;
+use backstop_core::json::{Node, Value, member, parse};
 
 /// The hooks of ours in a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]

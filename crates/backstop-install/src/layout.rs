@@ -3,8 +3,8 @@
 //!
 //! The main types are [`Layout`] and [`Piece`], a JSON value to insert.
 
-use super::json::{Gap, Node, Value};
 use super::patch::Patch;
+use backstop_core::json::{Gap, Node, Value};
 
 /// A JSON value to insert into a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Computes the patches that put hooks into a settings file.
 
 use super::hooks::{Hook, Whose, whose};
-use super::json::{BOM, JsonError, Node, Value, member, parse};
 use super::layout::{Layout, Piece};
 use super::patch::Patch;
+use backstop_core::json::{BOM, JsonError, Node, Value, member, parse};
 use std::collections::BTreeSet;
 
 /// The result of putting hooks into a text.

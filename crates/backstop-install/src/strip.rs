@@ -1,9 +1,9 @@
 //! Computes the patches that remove hooks from a settings file.
 
 use super::hooks::{Whose, whose};
-use super::json::{Gap, JsonError, Node, Value, member, parse};
 use super::merge::list_name;
 use super::patch::Patch;
+use backstop_core::json::{Gap, JsonError, Node, Value, member, parse};
 use std::collections::BTreeSet;
 
 /// The result of removing our hooks from a text.

@@ -2,11 +2,11 @@
 
 use super::agent::{Agent, Target};
 use super::hooks::{Whose, hooks, whose};
-use super::json::parse;
 use super::merge::{Merge, merge};
 use super::patch::{apply, inverse};
 use super::strip::strip;
 use super::{Change, FileAction, Folders, InstallError, Records, Scope};
+use backstop_core::json::parse;
 use proptest::prelude::*;
 use std::path::Path;
 

@@ -5,9 +5,9 @@
 use super::change::read_in;
 use super::diff::unified;
 use super::error::InstallError;
-use super::json::{Value, parse};
 use super::patch::{Patch, apply, inverse};
 use super::record::{Part, Record, Records, Undo, hash};
+use backstop_core::json::{Value, parse};
 use backstop_files::{Durability, Folder};
 use std::path::{Path, PathBuf};
 

@@ -11,6 +11,7 @@
 //! - [`observers`]: the files that follow a run: the plan's marks, views, the execution log.
 //! - [`workspace`]: where phases run: git worktrees, or the project's folder itself.
 //! - [`present`]: a run as values that `backstop-report` renders.
+//! - [`writer`]: a plan that an agent writes.
 //! - [`view`]: the project's `.backstop/`, for people and for tools that read files.
 //!
 //! The loop that drives a run is `backstop_runtime::host`; here is what it is given. This crate
@@ -31,6 +32,7 @@ pub mod start;
 pub mod start_events;
 pub mod view;
 pub mod workspace;
+pub mod writer;
 
 /// How a plan's run ended.
 pub type Ending = backstop_runtime::host::Ending<record::RunRecord, workspace::Conclusion>;

@@ -154,7 +154,8 @@ impl PlanRun<'_> {
             Some(repo) => interrupting(requests, repo.interrupt()),
             None => requests,
         };
-        let mut files = PlanFiles::new(self.views, self.file.file.clone(), self.resume_command.clone());
+        let (file, options) = (self.file.file.clone(), self.file.options());
+        let mut files = PlanFiles::new(self.views, file, options, self.resume_command.clone());
         let pass_time = project.process.pass_time;
         let mut awake = KeepAwake::new(self.settings.inhibit);
         let mut notices = Notices::new(project);

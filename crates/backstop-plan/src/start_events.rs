@@ -3,7 +3,7 @@
 //! Pure: the plan as it is now, the recorded run and edits of state files go in; events and notes
 //! come out.
 
-use crate::document::Plan;
+use crate::document::{Format, Plan, Status};
 use crate::record::RunRecord;
 use crate::view::Edit;
 use backstop_core::{EventKind, PhaseRecord, PlanRecord, SafeText};
@@ -57,7 +57,43 @@ pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
         resume: mode.resume.clone(),
         max_attempts: mode.max_attempts,
         before: mode.before.clone(),
+        format: (plan.format != Format::Backstop).then(|| plan.format.name().to_owned()),
+        by: (plan.format != Format::Backstop).then(|| plan.by.name().to_owned()),
     }
+}
+
+/// The events for what a new run's plan marks as done or skipped: it is not run. And what a person is
+/// told about it.
+pub fn marked(plan: &Plan) -> (Vec<EventKind>, Option<String>) {
+    let (mut kinds, mut done, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
+    for phase in &plan.phases {
+        let state = match phase.status {
+            Status::Complete => {
+                done.push(phase.id.shown());
+                NodeStatus::Complete.name()
+            }
+            Status::Skipped => {
+                skipped.push(phase.id.shown());
+                SKIPPED
+            }
+            _ => continue,
+        };
+        kinds.push(state_entered(phase.id.key().as_str(), state));
+    }
+    let mut parts = Vec::new();
+    for (list, word) in [(&done, "done"), (&skipped, "skipped")] {
+        const NAMED_MAX: usize = 12;
+        if !list.is_empty() {
+            let more = list.len().saturating_sub(NAMED_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let names = list.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+            parts.push(format!("{word} by the plan's own marks: {names}{more}"));
+        }
+    }
+    let note = (!parts.is_empty()).then(|| {
+        format!("not run: {} (`--fresh` or `backstop plan reset PHASE` runs them)", parts.join("; "))
+    });
+    (kinds, note)
 }
 
 /// Who overrides something, and why.

@@ -1,6 +1,6 @@
 //! Plans as people write them, good and bad: what is read, what is told, and what an edit leaves alone.
 
-use backstop_plan::document::{Change, Edit, Limit, Plan, Status, parse, updated};
+use backstop_plan::document::{Change, Edit, Limit, Plan, PlanError, Status, parse, updated};
 use std::time::Duration;
 
 const FEATURE: &str = include_str!("plans/feature.md");
@@ -15,11 +15,14 @@ fn told(text: &str) -> String {
             let warnings = plan.warnings.iter().map(|warning| format!("{}: {}", warning.line, warning.text));
             warnings.collect::<Vec<_>>().join("\n")
         }
-        Err(error) => {
-            let mut out = format!("{error} | {}", error.hint());
-            out.extend(error.row.iter().map(|row| format!("\n  {row}")));
-            out.extend(error.also.iter().map(|(line, text)| format!("\n  {line}: {text}")));
-            format!("{out}\n  {}", error.reason())
+        Err(errors) => {
+            let told = |error: &PlanError| {
+                let mut out = format!("{error} | {}", error.hint());
+                out.extend(error.row.iter().map(|row| format!("\n  {row}")));
+                out.extend(error.also.iter().map(|(line, text)| format!("\n  {line}: {text}")));
+                format!("{out}\n  {}", error.reason())
+            };
+            errors.list().iter().map(told).collect::<Vec<_>>().join("\n")
         }
     }
 }
@@ -112,7 +115,7 @@ fn what_is_wrong_is_told_with_its_place_and_a_way_out() {
     ];
     let all: Vec<String> = plans.iter().map(|text| told(text)).collect();
     insta::assert_snapshot!(all.join("\n"), @r#"
-    1:1: there is no table of phases | add a table such as `| Phase | Name | Depends On | Status |`, with a line of dashes below its header and a row for each phase
+    1:1: this is no plan that Backstop can read | write a checklist (`- [ ] …`), a numbered list, headings such as `## Phase 1: Name`, or a table such as `| Phase | Name | Depends On | Status |`; --format forces one of backstop, spec-kit, task-master, kiro, openspec, bmad, claude, execplan, superpowers, prp, ralphex, conductor, ralph, list, headings
       plan_invalid
     1:1: there is no table of phases | add a table such as `| Phase | Name | Depends On | Status |`, with a line of dashes below its header and a row for each phase
       1: this looks like its header, but no line of dashes follows
@@ -120,7 +123,7 @@ fn what_is_wrong_is_told_with_its_place_and_a_way_out() {
     1:1: the table has no column `Phase` | add a column `Phase` with an id for each row
       | Name | Depends On |
       plan_invalid
-    1:1: there is no table of phases | add a table such as `| Phase | Name | Depends On | Status |`, with a line of dashes below its header and a row for each phase
+    1:1: this is no plan that Backstop can read | write a checklist (`- [ ] …`), a numbered list, headings such as `## Phase 1: Name`, or a table such as `| Phase | Name | Depends On | Status |`; --format forces one of backstop, spec-kit, task-master, kiro, openspec, bmad, claude, execplan, superpowers, prp, ralphex, conductor, ralph, list, headings
       plan_invalid
     3:1: the table of phases has no rows | add a row for each phase, such as `| 1 | Set up | - | ⬜ |`
       | Phase | Name |
@@ -144,10 +147,10 @@ fn what_is_wrong_is_told_with_its_place_and_a_way_out() {
     4:11: phase 3 depends on `Phase 2Q`, which is no phase of the table | did you mean `2A`?
       | 3 | b | Phase 2Q |
       plan_invalid
-    4:11: phase 3 depends on `1-3`, which is no phase of the table | write the ids of phases that have a row, separated by commas, under `Depends On`; a range such as 1-3 is not expanded
+    4:11: phase 3 depends on itself | take it out of its own `Depends On`
       | 3 | b | 1-3 |
       plan_invalid
-    3:7: phase 1 is parallel with `everything else`, which is no phase of the table | write the ids of phases that have a row, separated by commas, under `Parallel With`; a range such as 1-3 is not expanded
+    3:7: phase 1 is parallel with `everything else`, which is no phase of the table | write the ids of phases that have a row, separated by commas, under `Parallel With`; also a range such as 1-3, or `all previous`
       | 1 | everything else |
       plan_invalid
     3:7: phase 1 depends on itself | take it out of its own `Depends On`

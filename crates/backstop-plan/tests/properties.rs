@@ -1,6 +1,6 @@
 //! Whatever comes in, nothing panics, nothing is lost, and work grows with the text and no faster.
 
-use backstop_plan::document::{Change, Edit, Plan, Status, parse, updated};
+use backstop_plan::document::{Change, ERRORS_MAX, Edit, Plan, Status, parse, updated};
 use proptest::prelude::*;
 use std::time::Instant;
 
@@ -204,6 +204,27 @@ fn ten_thousand_phases() {
     let plan = timed("10,000 phases", &text).unwrap();
     assert_eq!((plan.phases.len(), plan.levels().len(), plan.overlaps().len()), (10_000, 5_000, 0));
     assert_eq!(plan.phases[9_999].parallel_with, [9_998]);
+}
+
+#[test]
+fn ten_thousand_phases_with_mistakes_are_told_all_at_once() {
+    let mut text = String::from("| Phase | Depends On |\n|--|--|\n");
+    for n in 0..10_000usize {
+        // A cycle through all of them, every tenth id twice, every hundredth dependency unknown.
+        let id = if n % 10 == 9 { n - 1 } else { n };
+        let on = if n % 100 == 50 { "x9".to_owned() } else { ((n + 1) % 10_000).to_string() };
+        text += &format!("| {id} | {on} |\n");
+    }
+    let errors = parse(text.as_bytes()).unwrap_err();
+    assert_eq!(errors.list().len(), ERRORS_MAX);
+    assert!(errors.left_out() > 1_000, "{}", errors.left_out());
+    let json: Vec<String> = (0..10_000)
+        .map(|n| format!("{{\"id\":{},\"title\":\"t\",\"dependencies\":[{}]}}", n % 9_000, (n + 1) % 9_000))
+        .collect();
+    let json = format!("{{\"tasks\":[{}]}}", json.join(",\n"));
+    let errors = parse(json.as_bytes()).unwrap_err();
+    assert_eq!(errors.list().len() + errors.left_out(), 1_001, "a thousand ids twice, and a cycle");
+    assert_eq!(errors.reason().code(), "circular_dependency");
 }
 
 #[test]

@@ -51,6 +51,8 @@ fn plan() -> PlanRecord {
         resume: String::new(),
         max_attempts: 2,
         before: Vec::new(),
+        format: None,
+        by: None,
     }
 }
 

@@ -55,6 +55,12 @@ impl CliError {
         Self { kind, message, source: None, hints: Vec::new(), is_multiline: false }
     }
 
+    /// With a message whose lines are all ours.
+    pub(crate) fn multiline(mut self) -> Self {
+        self.is_multiline = true;
+        self
+    }
+
     /// With one more thing to type next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

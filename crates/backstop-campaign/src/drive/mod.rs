@@ -527,7 +527,8 @@ impl Driver<'_, '_> {
     /// Phases as a plan that is in no file.
     fn found(&self, phases: Vec<Phase>) -> PlanFile {
         let file = self.campaign.project.root.join(".backstop").join("campaign");
-        PlanFile { plan: plan_of(phases), file, path: self.record.objective().raw().to_owned() }
+        let path = self.record.objective().raw().to_owned();
+        PlanFile { plan: plan_of(phases), file, path, others: Vec::new() }
     }
 
     fn workspace(&self, found: &PlanFile) -> Result<Workspace, CampaignError> {

@@ -263,7 +263,7 @@ struct Node {
     wait: Option<u32>,
 }
 
-/// How often work that does not go together is done again.
+/// How often work that does not go together is done again. Once is enough: it is done alone then.
 const CONFLICTS_MAX: u32 = 1;
 
 /// The state of a graph that is worked through.
@@ -517,15 +517,47 @@ impl Schedule {
         all
     }
 
-    /// Whether a node could begin now if there were a free slot, beside these.
-    fn may_start(&self, node: usize, beside: &[usize], now: Duration) -> bool {
-        let ready = match &self.nodes[node].state {
+    /// Whether a node waits for nothing but a free slot.
+    fn is_ready(&self, node: usize, now: Duration) -> bool {
+        match &self.nodes[node].state {
             NodeState::Pending => self.nodes[node].open == 0,
             NodeState::Waiting { not_before, siblings } => siblings.is_empty() && *not_before <= now,
             _ => false,
-        };
+        }
+    }
+
+    /// Whether a node could begin now if there were a free slot, beside these.
+    fn may_start(&self, node: usize, beside: &[usize], now: Duration) -> bool {
         let fits = || beside.iter().all(|other| self.graph.are_beside(node, *other));
-        ready && (self.rules.parallel == Parallel::Auto || fits())
+        self.is_ready(node, now) && (self.rules.parallel == Parallel::Auto || fits())
+    }
+
+    /// Whether a node runs alone: its work did not go together with what came in meanwhile, and with
+    /// nothing beside it nothing comes in.
+    fn runs_alone(&self, node: usize) -> bool {
+        self.nodes[node].conflicts > 0
+    }
+
+    /// The nodes that begin now.
+    fn starting(&self, now: Duration) -> Vec<usize> {
+        if self.running.iter().any(|node| self.runs_alone(*node)) {
+            return Vec::new();
+        }
+        // Nothing begins while one waits for its turn alone: what runs ends first.
+        let alone = (0..self.nodes.len()).find(|node| self.runs_alone(*node) && self.is_ready(*node, now));
+        if let Some(node) = alone {
+            return if self.running.is_empty() { vec![node] } else { Vec::new() };
+        }
+        let mut running = self.running.clone();
+        for node in 0..self.nodes.len() {
+            if running.len() >= self.rules.jobs {
+                break;
+            }
+            if self.may_start(node, &running, now) {
+                running.push(node);
+            }
+        }
+        running.split_off(self.running.len())
     }
 
     fn look(&self, now: Duration) -> Vec<Happening> {
@@ -534,16 +566,7 @@ impl Schedule {
         }
         let mut all = Vec::new();
         if !self.is_stopping() {
-            let mut running = self.running.clone();
-            for node in 0..self.nodes.len() {
-                if running.len() >= self.rules.jobs {
-                    break;
-                }
-                if self.may_start(node, &running, now) {
-                    running.push(node);
-                    all.push(Happening::Started { node });
-                }
-            }
+            all.extend(self.starting(now).into_iter().map(|node| Happening::Started { node }));
         }
         if all.is_empty() && self.running.is_empty() {
             all.extend(self.end().map(Happening::Ended));

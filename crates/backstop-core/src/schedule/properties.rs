@@ -241,7 +241,14 @@ fn play(world: &World) -> Result<(), TestCaseError> {
         }
         let graph = Arc::clone(&schedule.graph);
         let count = graph.len();
-        let free = seen.running.len() < world.rules.jobs && !schedule.is_stopping();
+        // What is done again after a conflict is done alone: the others wait.
+        let alone = (0..count).any(|node| {
+            schedule.runs_alone(node) && (schedule.is_running(node) || schedule.is_ready(node, now))
+        });
+        if alone && !schedule.is_stopping() {
+            prop_assert!(!seen.running.is_empty(), "it begins when nothing else runs");
+        }
+        let free = seen.running.len() < world.rules.jobs && !schedule.is_stopping() && !alone;
         if free {
             let wasted = (0..count).find(|node| schedule.may_start(*node, &seen.running, now));
             prop_assert_eq!(wasted, None, "no free slot is wasted");
@@ -408,6 +415,61 @@ fn a_credential_halts_without_a_retry_and_what_waits_is_blocked() {
     let end = fail(&mut all, 0, Reason::AuthError);
     assert!(matches!(end.last(), Some(Happening::Ended(End::Halted(failed))) if *failed == [0]));
     assert_eq!(*all.state(2), NodeState::Blocked { by: 0 });
+}
+
+#[test]
+fn what_did_not_go_together_is_done_again_alone() {
+    let mut all = schedule(&[&[], &[], &[]], &[&[1, 2], &[0, 2], &[0, 1]], Rules { jobs: 3, ..TWO });
+    assert_eq!(started(&all.handle(&Command::Look, Duration::ZERO)), [0, 1, 2]);
+    all.handle(&Command::Succeeded(0), Duration::ZERO);
+    assert_eq!(started(&all.handle(&Command::Conflicted(1), Duration::ZERO)), [0; 0], "2 still runs");
+    assert_eq!(started(&all.handle(&Command::Conflicted(2), Duration::ZERO)), [1], "one at a time");
+    assert_eq!(started(&all.handle(&Command::Succeeded(1), Duration::ZERO)), [2]);
+    let end = all.handle(&Command::Succeeded(2), Duration::ZERO);
+    assert!(matches!(end.last(), Some(Happening::Ended(End::Complete))));
+}
+
+proptest! {
+    /// Phases that edit the same lines conflict when another one came in since they began. Each can
+    /// be finished alone, so all are.
+    #[test]
+    fn every_plan_that_can_be_finished_one_phase_at_a_time_finishes(
+        lines in prop::collection::vec(prop::collection::btree_set(0usize..6, 1..4), 1..9),
+        edges in prop::collection::vec((0usize..8, 0usize..8), 0..6),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 64),
+        jobs in 1usize..9,
+    ) {
+        let n = lines.len();
+        let mut on: Vec<Vec<usize>> = vec![Vec::new(); n];
+        for (a, b) in edges.into_iter().filter(|(a, b)| a < b && *b < n) {
+            if !on[b].contains(&a) {
+                on[b].push(a);
+            }
+        }
+        let on: Vec<&[usize]> = on.iter().map(Vec::as_slice).collect();
+        let mut all = schedule(&on, &[], Rules { jobs, parallel: Parallel::Auto, ..TWO });
+        // What came in, and how much of it each running phase knows.
+        let (mut came_in, mut knows): (Vec<usize>, Vec<usize>) = (Vec::new(), vec![0; n]);
+        let mut told = all.handle(&Command::Look, Duration::ZERO);
+        for pick in order {
+            for node in started(&told) {
+                knows[node] = came_in.len();
+            }
+            if all.running().is_empty() {
+                break;
+            }
+            let node = *pick.get(all.running());
+            let clashes = came_in[knows[node]..].iter().any(|other| !lines[*other].is_disjoint(&lines[node]));
+            told = all.handle(
+                &if clashes { Command::Conflicted(node) } else { Command::Succeeded(node) },
+                Duration::ZERO,
+            );
+            if !clashes {
+                came_in.push(node);
+            }
+        }
+        prop_assert!((0..n).all(|node| *all.state(node) == NodeState::Complete), "{:?}", came_in);
+    }
 }
 
 #[test]

@@ -41,7 +41,22 @@ pub(crate) struct Checkbox<'t> {
     /// Whether there is nothing between the brackets, not even a space.
     pub(crate) bare: bool,
     pub(crate) done: bool,
+    /// Whether it is marked as optional (`[ ]*`) or cancelled (`[-]`).
+    pub(crate) left_out: bool,
     pub(crate) depth: usize,
+    pub(crate) text: &'t str,
+}
+
+/// A list item, checkbox or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListItem<'t> {
+    pub(crate) line: usize,
+    pub(crate) depth: usize,
+    /// The number of an item of a numbered list, as it is written.
+    pub(crate) number: Option<&'t str>,
+    /// Its checkbox, as an index into the list of all.
+    pub(crate) checkbox: Option<u32>,
+    /// Its text, without marker and checkbox.
     pub(crate) text: &'t str,
 }
 
@@ -64,11 +79,14 @@ pub(crate) struct Blocks<'t> {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) headings: Vec<Heading<'t>>,
     pub(crate) checkboxes: Vec<Checkbox<'t>>,
+    pub(crate) items: Vec<ListItem<'t>>,
     pub(crate) settings: Vec<SettingsFence>,
     /// The line of a fence or comment that is never closed.
     pub(crate) unclosed: Option<(usize, &'static str)>,
 }
 
+/// The most list items that are collected.
+const ITEMS_MAX: usize = 200_000;
 /// The word that makes fenced code a settings block.
 const SETTINGS: &str = "backstop";
 /// The deepest indentation, in columns, that is not indented code.
@@ -167,14 +185,30 @@ impl<'t> Reader<'t> {
             }
             let depth = self.list.len();
             self.list.push(columns);
-            if let Some((mark, bare, done)) = checkbox(after)
+            let number = rest.find(['.', ')']).map(|end| &rest[..end]);
+            let number = number
+                .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty());
+            let mut item = ListItem { line, depth, number, checkbox: None, text: after.trim() };
+            if let Some((mark, bare, sign)) = checkbox(after)
                 && self.blocks.checkboxes.len() <= TASKS_MAX
             {
                 let at = text.len() - after.len() + mark;
                 let end = at + usize::from(!bare) + 1;
-                let text = text[end..].trim();
-                let checkbox = Checkbox { line, mark: start + at, bare, done, depth, text };
-                self.blocks.checkboxes.push(checkbox);
+                let is_optional = text[end..].starts_with('*');
+                item.text = text[end + usize::from(is_optional)..].trim();
+                item.checkbox = u32::try_from(self.blocks.checkboxes.len()).ok();
+                self.blocks.checkboxes.push(Checkbox {
+                    line,
+                    mark: start + at,
+                    bare,
+                    done: matches!(sign, b'x' | b'X'),
+                    left_out: sign == b'-' || (is_optional && sign == b' '),
+                    depth,
+                    text: item.text,
+                });
+            }
+            if self.blocks.items.len() <= ITEMS_MAX {
+                self.blocks.items.push(item);
             }
             return Kind::Item;
         }
@@ -243,19 +277,20 @@ fn item(rest: &str) -> Option<&str> {
     (after.is_empty() || after.starts_with([' ', '\t'])).then_some(after)
 }
 
-/// Where the mark of a checkbox is, whether it has none, and whether it is ticked.
-fn checkbox(after: &str) -> Option<(usize, bool, bool)> {
+/// Where the mark of a checkbox is, whether it has none, and the sign: a space, `x`, `~` for what is
+/// being worked on, `-` for what was given up. A star behind it means optional.
+fn checkbox(after: &str) -> Option<(usize, bool, u8)> {
     let trimmed = after.trim_start_matches([' ', '\t']);
     let inner = trimmed.strip_prefix('[')?;
-    let (bare, done) = match inner.as_bytes() {
-        [b']', ..] => (true, false),
-        [b' ', b']', ..] => (false, false),
-        [b'x' | b'X', b']', ..] => (false, true),
+    let (bare, sign) = match inner.as_bytes() {
+        [b']', ..] => (true, b' '),
+        [sign @ (b' ' | b'x' | b'X' | b'~' | b'-'), b']', ..] => (false, *sign),
         _ => return None,
     };
     let rest = &inner[1 + usize::from(!bare)..];
+    let rest = rest.strip_prefix('*').filter(|rest| rest.starts_with([' ', '\t'])).unwrap_or(rest);
     let ends = rest.chars().next().is_none_or(char::is_whitespace);
-    (ends && after.len() > trimmed.len()).then_some((after.len() - inner.len(), bare, done))
+    (ends && after.len() > trimmed.len()).then_some((after.len() - inner.len(), bare, sign))
 }
 
 #[cfg(test)]

@@ -21,6 +21,68 @@ pub struct PlanError {
     pub also: Vec<(usize, String)>,
 }
 
+/// The most mistakes that are told at once.
+pub const ERRORS_MAX: usize = 100;
+
+/// Everything that is wrong with a plan, in the order of lines. There is at least one mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanErrors {
+    list: Vec<PlanError>,
+    left_out: usize,
+}
+
+impl PlanErrors {
+    /// All of these, up to [`ERRORS_MAX`]; nothing where there is none.
+    pub(crate) fn of(mut list: Vec<PlanError>) -> Option<Self> {
+        list.sort_by_key(|error| (error.line, error.column));
+        list.dedup();
+        let left_out = list.len().saturating_sub(ERRORS_MAX);
+        list.truncate(ERRORS_MAX);
+        (!list.is_empty()).then_some(Self { list, left_out })
+    }
+
+    /// The mistakes.
+    pub fn list(&self) -> &[PlanError] {
+        &self.list
+    }
+
+    /// How many more there are.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// The reason of the fault: that of the first mistake.
+    pub fn reason(&self) -> Reason {
+        self.list.first().map_or(Reason::PlanInvalid, PlanError::reason)
+    }
+}
+
+impl From<PlanError> for PlanErrors {
+    fn from(error: PlanError) -> Self {
+        Self { list: vec![error], left_out: 0 }
+    }
+}
+
+impl From<Vec<PlanError>> for PlanErrors {
+    fn from(list: Vec<PlanError>) -> Self {
+        Self::of(list).unwrap_or_else(|| PlanError::at(1, 1, PlanErrorKind::NoPlan).into())
+    }
+}
+
+impl std::fmt::Display for PlanErrors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, error) in self.list.iter().enumerate() {
+            write!(f, "{}{error}", if at == 0 { "" } else { "\n" })?;
+        }
+        match self.left_out {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for PlanErrors {}
+
 /// Why a plan's bytes are not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotText {
@@ -39,6 +101,23 @@ pub enum NotText {
 /// escaped and cut short.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanErrorKind {
+    /// Nothing in the text is a plan.
+    #[error("this is no plan that Backstop can read")]
+    NoPlan,
+    /// The text is not of the format that was asked for.
+    #[error("this is not of the format `{format}`: {expected} was expected")]
+    NotFormat {
+        /// The format.
+        format: &'static str,
+        /// What such a document has.
+        expected: &'static str,
+    },
+    /// A plan in JSON that is none.
+    #[error("this is no JSON: {message}")]
+    Json {
+        /// What is wrong.
+        message: Box<str>,
+    },
     /// There is no overview table.
     #[error("there is no table of phases")]
     NoTable,
@@ -186,10 +265,17 @@ impl PlanError {
         let near = |nearest: &Option<Box<str>>, column: &str| match nearest {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!(
-                "write the ids of phases that have a row, separated by commas, under `{column}`; a range such as 1-3 is not expanded"
+                "write the ids of phases that have a row, separated by commas, under `{column}`; also a range such as 1-3, or `all previous`"
             ),
         };
         match &self.kind {
+            Kind::NoPlan => format!(
+                "write a checklist (`- [ ] …`), a numbered list, headings such as `## Phase 1: Name`, or a table such as \
+                 `| Phase | Name | Depends On | Status |`; --format forces one of {}",
+                super::Format::ALL.map(super::Format::name).join(", ")
+            ),
+            Kind::NotFormat { .. } => "leave --format out, and it is found by the document's structure".to_owned(),
+            Kind::Json { .. } => "correct it there, or let the program that wrote it write it again".to_owned(),
             Kind::NoTable => "add a table such as `| Phase | Name | Depends On | Status |`, with a line of dashes \
                 below its header and a row for each phase"
                 .to_owned(),

@@ -37,6 +37,27 @@ pub(crate) fn table(outline: &Outline<'_>) -> String {
     hasher.hex()
 }
 
+/// The hash of a phase that is an entry of a draft. Checkboxes and signs at the ends of lines make no
+/// difference.
+pub(crate) fn entry(id: &str, name: &str, section: &str) -> String {
+    let mut hasher = Sha256::new();
+    part(&mut hasher, id);
+    part(&mut hasher, &unmarked(name));
+    for line in section.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
+        part(&mut hasher, &unmarked(line));
+    }
+    hasher.hex()
+}
+
+/// A line without its marks.
+fn unmarked(line: &str) -> String {
+    let line = ["[x]", "[X]", "[~]", "[ ]", "[]"]
+        .iter()
+        .fold(line.to_owned(), |line, mark| line.replacen(mark, "", 1));
+    let is_sign = |c: char| super::status::picture(c).is_some() || c == super::status::COLOURED;
+    line.chars().filter(|c| !is_sign(*c)).collect::<String>().trim().to_owned()
+}
+
 /// The hash of a phase: its row and its section.
 pub(crate) fn phase(outline: &Outline<'_>, phase: usize) -> String {
     let mut hasher = Sha256::new();

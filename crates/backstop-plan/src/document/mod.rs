@@ -26,27 +26,40 @@
 //! It must not read a file, a clock or the environment, nor decide what runs when. Work and memory
 //! grow with the length of the text and no faster, and the text has a limit.
 //!
+//! Plans of other programs, lists and headings are read by `readers/`, a module for each format, into
+//! a `draft`; `assemble` chooses its phases, and `mark` writes each mark in the document's own way.
+//! `normalise` writes any plan in the form above.
+//!
 //! From text to plan: `source` is the checked text and its lines, `block` finds the kind of each
 //! line, `inline` removes markup, `cells` and `table` find the overview table, `heading` and
 //! `section` find the sections, `outline` is all of that together and what an edit works on.
 //! `reference`, `estimate`, `status` and `settings` read cells and blocks; `files` finds phases
 //! that change the same files; `read` builds the plan.
 
+mod assemble;
 mod block;
 mod cells;
+mod checks;
+mod draft;
 mod edit;
 mod error;
 mod estimate;
 pub(crate) mod files;
+mod format;
 mod hash;
 mod heading;
 mod id;
 mod inline;
+mod label;
+mod mark;
+mod normalise;
 mod outline;
 mod plan;
 mod read;
+mod readers;
 mod reference;
 mod section;
+mod sequence;
 mod settings;
 mod settings_block;
 mod source;
@@ -55,11 +68,14 @@ mod status;
 mod table;
 mod warning;
 
-pub use edit::{Change, Edit, updated};
-pub use error::{NotText, PlanError, PlanErrorKind};
+pub use edit::{Change, Edit, updated, updated_files};
+pub use error::{ERRORS_MAX, NotText, PlanError, PlanErrorKind, PlanErrors};
+pub use format::{By, Format, ReadOptions};
 pub use id::{PhaseId, PhaseIdError};
+pub use normalise::normalised;
 pub use plan::{Phase, Plan, Task};
-pub use read::parse;
+pub use read::{parse, read};
+pub use readers::{PlanText, stories_of};
 pub use settings::{GateSetting, Limit, Settings};
 pub use status::Status;
 pub use warning::{WARNINGS_MAX, Warning};

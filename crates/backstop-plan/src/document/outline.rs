@@ -8,6 +8,7 @@ use super::cells::Cell;
 use super::error::{PlanError, PlanErrorKind, shown_text};
 use super::id::PhaseId;
 use super::inline::{plain, without_remarks};
+use super::label;
 use super::section::{self, Owner, Sections};
 use super::source::Source;
 use super::table::{self, Column, Row, Table, in_row};
@@ -26,6 +27,10 @@ pub(crate) struct Outline<'t> {
     /// The place of each phase in the table, by key.
     pub(crate) known: HashMap<String, usize>,
     pub(crate) sections: Sections,
+    /// The names that are written in the cells of ids: `**Phase 1: Setup**`.
+    pub(crate) names: Vec<String>,
+    /// What is wrong with rows and ids.
+    pub(crate) errors: Vec<PlanError>,
     /// Warnings about the structure.
     pub(crate) warnings: Warnings,
     /// The checkboxes of each phase, as indexes into the list of all.
@@ -45,8 +50,9 @@ impl<'t> Outline<'t> {
         if let Some(one_more) = blocks.headings.get(HEADINGS_MAX) {
             return Err(too_many(one_more.line, "headings", HEADINGS_MAX));
         }
-        let table = table::find(&source, &blocks)?;
-        let (ids, known) = ids(&source, &table)?;
+        let mut table = table::find(&source, &blocks)?;
+        let mut errors = std::mem::take(&mut table.errors);
+        let (ids, known, names) = ids(&source, &mut table, &mut errors);
         let shown: Vec<&str> = ids.iter().map(PhaseId::shown).collect();
         let mut warnings = Warnings::default();
         let sections = section::find(&source, &blocks, &known, &shown, &mut warnings);
@@ -56,7 +62,7 @@ impl<'t> Outline<'t> {
                 checkboxes[phase].push(at as u32);
             }
         }
-        Ok(Self { source, blocks, table, ids, known, sections, warnings, checkboxes })
+        Ok(Self { source, blocks, table, ids, known, sections, names, errors, warnings, checkboxes })
     }
 
     /// The text of a byte range.
@@ -89,28 +95,58 @@ impl<'t> Outline<'t> {
     }
 }
 
-fn ids(source: &Source<'_>, table: &Table) -> Result<(Vec<PhaseId>, HashMap<String, usize>), PlanError> {
-    let mut ids: Vec<PhaseId> = Vec::with_capacity(table.rows.len());
-    let mut known = HashMap::with_capacity(table.rows.len());
-    for row in &table.rows {
-        let cell = table.cell(row, Column::Phase);
+/// The ids of the rows, with the names that are written beside them. Rows without an id of their own
+/// are errors, and left out.
+#[expect(clippy::type_complexity)] // One caller.
+fn ids(
+    source: &Source<'_>,
+    table: &mut Table,
+    errors: &mut Vec<PlanError>,
+) -> (Vec<PhaseId>, HashMap<String, usize>, Vec<String>) {
+    let rows = std::mem::take(&mut table.rows);
+    let mut ids: Vec<PhaseId> = Vec::with_capacity(rows.len());
+    let mut known: HashMap<String, usize> = HashMap::with_capacity(rows.len());
+    let mut names = Vec::with_capacity(rows.len());
+    for row in rows {
+        let cell = table.cell(&row, Column::Phase);
         let range = cell.map_or_else(|| source.range(row.line), |cell| cell.text.clone());
         let text = cell.map_or("", |cell| &source.text()[cell.text.clone()]);
-        let (outside, inside) = without_remarks(&plain(text));
-        let written = if outside.is_empty() { inside } else { outside };
-        let id: PhaseId = written.parse().map_err(|_| {
+        let Some((id, name)) = id_of(text, table.is_loose, ids.len()) else {
             let kind = PlanErrorKind::BadId { given: shown_text(text) };
-            in_row(source, row.line, range.start, kind)
-        })?;
-        if let Some(first) = known.insert(id.key().as_str().to_owned(), ids.len()) {
-            let first: usize = first;
+            errors.push(in_row(source, row.line, range.start, kind));
+            continue;
+        };
+        if let Some(first) = known.get(id.key().as_str()).copied() {
             let line = table.rows[first].line + 1;
             let kind = PlanErrorKind::DuplicateId { id: id.shown().into(), first: line };
             let mut error = in_row(source, row.line, range.start, kind);
             error.also.push((line, format!("phase {}", ids[first])));
-            return Err(error);
+            errors.push(error);
+            continue;
         }
+        known.insert(id.key().as_str().to_owned(), ids.len());
         ids.push(id);
+        names.push(name);
+        table.rows.push(row);
     }
-    Ok((ids, known))
+    (ids, known, names)
+}
+
+/// The id in a cell, and a name beside it: `2A`, `Phase 2A (optional)`, `**Phase 1: Setup**`. In a
+/// table with other names a cell may be a name alone: its number is its place.
+fn id_of(cell: &str, is_loose: bool, before: usize) -> Option<(PhaseId, String)> {
+    let text = plain(cell);
+    let (outside, inside) = without_remarks(&text);
+    let written = if outside.is_empty() { inside } else { outside };
+    let short = |id: &PhaseId| !is_loose || id.key().as_str().bytes().any(|byte| byte.is_ascii_digit());
+    if let Some(id) = written.parse().ok().filter(short) {
+        return Some((id, String::new()));
+    }
+    if let Some(label) = label::heading(&text)
+        && let Ok(id) = label.id.parse()
+    {
+        return Some((id, label.name));
+    }
+    let number = is_loose && !written.is_empty();
+    number.then(|| Some(((before + 1).to_string().parse().ok()?, text.clone())))?
 }

@@ -1,6 +1,7 @@
 //! A plan: its phases and their tasks.
 
 use super::files;
+use super::format::{By, Format};
 use super::id::PhaseId;
 use super::settings::Settings;
 use super::status::Status;
@@ -10,7 +11,7 @@ use backstop_core::order as graph;
 use std::time::Duration;
 
 /// A plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The phases, in the order of the table.
     pub phases: Vec<Phase>,
@@ -22,6 +23,16 @@ pub struct Plan {
     pub defaults: Settings,
     /// SHA-256 of the settings block that the defaults are from.
     pub defaults_hash: String,
+    /// The format that it was read as.
+    pub format: Format,
+    /// What a phase is in the document.
+    pub by: By,
+    /// How many groups of tasks the document has.
+    pub groups: usize,
+    /// How many tasks they have.
+    pub items: usize,
+    /// Parts of the document that were not read as part of the plan.
+    pub passed_over: Vec<Warning>,
 }
 
 /// One phase: a row of the table and a section.
@@ -76,6 +87,12 @@ impl Plan {
             || typed.trim().split_at_checked(5).filter(|(word, _)| word.eq_ignore_ascii_case("phase"));
         let found = typed.parse().ok().and_then(place);
         found.or_else(|| glued().and_then(|(_, rest)| rest.parse().ok()).and_then(place))
+    }
+
+    /// Has phases that name no folder work in this one.
+    pub fn work_in(&mut self, dir: Option<&str>) {
+        let own = self.phases.iter_mut().map(|phase| &mut phase.settings).filter(|one| one.dir.is_none());
+        own.for_each(|settings| settings.dir = dir.map(str::to_owned));
     }
 
     /// The phases in levels: each phase is one level after the last of its dependencies. For

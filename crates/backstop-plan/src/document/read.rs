@@ -1,12 +1,17 @@
 //! Builds a [`Plan`] from its outline: reads each cell, settings block and section.
 
-use super::error::{PlanError, PlanErrorKind, shown_text};
+use super::draft::Draft;
+use super::error::{PlanError, PlanErrorKind, PlanErrors, shown_text};
+use super::format::{By, Format, ReadOptions};
 use super::inline::plain;
 use super::outline::Outline;
 use super::plan::{Phase, Plan, Task};
+use super::readers::{self, LOOSE_TABLE_SCORE, OWN_TABLE_SCORE, PlanText, TABLE_SCORE};
 use super::reference::{Ids, Named};
 use super::section::Owner;
+use super::sequence::{Place, sequence};
 use super::settings::Settings;
+use super::source::Source;
 use super::table::{Column, in_row};
 use super::warning::{Warnings, quoted};
 use super::{estimate, hash, settings_block, status};
@@ -14,29 +19,95 @@ use backstop_core::SafeText;
 use backstop_core::order as graph;
 use std::ops::Range;
 
-/// Reads a plan.
-pub fn parse(text: &[u8]) -> Result<Plan, PlanError> {
-    let mut outline = Outline::read(text)?;
+/// Reads a plan that is one text, of any format.
+pub fn parse(text: &[u8]) -> Result<Plan, PlanErrors> {
+    read(&[PlanText { name: "", text }], &ReadOptions::default())
+}
+
+/// Reads a plan of one or more files. Its format is found by its structure, unless it is given.
+pub fn read(texts: &[PlanText<'_>], options: &ReadOptions) -> Result<Plan, PlanErrors> {
+    let first = texts.first().map_or(&[][..], |first| first.text);
+    let source = Source::new(first)?;
+    match draft(texts, options)? {
+        Some(draft) => super::assemble::plan(draft, options.by, &source),
+        None => table(first),
+    }
+}
+
+/// The draft of a plan that is not in Backstop's own format.
+pub(crate) fn draft(texts: &[PlanText<'_>], options: &ReadOptions) -> Result<Option<Draft>, PlanErrors> {
+    let first = texts.first().map_or(&[][..], |first| first.text);
+    let score = match options.format {
+        Some(_) => 0,
+        None => table_score(first)?,
+    };
+    Ok(readers::read(texts, options.format, score)?)
+}
+
+/// How sure it is that a text has a table of phases.
+fn table_score(text: &[u8]) -> Result<u32, PlanError> {
+    let source = Source::new(text)?;
+    let blocks = super::block::read(&source);
+    Ok(match super::table::find(&source, &blocks) {
+        Ok(table) if table.is_loose => LOOSE_TABLE_SCORE,
+        Ok(table) if table.place(Column::DependsOn).and(table.place(Column::Status)).is_some() => {
+            OWN_TABLE_SCORE
+        }
+        Ok(_) => TABLE_SCORE,
+        Err(error) => match error.kind {
+            PlanErrorKind::EmptyTable => 50,
+            PlanErrorKind::TooManyPhases { .. } => TABLE_SCORE,
+            _ => 0,
+        },
+    })
+}
+
+/// Reads a plan in Backstop's own format.
+fn table(text: &[u8]) -> Result<Plan, PlanErrors> {
+    let mut outline = Outline::read(text).map_err(|error| match error.kind {
+        // Without anything that looks like a table, nothing was meant to be one.
+        PlanErrorKind::NoTable if error.also.is_empty() => PlanError::at(1, 1, PlanErrorKind::NoPlan),
+        _ => error,
+    })?;
     let warnings = std::mem::take(&mut outline.warnings);
-    let mut reader = Reader { outline: &outline, warnings };
+    let errors = std::mem::take(&mut outline.errors);
+    let mut reader = Reader { outline: &outline, warnings, errors };
     reader.odd_lines();
-    let depends_on = reader.references(Column::DependsOn)?;
-    let listed = reader.references(Column::ParallelWith)?;
-    reader.acyclic(&depends_on)?;
-    let parallel_with = reader.symmetric(&listed);
-    reader.compatible(&depends_on, &listed, &parallel_with)?;
-    let settings = reader.settings()?;
+    let mut depends_on = reader.references(Column::DependsOn);
+    let flags = reader.flags();
+    let listed = match &flags {
+        Some(_) => vec![Vec::new(); outline.ids.len()],
+        None => reader.references(Column::ParallelWith),
+    };
+    let mut parallel_with = reader.symmetric(&listed);
+    let has_order =
+        outline.table.place(Column::DependsOn).is_none() && (outline.table.is_loose || flags.is_some());
+    if flags.is_some() || has_order {
+        (depends_on, parallel_with) = reader.in_order(depends_on, flags.as_deref(), has_order);
+    }
+    if reader.acyclic(&depends_on) {
+        reader.compatible(&depends_on, &listed, &parallel_with);
+    }
+    let settings = reader.settings();
+    if let Some(errors) = PlanErrors::of(std::mem::take(&mut reader.errors)) {
+        return Err(errors);
+    }
     let lists = depends_on.into_iter().zip(parallel_with).enumerate();
     let mut phases = Vec::with_capacity(outline.ids.len());
     for (phase, (depends_on, parallel_with)) in lists {
         phases.push(reader.phase(phase, depends_on, parallel_with, &settings));
     }
     Ok(Plan {
+        groups: phases.len(),
+        items: phases.len(),
         phases,
         warnings: reader.warnings.into_sorted(),
         table_hash: hash::table(&outline),
         defaults: settings.defaults,
         defaults_hash: hash::text(&settings.defaults_text),
+        format: Format::Backstop,
+        by: By::Phase,
+        passed_over: Vec::new(),
     })
 }
 
@@ -52,6 +123,7 @@ struct AllSettings {
 struct Reader<'o, 't> {
     outline: &'o Outline<'t>,
     warnings: Warnings,
+    errors: Vec<PlanError>,
 }
 
 impl<'o, 't> Reader<'o, 't> {
@@ -96,14 +168,14 @@ impl<'o, 't> Reader<'o, 't> {
     }
 
     /// The phases that each phase names in a column: its dependencies, its parallel phases.
-    fn references(&mut self, column: Column) -> Result<Vec<Vec<usize>>, PlanError> {
+    fn references(&mut self, column: Column) -> Vec<Vec<usize>> {
         let outline = self.outline;
         let ids = Ids { ids: &outline.ids, known: &outline.known };
         let mut lists = Vec::with_capacity(outline.ids.len());
         for phase in 0..outline.ids.len() {
-            let named = outline
+            let mut named = outline
                 .cell_range(phase, column)
-                .map(|range| ids.read(self.text(&range)))
+                .map(|range| ids.read(self.text(&range), phase))
                 .unwrap_or_default();
             if let Some(unknown) = &named.unknown {
                 let (id, given) = (self.shown(phase).into(), shown_text(unknown));
@@ -112,7 +184,8 @@ impl<'o, 't> Reader<'o, 't> {
                     Column::ParallelWith => PlanErrorKind::UnknownParallel { phase: id, given, nearest },
                     _ => PlanErrorKind::UnknownDependency { phase: id, given, nearest },
                 };
-                return Err(self.error(phase, column, kind));
+                let error = self.error(phase, column, kind);
+                self.errors.push(error);
             }
             if named.phases.contains(&phase) {
                 let id = self.shown(phase).into();
@@ -120,7 +193,9 @@ impl<'o, 't> Reader<'o, 't> {
                     Column::ParallelWith => PlanErrorKind::SelfParallel { phase: id },
                     _ => PlanErrorKind::SelfDependency { phase: id },
                 };
-                return Err(self.error(phase, column, kind));
+                let error = self.error(phase, column, kind);
+                self.errors.push(error);
+                named.phases.retain(|other| *other != phase);
             }
             if let Some(remark) = &named.remark {
                 let text = || format!("`({})` names no phase: taken as none", quoted(remark));
@@ -129,7 +204,44 @@ impl<'o, 't> Reader<'o, 't> {
             self.compare(phase, column, &named, &ids);
             lists.push(named.phases);
         }
-        Ok(lists)
+        lists
+    }
+
+    /// What a column such as `Parallel?` says, where all of its cells are yes or no.
+    fn flags(&self) -> Option<Vec<bool>> {
+        self.outline.table.place(Column::ParallelWith)?;
+        let mut any = false;
+        let mut flags = Vec::with_capacity(self.outline.ids.len());
+        for phase in 0..self.outline.ids.len() {
+            let cell = self.outline.cell(phase, Column::ParallelWith);
+            let text = cell.map(|cell| plain(self.text(&cell.text)).to_lowercase()).unwrap_or_default();
+            let word =
+                text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ',')).next().unwrap_or_default();
+            let flag = match word {
+                "yes" | "y" | "true" | "✅" | "✓" | "✔" | "[p]" | "p" | "ja" | "oui" | "sí" => true,
+                "" | "no" | "n" | "false" | "-" | "–" | "—" | "❌" | "✗" | "nein" | "non" => false,
+                _ => return None,
+            };
+            any |= flag || !matches!(word, "" | "-" | "–" | "—");
+            flags.push(flag);
+        }
+        any.then_some(flags)
+    }
+
+    /// The order of the table as dependencies, where no column has any; neighbours that may run side
+    /// by side do.
+    fn in_order(
+        &self,
+        named: Vec<Vec<usize>>,
+        flags: Option<&[bool]>,
+        has_order: bool,
+    ) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+        let place = |(at, named): (usize, Vec<usize>)| Place {
+            named: (!has_order || !named.is_empty()).then_some(named),
+            beside: flags.is_some_and(|flags| flags[at]),
+            group: 0,
+        };
+        sequence(&named.into_iter().enumerate().map(place).collect::<Vec<_>>())
     }
 
     /// Warns if a section contradicts the table.
@@ -137,7 +249,7 @@ impl<'o, 't> Reader<'o, 't> {
         let field = self.outline.sections.of[phase].field(column);
         let (Some(field), Some(_)) = (field, self.outline.table.place(column)) else { return };
         let value = self.text(&field.value);
-        let section = ids.read(value);
+        let section = ids.read(value, phase);
         if section.phases != table.phases || section.unknown.is_some() {
             let name = if column == Column::DependsOn { "Depends On" } else { "Parallel With" };
             let id = self.shown(phase);
@@ -148,15 +260,16 @@ impl<'o, 't> Reader<'o, 't> {
         }
     }
 
-    fn acyclic(&self, depends_on: &[Vec<usize>]) -> Result<(), PlanError> {
-        let Some(cycle) = graph::cycle(depends_on) else { return Ok(()) };
+    fn acyclic(&mut self, depends_on: &[Vec<usize>]) -> bool {
+        let Some(cycle) = graph::cycle(depends_on) else { return true };
         let ids = cycle.iter().map(|phase| self.shown(*phase).to_owned()).collect();
         let mut error = self.error(cycle[0], Column::DependsOn, PlanErrorKind::Cycle(ids));
         error.also.extend(cycle.windows(2).map(|edge| {
             let line = self.outline.row(edge[0]).line + 1;
             (line, format!("phase {} depends on {}", self.shown(edge[0]), self.shown(edge[1])))
         }));
-        Err(error)
+        self.errors.push(error);
+        false
     }
 
     /// Makes `Parallel With` symmetric: a phase that is listed lists the other too.
@@ -180,18 +293,15 @@ impl<'o, 't> Reader<'o, 't> {
     }
 
     /// Refuses phases that are parallel with a phase that they depend on.
-    fn compatible(
-        &self,
-        depends_on: &[Vec<usize>],
-        listed: &[Vec<usize>],
-        parallel_with: &[Vec<usize>],
-    ) -> Result<(), PlanError> {
+    fn compatible(&mut self, depends_on: &[Vec<usize>], listed: &[Vec<usize>], parallel_with: &[Vec<usize>]) {
         if listed.iter().all(Vec::is_empty) {
-            return Ok(());
+            return;
         }
         let reach = graph::Reach::new(depends_on);
         for (phase, others) in parallel_with.iter().enumerate() {
-            let Some(&other) = others.iter().find(|other| reach.either(phase, **other)) else { continue };
+            // Of a pair, the first says it.
+            let clashes = |other: &&usize| **other > phase && reach.either(phase, **other);
+            let Some(&other) = others.iter().find(clashes) else { continue };
             let (waits, on) = if reach.waits(phase, other) { (phase, other) } else { (other, phase) };
             let path = graph::path(depends_on, waits, on).unwrap_or_default();
             let path = path.iter().map(|phase| self.shown(*phase).to_owned()).collect();
@@ -204,12 +314,11 @@ impl<'o, 't> Reader<'o, 't> {
             let mut error = self.error(lists, Column::ParallelWith, kind);
             let also = if lists == phase { other } else { phase };
             error.also.push((self.outline.row(also).line + 1, format!("phase {}", self.shown(also))));
-            return Err(error);
+            self.errors.push(error);
         }
-        Ok(())
     }
 
-    fn settings(&mut self) -> Result<AllSettings, PlanError> {
+    fn settings(&mut self) -> AllSettings {
         let outline = self.outline;
         let mut all = AllSettings { own: vec![None; outline.ids.len()], ..AllSettings::default() };
         // The line of the settings block of the plan, or of a phase.
@@ -228,9 +337,16 @@ impl<'o, 't> Reader<'o, 't> {
                 let phase = phase.map(|phase| self.shown(phase).into());
                 let kind = PlanErrorKind::DuplicateSettings { phase, first };
                 let also = vec![(first, "the first".to_owned())];
-                return Err(PlanError { also, ..PlanError::at(fence.open + 1, 1, kind) });
+                self.errors.push(PlanError { also, ..PlanError::at(fence.open + 1, 1, kind) });
+                continue;
             }
-            let settings = settings_block::read(&outline.source, fence)?;
+            let settings = match settings_block::read(&outline.source, fence) {
+                Ok(settings) => settings,
+                Err(error) => {
+                    self.errors.push(error);
+                    continue;
+                }
+            };
             match phase {
                 Some(phase) => all.own[phase] = Some(settings),
                 None => {
@@ -239,7 +355,7 @@ impl<'o, 't> Reader<'o, 't> {
                 }
             }
         }
-        Ok(all)
+        all
     }
 
     fn phase(
@@ -281,7 +397,8 @@ impl<'o, 't> Reader<'o, 't> {
         let cell = self.outline.cell(phase, Column::Name);
         let cell = cell.map(|cell| plain(self.text(&cell.text))).unwrap_or_default();
         let heading = &self.outline.sections.of[phase].name;
-        let name = [&cell, heading].into_iter().find(|name| !name.is_empty());
+        let beside = &self.outline.names[phase];
+        let name = [&cell, beside, heading].into_iter().find(|name| !name.is_empty());
         name.map_or_else(|| SafeText::new(format!("Phase {}", self.shown(phase))), SafeText::new)
     }
 

@@ -20,6 +20,49 @@ pub(crate) struct Named {
     pub(crate) remark: Option<String>,
 }
 
+/// Words for more than one phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wide {
+    /// All phases before this one.
+    AllBefore,
+    /// The one before it.
+    Before,
+}
+
+/// `All previous phases`, `everything above`, `previous task`.
+pub(crate) fn wide(text: &str) -> Option<Wide> {
+    if text.len() > 60 {
+        return None;
+    }
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !["", "the", "of", "phase", "task", "step", "item", "one", "ones"].contains(word))
+        .collect();
+    match words.as_slice() {
+        ["all" | "everything" | "alle" | "toutes" | "todas"] => Some(Wide::AllBefore),
+        [
+            "all" | "everything" | "every" | "each",
+            "previous" | "prior" | "above" | "before" | "preceding" | "earlier",
+            ..,
+        ] if words.len() <= 4 => Some(Wide::AllBefore),
+        ["all", "phases" | "tasks" | "steps" | "stories"] => Some(Wide::AllBefore),
+        ["previous" | "prior" | "preceding" | "earlier", "phases" | "tasks" | "steps"] => {
+            Some(Wide::AllBefore)
+        }
+        ["previous" | "prior" | "preceding" | "above"] => Some(Wide::Before),
+        _ => None,
+    }
+}
+
+/// The two ends of a range: `1-3`, `1 – 3`, `T001 to T003`, `2 through 4`.
+pub(crate) fn range_ends(text: &str) -> Option<(&str, &str)> {
+    let words = [" through ", " thru ", " to ", "..", "–", "—", "-"];
+    let (at, length) = words.iter().find_map(|word| text.find(word).map(|at| (at, word.len())))?;
+    let (from, to) = (text[..at].trim(), text[at + length..].trim().trim_start_matches('.'));
+    (!from.is_empty() && !to.is_empty()).then_some((from, to))
+}
+
 /// The phases of a table.
 pub(crate) struct Ids<'i> {
     /// Their ids as the table writes them.
@@ -29,9 +72,16 @@ pub(crate) struct Ids<'i> {
 }
 
 impl Ids<'_> {
-    /// Reads a cell.
-    pub(crate) fn read(&self, cell: &str) -> Named {
+    /// Reads the cell of the phase at a place.
+    pub(crate) fn read(&self, cell: &str, at: usize) -> Named {
         let (outside, inside) = without_remarks(&plain(cell));
+        match wide(&outside) {
+            Some(Wide::AllBefore) => return Named { phases: (0..at).collect(), ..Named::default() },
+            Some(Wide::Before) => {
+                return Named { phases: at.checked_sub(1).into_iter().collect(), ..Named::default() };
+            }
+            None => {}
+        }
         if !outside.is_empty() || is_none(&inside) {
             return self.list(&outside);
         }
@@ -52,9 +102,9 @@ impl Ids<'_> {
                 None => {
                     for item in items(part) {
                         let item = plural(&item);
-                        match self.find(item) {
+                        match self.find(item).map(|phase| vec![phase]).or_else(|| self.range(item)) {
                             _ if is_none(item) => {}
-                            Some(phase) => named.phases.push(phase),
+                            Some(phases) => named.phases.extend(phases),
                             None => named.unknown = named.unknown.or_else(|| Some(item.to_owned())),
                         }
                     }
@@ -83,6 +133,13 @@ impl Ids<'_> {
         self.known.get(id.key().as_str()).copied()
     }
 
+    /// The phases from one to another, in the order of the table.
+    fn range(&self, text: &str) -> Option<Vec<usize>> {
+        let (from, to) = range_ends(after_word(text).unwrap_or(text))?;
+        let (from, to) = (self.find(from)?, self.find(to)?);
+        (from <= to).then(|| (from..=to).collect())
+    }
+
     /// Whether a text is a range of two phases, such as `1-3`: without its hyphen it could be a
     /// third one, `13`.
     fn is_range(&self, text: &str) -> bool {
@@ -106,7 +163,7 @@ impl Ids<'_> {
     }
 }
 
-fn is_none(text: &str) -> bool {
+pub(crate) fn is_none(text: &str) -> bool {
     text.len() <= 8 && NONE.contains(&text.to_lowercase().trim())
 }
 
@@ -149,7 +206,7 @@ mod tests {
             ["0", "1", "2A", "2B", "3", "13", "Set and go"].iter().map(|id| id.parse().unwrap()).collect();
         let known = ids.iter().enumerate().map(|(at, id)| (id.key().as_str().to_owned(), at)).collect();
         let of = Ids { ids: &ids, known: &known };
-        let named = of.read(cell);
+        let named = of.read(cell, 4);
         let mut out: Vec<String> = named.phases.iter().map(|phase| ids[*phase].to_string()).collect();
         out.extend(named.unknown.map(|text| match of.nearest(&text) {
             Some(near) => format!("?{text}~{near}"),
@@ -187,10 +244,16 @@ mod tests {
             ("2-A", "2A"),
             ("set and go, 1", "1 Set and go"),
             ("none, 1", "1"),
-            ("1-3", "?1-3"),
-            ("1 – 3", "?1 – 3"),
+            ("1-3", "1 2A 2B 3"),
+            ("1 – 3", "1 2A 2B 3"),
+            ("Phases 1 to 2B, 13", "1 2A 2B 13"),
+            ("3-1", "?3-1"),
+            ("All previous", "0 1 2A 2B"),
+            ("all prior phases (see above)", "0 1 2A 2B"),
+            ("Previous phase", "2B"),
             ("2C", "?2C~2A"),
             ("all of them", "?all of them"),
+            ("all the tests", "?all the tests"),
             ("1 or 3", "?1 or 3"),
         ] {
             assert_eq!(named(cell), want, "{cell}");

@@ -59,6 +59,9 @@ pub struct Settings {
     pub protect: Vec<String>,
     /// Agents that take over while the phase's own is limited, in order. An empty list means nobody.
     pub fallback_agents: Option<Vec<String>>,
+    /// The folder below the project in which its agent and its gates work.
+    #[serde(deserialize_with = "folder")]
+    pub dir: Option<String>,
 }
 
 impl Settings {
@@ -86,6 +89,7 @@ impl Settings {
             },
             protect: if self.protect.is_empty() { base.protect.clone() } else { self.protect.clone() },
             fallback_agents: self.fallback_agents.clone().or_else(|| base.fallback_agents.clone()),
+            dir: self.dir.clone().or_else(|| base.dir.clone()),
         }
     }
 }
@@ -101,6 +105,15 @@ pub struct GateSetting {
     pub fix: Option<CommandLine>,
     /// How long it may take.
     pub timeout: Option<Limit>,
+}
+
+impl GateSetting {
+    /// A gate that is a command; nothing for a text that can be none.
+    pub fn command(text: &str) -> Option<Self> {
+        let text = checked::<serde::de::value::Error>(text.to_owned()).ok()?;
+        let name = command_name(&text).parse().ok()?;
+        Some(Self { name, check: Some(CommandLine::Shell(text)), fix: None, timeout: None })
+    }
 }
 
 /// A limit of time, or none.
@@ -138,6 +151,15 @@ fn bounded<E: Error>(length: usize) -> Result<(), E> {
         0..=LIST_MAX => Ok(()),
         more => Err(E::custom(format!("there are {more} entries, more than {LIST_MAX}"))),
     }
+}
+
+fn folder<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let folder = checked(String::deserialize(from)?)?;
+    let folder = folder.trim_start_matches("./").trim_end_matches('/').to_owned();
+    if folder.starts_with('/') || folder.split('/').any(|part| part == "..") {
+        return Err(D::Error::custom(format!("`{folder}` is not below the project")));
+    }
+    Ok(Some(folder).filter(|folder| !folder.is_empty() && folder != "."))
 }
 
 fn files<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {

@@ -79,6 +79,7 @@ const VALUES: &[(&str, &str)] = &[
     ("setup_inputs", "write a list of files or patterns, such as [\"package-lock.json\"]"),
     ("protect", "write a list of files or patterns, such as [\"tests/**\"]"),
     ("fallback_agents", "write a list of names, such as [\"codex\"]"),
+    ("dir", "write a folder below the project in quotes, such as \"packages/api\""),
     ("agent", "write a name in quotes"),
     ("model", "write a name in quotes"),
     ("message", "write a text in quotes"),
@@ -123,7 +124,7 @@ mod tests {
             gates = [\"lint\", { name = \"e2e\", check = [\"npm\", \"test\"], fix = \"npm run fix\", timeout = \"5m\" }]\n\
             timeout = \"none\"\nidle = \"90s\"\nfiles = [\"src/**\"]\nenv = { A = \"\" }\nflaky = 2\nmessage = \"feat: x\\n\\nbody\"\n\
             repeatable = false\n\
-            setup = [\"npm\", \"ci\"]\nsetup_inputs = [\"package-lock.json\"]\nprotect = [\"tests/**\"]\nfallback_agents = [\"codex\"]\n```\n")
+            setup = [\"npm\", \"ci\"]\nsetup_inputs = [\"package-lock.json\"]\nprotect = [\"tests/**\"]\nfallback_agents = [\"codex\"]\ndir = \"./packages/a/\"\n```\n")
         .unwrap();
         let gates = vec![
             GateSetting { name: "lint".parse().unwrap(), check: None, fix: None, timeout: None },
@@ -150,6 +151,7 @@ mod tests {
             setup_inputs: vec!["package-lock.json".to_owned()],
             protect: vec!["tests/**".to_owned()],
             fallback_agents: Some(vec!["codex".to_owned()]),
+            dir: Some("packages/a".to_owned()),
         };
         assert_eq!(settings, want);
         assert_eq!(of("```backstop\n```\n").unwrap(), Settings::default());
@@ -184,7 +186,7 @@ mod tests {
         .collect();
         insta::assert_snapshot!(told.join("\n"), @r#"
         5:3: there is no setting `timout` | did you mean `timeout`?
-        5:3: there is no setting `deploy` | there are command, agent, model, gates, timeout, idle, files, env, flaky, message, repeatable, setup, setup_inputs, protect, fallback_agents
+        5:3: there is no setting `deploy` | there are command, agent, model, gates, timeout, idle, files, env, flaky, message, repeatable, setup, setup_inputs, protect, fallback_agents, dir
         5:13: invalid type: boolean `true`, expected a duration | write a duration such as "20m", or "none"
         5:13: `5x` is not a duration: write seconds, or a number and a unit, such as 30, 500ms, 10m, 1h30m or 2d | write a duration such as "20m", or "none"
         5:13: a limit of 0 ends everything at once: write "none" for no limit | write a duration such as "20m", or "none"

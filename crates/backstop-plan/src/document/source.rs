@@ -81,6 +81,11 @@ impl<'t> Source<'t> {
         &self.text[self.range(line)]
     }
 
+    /// The line of a byte, counted from 0.
+    pub(crate) fn line_of(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start as usize <= at).max(1) - 1
+    }
+
     /// Line and column of a byte, both counted from 1, the column in characters.
     pub(crate) fn position(&self, at: usize) -> (usize, usize) {
         let at = self.text.floor_char_boundary(at);

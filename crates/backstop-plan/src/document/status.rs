@@ -64,6 +64,11 @@ const PICTURES: &[(char, Status)] = &[
     ('🔴', Status::Failed),
 ];
 
+/// The status that an emoji means.
+pub(crate) fn picture(c: char) -> Option<Status> {
+    PICTURES.iter().find(|(picture, _)| *picture == c).map(|(_, status)| *status)
+}
+
 /// The words; longer ones come before shorter ones that they begin with.
 const WORDS: &[(&str, Status)] = &[
     ("not started", Status::NotStarted),

@@ -29,13 +29,49 @@ pub(crate) enum Column {
 /// The names of each column. Where a header has several names of one column, the first in this list
 /// counts.
 const NAMES: &[(Column, &[&str])] = &[
-    (Column::Phase, &["phase", "#", "id"]),
-    (Column::Name, &["name", "title", "description"]),
-    (Column::DependsOn, &["depends on", "dependencies", "depends"]),
-    (Column::ParallelWith, &["parallel with", "can run with", "parallel"]),
-    (Column::Estimate, &["estimate", "effort", "points"]),
-    (Column::Status, &["status", "done", "state"]),
+    (
+        Column::Phase,
+        &["phase", "#", "id", "no", "no.", "nr", "nr.", "step", "stage", "milestone", "task", "item"],
+    ),
+    (Column::Name, &["name", "title", "task", "step", "description", "what", "item", "goal", "deliverable"]),
+    (
+        Column::DependsOn,
+        &[
+            "depends on",
+            "dependencies",
+            "depends",
+            "dependency",
+            "deps",
+            "needs",
+            "after",
+            "blocked by",
+            "requires",
+            "waits for",
+            "prerequisites",
+            "prerequisite",
+            "predecessors",
+            "predecessor",
+        ],
+    ),
+    (
+        Column::ParallelWith,
+        &[
+            "parallel with",
+            "can run with",
+            "parallel",
+            "parallel?",
+            "can run in parallel",
+            "can run in parallel?",
+            "parallelizable",
+            "concurrent with",
+        ],
+    ),
+    (Column::Estimate, &["estimate", "effort", "points", "duration", "time", "est.", "size"]),
+    (Column::Status, &["status", "done", "state", "done?", "complete", "complete?", "progress"]),
 ];
+
+/// The names of the first column in Backstop's own form.
+const OWN: &[&str] = &["phase", "#", "id"];
 
 /// The column that a name is for.
 pub(crate) fn column(name: &str) -> Option<Column> {
@@ -62,6 +98,10 @@ pub(crate) struct Table {
     pub(crate) header: Row,
     /// The position of each column, by its place in `NAMES`.
     places: [Option<usize>; NAMES.len()],
+    /// Whether the first column has another name than in Backstop's own form: its cells may be names.
+    pub(crate) is_loose: bool,
+    /// What is wrong with its rows.
+    pub(crate) errors: Vec<PlanError>,
     /// The rows.
     pub(crate) rows: Vec<Row>,
     /// Lines that have a row without any text.
@@ -90,10 +130,15 @@ impl Table {
 
 /// The header's columns, if this is the overview table.
 fn places(names: &[String]) -> [Option<usize>; NAMES.len()] {
-    let find = |wanted: &[&str]| wanted.iter().find_map(|name| names.iter().position(|n| n == name));
-    let mut places: [Option<usize>; NAMES.len()] = std::array::from_fn(|at| find(NAMES[at].1));
+    let mut places: [Option<usize>; NAMES.len()] = [None; NAMES.len()];
+    for (at, (_, wanted)) in NAMES.iter().enumerate() {
+        let is_free = |place: &usize| !places[..at].contains(&Some(*place));
+        let free = |name: &&str| names.iter().position(|known| known == name).filter(is_free);
+        places[at] = wanted.iter().find_map(free);
+    }
     // `| # | Phase | Status |`: with a number and no name, the phase is the name.
-    let number = find(&["#", "id"]);
+    let find = |wanted: &[&str]| wanted.iter().find_map(|name| names.iter().position(|n| n == name));
+    let number = find(&["#", "id", "no", "no.", "nr", "nr."]);
     if number.is_some() && find(&["phase"]).is_some() && places[Column::Name as usize].is_none() {
         places[Column::Name as usize] = find(&["phase"]);
         places[Column::Phase as usize] = number;
@@ -127,7 +172,10 @@ pub(crate) fn find(source: &Source<'_>, blocks: &Blocks<'_>) -> Result<Table, Pl
         let places = places(&names);
         let known = places.iter().flatten().count();
         match (places[Column::Phase as usize], delimited) {
-            (Some(_), true) if known >= 2 => return rows(source, blocks, header, places),
+            (Some(first), true) if known >= 2 => {
+                let is_loose = !OWN.contains(&names[first].as_str());
+                return rows(source, blocks, header, places, is_loose);
+            }
             (Some(_), false) if known >= 2 && also.is_empty() => {
                 also.push((line + 1, "this looks like its header, but no line of dashes follows".to_owned()));
             }
@@ -154,15 +202,18 @@ fn rows(
     blocks: &Blocks<'_>,
     header: Row,
     places: [Option<usize>; NAMES.len()],
+    is_loose: bool,
 ) -> Result<Table, PlanError> {
     let columns = header.cells.len();
     let first = header.line + 2;
-    let mut table = Table { header, places, rows: Vec::new(), empty: Vec::new(), cut_off: None };
+    let (rows, empty, errors) = (Vec::new(), Vec::new(), Vec::new());
+    let mut table = Table { header, places, is_loose, errors, rows, empty, cut_off: None };
     for line in (first..source.count()).take_while(|line| blocks.kinds[*line] == Kind::Text) {
-        let cells = cells::split(source.line(line), source.start(line));
+        let mut cells = cells::split(source.line(line), source.start(line));
         if let Some(extra) = cells.get(columns) {
             let kind = PlanErrorKind::TooManyCells { found: cells.len(), columns };
-            return Err(in_row(source, line, extra.text.start, kind));
+            table.errors.push(in_row(source, line, extra.text.start, kind));
+            cells.truncate(columns);
         }
         if cells.iter().all(|cell| cell.text.is_empty()) {
             table.empty.push(line);

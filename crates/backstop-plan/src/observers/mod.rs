@@ -14,6 +14,7 @@ mod summary_file;
 pub(crate) use notices::Notices;
 pub use plan_marks::mark;
 
+use crate::document::ReadOptions;
 use crate::record::RunRecord;
 use crate::view::ViewFolder;
 use backstop_core::Event;
@@ -41,12 +42,12 @@ pub struct PlanFiles {
 }
 
 impl PlanFiles {
-    /// Views go to `views`, marks into `plan_file`; `resume` is the command that resumes the run.
-    pub fn new(views: &ViewFolder, plan_file: PathBuf, resume: String) -> Self {
+    /// Views go to `views`, marks into `plan_file`, which is read by `options`; `resume` is the command that resumes the run.
+    pub fn new(views: &ViewFolder, plan_file: PathBuf, options: ReadOptions, resume: String) -> Self {
         Self {
             execution_log: ExecutionLog::new(views.clone()),
             state_files: StateFiles::new(views.clone()),
-            marks: PlanMarks::new(plan_file),
+            marks: PlanMarks::new(plan_file, options),
             summary: SummaryFile::new(views.clone(), resume),
         }
     }

@@ -2,8 +2,9 @@
 //! sets them; whatever somebody else writes into the file stays.
 
 use super::{MARKS_EVERY, phases_of};
-use crate::document::{Change, Edit, PLAN_BYTES_MAX, PhaseId, Status as Mark, updated};
+use crate::document::{Change, Edit, PLAN_BYTES_MAX, PhaseId, ReadOptions, Status as Mark, updated_files};
 use crate::record::{PhaseProgress, RunRecord};
+use crate::start::{recorded_options, story_files, texts};
 use backstop_core::Event;
 use backstop_files::{Durability, Folder};
 use backstop_runtime::host::{HostState, NodeRecord, NodeStatus, Observer, ObserverError};
@@ -14,14 +15,15 @@ use std::time::Duration;
 /// Keeps the marks in the plan's file up to date.
 pub(super) struct PlanMarks {
     file: PathBuf,
+    options: ReadOptions,
     /// What is to be changed, by phase, and since when.
     edits: BTreeMap<usize, Vec<Edit>>,
     changed_at: Option<Duration>,
 }
 
 impl PlanMarks {
-    pub(super) fn new(file: PathBuf) -> Self {
-        Self { file, edits: BTreeMap::new(), changed_at: None }
+    pub(super) fn new(file: PathBuf, options: ReadOptions) -> Self {
+        Self { file, options, edits: BTreeMap::new(), changed_at: None }
     }
 
     fn note(&mut self, phases: Vec<usize>, state: &HostState<'_, RunRecord>) {
@@ -38,7 +40,7 @@ impl PlanMarks {
             return Ok(());
         }
         // What cannot be written now is written with the next change, or at the end.
-        let written = write(&self.file, &edits).inspect(|()| self.edits.clear());
+        let written = write(&self.file, &self.options, &edits).inspect(|()| self.edits.clear());
         written.map_err(|error| ObserverError(format!("the plan's marks cannot be written: {error}")))
     }
 }
@@ -100,19 +102,29 @@ pub fn mark(file: &Path, record: &RunRecord, phases: &[usize]) -> Result<(), Str
             edits.push(Edit { phase, change: Change::UntickAll });
         }
     }
-    write(file, &edits)
+    write(file, &recorded_options(record), &edits)
 }
 
-fn write(path: &Path, edits: &[Edit]) -> Result<(), String> {
-    // The path has no links in it; a phase may have put one in the file's place since.
-    let folder = Folder::new(path.parent().unwrap_or(Path::new("/")));
-    let text = folder.read(path, PLAN_BYTES_MAX as u64).map_err(|error| error.to_string())?;
-    let text = text.ok_or_else(|| format!("{} is gone", path.display()))?;
-    let new = updated(&text, edits).map_err(|error| format!("{}: {error}", path.display()))?;
-    if new == text {
-        return Ok(());
+/// Makes these edits in the files of a plan. Those that do not change are not written.
+fn write(path: &Path, options: &ReadOptions, edits: &[Edit]) -> Result<(), String> {
+    let read = |path: &Path| {
+        // The path has no links in it; a phase may have put one in the file's place since.
+        let folder = Folder::new(path.parent().unwrap_or(Path::new("/")));
+        let text = folder.read(path, PLAN_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+        text.ok_or_else(|| format!("{} is gone", path.display()))
+    };
+    let text = read(path)?;
+    let others = story_files(path, &text);
+    let stories = others.iter().map(|other| read(other)).collect::<Result<Vec<_>, _>>()?;
+    let all = texts(path, &text, &others, &stories);
+    let changed =
+        updated_files(&all, options, edits).map_err(|error| format!("{}: {error}", path.display()))?;
+    for (at, new) in changed {
+        let file = at.checked_sub(1).map_or(path, |at| &others[at]);
+        let folder = Folder::new(file.parent().unwrap_or(Path::new("/")));
+        folder.replace(file, &new, Durability::OnDisk).map_err(|error| error.to_string())?;
     }
-    folder.replace(path, &new, Durability::OnDisk).map_err(|error| error.to_string())
+    Ok(())
 }
 
 fn status(phase: &NodeRecord) -> Mark {

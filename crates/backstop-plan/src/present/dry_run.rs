@@ -1,5 +1,6 @@
 //! What a run of a plan would do.
 
+use super::reading;
 use crate::document::Plan;
 use crate::start::{PlanFile, Workspace};
 use crate::workspace::{Equipment, Worker};
@@ -8,10 +9,13 @@ use backstop_core::{Policy, SafeText};
 use backstop_report::plan::{Ahead, Course, DryPhase, DryRun, remaining};
 use std::time::Duration;
 
-/// What a run of this plan would do; `again` is the command that starts it.
+/// What a run of this plan would do; `again` is the command that starts it. `done` says of each
+/// phase whether it is done or skipped.
+#[expect(clippy::too_many_arguments)] // One caller; they are what the text is made of.
 pub fn forecast(
     file: &PlanFile,
     equipment: &[Equipment],
+    done: &[bool],
     settings: &PlanSettings,
     policy: &Policy,
     workspace: &Workspace,
@@ -21,10 +25,8 @@ pub fn forecast(
     let plan = &file.plan;
     let mode = workspace.mode(again, policy.usual_attempts());
     let jobs = if mode.isolation == "none" { 1 } else { settings.jobs };
-    // Its own chances, the waits for the world, and one more for a conflict where work is put
-    // together.
-    let waits = policy.world.as_ref().map_or(0, |world| world.times);
-    let most = policy.usual_attempts() + waits + u32::from(mode.isolation != "none");
+    // Its own chances: waits for the world and conflicts do not use them up.
+    let most = policy.usual_attempts();
     let phase = |at: &usize| {
         let (phase, equipment) = (&plan.phases[*at], &equipment[*at]);
         let by = match &equipment.worker {
@@ -41,6 +43,7 @@ pub fn forecast(
             tasks: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
             estimate: phase.estimate.clone(),
             gates: equipment.gates.iter().map(|gate| SafeText::new(gate.name.clone())).collect(),
+            done: done[*at],
         }
     };
     let levels = plan.levels();
@@ -58,7 +61,8 @@ pub fn forecast(
         parallel: SafeText::new(settings.parallel.clone()),
         warnings: warnings.chain(notes.iter().map(|note| SafeText::new(note.clone()))).collect(),
         overlaps: overlaps.collect(),
-        most_attempts: most.saturating_mul(u32::try_from(plan.phases.len()).unwrap_or(u32::MAX)),
+        most_attempts: most
+            .saturating_mul(u32::try_from(done.iter().filter(|done| !**done).count()).unwrap_or(u32::MAX)),
         isolation: SafeText::new(mode.isolation),
         commit: SafeText::new(match (&settings.commit, workspace) {
             (Some(commit), _) => commit.clone(),
@@ -70,6 +74,7 @@ pub fn forecast(
             (None, Workspace::Worktrees(_)) => format!("{again} --commit auto"),
             _ => again.to_owned(),
         }),
+        reading: Some(reading(plan, equipment, done, settings)),
     }
 }
 

@@ -5,11 +5,15 @@
 mod changes;
 mod dry_run;
 mod endings;
+mod reading;
 mod rows;
 mod status;
+mod waves;
 
 pub use changes::change;
 pub use dry_run::forecast;
 pub use endings::{Facts, completion, halt, wait_sum};
+pub use reading::{done_phases, reading};
 pub use rows::{Live, rows, time_left};
 pub use status::status;
+pub use waves::waves;

@@ -4,6 +4,7 @@
 use super::preflight::{self, Workspace};
 use super::read::{lock_name, path_in_project};
 use super::{PlanFile, Prompts, RunError, RunRequest};
+use crate::observers::mark;
 use crate::record::RunRecord;
 use crate::start_events::{self, Resumed};
 use crate::view::{Edits, ViewErrors, ViewFolder};
@@ -86,7 +87,7 @@ pub fn begin(
     let plan = start_events::plan_record(&found.plan, &mode);
     let (recorder, record) = match known {
         Some(known) => resume(request, project, views, &mut workspace, known, plan, &mut notes)?,
-        None => new_run(request, project, found, plan)?,
+        None => new_run(request, project, found, plan, &mut notes)?,
     };
     let run = recorder.run();
     set_slots(project, &mut workspace, run)?;
@@ -151,6 +152,7 @@ fn new_run(
     project: &Project,
     found: &PlanFile,
     plan: PlanRecord,
+    notes: &mut Vec<String>,
 ) -> Result<(Recorder, RunRecord), RunError> {
     let parent = project.process.parent;
     let recorder = Recorder::begin(project, Opening { parent, required: true, ..Opening::new("run") })?;
@@ -164,8 +166,18 @@ fn new_run(
         EventKind::PlanLoaded { plan: Box::new(plan) },
     ];
     first.extend(overrides(request, project));
+    if !request.fresh {
+        let (marked, note) = start_events::marked(&found.plan);
+        first.extend(marked);
+        notes.extend(note);
+    }
     recorder.append(first)?;
     let record = RunRecord::of(&recorder.events());
+    if request.fresh
+        && let Err(error) = mark(&found.file, &record, &(0..record.len()).collect::<Vec<_>>())
+    {
+        notes.push(format!("the plan's marks cannot be taken away: {error}"));
+    }
     Ok((recorder, record))
 }
 

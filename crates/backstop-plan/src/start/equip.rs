@@ -10,7 +10,7 @@ use backstop_work::CommandLine;
 use backstop_work::agent::{Agent, BUILTINS, TemplateOptions, builtin, from_template};
 use backstop_work::gate::{Detected, Gate, Origin, detect};
 use backstop_work::idioms::Idioms;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What gates are usually called, whether or not the project has one.
@@ -22,6 +22,7 @@ const NEVER: Duration = Duration::from_secs(366 * 24 * 3600);
 #[derive(Debug)]
 pub struct Equipper {
     settings: PlanSettings,
+    folder: PathBuf,
     agents: Vec<Agent>,
     gates: Gates,
     grace: Duration,
@@ -67,6 +68,7 @@ impl Equipper {
         let exec = config.exec();
         Ok(Self {
             settings,
+            folder: folder.to_owned(),
             agents,
             gates,
             grace: exec.grace,
@@ -169,8 +171,20 @@ impl Equipper {
         Ok(Some(Worker::Agent { agent, model }))
     }
 
-    /// An agent by its name.
+    /// The agent of phases that name none, where one is set.
+    pub fn usual_agent(&self) -> Result<Option<Agent>, RunError> {
+        self.settings.agent.as_deref().map(|name| self.agent(name)).transpose()
+    }
+
+    /// An agent by its name, or by its command: `my-agent --prompt {prompt_file}`.
     fn agent(&self, name: &str) -> Result<Agent, RunError> {
+        if name.contains(char::is_whitespace)
+            && let Some(words) = backstop_core::shell::words(name)
+            && let Some(program) = words.first()
+        {
+            let short = program.rsplit('/').next().unwrap_or(program).to_owned();
+            return Ok(from_template(&short, words, TemplateOptions::default())?);
+        }
         let own = self.agents.iter().find(|agent| agent.name == name).cloned();
         own.or_else(|| builtin(name)).ok_or_else(|| {
             let known = self.agents.iter().map(|agent| agent.name.clone());
@@ -229,19 +243,30 @@ impl Equipper {
                 }
                 gates
             }
-            None => self.usual(),
+            None => self.usual(phase.settings.dir.as_deref()),
         };
+        if let Some(dir) = &phase.settings.dir {
+            // What the configuration names is written for the project's folder.
+            gates.iter_mut().filter(|gate| gate.origin == Origin::Plan).for_each(|gate| in_folder(gate, dir));
+        }
         for gate in &mut gates {
             gate.flaky = gate.flaky.max(flaky);
         }
         Ok(gates)
     }
 
-    /// The configuration's gates, each in place of the detected one of its name.
-    fn usual(&self) -> Vec<Gate> {
+    /// The configuration's gates, each in place of the detected one of its name. Those that the files
+    /// of a phase's own folder suggest are run there.
+    fn usual(&self, dir: Option<&str>) -> Vec<Gate> {
         let mut gates = self.gates.config.clone();
         if self.gates.auto {
-            let others = self.gates.detected.gates.iter();
+            let own = dir.map(|dir| {
+                let mut found = detect(&self.folder.join(dir)).gates;
+                found.iter_mut().for_each(|gate| in_folder(gate, dir));
+                found
+            });
+            let own = own.filter(|own| !own.is_empty());
+            let others = own.as_deref().unwrap_or(&self.gates.detected.gates).iter();
             gates.extend(
                 others.filter(|gate| !self.gates.config.iter().any(|own| gate.is_called(&own.name))).cloned(),
             );
@@ -288,6 +313,19 @@ impl Equipper {
         let gates = self.gates.config.iter().chain(&self.gates.detected.gates);
         nearest(name, USUAL_NAMES.into_iter().chain(gates.map(|gate| gate.name.as_str()))).is_some()
     }
+}
+
+/// Has a gate run in a folder below the project's.
+fn in_folder(gate: &mut Gate, dir: &str) {
+    let there = |command: &CommandLine| {
+        let line = match command {
+            CommandLine::Shell(line) => line.clone(),
+            CommandLine::Argv(words) => backstop_core::shell::line(words),
+        };
+        CommandLine::Shell(format!("cd {} && {line}", backstop_core::shell::line([dir])))
+    };
+    gate.check = there(&gate.check);
+    gate.fix = gate.fix.as_ref().map(there);
 }
 
 /// Takes out agents that cannot take over because their programs are not there. Gives what a person

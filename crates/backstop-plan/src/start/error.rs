@@ -1,6 +1,6 @@
 //! What keeps a plan from being run, and what to type next.
 
-use crate::document::{PLAN_BYTES_MAX, PlanError};
+use crate::document::{PLAN_BYTES_MAX, PlanErrors};
 use crate::view::EditError;
 use backstop_core::nearest::nearest;
 use backstop_core::{ErrorKind, HintedError, RunId, SafeText};
@@ -23,8 +23,8 @@ pub enum RunError {
     Read { file: PathBuf, error: std::io::Error },
     #[error("cannot write {}: {error}", file.display())]
     Write { file: PathBuf, error: std::io::Error },
-    #[error("{}:{error}", .file.line(400))]
-    Plan { file: SafeText, error: Box<PlanError> },
+    #[error("{}", mistakes(file, errors))]
+    Plan { file: SafeText, errors: Box<PlanErrors> },
     #[error("{} is a folder, not a plan", file.display())]
     PlanIsFolder { file: PathBuf, nearest: Option<PathBuf> },
     #[error("{} is no file that can be a plan", file.display())]
@@ -39,7 +39,7 @@ pub enum RunError {
     AgentMissing { program: String, phase: String },
     #[error("nobody works on {}: neither an agent nor a command is named", some(phases))]
     NoWorker { phases: Vec<String> },
-    #[error("phases {} have no section in the plan that an agent could be told", some(phases))]
+    #[error("{} in the plan that an agent could be told", if phases.len() == 1 { format!("phase {} has no section", some(phases)) } else { format!("phases {} have no section", some(phases)) })]
     NoSection { phases: Vec<String> },
     #[error(
         "phase {phase} names the gate `{given}`, which is neither detected here nor in the configuration"
@@ -53,6 +53,11 @@ pub enum RunError {
     Dirty { files: Vec<PathBuf> },
     #[error("this repository has no commit yet, so there is nothing that worktrees can begin from")]
     NoCommit,
+    #[error(
+        "this repository has submodules, which are not in the worktrees that phases run in: {}",
+        some(paths)
+    )]
+    Submodules { paths: Vec<String> },
     #[error("how finished phases are committed is not said")]
     NoCommitMode,
     #[error("this run began with --commit {began}, not with --commit {given}")]
@@ -93,6 +98,23 @@ pub enum RunError {
     NotConfirmed,
     #[error("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     StateFiles { errors: Vec<EditError> },
+}
+
+/// Everything that is wrong with a plan, a line each, with what would be accepted where there are
+/// several.
+fn mistakes(file: &SafeText, errors: &PlanErrors) -> String {
+    let file = file.line(400);
+    match errors.list() {
+        [one] => format!("{file}:{one}"),
+        all => {
+            let line = |error: &crate::document::PlanError| format!("{file}:{error}: {}", error.hint());
+            let mut lines: Vec<String> = all.iter().map(line).collect();
+            if errors.left_out() > 0 {
+                lines.push(format!("and {} more", errors.left_out()));
+            }
+            lines.join("\n")
+        }
+    }
 }
 
 /// Some of these names.
@@ -177,7 +199,7 @@ impl RunError {
 
     /// Whether each line of its message is ours.
     pub fn is_multiline(&self) -> bool {
-        matches!(self, Self::StateFiles { .. } | Self::Project(ProjectError::Config(_)))
+        matches!(self, Self::Plan { .. } | Self::StateFiles { .. } | Self::Project(ProjectError::Config(_)))
     }
 
     /// What to type next.
@@ -186,13 +208,16 @@ impl RunError {
             Self::Project(error) => return error.hints(),
             Self::Read { .. } => "check the path, and that it is a file that you may read".to_owned(),
             Self::Write { .. } => "name a folder that you may write, or one that is not there yet".to_owned(),
-            Self::Plan { error, .. } => {
-                let also = error.also.iter().map(|(line, what)| format!("line {line}: {what}"));
-                return also.chain([error.hint()]).collect();
-            }
+            Self::Plan { file, errors } => match errors.list() {
+                [error] => {
+                    let also = error.also.iter().map(|(line, what)| format!("line {line}: {what}"));
+                    return also.chain([error.hint()]).collect();
+                }
+                _ => format!("correct them, and look with `backstop run {} --dry-run`", file.line(400)),
+            },
             Self::PlanIsFolder { nearest: Some(near), .. } => format!("did you mean `{}`?", near.display()),
             Self::PlanIsFolder { .. } | Self::PlanIsNoFile { .. } => {
-                "name a Markdown file; docs/plans.md says what a plan is".to_owned()
+                "name a plan's file; docs/plans.md says what a plan is".to_owned()
             }
             Self::PlanTooLarge { .. } => "split the plan into several".to_owned(),
             Self::Agent(error) => error.hint(),
@@ -228,6 +253,9 @@ impl RunError {
             }
             Self::NoCommit => {
                 "make one with `git commit --allow-empty -m start`, or use --isolation none".to_owned()
+            }
+            Self::Submodules { .. } => {
+                "run in the folder itself with --isolation none, or `git submodule deinit` what phases do not need".to_owned()
             }
             Self::NoCommitMode => {
                 "say --commit auto, --commit single, --commit message-only or --commit none".to_owned()

@@ -23,8 +23,9 @@ pub use begin::{Begun, begin, folder_name, last_run, meet, set_slots};
 pub use equip::{Equipper, drop_missing_fallbacks, missing_programs};
 pub use error::RunError;
 pub use preflight::{InPlaceSetup, Workspace, preflight};
-pub use prepare::PreparedPlan;
-pub use read::{PlanFile, lock_name, path_in_project, view_name};
+pub use prepare::{PlanRequest, PreparedPlan};
+pub use read::{PlanFile, lock_name, path_in_project, recorded_options, view_name};
+pub(crate) use read::{story_files, texts};
 pub use verify::gates_to_verify;
 
 use crate::start_events::Person;

@@ -86,7 +86,8 @@ pub fn preflight(
 ) -> Result<Workspace, RunError> {
     let repo = Repo::find(&project.root)?;
     let commit = commit(request, prompts, settings, repo.is_some(), before)?;
-    let exclude = vec![found.file.clone(), PathBuf::from(crate::view::FOLDER)];
+    let mut exclude = found.files();
+    exclude.push(PathBuf::from(crate::view::FOLDER));
     let isolated = settings.isolation != "none" && repo.is_some();
     if let Some(began) = before.map(|record| record.plan.isolation.as_str())
         && (began == "none") == isolated
@@ -113,7 +114,8 @@ pub fn preflight(
     if !request.allow_dirty && !request.dry_run && (isolated || commit != CommitMode::None) {
         // The plans that were run here carry marks of ours, which are in no commit of ours.
         let plans = plans_here(project);
-        let exempt: Vec<&Path> = plans.iter().chain([&found.file]).map(PathBuf::as_path).collect();
+        let own = found.files();
+        let exempt: Vec<&Path> = plans.iter().chain(&own).map(PathBuf::as_path).collect();
         let files = repo.dirty(&exempt)?;
         // Phases that ran in the folder itself have changed it, and so has work that was put there
         // at the end: that is what is gone on with.
@@ -140,6 +142,10 @@ pub fn preflight(
             exclude,
             before: known,
         })));
+    }
+    let submodules = repo.checked_out_submodules();
+    if !submodules.is_empty() {
+        return Err(RunError::Submodules { paths: submodules });
     }
     let Head { sha: Some(base), branch, .. } = head else { return Err(RunError::NoCommit) };
     // While work is handed in and not integrated, what the user committed since cannot be met yet:

@@ -5,7 +5,9 @@ use super::{
     Begun, Equipper, PlanFile, Prompts, RunError, RunRequest, begin, drop_missing_fallbacks,
     missing_programs, preflight, view_name,
 };
-use crate::present::forecast;
+use crate::document::ReadOptions;
+use crate::present::{done_phases, forecast};
+use crate::record::RunRecord;
 use crate::run::PlanRun;
 use crate::view::ViewFolder;
 use crate::workspace::Equipment;
@@ -16,6 +18,21 @@ use backstop_runtime::Project;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How a plan is read, and where its phases work.
+#[derive(Default)]
+pub struct PlanRequest {
+    /// The format and the granularity, where they are not to be guessed.
+    pub options: ReadOptions,
+    /// The folder that phases work in, below the project's root.
+    pub dir: Option<String>,
+    /// The phases whose gates alone are run.
+    pub accepted: Vec<String>,
+    /// The last run of this plan.
+    pub last: Option<RunRecord>,
+    /// Whether everything is done anew.
+    pub fresh: bool,
+}
 
 /// A plan that is ready to be run.
 pub struct PreparedPlan {
@@ -31,18 +48,20 @@ pub struct PreparedPlan {
     equipper: Equipper,
     equipment: Vec<Equipment>,
     policy: Arc<Policy>,
+    /// For each phase, whether it is done or skipped.
+    done: Vec<bool>,
 }
 
 impl PreparedPlan {
-    /// Reads a plan and equips its phases; only the gates of those that are `accepted` are run. Without
-    /// `prompts` nobody is asked.
+    /// Reads a plan and equips its phases. Without `prompts` nobody is asked.
     pub fn new(
         project: &Arc<Project>,
         plan: &Path,
-        accepted: &[String],
+        request: &PlanRequest,
         prompts: Option<&dyn Prompts>,
     ) -> Result<Self, RunError> {
-        let file = PlanFile::read(plan, &project.root)?;
+        let mut file = PlanFile::read(plan, &project.root, &request.options)?;
+        file.plan.work_in(request.dir.as_deref());
         project.redactor.learn(file.secrets());
         let mut equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
         let undecided = equipper.undecided_gates(&file.plan);
@@ -52,12 +71,13 @@ impl PreparedPlan {
             equipper.run_detected_gates();
         }
         let mut equipment = equipper.equip(&file.plan)?;
-        Equipper::accept(&file.plan, &mut equipment, accepted)?;
+        Equipper::accept(&file.plan, &mut equipment, &request.accepted)?;
         Ok(Self {
             settings: project.config.plan(),
             views: ViewFolder::new(&project.root, &view_name(&file.path)),
             policy: Arc::new(project.config.policy("phase").map_err(backstop_runtime::ProjectError::from)?),
             project: Arc::clone(project),
+            done: done_phases(&file.plan, request.last.as_ref(), request.fresh),
             run_gates,
             file,
             equipper,
@@ -70,7 +90,8 @@ impl PreparedPlan {
         let place = preflight(request, &self.project, prompts, &self.settings, &self.file, None)?;
         let (file, equipment, notes) = (&self.file, &self.equipment, self.notes());
         let again = &request.resume_command;
-        Ok(forecast(file, equipment, &self.settings, &self.policy, &place, &notes, again))
+        let (settings, policy) = (&self.settings, &self.policy);
+        Ok(forecast(file, equipment, &self.done, settings, policy, &place, &notes, again))
     }
 
     /// What a person should know about the gates of this plan.

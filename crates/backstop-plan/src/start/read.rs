@@ -1,7 +1,8 @@
 //! The plan's file: what was typed becomes a plan, or one clear error.
 
 use super::RunError;
-use crate::document::{PLAN_BYTES_MAX, Plan, parse};
+use crate::document::{By, Format, PLAN_BYTES_MAX, Plan, PlanText, ReadOptions, read, stories_of};
+use crate::record::RunRecord;
 use backstop_core::{Name, SafeText, Sha256};
 use backstop_files::named;
 use backstop_runtime::project::secrets_in;
@@ -16,11 +17,19 @@ pub struct PlanFile {
     pub file: PathBuf,
     /// Its path from the project's root, where it is below it.
     pub path: String,
+    /// The other files of the plan, without links: BMAD's stories.
+    pub others: Vec<PathBuf>,
 }
 
+/// The file of BMAD that lists the states of stories.
+const SPRINT: &str = "sprint-status.yaml";
+
 impl PlanFile {
-    /// Reads the plan at a path.
-    pub fn read(given: &Path, project: &Path) -> Result<Self, RunError> {
+    /// Reads the plan at a path. A folder with a `sprint-status.yaml` and a story that it lists are
+    /// the plan of all its stories.
+    pub fn read(given: &Path, project: &Path, options: &ReadOptions) -> Result<Self, RunError> {
+        let sprint = sprint_of(given);
+        let given = sprint.as_deref().unwrap_or(given);
         let wrong = |error: std::io::Error| RunError::Read { file: given.to_owned(), error };
         let found = given.metadata().map_err(wrong)?;
         if found.is_dir() {
@@ -36,10 +45,22 @@ impl PlanFile {
         let text = named::read(given, PLAN_BYTES_MAX as u64).map_err(|error| wrong(error.into()))?;
         let file = given.canonicalize().map_err(wrong)?;
         let path = path_in_project(&file, project);
-        match parse(&text) {
-            Ok(plan) => Ok(Self { plan, file, path }),
-            Err(error) => Err(RunError::Plan { file: SafeText::new(path), error: Box::new(error) }),
+        let others = story_files(&file, &text);
+        let stories = read_all(&others);
+        match read(&texts(&file, &text, &others, &stories), options) {
+            Ok(plan) => Ok(Self { plan, file, path, others }),
+            Err(errors) => Err(RunError::Plan { file: SafeText::new(path), errors: Box::new(errors) }),
         }
+    }
+
+    /// All files of the plan, the one that was named first.
+    pub fn files(&self) -> Vec<PathBuf> {
+        std::iter::once(&self.file).chain(&self.others).cloned().collect()
+    }
+
+    /// How the plan was read: the same document is read the same way again.
+    pub fn options(&self) -> ReadOptions {
+        ReadOptions { format: Some(self.plan.format), by: Some(self.plan.by) }
     }
 
     /// The values of the variables in its `env` tables that are secrets by their names.
@@ -51,6 +72,71 @@ impl PlanFile {
             .collect();
         secrets_in(&variables, &[])
     }
+}
+
+/// How a recorded run read its plan.
+pub fn recorded_options(record: &RunRecord) -> ReadOptions {
+    let format = record.plan.format.as_deref().and_then(Format::from_name);
+    let by = record.plan.by.as_deref().and_then(By::from_name);
+    // Without a record it is Backstop's own, or was never run.
+    ReadOptions { format: format.or_else(|| (!record.is_empty()).then_some(Format::Backstop)), by }
+}
+
+/// The `sprint-status.yaml` that is meant: of a folder, or of a story that it lists.
+fn sprint_of(given: &Path) -> Option<PathBuf> {
+    if given.is_dir() {
+        return Some(given.join(SPRINT)).filter(|file| file.is_file());
+    }
+    if given.extension().is_none_or(|extension| extension != "md") {
+        return None;
+    }
+    let folder = given.canonicalize().ok()?.parent()?.to_owned();
+    let name = given.file_name()?;
+    let sprint =
+        [folder.join(SPRINT), folder.parent()?.join(SPRINT)].into_iter().find(|file| file.is_file())?;
+    let text = named::read(&sprint, PLAN_BYTES_MAX as u64).ok()?;
+    let stories = story_files(&sprint, &text);
+    stories.iter().any(|story| story.file_name() == Some(name)).then_some(sprint)
+}
+
+/// The files of the stories that a `sprint-status.yaml` lists, where they are there.
+pub(crate) fn story_files(file: &Path, text: &[u8]) -> Vec<PathBuf> {
+    let Some((place, keys)) = stories_of(text) else { return Vec::new() };
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let place =
+        place.filter(|place| !place.contains("..") && !place.starts_with('/') && !place.contains('{'));
+    let folders =
+        [Some(folder.to_owned()), Some(folder.join("stories")), place.map(|place| folder.join(place))];
+    let mut found = Vec::new();
+    for (key, id) in keys {
+        let names = [
+            format!("{key}.md"),
+            format!("story-{key}.md"),
+            format!("story-{id}.md"),
+            format!("{id}.story.md"),
+        ];
+        let paths = folders.iter().flatten().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+        found.extend(paths.filter_map(|path| path.canonicalize().ok()).find(|path| path.is_file()));
+    }
+    found
+}
+
+/// The content of these files; of one that cannot be read, nothing.
+fn read_all(files: &[PathBuf]) -> Vec<Vec<u8>> {
+    files.iter().map(|file| named::read(file, PLAN_BYTES_MAX as u64).unwrap_or_default()).collect()
+}
+
+/// The files of a plan with their names.
+pub(crate) fn texts<'t>(
+    file: &'t Path,
+    text: &'t [u8],
+    others: &'t [PathBuf],
+    stories: &'t [Vec<u8>],
+) -> Vec<PlanText<'t>> {
+    let name = |path: &'t Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let first = PlanText { name: name(file), text };
+    let stories = others.iter().zip(stories).map(|(path, text)| PlanText { name: name(path), text });
+    std::iter::once(first).chain(stories).collect()
 }
 
 /// A path as it is recorded: from the project's root, where it is below it.

@@ -1,7 +1,7 @@
 //! The gates of phases, to be run on the tree as it is.
 
 use super::{Equipper, PlanFile, RunError};
-use crate::document::PhaseId;
+use crate::document::{PhaseId, ReadOptions};
 use backstop_runtime::Project;
 use backstop_work::gate::Gate;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub fn gates_to_verify(
     plan: &Path,
     phases: &[String],
 ) -> Result<(PlanFile, Vec<Gate>), RunError> {
-    let file = PlanFile::read(plan, &project.root)?;
+    let file = PlanFile::read(plan, &project.root, &ReadOptions::default())?;
     let mut equipment =
         Equipper::new(&project.config, &project.root, project.is_trusted())?.equip(&file.plan)?;
     // An unknown phase is a mistake, as with `plan accept`.

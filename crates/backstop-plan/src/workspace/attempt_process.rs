@@ -114,10 +114,11 @@ impl AttemptProcess<'_> {
             }
             Work::Command(_) => Arc::new(|_: &str| {}),
         };
+        let folder = runner.work_folder(dir);
         attempt(
             Attempt {
                 work,
-                folder: dir.folder,
+                folder: &folder,
                 scratch: self.scratch,
                 phase_key: runner.key(job.node),
                 number: job.attempt,

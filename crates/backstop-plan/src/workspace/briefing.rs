@@ -4,7 +4,7 @@
 use super::CONFLICT;
 use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::fault_message;
-use backstop_core::{Delivery, Fault, Reason, SafeText};
+use backstop_core::{Delivery, EventKind, Fault, Reason, SafeText};
 use backstop_report::{GuidanceContext, retry_guidance};
 use backstop_runtime::host::AttemptJob;
 use backstop_work::agent::{Assignment, GateToRun, RetryContext, Task, result_file};
@@ -56,6 +56,35 @@ impl PhaseRunner<'_> {
             tasks_completed: u32::try_from(job.tasks_done.len()).unwrap_or(u32::MAX),
             tasks_total: u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX),
             retry_guidance: self.redactor.redact(&guidance).into_owned(),
+        })
+    }
+
+    /// What the phases that this one waits for delivered, as their commits say.
+    pub(super) fn delivered_before(&self, node: usize) -> Option<SafeText> {
+        const NAMED_MAX: usize = 20;
+        let on = &self.phase(node).depends_on;
+        let events = if on.is_empty() { Vec::new() } else { self.recorder.events() };
+        let line = |at: &usize| {
+            let phase = self.phase(*at);
+            let delivery = events.iter().rev().find_map(|event| match &event.kind {
+                EventKind::AttemptFinished { operation, delivery: Some(delivery), .. }
+                    if operation.raw() == phase.id.key().as_str() =>
+                {
+                    Some(delivery)
+                }
+                _ => None,
+            });
+            let message = match delivery {
+                Some(delivery) => {
+                    self.commit_message(*at, delivery).lines().next().unwrap_or_default().to_owned()
+                }
+                None => "done before this run".to_owned(),
+            };
+            format!("- phase {} ({}): {message}", phase.id, phase.name.line(SUBJECT_CHARS_MAX))
+        };
+        let lines: Vec<String> = on.iter().take(NAMED_MAX).map(line).collect();
+        (!lines.is_empty()).then(|| {
+            SafeText::new(format!("What the phases that this one waits for delivered:\n{}", lines.join("\n")))
         })
     }
 

@@ -191,6 +191,20 @@ impl PhaseRunner<'_> {
         env
     }
 
+    /// The folder in which the agent or command of an attempt works: the phase's own below the
+    /// attempt's, made where it is not there yet.
+    pub(super) fn work_folder(&self, dir: &AttemptDir<'_>) -> PathBuf {
+        let Some(own) = &self.phase(dir.node).settings.dir else { return dir.folder.to_owned() };
+        let folder = dir.folder.join(own);
+        match std::fs::create_dir_all(&folder) {
+            Ok(()) => folder,
+            Err(error) => {
+                self.note_refusal(dir, &format!("it works in the project's folder: {own}: {error}"));
+                dir.folder.to_owned()
+            }
+        }
+    }
+
     /// Opens the log of an attempt.
     pub(super) fn log(&self, node: usize, attempt: u32) -> AttemptLog {
         let opened = self.views.open_attempt_log(self.key(node), attempt);
@@ -322,7 +336,10 @@ impl PhaseRunner<'_> {
             Worker::Command(line) => process.run(Work::Command(line.clone()), None),
             Worker::Agent { .. } => {
                 let assignment = Assignment {
-                    context: advice.context.map(|text| self.masked(&text)),
+                    context: advice
+                        .context
+                        .or_else(|| self.delivered_before(job.node))
+                        .map(|text| self.masked(&text)),
                     ..self.assignment(job, context.clone(), &scratch)
                 };
                 let session = self.session_to_continue(job).filter(|session| {

@@ -32,6 +32,44 @@ pub struct DryPhase {
     pub estimate: Option<SafeText>,
     /// The gates that it must pass.
     pub gates: Vec<SafeText>,
+    /// Whether it is done or skipped already, by the plan's marks or by the last run: it is not run.
+    pub done: bool,
+}
+
+/// Phases of a wave: what is side by side in it, or one after the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wave {
+    /// The phases.
+    pub ids: Vec<SafeText>,
+    /// Whether they run side by side.
+    pub beside: bool,
+    /// What the first of them is called, where there is only one.
+    pub name: Option<SafeText>,
+}
+
+/// How a plan was understood.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PlanReading {
+    /// The format, in words.
+    pub format: SafeText,
+    /// What a phase of the run is in the document: `phase` or `task`.
+    pub by: SafeText,
+    /// How many tasks the document has.
+    pub tasks: usize,
+    /// In how many groups.
+    pub groups: usize,
+    /// How many phases are done or skipped.
+    pub done: usize,
+    /// What runs when.
+    pub waves: Vec<Wave>,
+    /// The checks, each once.
+    pub checks: Vec<SafeText>,
+    /// How many phases to run have no estimate.
+    pub unestimated: usize,
+    /// Who works.
+    pub agent: SafeText,
+    /// Parts of the document that were not read.
+    pub passed_over: Vec<SafeText>,
 }
 
 /// What a run would do.
@@ -61,6 +99,8 @@ pub struct DryRun {
     pub expected: Option<Duration>,
     /// The command that runs it.
     pub run: SafeText,
+    /// How the plan was understood.
+    pub reading: Option<PlanReading>,
 }
 
 impl DryRun {
@@ -73,6 +113,9 @@ impl DryRun {
 /// cut to the width; the command is not.
 pub fn dry_run(given: &DryRun, width: usize, style: Style) -> String {
     let mut lines = head(given, style);
+    if let Some(reading) = &given.reading {
+        lines.extend(understood(given, reading, width, style));
+    }
     levels(given, width, style, &mut lines);
     let order = format!("order: {}", style.marks(&list::names(&given.order, PHASES_MAX, 20)));
     lines.extend(wrap(&order, width).into_iter().map(Spans::of));
@@ -123,6 +166,65 @@ fn head(given: &DryRun, style: Style) -> Vec<Spans> {
     ]
 }
 
+/// How the plan was understood: the format and its counts, what runs when, the checks, what was
+/// passed over.
+fn understood(given: &DryRun, reading: &PlanReading, width: usize, style: Style) -> Vec<Spans> {
+    /// How many waves are listed for people.
+    const WAVES_MAX: usize = 40;
+    let many = |n: usize, one: &str, more: &str| count(u64::try_from(n).unwrap_or(u64::MAX), one, more);
+    let counts = match reading.tasks == reading.groups {
+        true => many(given.phases(), "phase", "phases"),
+        false => {
+            format!("{} in {}", many(reading.tasks, "task", "tasks"), many(reading.groups, "phase", "phases"))
+        }
+    };
+    let mut first = vec![shown(&reading.format, NAME_CHARS_MAX, style), counts];
+    if reading.tasks != reading.groups {
+        first.push(format!("run by {}", shown(&reading.by, NAME_CHARS_MAX, style)));
+    }
+    first.push(format!("{} done", reading.done));
+    let mut lines = vec![Spans::default().painted(Paint::Strong, first.join(style.dot()))];
+    for (n, wave) in reading.waves.iter().take(WAVES_MAX).enumerate() {
+        let between = match (wave.beside, !style.unicode) {
+            (true, false) => " ∥ ",
+            (true, true) => " || ",
+            (false, _) => " ",
+        };
+        let names: Vec<String> = wave.ids.iter().map(|id| shown(id, 20, style)).collect();
+        let how = match (&wave.name, wave.beside) {
+            (Some(name), _) => format!("   {}", shown(name, NAME_CHARS_MAX, style)),
+            (None, true) => "   side by side".to_owned(),
+            (None, false) => "   in order".to_owned(),
+        };
+        let text = format!("wave {}  {}{how}", n + 1, names.join(between));
+        lines.extend(wrap(&text, width).into_iter().map(Spans::of));
+    }
+    if reading.waves.len() > WAVES_MAX {
+        lines.push(Spans::of(format!("and {} more waves", reading.waves.len() - WAVES_MAX)));
+    }
+    let checks = match reading.checks.is_empty() {
+        true => "none".to_owned(),
+        false => style.marks(&list::names(&reading.checks, NAMES_MAX, NAME_CHARS_MAX)),
+    };
+    lines.extend(wrap(&format!("checks: {checks}"), width).into_iter().map(Spans::of));
+    let estimate = match (given.expected, reading.unestimated) {
+        (Some(expected), _) => format!("estimate: {}", duration(expected)),
+        (None, n) => format!("estimate: unknown for {}", many(n, "phase", "phases")),
+    };
+    let last = [
+        estimate,
+        format!("agent {}", shown(&reading.agent, BY_CHARS_MAX, style)),
+        format!("commits {}", shown(&given.commit, NAME_CHARS_MAX, style)),
+    ];
+    lines.push(Spans::of(last.join(style.dot())));
+    if !reading.passed_over.is_empty() {
+        let text = style.marks(&list::names(&reading.passed_over, NAMES_MAX, NAME_CHARS_MAX));
+        lines.extend(wrap(&format!("passed over: {text}"), width).into_iter().map(Spans::of));
+    }
+    lines.push(Spans::default());
+    lines
+}
+
 fn levels(given: &DryRun, width: usize, style: Style, lines: &mut Vec<Spans>) {
     let titles = given.levels.iter().flatten().map(|phase| (&phase.id, &phase.name));
     let widths = Widths::titles(titles, width);
@@ -150,6 +252,9 @@ fn levels(given: &DryRun, width: usize, style: Style, lines: &mut Vec<Spans>) {
 
 impl DryPhase {
     fn line(&self, widths: Widths, style: Style) -> Spans {
+        if self.done {
+            return widths.title(&self.id, &self.name, style).and("  done, not run");
+        }
         let mut parts = vec![
             shown(&self.by, BY_CHARS_MAX, style),
             count(self.attempts_most.into(), "attempt", "attempts"),

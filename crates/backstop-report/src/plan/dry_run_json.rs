@@ -1,6 +1,6 @@
 //! A dry run as JSON.
 
-use super::dry_run::{DryPhase, DryRun};
+use super::dry_run::{DryPhase, DryRun, PlanReading, Wave};
 use crate::JSON_SCHEMA;
 use crate::json::ms;
 use crate::notice::json_text;
@@ -28,6 +28,22 @@ pub fn dry_run_json(given: &DryRun) -> Value {
         "overlaps": given.overlaps.iter().map(overlap).collect::<Vec<_>>(),
         "warnings": texts(&given.warnings),
         "next": given.run.raw(),
+        "reading": given.reading.as_ref().map(reading_json),
+    })
+}
+
+fn reading_json(reading: &PlanReading) -> Value {
+    let texts = |list: &[SafeText]| list.iter().map(json_text).collect::<Vec<_>>();
+    let wave = |wave: &Wave| json!({ "phases": texts(&wave.ids), "side_by_side": wave.beside });
+    json!({
+        "format": json_text(&reading.format),
+        "by": json_text(&reading.by),
+        "tasks": reading.tasks,
+        "groups": reading.groups,
+        "done": reading.done,
+        "waves": reading.waves.iter().map(wave).collect::<Vec<_>>(),
+        "checks": texts(&reading.checks),
+        "passed_over": texts(&reading.passed_over),
     })
 }
 
@@ -36,6 +52,6 @@ fn phase_json(phase: &DryPhase) -> Value {
         "phase_id": json_text(&phase.id), "phase_name": json_text(&phase.name), "by": json_text(&phase.by),
         "max_attempts": phase.attempts_most, "tasks": phase.tasks,
         "estimate": phase.estimate.as_ref().map(json_text),
-        "gates": phase.gates.iter().map(json_text).collect::<Vec<_>>(),
+        "gates": phase.gates.iter().map(json_text).collect::<Vec<_>>(), "done": phase.done,
     })
 }

@@ -20,6 +20,7 @@
 //! not a second time on a page for each error. A plan with a cycle or a syntax error never becomes
 //! a run: it is refused with its line and column before anything is started.
 
+mod agent_words;
 mod boxed;
 mod change;
 mod completion;
@@ -42,10 +43,11 @@ mod tests;
 mod usage;
 mod wait;
 
+pub use agent_words::agent_words;
 pub use change::{Change, ChangeKind, RunningPhase, Then, plain_line};
 pub use completion::{CompletePhase, Completion, completion_line, completion_summary};
 pub use completion_json::completion_json;
-pub use dry_run::{DryPhase, DryRun, dry_run};
+pub use dry_run::{DryPhase, DryRun, PlanReading, Wave, dry_run};
 pub use dry_run_json::dry_run_json;
 pub use ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, PreservedState};
 pub use fresh_start::{FreshStart, fresh_start};

@@ -184,6 +184,7 @@ pub(crate) fn dry(t: &Texts) -> DryRun {
         tasks: 4,
         estimate: Some("2h".into()),
         gates: vec!["lint".into(), t.check.clone()],
+        done: false,
     };
     DryRun {
         plan: t.plan.clone(),
@@ -206,6 +207,21 @@ pub(crate) fn dry(t: &Texts) -> DryRun {
         commit: "auto".into(),
         expected: Some(secs(14_400)),
         run: t.command.clone(),
+        reading: Some(PlanReading {
+            format: "Spec Kit tasks".into(),
+            by: "task".into(),
+            tasks: 4,
+            groups: 2,
+            done: 1,
+            waves: vec![
+                Wave { ids: vec!["0".into()], beside: false, name: Some("Bootstrap".into()) },
+                Wave { ids: vec![t.id.clone(), "2B".into()], beside: true, name: None },
+            ],
+            checks: vec!["lint".into(), t.check.clone()],
+            unestimated: 0,
+            agent: "claude".into(),
+            passed_over: vec![t.file.clone()],
+        }),
     }
 }
 

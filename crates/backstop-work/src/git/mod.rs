@@ -32,6 +32,7 @@ mod script;
 mod sha;
 mod slot;
 mod state;
+mod submodules;
 mod trouble;
 mod version;
 mod working;

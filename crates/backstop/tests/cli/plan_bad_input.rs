@@ -26,8 +26,12 @@ fn nothing_happened(project: &Project) {
 fn a_plan_that_is_wrong_is_refused_with_line_and_column() {
     let project = Project::plain("bad-plan");
     let cases: &[(&str, String, &[&str])] = &[
-        ("empty", String::new(), &["plan.md:1:1: there is no table of phases", "| Phase | Name |"]),
-        ("no table", "# P\n\ntext\n".to_owned(), &["there is no table of phases"]),
+        (
+            "empty",
+            String::new(),
+            &["plan.md:1:1: this is no plan that Backstop can read", "| Phase | Name |"],
+        ),
+        ("no plan", "# P\n\ntext\n".to_owned(), &["this is no plan that Backstop can read"]),
         ("no rows", rows(""), &["plan.md:8:1: the table of phases has no rows"]),
         (
             "duplicate",

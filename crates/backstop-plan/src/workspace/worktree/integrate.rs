@@ -11,6 +11,7 @@ use crate::workspace::phase_runner::AttemptDir;
 use backstop_core::{Evidence, Fault, Reason, SafeText};
 use backstop_runtime::host::{IntegrationJob, IntegrationResult, Note, Reporter};
 use backstop_work::git::{CommitTrouble, Conflict, GitError, Merged, Sha, attempt_ref, tip_ref};
+use std::ffi::OsStr;
 use std::sync::PoisonError;
 
 /// How much of a conflict's lines is recorded.
@@ -199,8 +200,8 @@ impl Worktrees<'_> {
             let all: Vec<String> = ranges.iter().take(10).map(|(from, to)| format!("{from}-{to}")).collect();
             if all.is_empty() { String::new() } else { format!(" lines {}", all.join(", ")) }
         };
-        let others = self.phases_between(base, tip);
         let line = |conflict: &Conflict| {
+            let others = self.phases_between(base, tip, conflict.path.as_os_str());
             format!(
                 "{}: phase {} changed{}, {others} changed{}",
                 SafeText::new(name(conflict)).line(200),
@@ -218,19 +219,26 @@ impl Worktrees<'_> {
         IntegrationResult::Conflicted { files, fault: Box::new(fault) }
     }
 
-    /// The phases that were integrated between two tips, in words.
-    pub(super) fn phases_between(&self, base: &Sha, tip: &Sha) -> String {
+    /// The phases that were integrated between two tips and changed this file, in words.
+    pub(super) fn phases_between(&self, base: &Sha, tip: &Sha, file: &OsStr) -> String {
         let commits = self.runner.recorder.events();
         let mut names = Vec::new();
+        let mut before: Option<Sha> = None;
         for event in &commits {
             if let backstop_core::EventKind::IntegrationFinished { operation, tip: at } = &event.kind {
                 let between = at.parse::<Sha>().is_ok_and(|at| {
                     self.repo.contains(tip, &at).unwrap_or(false)
                         && !self.repo.contains(base, &at).unwrap_or(true)
                 });
-                if between {
+                let at = at.parse::<Sha>().ok();
+                let since = before.as_ref().unwrap_or(base);
+                let changed = at.as_ref().and_then(|at| self.repo.changed_paths(since, at).ok());
+                let has_part =
+                    changed.is_none_or(|paths| paths.iter().any(|changed| changed.path.as_os_str() == file));
+                if between && has_part {
                     names.push(operation.line(40).to_uppercase());
                 }
+                before = at.or(before);
             }
         }
         match names.len() {

@@ -1,6 +1,8 @@
 //! `backstop plan`: runs of plans, looked at and put right.
 
+mod document;
 mod verify;
+mod watch;
 
 use super::run::{self, Run};
 use crate::cli::{Cli, Command};
@@ -42,6 +44,12 @@ pub(crate) enum PlanAction {
     Accept(PlanChange),
     /// Run the gates of phases on your tree as it is; nothing is recorded
     Verify(verify::PlanVerify),
+    /// Follow what an agent says while it works on a phase
+    Watch(watch::PlanWatch),
+    /// Print a plan of any format in Backstop's own form
+    Normalise(document::PlanNormalise),
+    /// Have an agent write a plan; it is checked before it is kept
+    New(document::PlanNew),
     /// Set phases back to pending; the next run does them again
     Reset(PlanChange),
     /// Skip phases, so that those which depend on them can start
@@ -115,8 +123,14 @@ const LOG_BYTES_MAX: u64 = 64 << 20;
 
 /// Carries out `backstop plan …`.
 pub(crate) fn run(args: &Plan, format: Option<LogFormat>) -> Result<u8, CliError> {
+    if let PlanAction::New(args) = &args.action {
+        return document::new(args, format);
+    }
     let project = process::open(&[], format)?;
     match &args.action {
+        PlanAction::New(_) => Ok(DONE),
+        PlanAction::Watch(args) => watch::watch(&project, args),
+        PlanAction::Normalise(args) => document::normalise(&project, args),
         PlanAction::Status(args) => status(&project, args),
         PlanAction::Logs(args) => logs(&project, args),
         PlanAction::Diff(args) => diff(&project, args),

@@ -10,12 +10,17 @@ use crate::error::{CliError, DEFERRED, DONE, HALTED, INTERRUPTED, usage};
 use crate::prompt::TerminalPrompts;
 use crate::{process, terminal};
 use backstop_config::{Given, LogFormat};
+use backstop_core::nearest::nearest;
 use backstop_core::{Clock, End, Name, SafeText, shell};
+use backstop_plan::document::{By, Format, ReadOptions};
+use backstop_plan::record::RunRecord;
 use backstop_plan::run::{Ran, jobs};
-use backstop_plan::start::{PreparedPlan, Prompts, RunRequest};
-use backstop_runtime::signals;
+use backstop_plan::start::{
+    PlanRequest, PreparedPlan, Prompts, RunRequest, last_run, path_in_project, recorded_options,
+};
+use backstop_runtime::{Project, signals};
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use watch::{Show, Viewer};
@@ -31,16 +36,25 @@ use watch::{Show, Viewer};
     backstop run plan.md --dry-run\n  \
     backstop run plan.md --commit auto --fresh --why 'the plan was rewritten'")]
 pub(crate) struct Run {
-    /// The plan: a Markdown file
+    /// The plan: a file of any known format, or a folder with a sprint-status.yaml
     #[arg(required_unless_present = "resume_all")]
     pub(crate) plan: Option<PathBuf>,
-    /// Agent for phases that name neither an agent nor a command: claude, codex, opencode, or one
-    /// from the config
+    /// Agent for phases that name neither an agent nor a command: claude, codex, opencode, one from
+    /// the config, or a command such as 'my-agent --prompt {prompt_file}'
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Start a proxy for the model requests of all phases: `backstop proxy --help`
     #[arg(long)]
     pub(crate) proxy: bool,
+    /// Format of the plan; it is found by the plan's structure
+    #[arg(long, value_name = "FORMAT", hide_short_help = true)]
+    pub(crate) format: Option<String>,
+    /// What a phase is: a group of the plan's tasks, or one task (default: by format and size)
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<ByWhat>,
+    /// Folder below the project in which agents and gates work (default: where you are)
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    pub(crate) dir: Option<String>,
     /// Model that agents are told to use
     #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub(crate) model: Option<String>,
@@ -146,6 +160,15 @@ pub(crate) enum CommitMode {
     None,
 }
 
+/// What a phase is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ByWhat {
+    /// A group of tasks: a heading, or a task with subtasks
+    Phase,
+    /// One task
+    Task,
+}
+
 /// Which phases may run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ParallelMode {
@@ -189,14 +212,23 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     let _proxy = (args.proxy && !args.dry_run).then(ProxyBeside::start).transpose()?;
     let project = Arc::new(process::open_strictly(&flags(args), format)?);
     let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
+    let last = if args.fresh { None } else { last_record(&project, plan) };
+    let dir = work_dir(args, last.as_ref(), &project.root)?;
+    let plan_request = PlanRequest {
+        options: read_options(args, last.as_ref())?,
+        dir: dir.clone(),
+        accepted: args.accept.clone(),
+        last,
+        fresh: args.fresh,
+    };
     terminal::warn_inert(&project.config);
     for (what, hint) in process::unknown_variables() {
         terminal::warn(&what, Some(&hint));
     }
     let start_after = args.at.as_deref().map(start_after).transpose()?.unwrap_or_default();
     let prompts: Option<&dyn Prompts> = if args.dry_run { None } else { Some(&TerminalPrompts) };
-    let mut prepared = PreparedPlan::new(&project, plan, &args.accept, prompts)?;
-    let again = again(args, &prepared.file.path, prepared.run_gates);
+    let mut prepared = PreparedPlan::new(&project, plan, &plan_request, prompts)?;
+    let again = again(args, &prepared.file.path, prepared.run_gates, dir.as_deref());
     let request = request(args, &again);
     if args.dry_run {
         return summary::dry_run(args, &prepared.forecast(&request, &TerminalPrompts)?);
@@ -213,6 +245,13 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     if matches!(show, Show::Live | Show::Lines) {
         for warning in &prepared.file.plan.warnings {
             terminal::warn(&format!("{}:{}: {}", prepared.file.path, warning.line, warning.text), None);
+        }
+        let read = &prepared.file.plan;
+        if read.format != Format::Backstop {
+            let (title, by, count) = (read.format.title(), read.by.name(), read.phases.len());
+            terminal::say(&format!(
+                "note: read as {title}, by {by}: {count} phases (`--dry-run` shows them)\n"
+            ));
         }
         for note in &begun.notes {
             terminal::say(&format!("note: {}\n", SafeText::new(note.clone()).line(400)));
@@ -241,6 +280,67 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
         (End::Stopped, _) => INTERRUPTED,
         _ => HALTED,
     })
+}
+
+/// What was recorded of the last run of a plan. Nothing is made where nothing was recorded yet.
+fn last_record(project: &Project, plan: &Path) -> Option<RunRecord> {
+    let is_there = process::state_root(process::home().as_deref()).is_some_and(|root| root.exists());
+    let file = plan.canonicalize().ok().filter(|_| is_there)?;
+    let journal = project.existing_journal().ok()??;
+    let run = last_run(journal, &path_in_project(&file, &project.root)).ok()??;
+    Some(RunRecord::of(&journal.load(run).ok()?))
+}
+
+/// How the plan is to be read: as was typed, else as the last run of it was, else as it looks.
+fn read_options(args: &Run, last: Option<&RunRecord>) -> Result<ReadOptions, CliError> {
+    let given = options(args.format.as_deref(), super::word(args.by).as_deref())?;
+    let recorded = last.map(recorded_options).unwrap_or_default();
+    Ok(ReadOptions { format: given.format.or(recorded.format), by: given.by.or(recorded.by) })
+}
+
+/// The folder in which phases work: as was typed, else as the run began, else where we are.
+fn work_dir(args: &Run, last: Option<&RunRecord>, root: &Path) -> Result<Option<String>, CliError> {
+    match (&args.dir, last) {
+        (Some(dir), _) => below_project(dir).map(Some),
+        (None, Some(record)) => {
+            let words = shell::words(&record.plan.resume).unwrap_or_default();
+            let at = words.iter().position(|word| word == "--dir");
+            Ok(at.and_then(|at| words.get(at + 1).cloned()))
+        }
+        (None, None) => Ok(folder_here(root)),
+    }
+}
+
+/// A format and a granularity as they are typed.
+pub(super) fn options(format: Option<&str>, by: Option<&str>) -> Result<ReadOptions, CliError> {
+    let known = || {
+        let names = Format::ALL.map(Format::name);
+        match format.and_then(|given| nearest(given, names)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("formats are {}", names.join(", ")),
+        }
+    };
+    let unknown = |name: &str| usage(format!("there is no format `{name}`")).hint(known());
+    let format = format.map(|name| Format::from_name(name).ok_or_else(|| unknown(name))).transpose()?;
+    Ok(ReadOptions { format, by: by.and_then(By::from_name) })
+}
+
+/// The folder where the command was typed, below the project's root.
+fn folder_here(root: &Path) -> Option<String> {
+    let here = process::here()?;
+    let root = root.canonicalize().ok()?;
+    let below = here.strip_prefix(&root).ok()?.to_str()?.to_owned();
+    (!below.is_empty()).then_some(below)
+}
+
+/// A folder below the project's root, as it is typed.
+fn below_project(dir: &str) -> Result<String, CliError> {
+    let dir = dir.trim_start_matches("./").trim_end_matches('/');
+    if dir.starts_with('/') || dir.split('/').any(|part| part == "..") {
+        return Err(usage(format!("--dir {dir} is not below the project"))
+            .hint("write a folder such as packages/api, from the project's root"));
+    }
+    Ok(dir.to_owned())
 }
 
 /// The latest time that a run may be told to start at.
@@ -305,7 +405,7 @@ fn flags(args: &Run) -> Vec<Given> {
 const SWITCHES: [&str; 2] = ["--allow-overage", "--no-inhibit"];
 
 /// The command that goes on with a run: what was typed, without what is for one time only.
-fn again(args: &Run, path: &str, run_gates: Option<bool>) -> String {
+fn again(args: &Run, path: &str, run_gates: Option<bool>, dir: Option<&str>) -> String {
     let plan = args.plan.as_ref().map(|plan| plan.to_string_lossy().into_owned());
     let plan = plan.filter(|plan| !plan.is_empty()).unwrap_or_else(|| path.to_owned());
     let mut words = vec!["backstop".to_owned(), "run".to_owned(), plan];
@@ -320,6 +420,10 @@ fn again(args: &Run, path: &str, run_gates: Option<bool>) -> String {
     }
     if let Some(budget) = &args.budget {
         words.extend(["--budget".to_owned(), budget.clone()]);
+    }
+    let by = super::word(args.by);
+    for (flag, value) in [("--format", args.format.as_deref()), ("--by", by.as_deref()), ("--dir", dir)] {
+        words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value.to_owned()]));
     }
     if args.allow_dirty {
         words.push("--allow-dirty".to_owned());

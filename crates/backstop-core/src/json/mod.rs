@@ -1,32 +1,32 @@
-//! JSON with positions, so that a text can be patched without being written anew.
+//! JSON with positions, so that a text can be patched without being written anew: settings of agents,
+//! plans of other programs.
 //!
 //! Comments (`//` and `/* */`) and trailing commas are skipped, as agents' own readers do; `gap`
 //! finds them again, so that a patch leaves them where they are. The main types are [`Node`] and
 //! [`JsonError`]. This module must not change anything.
 
+mod error;
 mod gap;
 mod parse;
 
-pub(crate) use gap::Gap;
-
-pub(crate) use parse::{BOM, parse};
-
-use super::error::JsonErrorKind;
+pub use error::JsonErrorKind;
+pub use gap::{Comment, Gap};
+pub use parse::{BOM, parse};
 
 /// A value, with its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Node {
+pub struct Node {
     /// The position of its first byte.
-    pub(crate) start: usize,
+    pub start: usize,
     /// The position after its last byte.
-    pub(crate) end: usize,
+    pub end: usize,
     /// The value.
-    pub(crate) value: Value,
+    pub value: Value,
 }
 
 /// The type of a value, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
     /// An object.
     Object(Vec<Member>),
     /// An array.
@@ -39,29 +39,29 @@ pub(crate) enum Value {
 
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
+pub struct Member {
     /// The key, unescaped.
-    pub(crate) key: String,
+    pub key: String,
     /// The position of the key's first byte.
-    pub(crate) start: usize,
+    pub start: usize,
     /// Whether there is white space between the colon and the value.
-    pub(crate) spaced: bool,
+    pub spaced: bool,
     /// The value.
-    pub(crate) node: Node,
+    pub node: Node,
 }
 
 /// An error, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JsonError {
+pub struct JsonError {
     /// The position in bytes.
-    pub(crate) at: usize,
+    pub at: usize,
     /// What is wrong.
-    pub(crate) kind: JsonErrorKind,
+    pub kind: JsonErrorKind,
 }
 
 impl Node {
     /// The members of an object; an error for any other type.
-    pub(crate) fn object(&self, what: &str) -> Result<&[Member], JsonError> {
+    pub fn object(&self, what: &str) -> Result<&[Member], JsonError> {
         match &self.value {
             Value::Object(members) => Ok(members),
             _ => Err(self.is_no(what, "an object")),
@@ -69,7 +69,7 @@ impl Node {
     }
 
     /// The elements of an array; an error for any other type.
-    pub(crate) fn array(&self, what: &str) -> Result<&[Node], JsonError> {
+    pub fn array(&self, what: &str) -> Result<&[Node], JsonError> {
         match &self.value {
             Value::Array(elements) => Ok(elements),
             _ => Err(self.is_no(what, "an array")),
@@ -78,7 +78,7 @@ impl Node {
 
     /// The gaps around its parts: before the first, between two, after the last. An object or array
     /// without parts has one.
-    pub(crate) fn gaps<'t>(&self, text: &'t str) -> Vec<Gap<'t>> {
+    pub fn gaps<'t>(&self, text: &'t str) -> Vec<Gap<'t>> {
         let parts = self.parts();
         let starts = std::iter::once(self.start + 1).chain(parts.iter().map(|(_, end)| *end));
         let ends = parts.iter().map(|(start, _)| *start).chain([self.end.saturating_sub(1)]);
@@ -90,7 +90,7 @@ impl Node {
     }
 
     /// The positions of its parts: elements, or keys with their values.
-    pub(crate) fn parts(&self) -> Vec<(usize, usize)> {
+    pub fn parts(&self) -> Vec<(usize, usize)> {
         match &self.value {
             Value::Object(members) => members.iter().map(|m| (m.start, m.node.end)).collect(),
             Value::Array(elements) => elements.iter().map(|e| (e.start, e.end)).collect(),
@@ -100,7 +100,7 @@ impl Node {
 }
 
 /// The member of this name. A duplicate key is an error, because readers disagree which one counts.
-pub(crate) fn member<'m>(members: &'m [Member], key: &str) -> Result<Option<&'m Member>, JsonError> {
+pub fn member<'m>(members: &'m [Member], key: &str) -> Result<Option<&'m Member>, JsonError> {
     let mut found = members.iter().filter(|m| m.key == key);
     let first = found.next();
     match found.next() {
@@ -112,7 +112,7 @@ pub(crate) fn member<'m>(members: &'m [Member], key: &str) -> Result<Option<&'m 
 }
 
 /// The line and column of a position, both from 1. Columns count characters.
-pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+pub fn place(text: &str, at: usize) -> (usize, usize) {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;

@@ -1,16 +1,15 @@
 //! The JSON parser.
 
-use super::{JsonError, Member, Node, Value};
-use crate::error::JsonErrorKind;
+use super::{JsonError, JsonErrorKind, Member, Node, Value};
 
 /// How deeply objects and arrays may be nested.
 const DEPTH_MAX: usize = 100;
 
 /// The byte order mark that some editors write. It is skipped, and stays in the file.
-pub(crate) const BOM: char = '\u{feff}';
+pub const BOM: char = '\u{feff}';
 
 /// Parses a text. `None` if it contains only white space.
-pub(crate) fn parse(text: &str) -> Result<Option<Node>, JsonError> {
+pub fn parse(text: &str) -> Result<Option<Node>, JsonError> {
     let start = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
     let mut reader = Reader { text, bytes: text.as_bytes(), at: start };
     reader.skip();

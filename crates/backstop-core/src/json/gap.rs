@@ -4,23 +4,23 @@ use super::parse::comment_end;
 
 /// A gap, with positions in the whole text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gap<'t> {
+pub struct Gap<'t> {
     text: &'t str,
     start: usize,
     end: usize,
     /// The position of the comma, if there is one.
-    pub(crate) comma: Option<usize>,
+    pub comma: Option<usize>,
     /// The end of the last comment, if there is one.
     last_comment: Option<Comment>,
 }
 
 /// The end of a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Comment {
+pub struct Comment {
     /// The position after its last byte; of a line comment, before the line end.
-    pub(crate) end: usize,
+    pub end: usize,
     /// Whether it ends with its line, so that nothing may follow on that line.
-    pub(crate) is_line: bool,
+    pub is_line: bool,
 }
 
 impl<'t> Gap<'t> {
@@ -50,18 +50,18 @@ impl<'t> Gap<'t> {
     }
 
     /// Whether there is a comment in it.
-    pub(crate) fn has_comment(&self) -> bool {
+    pub fn has_comment(&self) -> bool {
         self.last_comment.is_some()
     }
 
     /// The last comment in it.
-    pub(crate) fn last_comment(&self) -> Option<Comment> {
+    pub fn last_comment(&self) -> Option<Comment> {
         self.last_comment
     }
 
     /// The end of the comments that belong to the part before the gap: those on the same line, after
     /// the comma if there is one. Without any, the position after the comma or the part.
-    pub(crate) fn end_of_line_comments(&self) -> Comment {
+    pub fn end_of_line_comments(&self) -> Comment {
         let mut found = Comment { end: self.comma.map_or(self.start, |comma| comma + 1), is_line: false };
         let mut at = found.end;
         while at < self.end {
@@ -78,13 +78,13 @@ impl<'t> Gap<'t> {
     }
 
     /// The start of the white space at its end.
-    pub(crate) fn trailing_space(&self) -> usize {
+    pub fn trailing_space(&self) -> usize {
         let kept = self.text[self.start..self.end].trim_end_matches([' ', '\t', '\r', '\n']).len();
         self.start + kept
     }
 
     /// Whether what follows a position in it, except commas and spaces, is the end of a line.
-    pub(crate) fn is_line_end(&self) -> bool {
+    pub fn is_line_end(&self) -> bool {
         let rest = self.text[self.start..].trim_start_matches([' ', '\t', ',']);
         rest.starts_with('\n') || rest.starts_with("\r\n")
     }

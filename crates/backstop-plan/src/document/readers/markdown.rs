@@ -1,0 +1,431 @@
+//! What all readers of Markdown share: headings with their labels, list items with their checkboxes,
+//! the text and the commands of a section.
+
+use super::super::block::{self, Blocks, Kind, ListItem};
+use super::super::checks;
+use super::super::draft::{After, Entry, Step};
+use super::super::error::{PlanError, PlanErrorKind};
+use super::super::inline::plain;
+use super::super::label::{self, Label};
+use super::super::mark::{Mark, Place};
+use super::super::settings_block;
+use super::super::source::Source;
+use super::super::status::{self, COLOURED, Status};
+use super::super::{HEADINGS_MAX, TASKS_MAX};
+use crate::document::settings::Settings;
+use std::ops::Range;
+
+/// The names of fields that say what something waits for.
+const DEPENDS: &[&str] = &[
+    "depends on",
+    "dependencies",
+    "depends",
+    "dependency",
+    "blocked by",
+    "needs",
+    "requires",
+    "after",
+    "prerequisites",
+    "prerequisite",
+];
+/// The names of fields that say that something may run beside others.
+const BESIDE: &[&str] =
+    &["parallel", "parallelizable", "can run in parallel", "parallel with", "can run with"];
+
+/// A heading with what it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    /// Its line, counted from 0.
+    pub(crate) line: usize,
+    pub(crate) level: usize,
+    /// Its text without markup and marks.
+    pub(crate) text: String,
+    pub(crate) label: Option<Label>,
+    /// The line after its own text: the next heading.
+    pub(crate) own_end: usize,
+    /// The line after its section: the next heading of its level or above.
+    pub(crate) end: usize,
+    pub(crate) status: Status,
+    pub(crate) beside: bool,
+    pub(crate) mark: Mark,
+}
+
+/// A Markdown document.
+pub(crate) struct Markdown<'t> {
+    pub(crate) source: Source<'t>,
+    pub(crate) blocks: Blocks<'t>,
+    pub(crate) heads: Vec<Head>,
+    /// Which of the plan's files it is.
+    file: usize,
+}
+
+impl<'t> Markdown<'t> {
+    /// Finds headings and list items.
+    pub(crate) fn read(text: &'t [u8], file: usize) -> Result<Self, PlanError> {
+        let source = Source::new(text)?;
+        let blocks = block::read(&source);
+        let too_many =
+            |line: usize, what, limit| PlanError::at(line + 1, 1, PlanErrorKind::TooMany { what, limit });
+        if let Some(one_more) = blocks.checkboxes.get(TASKS_MAX) {
+            return Err(too_many(one_more.line, "tasks", TASKS_MAX));
+        }
+        if let Some(one_more) = blocks.headings.get(HEADINGS_MAX) {
+            return Err(too_many(one_more.line, "headings", HEADINGS_MAX));
+        }
+        let mut all = Self { source, blocks, heads: Vec::new(), file };
+        all.heads = all.find_heads();
+        Ok(all)
+    }
+
+    fn find_heads(&self) -> Vec<Head> {
+        let count = self.source.count();
+        let headings = &self.blocks.headings;
+        let mut ends = vec![count; headings.len()];
+        let mut open: Vec<usize> = Vec::new();
+        for (at, heading) in headings.iter().enumerate() {
+            while let Some(&last) = open.last().filter(|last| headings[**last].level >= heading.level) {
+                ends[last] = heading.line;
+                open.pop();
+            }
+            open.push(at);
+        }
+        let head = |(at, heading): (usize, &block::Heading<'t>)| {
+            let from = heading.text.as_ptr() as usize - self.source.text().as_ptr() as usize;
+            let found = sign(heading.text);
+            let place = match found {
+                Sign::Box { at, bare, .. } => Place::Box { at: from + at, bare },
+                Sign::Picture { ref range, .. } => Place::Sign {
+                    at: from + heading.text.len(),
+                    there: Some(from + range.start..from + range.end),
+                },
+                Sign::None => Place::Sign { at: from + heading.text.len(), there: None },
+            };
+            let bare = without_sign(heading.text, &found);
+            let (bare, beside) = without_parallel(&plain(&bare));
+            Head {
+                line: heading.line,
+                level: heading.level,
+                label: label::heading(&bare),
+                text: bare,
+                own_end: headings.get(at + 1).map_or(count, |next| next.line),
+                end: ends[at],
+                status: found.status(),
+                beside,
+                mark: Mark { file: self.file, place },
+            }
+        };
+        headings.iter().enumerate().map(head).collect()
+    }
+
+    /// The text of these lines, without empty ones at the end.
+    pub(crate) fn text(&self, lines: Range<usize>) -> String {
+        let text = &self.source.text()[self.source.start(lines.start)..self.source.start(lines.end)];
+        text.trim_end().to_owned()
+    }
+
+    /// The byte at which a line's text begins.
+    pub(crate) fn at(&self, line: usize) -> usize {
+        self.source.start(line)
+    }
+
+    /// The list items in these lines, with their places in the list of all.
+    pub(crate) fn items(&self, lines: Range<usize>) -> Range<usize> {
+        let items = &self.blocks.items;
+        let place = |line: usize| items.partition_point(|item| item.line < line);
+        place(lines.start)..place(lines.end)
+    }
+
+    /// An item.
+    pub(crate) fn item(&self, at: usize) -> &ListItem<'t> {
+        &self.blocks.items[at]
+    }
+
+    /// The line after an item and what is nested in it.
+    pub(crate) fn item_end(&self, at: usize, limit: usize) -> usize {
+        let own = &self.blocks.items[at];
+        let next = self.blocks.items[at + 1..]
+            .iter()
+            .take_while(|item| item.line < limit)
+            .find(|item| item.depth <= own.depth);
+        let mut end = next.map_or(limit, |item| item.line);
+        // A paragraph at the margin after an empty line is not the item's.
+        let mut after_blank = false;
+        for line in own.line + 1..end {
+            let text = self.source.line(line);
+            let is_margin = !text.starts_with([' ', '\t']);
+            if after_blank
+                && is_margin
+                && matches!(self.blocks.kinds[line], Kind::Text | Kind::Quote | Kind::Fence)
+            {
+                end = line;
+                break;
+            }
+            after_blank = self.blocks.kinds[line] == Kind::Blank;
+        }
+        end
+    }
+
+    /// The mark of an item's checkbox.
+    pub(crate) fn item_mark(&self, item: &ListItem<'_>) -> Option<Mark> {
+        let checkbox = &self.blocks.checkboxes[item.checkbox? as usize];
+        Some(Mark { file: self.file, place: Place::Box { at: checkbox.mark, bare: checkbox.bare } })
+    }
+
+    /// What an item's checkbox says.
+    pub(crate) fn item_status(&self, item: &ListItem<'_>) -> Status {
+        match item.checkbox.map(|at| &self.blocks.checkboxes[at as usize]) {
+            Some(checkbox) if checkbox.done => Status::Complete,
+            Some(checkbox) if checkbox.left_out => Status::Skipped,
+            Some(_) => Status::NotStarted,
+            None => Status::Unknown,
+        }
+    }
+
+    /// The checkboxes among these items as steps.
+    pub(crate) fn steps(&self, items: Range<usize>) -> Vec<Step> {
+        let base = self.blocks.items[items.clone()].iter().map(|item| item.depth).min().unwrap_or(0);
+        let step = |item: &ListItem<'t>| {
+            Some(Step {
+                text: plain(item.text),
+                done: matches!(self.item_status(item), Status::Complete | Status::Skipped),
+                depth: item.depth - base,
+                line: item.line,
+                mark: Some(self.item_mark(item)?),
+            })
+        };
+        self.blocks.items[items].iter().filter_map(step).collect()
+    }
+
+    /// An entry for an item: its text with what is nested in it, below the heading that it is under.
+    pub(crate) fn entry_of_item(&self, at: usize, limit: usize, under: Option<&Head>) -> Entry {
+        let item = self.item(at);
+        let end = self.item_end(at, limit);
+        let nested = at + 1..self.items(item.line..end).end.max(at + 1);
+        let heading =
+            under.map(|head| format!("{}\n\n", self.source.line(head.line).trim())).unwrap_or_default();
+        let after = self.depends(item.line + 1..end);
+        let (name, beside) = without_parallel(&plain(item.text));
+        let mark = self.item_mark(item);
+        let (status, mark) = match mark {
+            Some(mark) => (self.item_status(item), Some(mark)),
+            None => self.line_sign(item),
+        };
+        Entry {
+            id: String::new(),
+            at: self.at(item.line),
+            name,
+            line: item.line,
+            section: format!("{heading}{}", self.text(item.line..end)),
+            after: after.unwrap_or_default(),
+            beside: beside || self.is_beside(item.line + 1..end),
+            status,
+            marks: mark.into_iter().collect(),
+            steps: self.steps(nested),
+            ..Entry::default()
+        }
+    }
+
+    /// The sign at the end of an item without a checkbox, and where it is written.
+    fn line_sign(&self, item: &ListItem<'_>) -> (Status, Option<Mark>) {
+        let from = item.text.as_ptr() as usize - self.source.text().as_ptr() as usize;
+        let found = sign(item.text);
+        let there = match &found {
+            Sign::Picture { range, .. } => Some(from + range.start..from + range.end),
+            _ => None,
+        };
+        let place = Place::Sign { at: from + item.text.len(), there };
+        (found.status(), Some(Mark { file: self.file, place }))
+    }
+
+    /// An entry for a heading and its whole section.
+    pub(crate) fn entry_of_head(&self, head: &Head) -> Entry {
+        let label = head.label.as_ref();
+        let name =
+            label.map(|label| label.name.as_str()).filter(|name| !name.is_empty()).unwrap_or(&head.text);
+        Entry {
+            id: label.map(|label| label.id.clone()).unwrap_or_default(),
+            at: self.at(head.line),
+            name: name.to_owned(),
+            line: head.line,
+            section: self.text(head.line..head.end),
+            after: self.depends(head.line + 1..head.end).unwrap_or_default(),
+            beside: head.beside || self.is_beside(head.line + 1..head.own_end),
+            status: head.status,
+            marks: vec![head.mark.clone()],
+            estimate: self
+                .field(head.line + 1..head.own_end, &["estimate", "effort", "time"])
+                .map(|(value, _)| value),
+            settings: None,
+            ..Entry::default()
+        }
+    }
+
+    /// The value of the first of these fields in these lines, with the byte where it begins:
+    /// `**Depends on**: Phase 1`, `- Dependencies: T001`.
+    pub(crate) fn field(&self, lines: Range<usize>, names: &[&str]) -> Option<(String, usize)> {
+        const NAME_BYTES_MAX: usize = 64;
+        for line in lines {
+            if !matches!(self.blocks.kinds.get(line), Some(Kind::Text | Kind::Item | Kind::Quote)) {
+                continue;
+            }
+            let text = self.source.line(line);
+            let Some(colon) = text.bytes().take(NAME_BYTES_MAX).position(|byte| byte == b':') else {
+                continue;
+            };
+            let name =
+                plain(text[..colon].trim_start_matches([' ', '\t', '>', '-', '*', '+'])).to_lowercase();
+            let name = name.trim_matches(|c: char| !c.is_alphanumeric());
+            if names.contains(&name) {
+                let value = text[colon + 1..].trim_start_matches(['*', '_', ' ', '\t']);
+                return Some((value.trim_end().to_owned(), self.at(line) + text.len() - value.len()));
+            }
+        }
+        None
+    }
+
+    /// What the fields of these lines say that they wait for. Prose names nobody.
+    pub(crate) fn depends(&self, lines: Range<usize>) -> Option<After> {
+        let (value, at) = self.field(lines, DEPENDS)?;
+        let value = plain(&value);
+        if value.is_empty() || value.split_whitespace().count() > 24 {
+            return None;
+        }
+        Some(After::Named(vec![(value, at)]))
+    }
+
+    /// Whether a field of these lines says that it may run beside others.
+    fn is_beside(&self, lines: Range<usize>) -> bool {
+        self.field(lines, BESIDE).is_some_and(|(value, _)| {
+            let value = value.trim_matches(['*', '_']).to_lowercase();
+            ["yes", "true", "✅", "y", "safe"].iter().any(|yes| value.starts_with(yes))
+        })
+    }
+
+    /// The commands in these lines that check the work.
+    pub(crate) fn checks(&self, lines: Range<usize>) -> (Vec<String>, Vec<(usize, String)>) {
+        let mut is_shell = false;
+        let mut open = false;
+        let found = lines.filter_map(|line| {
+            let text = self.source.line(line);
+            match self.blocks.kinds[line] {
+                Kind::Fence => {
+                    open = !open;
+                    let info = text.trim().trim_start_matches(['`', '~']).trim();
+                    is_shell = open && ["", "sh", "bash", "shell", "zsh", "console"].contains(&info);
+                    None
+                }
+                Kind::Code if is_shell => Some((line, text, true)),
+                Kind::Item | Kind::Text => Some((line, text, false)),
+                _ => None,
+            }
+        });
+        checks::commands(found.collect::<Vec<_>>().into_iter())
+    }
+
+    /// The heading of the section in which a line is, at whatever level.
+    pub(crate) fn head_of(&self, line: usize) -> Option<usize> {
+        self.heads.partition_point(|head| head.line <= line).checked_sub(1)
+    }
+
+    /// The settings blocks: of the plan, before the first of these lines, and of the ranges.
+    pub(crate) fn settings(
+        &self,
+        parts: &[Range<usize>],
+    ) -> Result<(Settings, String, Vec<Option<Settings>>), Vec<PlanError>> {
+        let (mut defaults, mut text, mut errors) = (Settings::default(), String::new(), Vec::new());
+        let mut own: Vec<Option<Settings>> = vec![None; parts.len()];
+        for fence in &self.blocks.settings {
+            let settings = match settings_block::read(&self.source, fence) {
+                Ok(settings) => settings,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            match parts.iter().position(|lines| lines.contains(&fence.open)) {
+                Some(part) => own[part] = Some(settings),
+                None => {
+                    text = settings_block::text(&self.source, fence);
+                    defaults = settings;
+                }
+            }
+        }
+        if errors.is_empty() { Ok((defaults, text, own)) } else { Err(errors) }
+    }
+}
+
+/// A mark in a heading.
+enum Sign {
+    None,
+    Picture { range: Range<usize>, status: Status },
+    Box { at: usize, bare: bool, done: bool, range: Range<usize> },
+}
+
+impl Sign {
+    fn status(&self) -> Status {
+        match self {
+            Sign::None => Status::Unknown,
+            Sign::Picture { status, .. } => *status,
+            Sign::Box { done: true, .. } => Status::Complete,
+            Sign::Box { .. } => Status::NotStarted,
+        }
+    }
+}
+
+/// The mark at the start or the end of a text.
+fn sign(text: &str) -> Sign {
+    for (marker, done) in [("[ ]", false), ("[x]", true), ("[X]", true)] {
+        let place = if text.starts_with(marker) {
+            Some(0)
+        } else {
+            text.ends_with(marker).then(|| text.len() - marker.len())
+        };
+        if let Some(at) = place {
+            return Sign::Box { at: at + 1, bare: false, done, range: at..at + marker.len() };
+        }
+    }
+    let lower = text.to_lowercase();
+    for word in ["(done)", "(complete)", "(completed)", "[done]", "[complete]", "[completed]", "(skipped)"] {
+        if lower.len() == text.len() && lower.ends_with(word) {
+            let status = if word == "(skipped)" { Status::Skipped } else { Status::Complete };
+            return Sign::Picture { range: text.len() - word.len()..text.len(), status };
+        }
+    }
+    let bare = text.trim_end_matches(COLOURED);
+    if let Some((at, c)) = bare.char_indices().next_back()
+        && let Some(status) = status::picture(c)
+    {
+        return Sign::Picture { range: at..text.len(), status };
+    }
+    if let Some(c) = text.chars().next()
+        && let Some(status) = status::picture(c)
+    {
+        let end = c.len_utf8();
+        let end = if text[end..].starts_with(COLOURED) { end + COLOURED.len_utf8() } else { end };
+        return Sign::Picture { range: 0..end, status };
+    }
+    Sign::None
+}
+
+fn without_sign(text: &str, sign: &Sign) -> String {
+    let range = match sign {
+        Sign::None => return text.to_owned(),
+        Sign::Picture { range, .. } | Sign::Box { range, .. } => range.clone(),
+    };
+    let left = format!("{}{}", &text[..range.start], &text[range.end..]);
+    left.trim().trim_end_matches(['-', '–', '—']).trim().to_owned()
+}
+
+/// A text without what says that it may run beside others, and whether it does.
+fn without_parallel(text: &str) -> (String, bool) {
+    let lower = text.to_lowercase();
+    for word in
+        ["[p]", "[parallel]", "(parallel)", "(can run in parallel)", "(in parallel)", "(parallelizable)"]
+    {
+        if let Some(at) = lower.find(word).filter(|_| lower.len() == text.len()) {
+            let left = format!("{} {}", text[..at].trim_end(), text[at + word.len()..].trim_start());
+            return (left.trim().to_owned(), true);
+        }
+    }
+    (text.to_owned(), false)
+}

@@ -1,0 +1,30 @@
+//! A plan of ralphex: `### Task N: …` with checkboxes, and a "Validation Commands" section.
+
+use super::super::draft::Draft;
+use super::super::format::By;
+use super::grouped::{passed_over, section_checks};
+use super::markdown::Markdown;
+use super::superpowers::{task, tasks};
+
+const CHECKS: &[&str] = &["validation commands", "validation"];
+
+pub(super) fn score(document: &Markdown<'_>) -> u32 {
+    let has_commands =
+        document.heads.iter().any(|head| head.text.to_lowercase().starts_with("validation commands"));
+    if has_commands && !tasks(document).is_empty() { 89 } else { 0 }
+}
+
+pub(super) fn read(document: &Markdown<'_>) -> Draft {
+    let heads = tasks(document);
+    let (checks, others) = section_checks(document, CHECKS);
+    let mut draft = Draft {
+        groups: heads.iter().map(|head| task(document, head)).collect(),
+        usual: By::Phase,
+        renumber: true,
+        checks,
+        passed_over: passed_over(document, &heads),
+        ..Draft::default()
+    };
+    draft.passed_over.extend(others);
+    draft
+}

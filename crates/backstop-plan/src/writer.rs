@@ -1,0 +1,125 @@
+//! A plan that an agent writes: asked for in Backstop's own form, checked, and asked for once more
+//! with everything that is wrong.
+
+use crate::document::{Format, Plan, PlanErrors, PlanText, ReadOptions, read};
+use crate::start::RunError;
+use backstop_core::{Fault, SafeText};
+use backstop_exec::{Limits, Stop};
+use backstop_runtime::Project;
+use backstop_work::Log;
+use backstop_work::agent::{Agent, Attempt, QUESTION_SILENCE, Wanted, Work, attempt};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How often the agent is asked: once, and once more with what is wrong.
+const ASKED_MAX: u32 = 2;
+
+/// A plan that was written and can be read.
+#[derive(Debug)]
+pub struct WrittenPlan {
+    /// Its text.
+    pub text: String,
+    /// What it means.
+    pub plan: Plan,
+    /// How often the agent was asked.
+    pub asked: u32,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The agent failed.
+    #[error("the agent wrote no plan: {}", .0.cause.as_ref().map_or_else(|| .0.reason.code().to_owned(), |cause| cause.line(300)))]
+    Agent(Box<Fault>),
+    /// What it wrote cannot be read, also not the second time.
+    #[error("what the agent wrote is no plan:\n{0}")]
+    Plan(PlanErrors),
+    /// It could not be asked.
+    #[error("{0}")]
+    Start(#[from] RunError),
+}
+
+/// What the agent is asked.
+fn prompt(objective: &str, wrong: Option<(&str, &PlanErrors)>) -> String {
+    let mut out = format!(
+        "Write a plan for this objective, and do nothing else. Read the project as far as you need to; change no file.\n\n\
+         Objective: {objective}\n\n\
+         Answer with the plan alone, as Markdown in exactly this form:\n\n\
+         | Phase | Name | Depends On | Parallel With | Estimate | Status |\n\
+         |-------|------|------------|---------------|----------|--------|\n\
+         | 1 | Short name | - | | 20m | ⬜ |\n\
+         | 2A | Short name | 1 | 2B | 1h | ⬜ |\n\
+         | 2B | Short name | 1 | 2A | 1h | ⬜ |\n\n\
+         ## Phase 1: Short name\n\n\
+         What is to be done, for somebody who has only read this section.\n\n\
+         - [ ] a task that can be checked\n\n\
+         Rules: every phase has a row and a section; `Depends On` and `Parallel With` name ids of rows; phases that may run \
+         at the same time change different files; three to nine phases, each an hour of work or less.\n"
+    );
+    if let Some((text, errors)) = wrong {
+        out.push_str(&format!(
+            "\nYour last answer could not be read:\n\n{errors}\n\nIt was:\n\n{}\n",
+            SafeText::new(text).prompt("answer", 20_000)
+        ));
+    }
+    out
+}
+
+/// Has an agent write a plan. Nothing is kept that cannot be read.
+pub fn write_plan(
+    project: &Project,
+    agent: &Agent,
+    model: Option<&str>,
+    objective: &str,
+    scratch: &Path,
+    stop: &Stop,
+) -> Result<WrittenPlan, WriteError> {
+    let classifier = project.classifier(&[]).map_err(RunError::from)?;
+    let mut last: Option<(String, PlanErrors)> = None;
+    for asked in 1..=ASKED_MAX {
+        let wrong = last.as_ref().map(|(text, errors)| (text.as_str(), errors));
+        let given = Attempt {
+            work: Work::Agent { agent, model, prompt: prompt(objective, wrong), session: None },
+            folder: &project.root,
+            scratch,
+            phase_key: "plan",
+            number: asked,
+            tasks: &[],
+            env: Vec::new(),
+            limits: Limits::default(),
+            retry_context: None,
+            log: Log::to(std::io::sink()),
+            redactor: &project.redactor,
+            on_session: Arc::new(|_: &str| {}),
+            question_silence: QUESTION_SILENCE,
+            wanted: Wanted::Answer,
+            iterations_max: None,
+            allow_overage: false,
+        };
+        let now = || (project.process.now)();
+        let done = attempt(given, &classifier, &now, stop, |_| {});
+        let done = done.map_err(|error| WriteError::Agent(Box::new(error.fault())))?;
+        let text = match (done.fault, done.answer) {
+            (None, Some(answer)) => without_fence(answer.raw()).to_owned(),
+            (fault, _) => {
+                let fault = fault.unwrap_or_else(|| Fault::new(backstop_core::Reason::ParseError));
+                return Err(WriteError::Agent(Box::new(fault)));
+            }
+        };
+        let options = ReadOptions { format: Some(Format::Backstop), by: None };
+        match read(&[PlanText { name: "", text: text.as_bytes() }], &options) {
+            Ok(plan) => return Ok(WrittenPlan { text: format!("{}\n", text.trim_end()), plan, asked }),
+            Err(errors) => last = Some((text, errors)),
+        }
+    }
+    let (_, errors) = last.unwrap_or_else(|| (String::new(), Vec::new().into()));
+    Err(WriteError::Plan(errors))
+}
+
+/// An answer without the fence that the whole of it is in, and without words before the table.
+fn without_fence(answer: &str) -> &str {
+    let text = answer.trim();
+    let inner = text.strip_prefix("```markdown").or_else(|| text.strip_prefix("```md"));
+    let inner = inner.and_then(|inner| inner.trim_end().strip_suffix("```"));
+    inner.unwrap_or(text).trim()
+}

@@ -1,0 +1,211 @@
+//! Plans of other programs through the binary: what is understood, what is run, how marks are written back.
+
+use crate::harness::Project;
+
+/// An agent that writes a file for its phase and reports success.
+const AGENT: &str = r#"sh -c 'cat > prompt.$BACKSTOP_PHASE.txt; echo "{\"phase_id\":\"$BACKSTOP_PHASE\",\"status\":\"complete\",\"tasks_done\":[1]}" > "$BACKSTOP_RESULT"'"#;
+
+const TASKS: &str = "# Tasks\r\n\r\n## Phase 1: Setup\r\n- [x] T001 Create it\r\n- [ ] T002 Lint it\r\n\r\n## Phase 2: Core\r\n\
+    - [ ] T003 [P] Left\r\n- [ ] T004 [P] Right\r\n- [ ] T005 Join\r\n\r\n## Notes\r\nnone\r\n";
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_was_understood_and_what_was_passed_over() {
+    let project = Project::git("formats-dry");
+    project.file("tasks.md", TASKS);
+    let done = project.run(&["run", "tasks.md", "--dry-run", "--agent", AGENT]).go().code(0);
+    has(
+        &done.stdout(),
+        &[
+            "Spec Kit tasks · 5 tasks in 2 phases · run by task · 1 done",
+            "wave 1 T002 Lint it",
+            "wave 2 T003 ∥ T004 side by side",
+            "wave 3 T005 Join",
+            "checks: none",
+            "estimate: unknown for 4 phases · agent sh · commits not said yet",
+            "passed over: line 12: Notes",
+        ],
+    );
+    let json = project.run(&["run", "tasks.md", "--dry-run", "--agent", AGENT, "--json"]).go().code(0).json();
+    assert_eq!(json["reading"]["done"], 1);
+    assert_eq!(json["reading"]["waves"][1]["side_by_side"], true);
+    let by = project.run(&["run", "tasks.md", "--dry-run", "--agent", AGENT, "--by", "phase"]).go().code(0);
+    has(&by.stdout(), &["wave 1 1 2 in order"]);
+    let forced =
+        project.run(&["run", "tasks.md", "--dry-run", "--agent", AGENT, "--format", "list"]).go().code(0);
+    has(&forced.stdout(), &["list · 5 tasks"]);
+    let wrong = project.run(&["run", "tasks.md", "--dry-run", "--format", "kirro"]).go().code(2);
+    has(&wrong.stderr(), &["there is no format `kirro`", "did you mean `kiro`?"]);
+}
+
+#[test]
+fn what_is_ticked_is_not_run_and_what_is_done_is_ticked() {
+    let project = Project::git("formats-run");
+    project.file("tasks.md", TASKS);
+    let flags = ["run", "tasks.md", "--agent", AGENT, "--commit", "auto"];
+    let done = project.run(&flags).go().code(0);
+    has(&done.stderr(), &["read as Spec Kit tasks, by task: 5 phases", "done by the plan's own marks: T001"]);
+    assert_eq!(project.read("tasks.md"), TASKS.replace("[ ]", "[x]"), "nothing but marks");
+    assert!(!project.path().join("prompt.t001.txt").exists(), "it was done already");
+    let prompt = project.read("prompt.t003.txt");
+    has(&prompt, &["T003 [P] Left", "## Phase 2: Core", "phase T002 (Lint it)", "tasks.md"]);
+    assert!(!prompt.contains("- [ ] T004"), "its part of the document, and no more\n{prompt}");
+    // Set back, and begun anew.
+    project.run(&["plan", "reset", "T005"]).go().code(0);
+    has(&project.read("tasks.md"), &["- [ ] T005", "- [x] T004"]);
+    project.run(&flags).go().code(0);
+    let fresh: Vec<&str> = flags.iter().copied().chain(["--fresh", "--yes"]).collect();
+    project.sh("git rm -q prompt.*.txt && git commit -q -m clean");
+    project.run(&fresh).go().code(0);
+    assert!(project.path().join("prompt.t001.txt").exists(), "--fresh runs what was marked as done");
+}
+
+#[test]
+fn marks_that_are_there_count_in_our_own_form() {
+    let project = Project::git("formats-own");
+    project.file(
+        "plan.md",
+        "| Phase | Name | Depends On | Status |\n|-|-|-|-|\n| 1 | A | - | ✅ |\n| 2 | B | 1 | ⏭️ |\n| 3 | C | 2 | ⬜ |\n\n\
+         ## Phase 1: A\n```backstop\ncommand = 'echo a > a.txt'\n```\n## Phase 2: B\n```backstop\ncommand = 'echo b > b.txt'\n```\n\
+         ## Phase 3: C\n```backstop\ncommand = 'echo c > c.txt'\n```\n",
+    );
+    let done = project.run(&["run", "plan.md", "--commit", "auto"]).go().code(0);
+    has(&done.stderr(), &["not run: done by the plan's own marks: 1; skipped by the plan's own marks: 2"]);
+    let there = |name: &str| project.path().join(name).exists();
+    assert_eq!([there("a.txt"), there("b.txt"), there("c.txt")], [false, false, true]);
+    has(&project.read("plan.md"), &["| 1 | A | - | ✅ |", "| 2 | B | 1 | ⏭️ |", "| 3 | C | 2 | ✅ |"]);
+}
+
+#[test]
+fn several_stories_are_one_plan_however_it_is_named() {
+    let project = Project::git("formats-bmad");
+    let sprint = "project: Shop\ndevelopment_status:\n  epic-1: in-progress\n  1-1-setup: done\n  1-2-login: ready-for-dev # next\n  1-3-later: backlog\n";
+    let story = "# Story 1.2: Login\n\nStatus: ready-for-dev\n\n## Acceptance Criteria\n1. works\n\n## Tasks / Subtasks\n- [ ] Form (AC: #1)\n";
+    project.sh("mkdir stories");
+    project.file("stories/sprint-status.yaml", sprint);
+    project.file("stories/1-2-login.md", story);
+    for plan in ["stories", "stories/sprint-status.yaml", "stories/1-2-login.md"] {
+        let done = project.run(&["run", plan, "--dry-run", "--agent", AGENT]).go().code(0);
+        has(
+            &done.stdout(),
+            &["BMAD stories · 2 phases · 1 done", "wave 1 1.2 Login", "1-3-later has no story file yet"],
+        );
+    }
+    project.run(&["run", "stories", "--agent", AGENT, "--commit", "auto"]).go().code(0);
+    assert_eq!(project.read("stories/sprint-status.yaml"), sprint.replace("ready-for-dev", "done"));
+    let marked = story.replace("Status: ready-for-dev", "Status: done").replace("- [ ]", "- [x]");
+    assert_eq!(project.read("stories/1-2-login.md"), marked);
+}
+
+#[test]
+fn json_keeps_its_layout() {
+    let project = Project::git("formats-json");
+    let tasks = "{\n\t\"master\" : { \"tasks\": [\n\t\t{\"id\":1,\"title\":\"A\",\"status\" : \"pending\",\"dependencies\":[]},\n\t\t{\"id\":2,\"title\":\"B\",\"status\":\"pending\",\"dependencies\":[1],\"x\":1e3}\n\t]}\n}";
+    project.file("tasks.json", tasks);
+    project.run(&["run", "tasks.json", "--agent", AGENT, "--commit", "auto"]).go().code(0);
+    assert_eq!(project.read("tasks.json"), tasks.replace("pending", "done"));
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_with_line_column_and_what_would_be_accepted() {
+    let project = Project::git("formats-errors");
+    project.file(
+        "plan.md",
+        "| Phase | Depends On | Parallel With |\n|-|-|-|\n| 1 | 9 | |\n| 2 | 1 | 7 |\n| 2 | 1 | |\n| 3 | 3 | |\n\n## Phase 1\n```backstop\ntimeot = 1\n```\n",
+    );
+    let done = project.run(&["run", "plan.md", "--dry-run"]).go().code(2);
+    has(
+        &done.stderr(),
+        &[
+            "plan.md:3:7: phase 1 depends on `9`",
+            "plan.md:4:11: phase 2 is parallel with `7`",
+            "plan.md:5:3: phase 2 is already on line 4",
+            "plan.md:6:7: phase 3 depends on itself",
+            "plan.md:10:1: there is no setting `timeot`: did you mean `timeout`?",
+        ],
+    );
+}
+
+#[test]
+fn a_normalised_plan_is_read_and_run() {
+    let project = Project::git("formats-normalise");
+    project.file("list.md", "1. First\n2. Second\n");
+    let done = project.run(&["plan", "normalise", "list.md"]).go().code(0);
+    project.file("new.md", done.stdout());
+    let dry = project.run(&["run", "new.md", "--dry-run", "--agent", AGENT]).go().code(0);
+    has(&dry.stdout(), &["Backstop plan · 2 phases · 0 done", "wave 1 1 2 in order"]);
+}
+
+#[test]
+fn a_plan_that_an_agent_writes_is_checked_and_asked_for_once_more() {
+    let project = Project::git("formats-new");
+    project.file(
+        "writer.sh",
+        "#!/bin/sh\ncat > last-prompt.txt\nif [ -e asked ]; then\n  printf '| Phase | Name | Depends On |\\n|-|-|-|\\n| 1 | A | - |\\n| 2 | B | 1 |\\n\\n## Phase 1: A\\nx\\n\\n## Phase 2: B\\ny\\n'\nelse\n  touch asked\n  printf '| Phase | Name | Depends On |\\n|-|-|-|\\n| 1 | A | 7 |\\n'\nfi\n",
+    );
+    let done = project
+        .run(&["plan", "new", "Make it fast", "--agent", "sh writer.sh", "--out", "made.md"])
+        .go()
+        .code(0);
+    has(&done.stderr(), &["made.md: 2 phases, asked twice"]);
+    has(&project.read("made.md"), &["| 2 | B | 1 |"]);
+    has(&project.read("last-prompt.txt"), &["Make it fast", "phase 1 depends on `7`"]);
+    let again =
+        project.run(&["plan", "new", "x", "--agent", "sh writer.sh", "--out", "made.md"]).go().code(2);
+    has(&again.stderr(), &["made.md is there already"]);
+    project.sh("rm asked");
+    project.file("writer.sh", "cat > /dev/null; echo no plan at all\n");
+    let none = project.run(&["plan", "new", "x", "--agent", "sh writer.sh", "--out", "none.md"]).go().code(1);
+    has(&none.stderr(), &["what the agent wrote is no plan"]);
+    assert!(!project.path().join("none.md").exists(), "what cannot be read is not kept");
+}
+
+#[test]
+fn agents_and_gates_work_where_the_plan_says_or_is_run() {
+    let project = Project::git("formats-dir");
+    project.sh("mkdir -p packages/a");
+    project.file("packages/a/here.txt", "x\n");
+    project.sh("git add -A && git commit -q -m more");
+    let plan = |dir: &str| {
+        format!(
+            "| Phase | Name |\n|-|-|\n| 1 | A |\n\n## Phase 1: A\n```backstop\ncommand = 'test -e here.txt && echo x > made.txt'\ngates = [\"test -e made.txt\"]\n{dir}```\n"
+        )
+    };
+    project.file("plan.md", plan("dir = \"packages/a\"\n"));
+    project.run(&["run", "plan.md", "--commit", "auto"]).go().code(0);
+    assert!(project.path().join("packages/a/made.txt").exists());
+    project.sh("git rm -q packages/a/made.txt && git commit -q -m again");
+    project.file("packages/a/own.md", plan(""));
+    project.run(&["run", "own.md", "--commit", "auto"]).dir(&project.path().join("packages/a")).go().code(0);
+    assert!(project.path().join("packages/a/made.txt").exists(), "the folder where it is run");
+    let out = project.run(&["run", "plan.md", "--dir", "../x", "--dry-run"]).go().code(2);
+    has(&out.stderr(), &["is not below the project"]);
+}
+
+#[test]
+fn a_repository_with_submodules_is_refused_in_words() {
+    let project = Project::git("formats-submodules");
+    project.sh("git init -q ../inner && git -C ../inner -c user.name=a -c user.email=a@b commit -q --allow-empty -m inner");
+    project.sh(
+        "git -c protocol.file.allow=always submodule add -q ../inner lib/inner && git commit -q -m submodule",
+    );
+    project.file("plan.md", "1. [ ] One\n2. [ ] Two\n");
+    let done = project.run(&["run", "plan.md", "--agent", AGENT, "--commit", "auto"]).go().code(2);
+    has(&done.stderr(), &["has submodules", "lib/inner", "--isolation none"]);
+}
+
+#[test]
+fn what_an_agent_says_is_followed_as_text() {
+    let project = Project::git("formats-watch");
+    let agent = r#"sh -c 'cat > /dev/null; echo "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"I begin.\"}]}}"; echo x > made.txt; echo "{\"phase_id\":\"1\",\"status\":\"complete\"}" > "$BACKSTOP_RESULT"'"#;
+    project.file("list.md", "- [ ] Only one\n");
+    project.run(&["run", "list.md", "--agent", agent, "--commit", "auto"]).go().code(0);
+    let done = project.run(&["plan", "watch", "1"]).go().code(0);
+    has(&done.stdout(), &["I begin."]);
+    assert!(!done.stdout().contains("\"type\""), "{}", done.stdout());
+}
