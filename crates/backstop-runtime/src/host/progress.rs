@@ -198,7 +198,8 @@ impl NodeRecord {
                     id,
                     folder: folder.map(|folder| folder.raw().to_owned()).unwrap_or_default(),
                     attempt: *attempt,
-                    used: before.map(|known| known.used).unwrap_or_default(),
+                    used: before.as_ref().map(|known| known.used).unwrap_or_default(),
+                    begun: before.map_or(at, |known| known.begun),
                 });
             }
             EventKind::ErrorClassified { attempt, fault, .. } => {

@@ -1,7 +1,7 @@
 //! The sessions of agents that work on nodes: which one an attempt used, and how that attempt ended.
 
 use super::NodeRecord;
-use backstop_core::{Reason, Usage};
+use backstop_core::{Reason, Timestamp, Usage};
 
 /// A session of an agent, as the agent named it.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,8 @@ pub struct AgentSession {
     pub attempt: u32,
     /// What is known to have been used in it.
     pub used: Usage,
+    /// When it was begun.
+    pub begun: Timestamp,
 }
 
 /// The session of an earlier attempt, and how that attempt ended.
