@@ -231,9 +231,9 @@ fn copilot_ended(fields: &Map<String, Value>) -> Option<ToolFailure> {
 
 /// The exit code of a line of its own, as Gemini CLI and Qwen Code tell it to their models: `Exit Code: 3`.
 fn named_exit(text: &str) -> Option<i64> {
-    let codes =
+    let mut codes =
         text.lines().filter_map(|line| line.trim().strip_prefix("Exit Code: ")?.trim().parse::<i64>().ok());
-    codes.last().filter(|code| *code != 0)
+    codes.next_back().filter(|code| *code != 0)
 }
 
 /// What a command wrote, without the lines that Gemini CLI and Qwen Code put around it.

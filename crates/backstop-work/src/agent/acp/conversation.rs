@@ -319,7 +319,7 @@ impl Conversation {
     ) -> Result<Vec<(&'static str, Value)>, (String, String)> {
         let mut settings = Vec::new();
         let option = |category: &str| {
-            let options = result.get("configOptions").and_then(Value::as_array).into_iter().flatten();
+            let mut options = result.get("configOptions").and_then(Value::as_array).into_iter().flatten();
             let is =
                 |option: &&Value, field: &str| option.get(field).and_then(Value::as_str) == Some(category);
             options.find(|option| is(option, "id") || is(option, "category"))

@@ -19,6 +19,8 @@ pub(super) fn failure(error: &Value) -> Failure {
         data.as_str().map(str::to_owned),
     ];
     for part in texts.into_iter().flatten() {
+        // The name of the code says nothing, and what follows it everything.
+        let part = part.strip_prefix("Internal error: ").unwrap_or(&part).to_owned();
         if !part.trim().is_empty() && !parts.contains(&part) && part != "Internal error" {
             parts.push(part);
         }
@@ -38,7 +40,7 @@ pub(super) fn failure(error: &Value) -> Failure {
         status,
         reason: reason(code, kind.as_deref(), codex, &words),
         text: if words.is_empty() { "it failed and did not say why".to_owned() } else { words },
-        fields: json!({"code": code, "errorKind": kind, "codex_error_info": codex}),
+        fields: json!({"status": http, "errorKind": kind, "codex_error_info": codex}),
         ..Failure::default()
     }
 }
@@ -74,6 +76,7 @@ fn reason(code: Option<i64>, kind: Option<&str>, codex: &Value, words: &str) -> 
         }
         // Gemini's: it is there again tomorrow, whatever else a quota may be.
         (Some(429), ..) if words.contains("daily quota") => Some(Reason::RateLimited),
+        _ if words.contains("stream ended without") => Some(Reason::NetworkTransient),
         // The protocol's own code for it.
         (Some(-32000), ..) if words.contains("uthentication") => Some(Reason::AuthError),
         _ => None,
@@ -177,12 +180,21 @@ mod tests {
                 None,
                 Some(Reason::ContextOverflow),
             ),
+            (
+                json!({"code": -32603, "message": "Internal error: invalid x-api-key", "data": {"errorName": "APIError"}}),
+                None,
+                None,
+            ),
             (json!(null), None, None),
         ];
         for (error, status, reason) in cases {
             let failure = failure(&error);
             assert_eq!((failure.status, failure.reason), (status, reason), "{error}");
-            assert!(!failure.text.is_empty());
+            assert!(
+                !failure.text.is_empty() && !failure.text.starts_with("Internal error"),
+                "{}",
+                failure.text
+            );
         }
     }
 

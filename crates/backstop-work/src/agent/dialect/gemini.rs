@@ -4,12 +4,14 @@
 //! `result`, its exit code tells: an HTTP status modulo 256 (173 is 429), or one of its own (`builtin.rs`).
 
 use super::{AgentOutput, Failure, Report, number, status, status_in, text};
-use backstop_core::Usage;
+use backstop_core::{Reason, Usage};
 use serde_json::{Value, json};
 
 pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     // Its words come in pieces.
     let mut open = String::new();
+    // Some of what went wrong stands in an event of its own, before a `result` that only says that it did.
+    let mut error = String::new();
     for event in events {
         match text(event, "/type") {
             Some("init") => output.session_id = text(event, "/session_id").map(str::to_owned),
@@ -21,9 +23,10 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                 open.push_str(piece);
             }
             Some("message" | "tool_use" | "tool_result") => output.add_text(&std::mem::take(&mut open)),
+            Some("error") => text(event, "/message").unwrap_or_default().clone_into(&mut error),
             Some("result") => {
                 output.add_text(&std::mem::take(&mut open));
-                ends(event, output);
+                ends(event, &error, output);
             }
             _ => {}
         }
@@ -31,11 +34,12 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     output.add_text(&open);
 }
 
-fn ends(event: &Value, output: &mut AgentOutput) {
+/// Reads a `result`. `error` is what the last event of that name said.
+fn ends(event: &Value, error: &str, output: &mut AgentOutput) {
     output.report = match text(event, "/status") {
         Some("success") => Report::Succeeded,
         Some(_) => {
-            let words = text(event, "/error/message").unwrap_or_default();
+            let words = text(event, "/error/message").unwrap_or(error);
             let body = api_error(words);
             let code = body.as_ref().and_then(|body| body.pointer("/error/code"));
             let said = body.as_ref().and_then(|body| text(body, "/error/message")).unwrap_or(words);
@@ -47,6 +51,7 @@ fn ends(event: &Value, output: &mut AgentOutput) {
                     "type": "result", "status": "error", "error": {"type": text(event, "/error/type"),
                     "status": body.as_ref().and_then(|body| text(body, "/error/status"))},
                 }),
+                reason: words.contains("stream ended without").then_some(Reason::NetworkTransient),
                 ..Failure::default()
             })
         }

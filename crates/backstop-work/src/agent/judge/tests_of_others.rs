@@ -123,6 +123,16 @@ fn their_failures_are_read_by_status_and_words() {
 }
 
 #[test]
+fn a_cut_stream_of_geminis_is_the_networks() {
+    let cut = concat!(
+        r#"{"type":"error","severity":"error","message":"Model stream ended without a finish reason."}"#,
+        "\n",
+        r#"{"type":"result","status":"error","stats":{"input_tokens":40,"output_tokens":20}}"#
+    );
+    assert_eq!(Judged::new(GeminiJsonl, 0, cut).reason(), Some(Reason::NetworkTransient));
+}
+
+#[test]
 fn copilots_reset_stands_in_what_its_provider_answered() {
     let at = CLASSIFIED_AT + 7200;
     let body = format!(r#"{{"type":"usage_limit_reached","resets_at":{at},"resets_in_seconds":7200}}"#);
