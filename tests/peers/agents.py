@@ -122,8 +122,85 @@ def opencode_said(lines):
     return said
 
 
+def gemini_prepare(world):
+    world.write("home/.gemini/settings.json", json.dumps({
+        "security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False}, "telemetry": {"enabled": False}}))
+    return {"GEMINI_API_KEY": fake_key(), "GOOGLE_GEMINI_BASE_URL": world.url(), "GEMINI_MODEL": "gemini-2.5-pro"}
+
+
+def gemini_argv(world):
+    return ["gemini", "--output-format", "stream-json", "--approval-mode", "yolo", "--skip-trust",
+            "--include-directories", str(world.scratch)]
+
+
+def gemini_said(lines):
+    said, text = Said(), ""
+    for line in lines:
+        if line.get("type") == "message" and line.get("role") == "assistant":
+            text = text + line["content"] if line.get("delta") else line["content"]
+        elif line.get("type") in ("tool_use", "tool_result"):
+            text = ""
+        elif line.get("type") == "result":
+            error = line.get("error") or {}
+            said = Said(line["status"] == "success", text or error.get("message", ""), status_in(json.dumps(error)))
+    return said
+
+
+def status_in(text):
+    """The HTTP status that a message names, of those that cases are about."""
+    return next((code for code in ("401", "429") if code in text), "")
+
+
+def copilot_prepare(world):
+    return {
+        "COPILOT_PROVIDER_BASE_URL": world.url("/v1"), "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_API_KEY": fake_key(), "COPILOT_MODEL": "fake-model", "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+
+
+def copilot_argv(world):
+    return ["copilot", "--output-format", "json", "--allow-all-tools", "--no-ask-user", "--add-dir", str(world.scratch)]
+
+
+def copilot_said(lines):
+    said = Said()
+    for line in lines:
+        if line.get("type") == "assistant.message" and line["data"].get("content"):
+            said.text = line["data"]["content"]
+        elif line.get("type") == "session.error":
+            said = Said(False, line["data"].get("message", ""), str(line["data"].get("statusCode") or ""))
+        elif line.get("type") == "result" and said.ok is None:
+            said.ok = line.get("exitCode") == 0
+    return said
+
+
+def qwen_prepare(world):
+    world.write("home/.qwen/settings.json", json.dumps({
+        "security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": False},
+        "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False, "disableUpdateNag": True}, "telemetry": {"enabled": False}}))
+    return {"OPENAI_API_KEY": fake_key(), "OPENAI_BASE_URL": world.url("/v1"), "OPENAI_MODEL": "fake-model"}
+
+
+def qwen_argv(world):
+    return ["qwen", "--output-format", "stream-json", "--approval-mode", "yolo", "--add-dir", str(world.scratch)]
+
+
+def qwen_said(lines):
+    said = claude_said(lines)
+    if said.ok is False and not said.status:
+        result = next(line for line in lines if line.get("type") == "result")
+        said.status = status_in(json.dumps(result))
+    return said
+
+
 AGENTS = [
     Agent("claude", claude_prepare, claude_argv, claude_said),
     Agent("codex", codex_prepare, codex_argv, codex_said),
     Agent("opencode", opencode_prepare, opencode_argv, opencode_said),
+    Agent("gemini", gemini_prepare, gemini_argv, gemini_said),
+    Agent("copilot", copilot_prepare, copilot_argv, copilot_said),
+    Agent("qwen", qwen_prepare, qwen_argv, qwen_said),
 ]

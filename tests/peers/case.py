@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+ALL = ("claude", "codex", "opencode", "gemini", "copilot", "qwen")
+
 
 @dataclass
 class Case:

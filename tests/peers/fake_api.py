@@ -4,8 +4,9 @@
     fake_api.py SCRIPT.json LOG.jsonl
 
 It listens on a free port of 127.0.0.1, prints `PORT n`, and answers Anthropic Messages (`/v1/messages`, plain and streamed,
-and `/v1/messages/count_tokens`) and OpenAI Responses (`/v1/responses`, plain and streamed). It ends on `GET /quit`,
-after five minutes, or after 200 requests. It never opens a connection itself.
+and `/v1/messages/count_tokens`), OpenAI Responses (`/v1/responses`), OpenAI Chat Completions (`/v1/chat/completions`) and
+Gemini (`/v1beta/models/M:generateContent`, `:streamGenerateContent`, `:countTokens`), all plain and streamed. It ends on
+`GET /quit`, after five minutes, or after 200 requests. It never opens a connection itself.
 
 The script is a list of steps. Each model request is answered by the first step that is not used up:
 
@@ -39,6 +40,9 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+sys.dont_write_bytecode = True
+from fake_formats import CWD, Asked, anthropic, chat, gemini, responses  # noqa: E402
+
 REQUESTS_MAX = 200
 LIFETIME_SECONDS = 300
 BODY_BYTES_MAX = 16 * 1024 * 1024
@@ -50,7 +54,7 @@ SOCKET_SECONDS_MAX = 60
 # Parts of the names of headers whose values are not logged.
 SECRET_HEADERS = ("auth", "key", "token", "cookie", "secret")
 
-# name: status, headers, Anthropic's error (type, message), OpenAI's error (type, code, message)
+# name: status, headers, Anthropic's error (type, message), OpenAI's error (type, code, message). Gemini's is GEMINI_FAILURES.
 FAILURES = {
     "rate_limited": (429, {"retry-after": "1"}, ("rate_limit_error", "This request would exceed your rate limit."),
                      ("requests", "rate_limit_exceeded", "Rate limit reached. Please try again in 1s.")),
@@ -64,12 +68,25 @@ FAILURES = {
     "credit_exhausted": (400, {}, ("invalid_request_error", "Your credit balance is too low to access the API."),
                          ("insufficient_quota", "insufficient_quota", "You exceeded your current quota.")),
 }
-# The limit of a subscription, in either API's words; its reset is in the answer.
+RETRY_SOON = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
+DAILY = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [
+    {"quotaMetric": "generativelanguage.googleapis.com/generate_requests_per_model_per_day",
+     "quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}
+# name: status, Gemini's status, message, details
+GEMINI_FAILURES = {
+    "rate_limited": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).", [RETRY_SOON]),
+    "overloaded": (503, "UNAVAILABLE", "The model is overloaded. Please try again later.", []),
+    "server_error": (500, "INTERNAL", "An internal error has occurred.", []),
+    "unauthorized": (401, "UNAUTHENTICATED", "Request had invalid authentication credentials.", []),
+    "prompt_too_long": (400, "INVALID_ARGUMENT",
+                        "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).", []),
+    "credit_exhausted": (429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details.", [DAILY]),
+}
+# The limit of a subscription, in each API's words; its reset is in the answer.
 USAGE_LIMIT = "usage_limit"
 # Failures of the connection: `reset` and `hang` before any answer, `cut` and `stall` in the middle of a stream.
 BROKEN = ("reset", "cut", "hang", "stall")
 KINDS = ("text", "write", "run", "tool", "fail")
-CWD = r"(?:Primary working directory: |Working directory: |<cwd>)([^\n<]+)"
 
 
 class Script:
@@ -127,125 +144,6 @@ def filled(step, text):
     return {key: value if key in ("find", "when") else fill(value) for key, value in step.items()}
 
 
-class Asked:
-    """What a model request says, in either API's words: `text` is all of it, `user` what was typed last, `new` what came
-    since the model last spoke (results of tools, what hooks added)."""
-
-    def __init__(self, body):
-        self.model = str(body.get("model", ""))
-        self.stream = bool(body.get("stream"))
-        self.tools = {tool["name"]: tool for tool in body.get("tools") or [] if isinstance(tool, dict) and "name" in tool}
-        turns = body.get("messages", body.get("input", []))
-        turns = [{"role": "user", "content": turns}] if isinstance(turns, str) else turns
-        parts = [texts(body.get("system", body.get("instructions", "")))]
-        new, self.user = [], ""
-        for turn in turns:
-            blocks = turn.get("content", turn.get("output", ""))
-            parts.append(texts(blocks))
-            new.append(parts[-1])
-            if turn.get("role") == "assistant" or str(turn.get("type", "")).endswith("_call"):
-                new = []
-            elif turn.get("role") == "user" and '"tool_result"' not in json.dumps(blocks):
-                # The last block is what was typed; those before it are what the agent adds.
-                self.user = texts(blocks[-1:] if isinstance(blocks, list) else blocks)
-        self.text = "\n".join(parts)
-        self.new = "\n".join(new)
-
-
-def texts(value):
-    """All text below a content value, in order."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "\n".join(filter(None, map(texts, value)))
-    if isinstance(value, dict):
-        return texts(value.get("text", value.get("content", value.get("output", ""))))
-    return ""
-
-
-def call(step, tools):
-    """The tool call of a step: name and input, in the words of the tools that the agent declares."""
-    if "tool" in step:
-        return step["tool"], step.get("input", {})
-    if "write" in step:
-        path, content = step["write"]["path"], step["write"]["content"]
-        for name, key in (("Write", "file_path"), ("write", "filePath")):
-            if name in tools:
-                return name, {key: path, "content": content}
-        return run(f"printf %s {quoted(content)} > {quoted(path)}", tools)
-    return run(step["run"], tools)
-
-
-def run(command, tools):
-    """A call of whatever the agent has for running commands."""
-    inputs = {
-        "Bash": {"command": command, "description": "Runs a command"},
-        "bash": {"command": command, "description": "Runs a command"},
-        "exec_command": {"cmd": command},
-        "shell_command": {"command": command},
-        "shell": {"command": ["bash", "-c", command]},
-    }
-    name = next((name for name in inputs if name in tools), "Bash")
-    return name, inputs[name]
-
-
-def quoted(text):
-    """A word of a POSIX shell."""
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-def anthropic(step, asked, serial):
-    """The message that a step makes, and the events that stream it."""
-    tokens_in, tokens_out = step.get("usage", [10, 5])
-    if "text" in step:
-        block, stop = {"type": "text", "text": step["text"]}, "end_turn"
-        begun, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": step["text"]}
-    else:
-        name, given = call(step, asked.tools)
-        block, stop = {"type": "tool_use", "id": f"toolu_{serial:04}", "name": name, "input": given}, "tool_use"
-        begun, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(given)}
-    message = {"id": f"msg_{serial:04}", "type": "message", "role": "assistant", "model": asked.model, "content": [block],
-               "stop_reason": stop, "stop_sequence": None, "usage": {"input_tokens": tokens_in, "output_tokens": tokens_out}}
-    start = {**message, "content": [], "stop_reason": None, "usage": {"input_tokens": tokens_in, "output_tokens": 1}}
-    return message, [
-        {"type": "message_start", "message": start},
-        {"type": "content_block_start", "index": 0, "content_block": begun},
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None},
-         "usage": {"output_tokens": tokens_out}},
-        {"type": "message_stop"},
-    ]
-
-
-def responses(step, asked, serial):
-    """The response that a step makes, and the events that stream it."""
-    tokens_in, tokens_out = step.get("usage", [10, 5])
-    identity = f"resp_{serial:04}"
-    if "text" in step:
-        item = {"type": "message", "id": f"msg_{serial:04}", "role": "assistant", "status": "completed",
-                "content": [{"type": "output_text", "text": step["text"], "annotations": []}]}
-    else:
-        name, given = call(step, asked.tools)
-        item = {"id": f"fc_{serial:04}", "call_id": f"call_{serial:04}", "name": name, "status": "completed"}
-        space = next((tool for tool in asked.tools if asked.tools[tool].get("type") == "namespace" and name.startswith(f"{tool}__")), None)
-        if space:
-            item |= {"namespace": space, "name": name.removeprefix(f"{space}__")}
-        if asked.tools.get(name, {}).get("type") == "custom":
-            item |= {"type": "custom_tool_call", "input": given if isinstance(given, str) else json.dumps(given)}
-        else:
-            item |= {"type": "function_call", "arguments": json.dumps(given)}
-    usage = {"input_tokens": tokens_in, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": tokens_out,
-             "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": tokens_in + tokens_out}
-    response = {"id": identity, "object": "response", "model": asked.model, "status": "completed", "output": [item],
-                "usage": usage}
-    return response, [
-        {"type": "response.created", "response": {**response, "status": "in_progress", "output": [], "usage": None}},
-        {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": response},
-    ]
-
-
 class Handler(BaseHTTPRequestHandler):
     """One connection. The server holds the script, the log and the counts."""
 
@@ -272,17 +170,22 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(413, {"error": {"type": "request_too_large", "message": "no length, or too long"}})
         raw = self.rfile.read(int(length))
         route = self.path.split("?")[0].rstrip("/")
-        dialect = {"/v1/messages": anthropic, "/v1/responses": responses}.get(route)
+        dialect = {"/v1/messages": anthropic, "/v1/responses": responses, "/v1/chat/completions": chat}.get(route)
+        model, _, method = route.removeprefix("/v1beta/models/").partition(":")
+        is_gemini = route.startswith("/v1beta/models/") and method in ("generateContent", "streamGenerateContent")
         try:
             body = json.loads(raw)
-            asked = Asked(body)
+            asked = Asked(body, model, method.startswith("stream")) if is_gemini else Asked(body)
         except (ValueError, AttributeError, TypeError) as error:
             return self.other(400, len(raw), f"cannot be read: {error}")
-        if dialect:
-            return self.model_request(dialect, asked, len(raw))
+        if dialect or is_gemini:
+            return self.model_request(dialect or gemini, asked, len(raw))
         if route == "/v1/messages/count_tokens":
             self.note("side", len(raw), asked)
             return self.reply(200, {"input_tokens": len(raw) // 4})
+        if method == "countTokens":
+            self.note("side", len(raw), asked)
+            return self.reply(200, {"totalTokens": len(raw) // 4})
         self.other(404, len(raw))
 
     def model_request(self, dialect, asked, size):
@@ -298,7 +201,11 @@ class Handler(BaseHTTPRequestHandler):
         if isinstance(failure, str) and failure in BROKEN:
             if failure in ("hang", "reset") or not asked.stream:
                 return self.broken(failure)
-            return self.stream(dialect({"text": "Let me"}, asked, serial)[1], failure)
+            begun = dialect({"text": "Let me"}, asked, serial)[1]
+            for candidate in begun[0].get("candidates", []):
+                # A whole answer of Gemini's is one event: this one goes on.
+                del candidate["finishReason"]
+            return self.stream(begun, failure)
         if failure == USAGE_LIMIT:
             return self.usage_limit(step["until"], dialect)
         if failure:
@@ -309,6 +216,9 @@ class Handler(BaseHTTPRequestHandler):
     def fail(self, failure, dialect):
         if isinstance(failure, dict):
             return self.reply(failure["status"], failure.get("body", {}), failure.get("headers", {}))
+        if dialect is gemini:
+            status, word, message, details = GEMINI_FAILURES[failure]
+            return self.reply(status, {"error": {"code": status, "status": word, "message": message, "details": details}})
         status, headers, ours, theirs = FAILURES[failure]
         if dialect is anthropic:
             return self.reply(status, {"type": "error", "error": {"type": ours[0], "message": ours[1]}}, headers)
@@ -325,9 +235,13 @@ class Handler(BaseHTTPRequestHandler):
                 ("5h-status", "rejected"), ("5h-reset", str(until)), ("5h-utilization", "1.0"))}
             error = {"type": "rate_limit_error", "message": "This request would exceed your account's rate limit. Please try again later."}
             return self.reply(429, {"type": "error", "error": error}, {"retry-after": str(left), "x-should-retry": "false", **windows})
+        if dialect is gemini:
+            delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{left}s"}
+            message = f"You exceeded your current quota. Please retry in {left}s."
+            return self.reply(429, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": message, "details": [DAILY, delay]}})
         error = {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus",
                  "resets_at": until, "resets_in_seconds": left}
-        return self.reply(429, {"error": error})
+        return self.reply(429, {"error": error}, {"retry-after": str(left)} if dialect is chat else {})
 
     def stream(self, events, failure=None):
         """Server-sent events; with a failure, only the first of them, then that."""
@@ -337,7 +251,10 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         for event in events[:1] if failure else events:
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            name = f"event: {event['type']}\n" if "type" in event else ""
+            self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
+        if not failure and events and events[0].get("object") == "chat.completion.chunk":
+            self.wfile.write(b"data: [DONE]\n\n")
         self.wfile.flush()
         if failure:
             self.broken(failure)

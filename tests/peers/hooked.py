@@ -9,7 +9,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from case import Case
+from case import ALL, Case
 from world import World, must, supervise
 
 BOOM = "echo boom >&2; exit 3"
@@ -22,6 +22,8 @@ SECONDS_MAX = 30
 
 # Where each agent's hooks are.
 SETTINGS = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "opencode": ".opencode/plugin/backstop.js"}
+# Where those of the others are, for all projects: Gemini CLI reads no hooks of a project that nobody trusts.
+USER_SETTINGS = {"gemini": ".gemini/settings.json", "copilot": ".copilot/hooks/backstop.json", "qwen": ".qwen/settings.json"}
 # Odd on purpose: whatever stands there comes back to the byte.
 BEFORE = '{ "env":{"PEER":"1"},\n\t"hooks" : {"Stop": [ ]} }\n'
 
@@ -68,7 +70,7 @@ class Hooked:
             config = self.world.home / ".codex/config.toml"
             trust = f'[projects."{self.world.repo}"]\ntrust_level = "trusted"\n'
             config.write_text(config.read_text(encoding="utf-8") + trust, encoding="utf-8")
-        else:
+        elif self.agent.name == "opencode":
             # Else it asks the package registry for its plugin package.
             lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
             self.world.write("repo/.opencode/package-lock.json", json.dumps(lock))
@@ -160,6 +162,25 @@ def act_advice(hooked):
     must(len(hooked.calls()) == called, "the hook was called though it was taken out")
 
 
+def act_answered(hooked):
+    """A failed command is answered with advice that reaches the model; without the hooks nothing of it is left."""
+    file = hooked.world.home / USER_SETTINGS[hooked.agent.name]
+    before = file.read_bytes() if file.exists() else None
+    hooked.init("--user")
+    asked = hooked.run()
+    must(len(asked) >= 3, f"{len(asked)} requests")
+    told = asked[1]["new_text"]
+    must(ADVICE in told and FENCE in told and "boom" in told, f"the model was told {told}")
+    must("Backstop on the" not in asked[2]["new_text"], f"the model was told of a success: {asked[2]['new_text']}")
+    failed = [event for event in hooked.recorded() if event["kind"] == "error.classified"]
+    must([event["operation"] for event in failed] == [BOOM], f"recorded: {failed}")
+    hooked.init("--user", "--remove")
+    after = file.read_bytes() if file.exists() else None
+    must(after == before, f"the settings are {after!r}")
+    asked = hooked.run()
+    must("Backstop" not in asked[1]["new_text"], f"the model was told {asked[1]['new_text']}")
+
+
 def act_limit(provider, waits):
     """A turn that is rate-limited closes the guard, and while it is closed no agent is started."""
     def act(hooked):
@@ -228,6 +249,9 @@ CASES = [
     Case("hooks_advice", [
         {"run": BOOM, "times": 3}, {"run": "echo 'Exit code: 9'"}, {"text": "It fails."}, {"run": BOOM}, {"text": "It fails."},
     ], act=act_advice),
+    Case("hooks_answered", [
+        {"run": BOOM}, {"run": "echo fine"}, {"text": "It fails."}, {"run": BOOM}, {"text": "It fails."},
+    ], act=act_answered, agents=ALL[3:]),
     # Claude Code tells its hooks nothing of headers: with a wait and without one it is the same.
     Case("hooks_limit", [
         {"fail": "rate_limited", "times": 2}, {"fail": {"status": 429, "body": LIMIT}, "times": 2},

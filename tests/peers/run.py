@@ -3,7 +3,7 @@
 
     run.py --bin FOLDER [--agent NAME]... [--case NAME]... [--samples FOLDER] [--backstop PATH]
 
-FOLDER holds `claude`, `codex` and `opencode` (`.ci/peers` installs them). An agent that cannot be started is skipped, and why is
+FOLDER holds `claude`, `codex`, `opencode`, `gemini`, `copilot` and `qwen` (`.ci/peers` installs them). An agent that cannot be started is skipped, and why is
 said, and so is one that cannot do the case `work`. It fails if no agent works, or if one that works fails in another way than it
 should. With `--samples` what each agent wrote is kept there. With `--backstop` the agents are driven by `backstop run`, and then
 by themselves with the hooks of `backstop init` (`hooked.py`).
@@ -34,6 +34,17 @@ opencode  .config/opencode/opencode.json: provider.fake with npm "@ai-sdk/anthro
           OPENCODE_PERMISSION={"external_directory":{"SCRATCH/*":"allow"}}: without it the first write of BACKSTOP_RESULT is
           rejected, and that ends the run, with exit code 0
           opencode run --format json --print-logs --log-level ERROR
+gemini    GEMINI_API_KEY=anything, GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:N (without /v1beta), GEMINI_MODEL: with its own choice
+          it first asks a small model
+          .gemini/settings.json: security.auth.selectedType "gemini-api-key"; no usage statistics, no updates, no telemetry
+          gemini --output-format stream-json --approval-mode yolo --skip-trust --include-directories SCRATCH
+copilot   COPILOT_PROVIDER_BASE_URL=http://127.0.0.1:N/v1, COPILOT_PROVIDER_TYPE=openai, COPILOT_PROVIDER_API_KEY=anything,
+          COPILOT_MODEL, COPILOT_OFFLINE=true, COPILOT_AUTO_UPDATE=false
+          copilot --output-format json --allow-all-tools --no-ask-user --add-dir SCRATCH
+qwen      OPENAI_API_KEY=anything, OPENAI_BASE_URL=http://127.0.0.1:N/v1, OPENAI_MODEL
+          .qwen/settings.json: security.auth.selectedType "openai", memory.enableManagedAutoMemory false (else it asks its model for
+          notes to keep, with tools, after each turn); no usage statistics, no updates, no telemetry
+          qwen --output-format stream-json --approval-mode yolo --add-dir SCRATCH. Node 22
 hooks     codex: [projects."REPOSITORY"] trust_level = "trusted", and --dangerously-bypass-hook-trust: else it runs none
           opencode: node_modules and package-lock.json in the project's .opencode, too
 """
@@ -52,7 +63,7 @@ import time
 sys.dont_write_bytecode = True
 from agents import AGENTS  # noqa: E402
 from agents_gateway import CASES as GATEWAY  # noqa: E402
-from case import Case  # noqa: E402
+from case import ALL, Case  # noqa: E402
 from hooked import CASES as HOOKED, Hooked  # noqa: E402
 from world import Failed, World, fake_api, must, supervise  # noqa: E402
 
@@ -123,7 +134,8 @@ def check_limited(world, ran, said, log):
 
 def check_refused(status):
     def check(world, ran, said, log):
-        must(not ran.timed_out and ran.code == 1, f"ended with {ran.code}")
+        # Gemini CLI ends with the status modulo 256.
+        must(not ran.timed_out and ran.code in (1, int(status) % 256), f"ended with {ran.code}")
         must(said.ok is False and said.status == status, f"its output does not say {status}: {said}")
         must(len(log) >= 1, "it asked for nothing")
     return check
@@ -157,10 +169,11 @@ CASES = [
         {"write": {"path": "{result}", "content": json.dumps(RESULT)},
          "find": {"result": r"BACKSTOP_RESULT[^/\n]*(/[^\s`\"']+)"}},
         {"text": json.dumps(RESULT)},
-    ], check_work),
-    Case("unauthorized", [{"fail": "unauthorized"}], check_refused("401"), env=ONE_RETRY),
-    Case("rate_limited", [{"fail": "rate_limited"}], check_refused("429"), env=ONE_RETRY),
-    Case("killed", [{"fail": "hang"}], check_killed, kill=True),
+    ], check_work, agents=ALL),
+    Case("unauthorized", [{"fail": "unauthorized"}], check_refused("401"), env=ONE_RETRY, agents=ALL),
+    # Gemini CLI and Qwen Code try again for minutes.
+    Case("rate_limited", [{"fail": "rate_limited"}], check_refused("429"), env=ONE_RETRY, agents=ALL[:3] + ("copilot",)),
+    Case("killed", [{"fail": "hang"}], check_killed, kill=True, agents=ALL),
     Case("hook", [{"run": "echo boom >&2; exit 3"}, {"text": "It failed."}], check_hook, agents=("claude",),
          prepare=prepare_hook),
 ]

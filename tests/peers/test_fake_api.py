@@ -52,6 +52,23 @@ class FakeApi(unittest.TestCase):
     def log(self):
         return [json.loads(line) for line in self.log_path.read_text(encoding="utf-8").splitlines()]
 
+    def test_chat_completions_and_gemini_are_answered_in_their_own_words(self):
+        self.serve([{"write": {"path": "a.txt", "content": "x"}}, {"run": "true"}, {"text": "one"}, {"fail": "rate_limited"}])
+        chat = [{"type": "function", "function": {"name": "create"}}, {"type": "function", "function": {"name": "bash"}}]
+        answer = json.loads(self.ask("Current working directory: /w\nDo it.", chat, "/v1/chat/completions")[1])
+        called = answer["choices"][0]["message"]["tool_calls"][0]["function"]
+        self.assertEqual((called["name"], json.loads(called["arguments"])), ("create", {"path": "/w/a.txt", "file_text": "x"}))
+        body = {"contents": [{"role": "user", "parts": [{"text": "Do it."}]}],
+                "tools": [{"functionDeclarations": [{"name": "run_shell_command"}]}]}
+        path = "/v1beta/models/m:{}"
+        answer = json.loads(self.send("POST", path.format("generateContent"), json.dumps(body))[1])
+        part = answer["candidates"][0]["content"]["parts"][0]
+        self.assertEqual(part["functionCall"]["args"]["command"], "true")
+        streamed = self.send("POST", path.format("streamGenerateContent?alt=sse"), json.dumps(body))[1]
+        self.assertEqual(json.loads(streamed.removeprefix("data: "))["candidates"][0]["content"]["parts"][0]["text"], "one")
+        status, text, _ = self.send("POST", path.format("generateContent"), json.dumps(body))
+        self.assertEqual((status, json.loads(text)["error"]["status"]), (429, "RESOURCE_EXHAUSTED"))
+
     def test_steps_are_used_in_order_and_side_requests_use_none(self):
         self.serve([{"run": "true"}, {"text": "one"}])
         self.assertEqual(self.said()["input"]["command"], "true")

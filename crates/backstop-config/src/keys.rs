@@ -312,6 +312,18 @@ pub const KEYS: &[Key] = &[
         "the command of your own agent, as a list of words; `{prompt_file}`, `{result_file}` and `{model}` are filled in",
     ),
     key(
+        "agent.<agent>.acp",
+        ValueKind::Words,
+        "none",
+        "the command of an agent that speaks the Agent Client Protocol, as a list of words",
+    ),
+    key(
+        "agent.<agent>.mode",
+        ValueKind::Line,
+        "as it asks least",
+        "the mode that an agent of the Agent Client Protocol works in",
+    ),
+    key(
         "agent.<agent>.prompt",
         ValueKind::OneOf(&["stdin", "file"]),
         "stdin",

@@ -342,7 +342,16 @@ impl Config {
 
     /// How an agent of the configuration gets its prompt.
     pub fn agent_prompt(&self, agent: &str) -> Option<String> {
-        match &self.set(&format!("agent.{agent}.prompt"))?.written.value {
+        self.agent_text(agent, "prompt")
+    }
+
+    /// The mode that an agent of the Agent Client Protocol works in.
+    pub fn agent_mode(&self, agent: &str) -> Option<String> {
+        self.agent_text(agent, "mode")
+    }
+
+    fn agent_text(&self, agent: &str, field: &str) -> Option<String> {
+        match &self.set(&format!("agent.{agent}.{field}"))?.written.value {
             Value::Text(text) => Some(text.clone()),
             _ => None,
         }

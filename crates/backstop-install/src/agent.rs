@@ -13,11 +13,18 @@ pub enum Agent {
     Codex,
     /// OpenCode.
     Opencode,
+    /// Gemini CLI.
+    Gemini,
+    /// Copilot CLI.
+    Copilot,
+    /// Qwen Code.
+    Qwen,
 }
 
 impl Agent {
     /// All agents, in the order in which they are shown.
-    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Opencode];
+    pub const ALL: [Self; 6] =
+        [Self::Claude, Self::Codex, Self::Opencode, Self::Gemini, Self::Copilot, Self::Qwen];
 
     /// The name of the agent's program, and of its flag.
     pub fn name(self) -> &'static str {
@@ -25,7 +32,15 @@ impl Agent {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Opencode => "opencode",
+            Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+            Self::Qwen => "qwen",
         }
+    }
+
+    /// Whether its hooks are told that a turn is over, so that gates can hold it.
+    pub fn has_gates(self) -> bool {
+        matches!(self, Self::Claude | Self::Codex)
     }
 }
 
@@ -82,6 +97,8 @@ impl Target {
     pub fn new(agent: Agent, scope: Scope, folders: &Folders) -> Result<Self, InstallError> {
         let home = || folders.home.clone().ok_or(InstallError::NoHome);
         let folder = match (scope, agent) {
+            // Its hooks of a project are where GitHub's other settings are.
+            (Scope::Project, Agent::Copilot) => folders.project.join(".github"),
             (Scope::Project, agent) => folders.project.join(format!(".{}", agent.name())),
             (Scope::User, Agent::Claude) => match &folders.claude {
                 Some(folder) => folder.clone(),
@@ -95,11 +112,13 @@ impl Target {
                 Some(folder) => folder.join("opencode"),
                 None => home()?.join(".config/opencode"),
             },
+            (Scope::User, agent) => home()?.join(format!(".{}", agent.name())),
         };
         let name = match agent {
-            Agent::Claude => "settings.json",
+            Agent::Claude | Agent::Gemini | Agent::Qwen => "settings.json",
             Agent::Codex => "hooks.json",
             Agent::Opencode => "plugin/backstop.js",
+            Agent::Copilot => "hooks/backstop.json",
         };
         let project = (scope == Scope::Project).then(|| folders.project.clone());
         Ok(Self { agent, file: folder.join(name), folder, project })

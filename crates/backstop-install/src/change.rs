@@ -1,12 +1,12 @@
 //! A planned change of one settings file: computed, shown as a diff, applied.
 
-use super::agent::{Agent, Target};
+use super::agent::Target;
 use super::diff::unified;
 use super::error::InstallError;
 use super::hooks::hooks;
 use super::merge::merge;
 use super::patch::{apply, inverse};
-use super::plugin;
+use super::plugin::{OwnFile, own_file};
 use super::record::{Record, Records, Undo, hash};
 use super::strip::strip;
 use backstop_core::FileAction;
@@ -59,8 +59,8 @@ impl Change {
         let mut record = Record::new(file, made_file, folders);
         change.folders = missing;
         change.record = known.clone();
-        if target.agent == Agent::Opencode {
-            return change.install_plugin(record);
+        if let Some(own) = own_file(target.agent) {
+            return change.install_own_file(own, record);
         }
         let text = change.before.as_deref().unwrap_or_default();
         let merge = merge(text, hooks(target.agent)).map_err(|error| InstallError::at(file, text, error))?;
@@ -87,14 +87,14 @@ impl Change {
         Ok(change)
     }
 
-    fn install_plugin(mut self, record: Record) -> Result<Self, InstallError> {
+    fn install_own_file(mut self, own: OwnFile, record: Record) -> Result<Self, InstallError> {
         match self.before.as_deref() {
-            Some(text) if !plugin::is_ours(text) => {
+            Some(text) if !own.is_ours(text) => {
                 return Err(InstallError::NotOurs { file: self.target.file });
             }
-            Some(plugin::PLUGIN) => {}
+            Some(text) if text == own.text => {}
             _ => {
-                self.after = Some(plugin::PLUGIN.to_owned());
+                self.after = Some(own.text.to_owned());
                 self.record = Some(record);
             }
         }
@@ -112,8 +112,8 @@ impl Change {
             change.folders = around;
             return Ok(change);
         };
-        let is_ours_alone = if target.agent == Agent::Opencode {
-            if !plugin::is_ours(text) {
+        let is_ours_alone = if let Some(own) = own_file(target.agent) {
+            if !own.is_ours(text) {
                 return Ok(change);
             }
             true

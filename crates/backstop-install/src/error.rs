@@ -91,7 +91,9 @@ pub enum InstallError {
         error: std::io::Error,
     },
     /// No agent was named, and none was found.
-    #[error("no agent was found: neither claude, codex nor opencode has a folder here or is on the PATH")]
+    #[error(
+        "no agent was found: none of claude, codex, opencode, gemini, copilot and qwen has a folder here or is on the PATH"
+    )]
     NothingFound,
     /// The user's settings were asked for, but there is no home folder.
     #[error("there is no home folder: HOME is not set")]
@@ -141,7 +143,7 @@ impl InstallError {
             }
             Self::Write { .. } => "check that you may write there, and that the disk is not full".to_owned(),
             Self::NothingFound => {
-                "name one: `backstop init --claude`, `--codex`, `--opencode` or `--all`".to_owned()
+                "name one: `backstop init --claude`, `--codex`, `--opencode`, `--gemini`, `--copilot`, `--qwen` or `--all`".to_owned()
             }
             Self::NoHome => "set HOME, or leave --user out".to_owned(),
         }

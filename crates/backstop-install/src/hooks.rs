@@ -22,11 +22,12 @@ pub(crate) struct Hook {
     pub(crate) event: &'static str,
     /// A pattern for the tools that the hook is for.
     matcher: Option<&'static str>,
-    seconds: u32,
+    /// How long the agent waits for it, in the agent's own unit.
+    timeout: u32,
 }
 
-const fn hook(event: &'static str, matcher: Option<&'static str>, seconds: u32) -> Hook {
-    Hook { event, matcher, seconds }
+const fn hook(event: &'static str, matcher: Option<&'static str>, timeout: u32) -> Hook {
+    Hook { event, matcher, timeout }
 }
 
 const CLAUDE: &[Hook] = &[
@@ -44,12 +45,20 @@ const CODEX: &[Hook] = &[
     hook("Stop", None, GATES_SECONDS),
 ];
 
-/// The hooks of an agent that has them in a JSON file.
+/// Gemini CLI tells every tool call and counts in milliseconds.
+const GEMINI: &[Hook] = &[hook("AfterTool", None, 1000 * QUICK_SECONDS)];
+
+/// Qwen Code has Claude Code's events.
+const QWEN: &[Hook] = &[hook("PostToolUseFailure", None, QUICK_SECONDS)];
+
+/// The hooks of an agent that has them in a JSON file which holds other things, too.
 pub(crate) fn hooks(agent: Agent) -> &'static [Hook] {
     match agent {
         Agent::Claude => CLAUDE,
         Agent::Codex => CODEX,
-        Agent::Opencode => &[],
+        Agent::Gemini => GEMINI,
+        Agent::Qwen => QWEN,
+        Agent::Opencode | Agent::Copilot => &[],
     }
 }
 
@@ -59,7 +68,7 @@ impl Hook {
         let handler = Piece::Object(vec![
             ("type", Piece::Text("command")),
             ("command", Piece::Text(COMMAND)),
-            ("timeout", Piece::Number(self.seconds)),
+            ("timeout", Piece::Number(self.timeout)),
         ]);
         let matcher = self.matcher.map(|matcher| ("matcher", Piece::Text(matcher)));
         Piece::Object(matcher.into_iter().chain([("hooks", Piece::Array(vec![handler]))]).collect())

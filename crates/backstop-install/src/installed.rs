@@ -1,10 +1,10 @@
 //! Looks which hooks of ours a settings file has, for checks. It must not change anything.
 
-use super::agent::{Agent, Target};
+use super::agent::Target;
 use super::change::read;
 use super::error::InstallError;
 use super::hooks::{COMMAND, hooks, program};
-use super::plugin;
+use super::plugin::own_file;
 use backstop_core::json::{Node, Value, member, parse};
 
 /// The hooks of ours in a settings file.
@@ -21,11 +21,11 @@ pub struct Installed {
 /// The hooks of ours in the file of a target; `None` if there are none.
 pub fn installed(target: &Target) -> Result<Option<Installed>, InstallError> {
     let Some(text) = read(target)? else { return Ok(None) };
-    if target.agent == Agent::Opencode {
+    if let Some(own) = own_file(target.agent) {
         let default = COMMAND.split(' ').next().unwrap_or_default().to_owned();
-        let is_outdated = text != plugin::PLUGIN;
+        let is_outdated = text != own.text;
         let ours = Installed { programs: vec![default], missing: Vec::new(), is_outdated };
-        return Ok(plugin::is_ours(&text).then_some(ours));
+        return Ok(own.is_ours(&text).then_some(ours));
     }
     let at = |error| InstallError::at(&target.file, &text, error);
     let Some(root) = parse(&text).map_err(at)? else { return Ok(None) };

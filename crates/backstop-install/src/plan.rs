@@ -105,7 +105,7 @@ impl Planned {
             events: change.events.clone(),
             folders: change.folders().to_vec(),
             left: change.left,
-            has_gates: agent != Agent::Opencode,
+            has_gates: agent.has_gates(),
             asks_approval: agent == Agent::Codex,
             diff: redactor.redact(&diff).into_owned(),
         }

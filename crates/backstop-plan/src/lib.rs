@@ -1,6 +1,7 @@
 //! Plans: a Markdown document becomes phases, and phases are run until the plan is complete or
 //! halts and can be resumed.
 //!
+//! - [`agents`]: agents by name.
 //! - [`document`]: Markdown in, a plan out, and the marks in the Markdown.
 //! - [`record`]: what the events of a run add up to.
 //! - [`start`]: starting or resuming a plan, from any surface; [`start_events`]: what is recorded
@@ -19,6 +20,7 @@
 //! agents, gates and git is `backstop-work`'s job.
 
 mod admission;
+pub mod agents;
 mod allowance;
 pub mod document;
 pub mod interrupted;

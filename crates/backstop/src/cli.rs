@@ -4,12 +4,12 @@
 //! Completions, man pages and the reference are made from this.
 
 use crate::commands::{
-    batch::Batch, budget::Budget, call::Call, campaign::Campaign, chain::Chain, classify::Classify,
-    clean::Clean, config::Config, deferred::Deferred, demo::Demo, diagnose::Diagnose, doctor::Doctor,
-    drift::Drift, events::Events, exec::Exec, explain::Explain, guard::Guard, hook::Hook, init::Init,
-    machine::Machine, mcp::Mcp, notify::Notify, plan::Plan, proxy::ProxyArgs, reference::Completions,
-    reference::Man, reference::Reasons, rules::Rules, run::Run, runs::Runs, stats::Stats, tools::Tools,
-    trim::Trim, trust::Trust, unfreeze::Unfreeze,
+    agents::Agents, batch::Batch, budget::Budget, call::Call, campaign::Campaign, chain::Chain,
+    classify::Classify, clean::Clean, config::Config, deferred::Deferred, demo::Demo, diagnose::Diagnose,
+    doctor::Doctor, drift::Drift, events::Events, exec::Exec, explain::Explain, guard::Guard, hook::Hook,
+    init::Init, machine::Machine, mcp::Mcp, notify::Notify, plan::Plan, proxy::ProxyArgs,
+    reference::Completions, reference::Man, reference::Reasons, rules::Rules, run::Run, runs::Runs,
+    stats::Stats, tools::Tools, trim::Trim, trust::Trust, unfreeze::Unfreeze,
 };
 use backstop_config::LogFormat;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -98,6 +98,8 @@ pub(crate) enum Command {
     Budget(Budget),
     /// Unfreeze a project, so that new work may start
     Unfreeze(Unfreeze),
+    /// List the agents that can work on phases: installed or not, version, how each is run
+    Agents(Agents),
     /// Install hooks into coding agents' settings, or remove them
     Init(Init),
     /// Show and test notifications
@@ -129,7 +131,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Limits", &["guard", "budget", "unfreeze"]),
-    ("Set up", &["init", "notify", "config", "trust", "clean", "doctor", "completions", "man"]),
+    ("Set up", &["agents", "init", "notify", "config", "trust", "clean", "doctor", "completions", "man"]),
 ];
 
 /// The commands for which `--log-format` means something.

@@ -12,9 +12,9 @@ mod terminal;
 
 use cli::{Cli, Command};
 use commands::{
-    batch, budget, call, campaign, chain, classify, clean, config, deferred, demo, diagnose, doctor, drift,
-    events, exec, explain, guard, hook, init, machine, mcp, notify, plan, proxy, reference, rules, run, runs,
-    stats, tools, trim, trust, unfreeze,
+    agents, batch, budget, call, campaign, chain, classify, clean, config, deferred, demo, diagnose, doctor,
+    drift, events, exec, explain, guard, hook, init, machine, mcp, notify, plan, proxy, reference, rules,
+    run, runs, stats, tools, trim, trust, unfreeze,
 };
 use error::{CliError, DONE, USAGE};
 use std::process::ExitCode;
@@ -136,6 +136,7 @@ fn carry_out(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Budget(args)) => budget::run(&args).map(done),
         Some(Command::Diagnose(args)) => diagnose::run(&args, format).map(done),
         Some(Command::Unfreeze(args)) => unfreeze::run(&args).map(done),
+        Some(Command::Agents(args)) => agents::run(&args).map(done),
         Some(Command::Init(args)) => init::run(&args).map(done),
         Some(Command::Notify(args)) => notify::run(&args),
         Some(Command::Config(args)) => config::run(&args),

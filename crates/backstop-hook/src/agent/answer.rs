@@ -10,6 +10,9 @@ pub fn nothing() -> Value {
 
 /// Adds a text to what the agent reads about a tool call, in the name of the event that told of it.
 pub fn context(event: &str, text: &str) -> Value {
+    if event == super::event::COPILOT_EVENT {
+        return json!({ "additionalContext": text });
+    }
     json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
 }
 

@@ -15,6 +15,9 @@ const ERROR_BYTES_MAX: usize = 1 << 20;
 /// How long a path may be.
 const PATH_BYTES_MAX: usize = 4 << 10;
 
+/// What Copilot CLI calls the end of a tool call, in its settings: it does not tell it.
+pub(super) const COPILOT_EVENT: &str = "postToolUse";
+
 /// A tool call that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFailure {
@@ -102,7 +105,10 @@ impl AgentEvent {
     /// Reads an event. An event that nobody here knows is [`Event::Other`].
     pub fn read(bytes: &[u8]) -> Result<Self, InputError> {
         let fields = parse(bytes)?;
-        let Some(name) = text(&fields, "hook_event_name") else {
+        // Copilot CLI names no event: what it is about tells it.
+        let copilot = fields.contains_key("toolName") && fields.contains_key("toolResult");
+        let name = text(&fields, "hook_event_name").or(copilot.then_some(COPILOT_EVENT));
+        let Some(name) = name else {
             return Err(InputError::Missing { field: "hook_event_name", expected: "the name of an event" });
         };
         let named =
@@ -111,6 +117,8 @@ impl AgentEvent {
             "PostToolUseFailure" if fields.get("is_interrupt") == Some(&Value::Bool(true)) => Event::Other,
             "PostToolUseFailure" => failed(&fields).map_or(Event::Other, Event::ToolFailed),
             "PostToolUse" => ended(&fields).unwrap_or(Event::Other),
+            "AfterTool" => after_tool(&fields).map_or(Event::Other, Event::ToolFailed),
+            COPILOT_EVENT => copilot_ended(&fields).map_or(Event::Other, Event::ToolFailed),
             "PreToolUse" => Event::BeforeTool {
                 tool: cut(text(&fields, "tool_name").unwrap_or_default(), NAME_BYTES_MAX).to_owned(),
                 command: command(&fields).map(str::to_owned),
@@ -133,7 +141,7 @@ impl AgentEvent {
         Ok(Self {
             event,
             name: SafeText::new(cut(name, NAME_BYTES_MAX)),
-            session: named("session_id"),
+            session: named(if copilot { "sessionId" } else { "session_id" }),
             transcript: transcript(&fields),
             provider: text(&fields, "model").and_then(provider_of),
         })
@@ -170,9 +178,78 @@ fn tool(fields: &Map<String, Value>) -> SafeText {
 fn failed(fields: &Map<String, Value>) -> Option<ToolFailure> {
     let error = text_or_json(fields.get("error")?)?;
     let (exit, rest) = exit_line(&error);
+    let framed = named_exit(&error).filter(|_| exit.is_none() && runs_commands(tool(fields).raw()));
     let command = command(fields).map(SafeText::new);
-    let said = SafeText::new(cut_start(without_tags(rest), ERROR_BYTES_MAX));
+    let inside = if framed.is_some() { without_frame(&error) } else { without_tags(rest).to_owned() };
+    let said = SafeText::new(cut_start(&inside, ERROR_BYTES_MAX));
+    let exit = exit.or(framed);
     Some(ToolFailure { tool: tool(fields), command, exit, said, event: "PostToolUseFailure" })
+}
+
+/// Gemini CLI's: every tool call, with what its model is told. That a command failed stands there as a line of its own; that
+/// another tool did, in `error`.
+fn after_tool(fields: &Map<String, Value>) -> Option<ToolFailure> {
+    let response = fields.get("tool_response")?.as_object()?;
+    let said = text_or_json(response.get("llmContent")?)?;
+    let exit = named_exit(&said).filter(|_| runs_commands(tool(fields).raw()));
+    let error = response.get("error").filter(|error| !error.is_null()).and_then(text_or_json);
+    if exit.is_none() && error.is_none() {
+        return None;
+    }
+    let said = without_frame(&said);
+    let said = SafeText::new(cut_start(&error.unwrap_or(said), ERROR_BYTES_MAX));
+    let command = command(fields).map(SafeText::new);
+    Some(ToolFailure { tool: tool(fields), command, exit, said, event: "AfterTool" })
+}
+
+/// Copilot CLI's: every tool call. A command that failed has succeeded as a tool, and its exit code is in the last line.
+fn copilot_ended(fields: &Map<String, Value>) -> Option<ToolFailure> {
+    let result = fields.get("toolResult")?.as_object()?;
+    let said = text_or_json(result.get("textResultForLlm")?)?;
+    let last = said.trim_end().rsplit('\n').next().unwrap_or_default();
+    let marked = last.strip_suffix('>').and_then(|last| last.rsplit_once(" completed with exit code "));
+    let exit = marked.and_then(|(_, code)| code.parse::<i64>().ok()).filter(|code| *code != 0);
+    let is_refused = matches!(result.get("resultType").and_then(Value::as_str), Some("failure" | "error"));
+    if exit.is_none() && !is_refused {
+        return None;
+    }
+    let given = fields.get("toolArgs").and_then(|args| match args {
+        Value::String(text) => serde_json::from_str(text).ok(),
+        other => Some(other.clone()),
+    });
+    let command = given
+        .and_then(|args| args.get("command")?.as_str().map(|text| cut(text, COMMAND_BYTES_MAX).to_owned()));
+    let body = said.trim_end().strip_suffix(last).filter(|_| exit.is_some()).unwrap_or(&said);
+    Some(ToolFailure {
+        tool: SafeText::new(cut(text(fields, "toolName").unwrap_or_default(), NAME_BYTES_MAX)),
+        command: command.map(SafeText::new),
+        exit,
+        said: SafeText::new(cut_start(body, ERROR_BYTES_MAX)),
+        event: COPILOT_EVENT,
+    })
+}
+
+/// The exit code of a line of its own, as Gemini CLI and Qwen Code tell it to their models: `Exit Code: 3`.
+fn named_exit(text: &str) -> Option<i64> {
+    let mut codes =
+        text.lines().filter_map(|line| line.trim().strip_prefix("Exit Code: ")?.trim().parse::<i64>().ok());
+    codes.next_back().filter(|code| *code != 0)
+}
+
+/// What a command wrote, without the lines that Gemini CLI and Qwen Code put around it.
+fn without_frame(text: &str) -> String {
+    const FRAME: [&str; 8] = [
+        "Command: ",
+        "Directory: ",
+        "Error: (none)",
+        "Exit Code: ",
+        "Signal: ",
+        "Process Group PGID: ",
+        "<untrusted_context>",
+        "</untrusted_context>",
+    ];
+    let lines = text.lines().filter(|line| !FRAME.iter().any(|frame| line.starts_with(frame)));
+    lines.map(|line| line.strip_prefix("Output: ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// Codex's. Of a command there is the bare output, in which nothing can be believed about how it
@@ -281,6 +358,40 @@ mod tests {
                 json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": response});
             let Event::ToolFailed(failed) = read(&event) else { panic!("{response}") };
             assert_eq!((failed.said.raw(), failed.event), ("boom", "PostToolUse"), "{response}");
+        }
+    }
+
+    #[test]
+    fn the_others_tell_a_failed_command_as_they_tell_their_models() {
+        let framed = "Command: npm test\nDirectory: (root)\nOutput: boom\nError: (none)\nExit Code: 3\nSignal: (none)\nProcess Group PGID: 23689";
+        let qwen = json!({"hook_event_name": "PostToolUseFailure", "session_id": "q", "tool_name": "run_shell_command",
+            "tool_input": {"command": "npm test"}, "error": framed, "is_interrupt": false});
+        let content = "<untrusted_context>\nOutput: boom\nExit Code: 3\nProcess Group PGID: 31380\n</untrusted_context>";
+        let gemini = json!({"hook_event_name": "AfterTool", "session_id": "g", "tool_name": "run_shell_command",
+            "tool_input": {"command": "npm test"}, "tool_response": {"llmContent": content, "returnDisplay": "boom"}});
+        let copilot = json!({"sessionId": "c", "toolName": "bash", "toolArgs": {"command": "npm test"},
+            "toolResult": {"resultType": "success", "textResultForLlm": "boom\n<shellId: 0 completed with exit code 3>"}});
+        for (event, name) in
+            [(&qwen, "PostToolUseFailure"), (&gemini, "AfterTool"), (&copilot, "postToolUse")]
+        {
+            let whole = AgentEvent::read(event.to_string().as_bytes()).unwrap();
+            assert!(!whole.session.is_empty(), "{event}");
+            let Event::ToolFailed(failed) = whole.event else { panic!("{event}") };
+            assert_eq!(
+                (failed.exit, failed.said.raw().trim(), failed.event),
+                (Some(3), "boom", name),
+                "{event}"
+            );
+            assert_eq!(failed.command.unwrap().raw(), "npm test", "{event}");
+        }
+        let fine = [
+            json!({"hook_event_name": "AfterTool", "tool_name": "run_shell_command", "tool_response": {"llmContent": "Output: Exit Code: 3 is bad"}}),
+            json!({"hook_event_name": "AfterTool", "tool_name": "read_file", "tool_response": {"llmContent": "Exit Code: 3\n"}}),
+            json!({"sessionId": "c", "toolName": "bash", "toolArgs": {}, "toolResult": {"resultType": "success", "textResultForLlm": "<shellId: 0 completed with exit code 3> was there\n<shellId: 1 completed with exit code 0>"}}),
+            json!({"sessionId": "c", "toolName": "view", "toolResult": {"resultType": "success", "textResultForLlm": "x"}}),
+        ];
+        for event in fine {
+            assert_eq!(read(&event), Event::Other, "{event}");
         }
     }
 

@@ -11,7 +11,16 @@ const CAUSE_CHARS_MAX: usize = 300;
 /// On how many of the last lines of an output a tool may speak for itself.
 const LAST_LINES: usize = 3;
 /// Tools that run a command, as agents call them.
-const SHELLS: &[&str] = &["Bash", "PowerShell", "shell", "local_shell", "exec_command", "unified_exec"];
+const SHELLS: &[&str] = &[
+    "Bash",
+    "PowerShell",
+    "shell",
+    "local_shell",
+    "exec_command",
+    "unified_exec",
+    "run_shell_command",
+    "bash",
+];
 
 /// Whether a tool runs commands.
 pub(super) fn runs_commands(tool: &str) -> bool {

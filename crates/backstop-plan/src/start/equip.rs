@@ -1,13 +1,14 @@
 //! What each phase needs: an agent or a command, gates, limits.
 
 use super::RunError;
+use crate::agents::{named_agent, own_agents};
 use crate::document::{GateSetting, Limit, Phase, Plan};
 use crate::workspace::{Equipment, Setup, Worker};
 use backstop_config::{Config, PlanSettings};
 use backstop_core::nearest::nearest;
 use backstop_exec::Limits;
 use backstop_work::CommandLine;
-use backstop_work::agent::{Agent, BUILTINS, TemplateOptions, builtin, from_template};
+use backstop_work::agent::{Agent, BUILTINS, TemplateOptions, from_template};
 use backstop_work::gate::{Detected, Gate, Origin, detect};
 use backstop_work::idioms::Idioms;
 use std::path::{Path, PathBuf};
@@ -44,18 +45,7 @@ impl Equipper {
     /// trusts the project: then the gates that its files suggest are run, unless the settings say no.
     pub fn new(config: &Config, folder: &Path, is_trusted: bool) -> Result<Self, RunError> {
         let settings = config.plan();
-        let by_file = |name: &str| config.agent_prompt(name);
-        let agents = config
-            .commands("agent", "command")
-            .into_iter()
-            .map(|(name, argv)| {
-                let agent = from_template(&name, argv, TemplateOptions::default())?;
-                Ok(match by_file(&name).as_deref() {
-                    Some("file") => Agent { prompt: backstop_work::agent::PromptBy::File, ..agent },
-                    _ => agent,
-                })
-            })
-            .collect::<Result<Vec<Agent>, backstop_work::agent::AgentError>>()?;
+        let agents = own_agents(config)?;
         let fixes = config.commands("gates", "fix");
         let config_gates = config.commands("gates", "check").into_iter().map(|(name, argv)| {
             let mut gate = Gate::new(name.clone(), CommandLine::Argv(argv), Origin::Config);
@@ -178,6 +168,9 @@ impl Equipper {
 
     /// An agent by its name, or by its command: `my-agent --prompt {prompt_file}`.
     fn agent(&self, name: &str) -> Result<Agent, RunError> {
+        if let Some(agent) = named_agent(name, &self.agents)? {
+            return Ok(agent);
+        }
         if name.contains(char::is_whitespace)
             && let Some(words) = backstop_core::shell::words(name)
             && let Some(program) = words.first()
@@ -185,12 +178,9 @@ impl Equipper {
             let short = program.rsplit('/').next().unwrap_or(program).to_owned();
             return Ok(from_template(&short, words, TemplateOptions::default())?);
         }
-        let own = self.agents.iter().find(|agent| agent.name == name).cloned();
-        own.or_else(|| builtin(name)).ok_or_else(|| {
-            let known = self.agents.iter().map(|agent| agent.name.clone());
-            let known = BUILTINS.iter().map(|agent| agent.name.to_owned()).chain(known).collect();
-            RunError::NoAgent { given: name.to_owned(), known }
-        })
+        let known = self.agents.iter().map(|agent| agent.name.clone());
+        let known = BUILTINS.iter().map(|agent| agent.name.to_owned()).chain(known).collect();
+        Err(RunError::NoAgent { given: name.to_owned(), known })
     }
 
     /// The agents that take over while the agent of a phase is limited: others than that one.

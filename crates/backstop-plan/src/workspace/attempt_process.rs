@@ -3,7 +3,7 @@
 
 use super::attempt_log::AttemptLog;
 use super::phase_runner::{AttemptDir, PhaseRunner, Worker};
-use super::sessions::ContinueSession;
+use super::sessions::{ContinueSession, is_old_enough};
 use crate::record::fault_message;
 use backstop_core::SafeText;
 use backstop_exec::Limits;
@@ -63,8 +63,14 @@ impl AttemptProcess<'_> {
     pub(super) fn ask(&self, attempted: &Attempted) -> Option<Attempted> {
         self.say("the work is there and its result is not: the agent is asked for it once");
         let session = attempted.session_id.clone().filter(|_| {
+            // How long it worked says which minute it began in; a replayed run has no other clock.
+            let now = (self.runner.now)();
+            let begun = now.before(attempted.duration);
             self.runner.continue_session != ContinueSession::Never
-                && self.runner.agent(self.job).is_some_and(|agent| agent.resume.is_some())
+                && self
+                    .runner
+                    .agent(self.job)
+                    .is_some_and(|agent| agent.resume.is_some() && is_old_enough(begun, &agent, now))
         });
         let before = self.job.session.as_ref().filter(|prior| Some(&prior.session.id) == session.as_ref());
         let used = before.map(|prior| prior.session.used).unwrap_or_default();

@@ -27,6 +27,7 @@ const REFUSAL_CHARS_MAX: usize = 400;
 
 /// What does the work of a phase.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant)] // One for each phase: a few dozen at most.
 pub enum Worker {
     /// A coding agent.
     Agent {
@@ -343,7 +344,7 @@ impl PhaseRunner<'_> {
                     ..self.assignment(job, context.clone(), &scratch)
                 };
                 let session = self.session_to_continue(job).filter(|session| {
-                    self.agent(job).is_some_and(|agent| sessions::fits(session, &agent, dir))
+                    self.agent(job).is_some_and(|agent| sessions::fits(session, &agent, dir, (self.now)()))
                 });
                 process.agent(&assignment, session)
             }

@@ -5,7 +5,7 @@
 //! failed and does not carry the old thoughts along.
 
 use super::phase_runner::AttemptDir;
-use backstop_core::Reason;
+use backstop_core::{Reason, Timestamp};
 use backstop_runtime::host::{AgentSession, AttemptJob};
 use backstop_work::agent::Agent;
 
@@ -70,10 +70,16 @@ fn was_cut_off(reason: Reason) -> bool {
 }
 
 /// Whether the session can be continued in the folder of this attempt.
-pub(super) fn fits(session: &AgentSession, agent: &Agent, dir: &AttemptDir<'_>) -> bool {
+pub(super) fn fits(session: &AgentSession, agent: &Agent, dir: &AttemptDir<'_>, now: Timestamp) -> bool {
     let same_folder = dir.folder.to_str() == Some(session.folder.as_str());
     let is_found = same_folder || agent.resume.is_some_and(|resume| !resume.same_folder);
-    dir.has_earlier_work && is_found
+    dir.has_earlier_work && is_found && is_old_enough(session.begun, agent, now)
+}
+
+/// Whether a session that was begun at this time is not lost by being continued now.
+pub(super) fn is_old_enough(begun: Timestamp, agent: &Agent, now: Timestamp) -> bool {
+    let minute = |at: Timestamp| at.as_millis().div_euclid(60_000);
+    minute(begun) != minute(now) || agent.resume.is_none_or(|resume| !resume.later_minute)
 }
 
 #[cfg(test)]

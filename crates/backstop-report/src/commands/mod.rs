@@ -3,6 +3,7 @@
 //!
 //! [`View`]: crate::View
 
+mod agents;
 mod budget;
 mod clean;
 mod config_change;
@@ -17,6 +18,7 @@ mod tasks;
 mod trust;
 mod unfreeze;
 
+pub use agents::{AgentList, AgentRow};
 pub use budget::{BudgetChange, BudgetList};
 pub use clean::{CleanedStore, SetAside};
 pub use config_change::ConfigChange;

@@ -201,7 +201,8 @@ impl NodeRecord {
                     continued: before
                         .as_ref()
                         .is_some_and(|known| known.attempt != *attempt || known.continued),
-                    used: before.map(|known| known.used).unwrap_or_default(),
+                    used: before.as_ref().map(|known| known.used).unwrap_or_default(),
+                    begun: before.map_or(at, |known| known.begun),
                 });
             }
             EventKind::ErrorClassified { attempt, fault, .. } => {

@@ -2,7 +2,7 @@
 //! ended.
 
 use super::NodeRecord;
-use backstop_core::{Reason, Usage};
+use backstop_core::{Reason, Timestamp, Usage};
 
 /// A session of an agent, as the agent named it.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,8 @@ pub struct AgentSession {
     pub continued: bool,
     /// What is known to have been used in it.
     pub used: Usage,
+    /// When it was begun.
+    pub begun: Timestamp,
 }
 
 /// The session of an earlier attempt, and how that attempt ended.

@@ -1,5 +1,6 @@
 //! One attempt, from its files to its judgement.
 
+use super::acp;
 use super::assignment::Task;
 use super::definition::{Agent, OutputDialect, PromptBy};
 use super::dialect::{self, AgentOutput, Report};
@@ -198,30 +199,49 @@ pub fn attempt(
     let dialect = dialect_of(&attempt.work);
     let questions = Questions::new(attempt.allow_overage);
     let iterations = Iterations::new(dialect, attempt.iterations_max);
-    let streams = match attempt.work {
-        Work::Agent { .. } => {
-            let stdout = questions.stream(0, log.clone());
-            Streams {
-                stdout: Box::new(iterations.stream(
-                    NamesSession::new(stdout, dialect, Arc::clone(&attempt.on_session)),
-                    stop.clone(),
-                )),
-                stderr: Box::new(questions.stream(1, log.clone())),
-                input,
-            }
-        }
-        Work::Command(_) => Streams { stdout: Box::new(log.clone()), stderr: Box::new(log.clone()), input },
-    };
+    if let Some(id) = own_session(&attempt.work, &places) {
+        (attempt.on_session)(&id);
+    }
+    let mut told: Option<acp::Told> = None;
     let ended = std::thread::scope(|scope| {
         let watching = matches!(attempt.work, Work::Agent { .. });
         let watching = watching.then(|| scope.spawn(|| questions.watch(stop, attempt.question_silence)));
-        let ended = supervise(&spec, streams, stop, started);
+        let ended = match &attempt.work {
+            Work::Agent { agent, model, prompt, session } if agent.acp.is_some() => {
+                let request = acp::Request {
+                    agent,
+                    prompt: prompt.clone(),
+                    model: *model,
+                    session: session.as_ref().map(|session| session.id.clone()),
+                    folders: vec![attempt.folder.to_owned(), places.result_folder()],
+                    on_session: Arc::clone(&attempt.on_session),
+                    iterations: &iterations,
+                    log: log.clone(),
+                    stderr: Box::new(questions.stream(1, log.clone())),
+                };
+                acp::run(&spec, request, stop, started).map(|(ended, said)| {
+                    told = Some(said);
+                    ended
+                })
+            }
+            work => {
+                let streams = streams(work, &attempt, input, &log, (&questions, &iterations), stop);
+                supervise(&spec, streams, stop, started)
+            }
+        };
         questions.over();
         drop(watching);
         ended
     })?;
-
-    let output = dialect::read_output(dialect, &ended.stdout);
+    let mut output = match &mut told {
+        Some(told) => std::mem::take(&mut told.output),
+        None => dialect::read_output(dialect, &ended.stdout),
+    };
+    let counted = read_written(places.scratch(), &places.usage()).ok().flatten();
+    if let Some(usage) = counted.and_then(|bytes| dialect::usage_file(dialect, &bytes)) {
+        output.usage = Some(usage);
+        output.usage_of_session = true;
+    }
     let (envelope, result_trouble) = match attempt.wanted {
         Wanted::Result => envelope(&attempt.work, &places, &output, &ended, attempt.phase_key),
         Wanted::Answer => (None, None),
@@ -241,8 +261,10 @@ pub fn attempt(
         envelope: envelope.as_ref(),
         trouble: result_trouble.as_ref(),
         tasks: attempt.tasks,
-        question: questions.fault().or_else(|| iterations.fault()),
+        question: questions.fault().or_else(|| iterations.fault()).or_else(|| told.as_ref()?.trouble.clone()),
         last_lines: questions.last_lines(),
+        own_retry: questions.own_retry(),
+        exit_codes: exit_codes(&attempt.work),
     };
     let mask = |text: &SafeText| masked(text, attempt.redactor);
     let mut fault = case.fault();
@@ -265,8 +287,10 @@ pub fn attempt(
         message: output.message().filter(|_| agent).map(|text| mask(&text)),
         answer: answer.map(|text| mask(&SafeText::new(text))),
         iterations: iterations.count().filter(|_| agent),
-        session_refused: session_refused(&attempt.work, &ended, &output),
-        session_id: output.session_id.clone().filter(|id| dialect::is_session_id(id)),
+        session_refused: told.as_ref().is_some_and(|told| told.session_refused)
+            || session_refused(&attempt.work, &ended, &output),
+        session_id: (output.session_id.clone().or_else(|| own_session(&attempt.work, &places)))
+            .filter(|id| dialect::is_session_id(id)),
         denials: output.denials.iter().map(mask).collect(),
         left_behind: ended.left_behind,
         unended: ended.unended,
@@ -308,6 +332,45 @@ fn session_refused(work: &Work<'_>, ended: &Ended, output: &AgentOutput) -> bool
     resume.refused.iter().any(|words| reported.contains(words) || printed.contains(words))
 }
 
+/// The id of the session, where the agent takes one from us: it is known before the agent says anything.
+fn own_session(work: &Work<'_>, places: &Places) -> Option<String> {
+    let Work::Agent { agent, session, .. } = work else { return None };
+    let given = session.as_ref().map(|session| session.id.clone());
+    agent.mentions("session").then(|| given.unwrap_or_else(|| places.new_session()))
+}
+
+/// Where the output of a process goes that is not talked to, and where its input comes from.
+fn streams(
+    work: &Work<'_>,
+    attempt: &Attempt<'_>,
+    input: Input,
+    log: &Tee,
+    (questions, iterations): (&Questions, &Iterations),
+    stop: &Stop,
+) -> Streams {
+    if matches!(work, Work::Command(_)) {
+        return Streams { stdout: Box::new(log.clone()), stderr: Box::new(log.clone()), input };
+    }
+    let named = NamesSession::new(
+        questions.stream(0, log.clone()),
+        dialect_of(work),
+        Arc::clone(&attempt.on_session),
+    );
+    Streams {
+        stdout: Box::new(iterations.stream(named, stop.clone())),
+        stderr: Box::new(questions.stream(1, log.clone())),
+        input,
+    }
+}
+
+/// What the agent's own exit codes mean.
+fn exit_codes(work: &Work<'_>) -> &'static [(i32, Reason)] {
+    match work {
+        Work::Agent { agent, .. } => agent.exit_codes,
+        Work::Command(_) => &[],
+    }
+}
+
 fn dialect_of(work: &Work<'_>) -> OutputDialect {
     match work {
         Work::Agent { agent, .. } => agent.output,
@@ -345,7 +408,10 @@ fn input(work: &Work<'_>, places: &Places) -> Result<Input, AttemptError> {
     if agent.mentions("schema_file") {
         Places::write(&places.schema(), RESULT_SCHEMA)?;
     }
-    if agent.prompt == PromptBy::File {
+    if let Some(settings) = agent.settings {
+        Places::write(&places.settings(), settings)?;
+    }
+    if agent.prompt == PromptBy::File || agent.acp.is_some() {
         return Ok(Input::Null);
     }
     let file = std::fs::File::open(&path).map_err(|error| (path, error))?;
@@ -398,7 +464,9 @@ fn envelope(
         Err(trouble) => Some(Err(trouble)),
     };
     let mut envelope = written(&places.result()).and_then(&mut look);
-    if let Work::Agent { agent, .. } = work {
+    if let Work::Agent { agent, .. } = work
+        && agent.acp.is_none()
+    {
         let mut or = |found: &mut dyn FnMut() -> Option<Result<Envelope, ResultTrouble>>| {
             if envelope.is_none() {
                 envelope = found().and_then(&mut look);
@@ -417,7 +485,9 @@ fn envelope(
             or(&mut || Some(find_result(&ended.stderr.end(usize::MAX), key)));
         }
     }
-    let trouble = closest.filter(|_| envelope.is_none());
+    // What an agent says over ACP is no result, and may not even be its own words.
+    let is_missing = matches!(work, Work::Agent { agent, .. } if agent.acp.is_some());
+    let trouble = closest.or(is_missing.then_some(ResultTrouble::Missing)).filter(|_| envelope.is_none());
     (envelope, trouble)
 }
 

@@ -4,6 +4,7 @@
 
 use super::agent_error::AgentError;
 use super::places::Places;
+use backstop_core::Reason;
 use serde::Deserialize;
 use std::ffi::OsString;
 
@@ -24,6 +25,9 @@ pub const PLACEHOLDERS: &[(&str, &str)] = &[
     ("model", "the model; without it, the model follows the model flag"),
     ("options", "an argument of its own: the model and further arguments go here, else at the end"),
     ("resume", "an argument of its own: the words that continue a session go here, where one is continued"),
+    ("session", "the id of the session: the one that is continued, else a new one of our own"),
+    ("usage_file", "a file for the tokens that the agent used"),
+    ("settings_file", "a file with settings for this agent alone"),
 ];
 
 /// How an agent continues a session of its own.
@@ -35,6 +39,8 @@ pub struct Resume {
     pub refused: &'static [&'static str],
     /// Whether it finds a session only in the folder in which that was begun.
     pub same_folder: bool,
+    /// Whether it loses a session that is continued in the minute in which it was begun.
+    pub later_minute: bool,
 }
 
 /// How an agent takes its prompt.
@@ -59,6 +65,18 @@ pub enum OutputDialect {
     /// opencode's events.
     #[serde(rename = "opencode-jsonl")]
     OpencodeJsonl,
+    /// Gemini CLI's `stream-json`.
+    #[serde(rename = "gemini-jsonl")]
+    GeminiJsonl,
+    /// Copilot CLI's events.
+    #[serde(rename = "copilot-jsonl")]
+    CopilotJsonl,
+    /// Qwen Code's `stream-json`.
+    #[serde(rename = "qwen-json")]
+    QwenJson,
+    /// The Agent Client Protocol: it is talked to while it runs.
+    #[serde(skip)]
+    Acp,
     /// Plain text.
     #[default]
     #[serde(rename = "text")]
@@ -86,6 +104,20 @@ pub struct Agent {
     pub provider: Option<String>,
     /// How it continues a session; nothing where it has none.
     pub resume: Option<Resume>,
+    /// What its own exit codes mean.
+    pub exit_codes: &'static [(i32, Reason)],
+    /// Settings for it alone, as the text of a file that `{settings_file}` names.
+    pub settings: Option<&'static str>,
+    /// How it is talked to, where it speaks the Agent Client Protocol.
+    pub acp: Option<AcpOptions>,
+}
+
+/// How an agent of the Agent Client Protocol is talked to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AcpOptions {
+    /// The mode that it is to work in. Without one, the mode that asks least and still asks for what
+    /// is outside of its folder.
+    pub mode: Option<String>,
 }
 
 /// What else may be said about an agent of one's own.
@@ -114,6 +146,9 @@ pub fn from_template(name: &str, argv: Vec<String>, options: TemplateOptions) ->
         env: options.env,
         provider: options.provider,
         resume: None,
+        exit_codes: &[],
+        settings: None,
+        acp: None,
     };
     agent.check()?;
     Ok(agent)
@@ -207,6 +242,8 @@ impl Agent {
             (None, _) if self.mentions("model") => return Err(AgentError::NeedsModel { agent: agent() }),
             (Some(_), _) if self.mentions("model") => {}
             (Some(model), Some(flag)) => options.extend([flag.into(), model.into()]),
+            // It is told its model in the conversation.
+            (Some(_), None) if self.acp.is_some() => {}
             (Some(_), None) => return Err(AgentError::TakesNoModel { agent: agent() }),
             (None, _) => {}
         }
@@ -220,6 +257,10 @@ impl Agent {
             if argument == "{resume}" {
                 let words = self.resume.zip(session).map(|(resume, id)| resume.line(id));
                 line.extend(words.into_iter().flatten());
+                continue;
+            }
+            if argument == "{session}" {
+                line.push(session.map_or_else(|| places.new_session(), str::to_owned).into());
                 continue;
             }
             line.push(filled(argument, model, places));

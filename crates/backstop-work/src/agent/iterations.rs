@@ -42,6 +42,14 @@ impl Iterations {
         })
     }
 
+    /// Counts one that was told in another way. `stop` is requested once they are used up.
+    pub(super) fn used(&self, stop: &Stop) {
+        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.max.is_some_and(|max| count == max + 1) {
+            stop.request();
+        }
+    }
+
     /// A stream in which iterations are counted on their way. `stop` is requested once they are used up.
     pub(super) fn stream<W: Write>(&self, to: W, stop: Stop) -> CountedStream<W> {
         CountedStream {

@@ -1,7 +1,7 @@
 //! What an attempt comes to: the table of the module's documentation, row by row.
 
 use super::assignment::Task;
-use super::dialect::{AgentOutput, Failure, Report};
+use super::dialect::{AgentOutput, Failure, Report, status_in};
 use super::envelope::Envelope;
 use super::question::asked;
 use super::trouble::ResultTrouble;
@@ -36,6 +36,10 @@ pub(super) struct Case<'a> {
     pub(super) question: Option<Fault>,
     /// The last lines that it wrote, without events.
     pub(super) last_lines: String,
+    /// What it said when it last tried again by itself, where it has done nothing since.
+    pub(super) own_retry: Option<String>,
+    /// What its own exit codes mean.
+    pub(super) exit_codes: &'static [(i32, Reason)],
 }
 
 impl Case<'_> {
@@ -93,11 +97,25 @@ impl Case<'_> {
             return None;
         }
         let fault = self.ended.fault(self.classifier, self.command, self.at)?;
+        if let Some(limited) = self.waited_itself() {
+            return Some(limited);
+        }
+        let own = self.exit_codes.iter().find(|(code, _)| self.ended.status.code == Some(*code));
+        if let Some((_, reason)) = own.filter(|_| self.ended_by_itself() && fault.reason == Reason::Unknown) {
+            return Some(fault.renamed(*reason));
+        }
         // One that cannot ask ends with its question.
         let is_vague =
             matches!(fault.reason, Reason::Unknown | Reason::InvalidUsage | Reason::PermissionDenied);
         let question = is_vague.then(|| asked(&self.last_lines)).flatten();
         Some(question.unwrap_or(fault))
+    }
+
+    /// The limit for which it waited by itself until our clock ended it.
+    fn waited_itself(&self) -> Option<Fault> {
+        let words = self.own_retry.as_ref().filter(|_| self.ended.cause != Cause::Itself)?;
+        let failure = Failure { status: status_in(words), text: words.clone(), ..Failure::default() };
+        Some(self.reported(&failure)).filter(|fault| fault.reason == Reason::RateLimited)
     }
 
     /// Whether two signals say that it worked, and only the exit code says otherwise.
@@ -121,6 +139,9 @@ impl Case<'_> {
         let mut fault = fault.unwrap_or_else(|| Fault::new(Reason::Unknown));
         if failure.fields["subtype"] == "error_max_structured_output_retries" {
             fault = Fault::new(Reason::ParseError);
+        }
+        if let Some(reason) = failure.reason {
+            fault = fault.renamed(reason);
         }
         let words = SafeText::new(failure.text.as_str()).line(CAUSE_CHARS_MAX);
         let subtype = failure.fields["subtype"].as_str().unwrap_or("it failed and did not say why");

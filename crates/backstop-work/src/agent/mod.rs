@@ -31,12 +31,16 @@
 //!
 //! What counts as the dialect's report: for claude the last `result` line by `is_error`, `api_error_status`,
 //! `terminal_reason` and `subtype` (`"subtype":"success"` stands on failures too); for codex the last `turn.failed` or
-//! `turn.completed` (`error` lines are printed by successful runs too); for opencode the last `error` or final `step_finish`. A
-//! command and an agent of plain text report nothing.
+//! `turn.completed` (`error` lines are printed by successful runs too); for opencode the last `error` or final `step_finish`;
+//! for gemini the last `result` by `status`; for copilot the last `session.error` or the exit code in `result`; for qwen what
+//! counts for claude. Over ACP ([`acp`]) only failures are reports: an error of JSON-RPC, or a turn that ended otherwise than
+//! with `end_turn`. A command and an agent of plain text report nothing.
 //!
 //! The envelope is looked for in the file that `BACKSTOP_RESULT` names, then in the agent's structured output, then in
-//! what it said: the first valid one counts. A command's envelope is looked for in the file only.
+//! what it said: the first valid one counts. A command's envelope, and that of an agent over ACP, is looked for in the file
+//! only.
 
+mod acp;
 mod agent_error;
 mod assignment;
 mod attempt;
@@ -56,14 +60,18 @@ mod question;
 mod retry;
 mod schema;
 mod session;
+mod survey;
 mod trouble;
 
 pub use crate::{Claim, CommandLine};
+pub use acp::{KNOWN_ACP, KnownAcp, known_acp};
 pub use agent_error::AgentError;
 pub use assignment::{Assignment, GateToRun, Task};
 pub use attempt::{Attempt, Attempted, QUESTION_SILENCE, Wanted, Work, attempt};
-pub use builtin::{BUILTINS, Builtin, builtin};
-pub use definition::{Agent, OutputDialect, PLACEHOLDERS, PromptBy, Resume, TemplateOptions, from_template};
+pub use builtin::{About, BUILTINS, Builtin, builtin, from_acp};
+pub use definition::{
+    AcpOptions, Agent, OutputDialect, PLACEHOLDERS, PromptBy, Resume, TemplateOptions, from_template,
+};
 pub use envelope::{ClaimedError, Envelope, Files, GateClaim};
 pub use error::AttemptError;
 pub use find::{OBJECT_BYTES_MAX, find_result};
@@ -72,4 +80,5 @@ pub use prompt::{ask_for_result, continuation, prompt};
 pub use retry::RetryContext;
 pub use schema::RESULT_SCHEMA;
 pub use session::{Continued, OnSession};
+pub use survey::{SurveyedAgent, survey};
 pub use trouble::ResultTrouble;

@@ -5,6 +5,7 @@
 
 use super::schema::RESULT_SCHEMA;
 use super::trouble::ResultTrouble;
+use backstop_core::fnv1a;
 use backstop_files::{FileError, Folder};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -44,12 +45,42 @@ impl Places {
         result_file(&self.scratch)
     }
 
+    /// The folder of the result, which holds nothing else.
+    pub(super) fn result_folder(&self) -> PathBuf {
+        self.scratch.join("out")
+    }
+
     pub(super) fn last_message(&self) -> PathBuf {
         self.scratch.join("last-message.txt")
     }
 
     pub(super) fn schema(&self) -> PathBuf {
         self.scratch.join("result.schema.json")
+    }
+
+    /// Where an agent writes the tokens that it used.
+    pub(super) fn usage(&self) -> PathBuf {
+        self.scratch.join("usage.json")
+    }
+
+    /// The settings for the agent alone.
+    pub(super) fn settings(&self) -> PathBuf {
+        self.scratch.join("settings.json")
+    }
+
+    /// An id for a new session, for an agent that takes one: a UUID made of the attempt's own folder, which no other
+    /// attempt has. So it is known before the agent says anything.
+    pub(super) fn new_session(&self) -> String {
+        let hash = |salt: u8| fnv1a(&[&[salt], self.scratch.as_os_str().as_encoded_bytes()].concat());
+        let (high, low) = (hash(1), hash(2));
+        format!(
+            "{:08x}-{:04x}-8{:03x}-a{:03x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            (low >> 48) & 0xfff,
+            low & 0xffff_ffff_ffff
+        )
     }
 
     pub(super) fn retry_context(&self) -> PathBuf {
@@ -61,11 +92,14 @@ impl Places {
         match placeholder {
             "prompt_file" => self.prompt().into(),
             "result_file" => self.result().into(),
-            "result_folder" => self.scratch.join("out").into(),
+            "result_folder" => self.result_folder().into(),
             "last_message_file" => self.last_message().into(),
             "schema_file" => self.schema().into(),
             "schema" => RESULT_SCHEMA.into(),
             "folder" => self.folder.clone().into(),
+            "usage_file" => self.usage().into(),
+            "settings_file" => self.settings().into(),
+            "session" => self.new_session().into(),
             _ => OsString::new(),
         }
     }
@@ -77,13 +111,13 @@ impl Places {
             let error = std::io::Error::new(ErrorKind::InvalidInput, "not an absolute path in UTF-8");
             return Err((self.scratch.clone(), error));
         }
-        for path in [self.result(), self.last_message()] {
+        for path in [self.result(), self.last_message(), self.usage()] {
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err((path, error)),
                 _ => {}
             }
         }
-        let out = self.scratch.join("out");
+        let out = self.result_folder();
         Folder::new(&self.scratch).make_folder(&out).map_err(|error| (out, error.into()))
     }
 
@@ -144,5 +178,14 @@ mod tests {
         Places::write(&places.prompt(), "a").unwrap();
         Places::write(&places.prompt(), "b").unwrap();
         assert_eq!(std::fs::read_to_string(places.prompt()).unwrap(), "b");
+    }
+
+    #[test]
+    fn each_attempt_has_an_id_of_its_own_for_a_new_session() {
+        let id = |scratch: &str| Places::new(Path::new(scratch), Path::new("F")).new_session();
+        assert_eq!(id("/s/r-1/2a-1"), id("/s/r-1/2a-1"));
+        assert_ne!(id("/s/r-1/2a-1"), id("/s/r-1/2a-2"));
+        let lengths: Vec<usize> = id("/s").split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12], "{}", id("/s"));
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn run(args: &Doctor) -> Result<u8, CliError> {
         Ok(project) => {
             checks.extend(doctor::project(&project));
             checks.extend(doctor::sinks(&project, args.sinks, &process::is_on_the_path));
+            checks.push(super::agents::check(&project));
         }
         Err(error) => {
             let hint = error.first_hint().map(str::to_owned);

@@ -28,8 +28,17 @@ pub(crate) struct Init {
     /// OpenCode: .opencode/plugin/backstop.js
     #[arg(long)]
     pub(crate) opencode: bool,
+    /// Gemini CLI: .gemini/settings.json
+    #[arg(long)]
+    pub(crate) gemini: bool,
+    /// Copilot CLI: .github/hooks/backstop.json
+    #[arg(long)]
+    pub(crate) copilot: bool,
+    /// Qwen Code: .qwen/settings.json
+    #[arg(long)]
+    pub(crate) qwen: bool,
     /// All agents, whether they are found or not
-    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode"])]
+    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "gemini", "copilot", "qwen"])]
     pub(crate) all: bool,
     /// Project settings (the default)
     #[arg(long, conflicts_with = "user")]
@@ -39,11 +48,11 @@ pub(crate) struct Init {
     pub(crate) user: bool,
     /// Move MCP servers behind the gateway instead: `backstop mcp` replaces the project's, and they go
     /// into backstop.toml; with --user yours, and they go into your own settings
-    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "all"])]
+    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "gemini", "copilot", "qwen", "all"])]
     pub(crate) mcp: bool,
     /// Write a systemd user timer or a launchd agent that goes on with interrupted plan runs after
     /// a reboot or a crash (`backstop run --resume-all`)
-    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "all", "user", "project", "mcp"])]
+    #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "gemini", "copilot", "qwen", "all", "user", "project", "mcp"])]
     pub(crate) service: bool,
     /// Remove the hooks; with --mcp or --service, restore the files to the byte
     #[arg(long)]
@@ -105,6 +114,9 @@ fn named(args: &Init) -> Vec<Agent> {
         Agent::Claude => args.claude,
         Agent::Codex => args.codex,
         Agent::Opencode => args.opencode,
+        Agent::Gemini => args.gemini,
+        Agent::Copilot => args.copilot,
+        Agent::Qwen => args.qwen,
     };
     Agent::ALL.into_iter().filter(|agent| args.all || is_named(agent)).collect()
 }

@@ -1,5 +1,6 @@
 //! The commands, one file or folder each: what may be typed, beside the code that carries it out.
 
+pub(crate) mod agents;
 pub(crate) mod batch;
 pub(crate) mod budget;
 pub(crate) mod call;

@@ -195,6 +195,7 @@ fn outputs_fit_their_schemas() {
     fits(&schema("clean"), &say(&["clean", "--json"]), "clean");
     fits(&schema("clean"), &say(&["clean", "--quarantine", "--json"]), "clean");
     fits(&schema("doctor"), &say(&["doctor", "--json"]), "doctor");
+    fits(&schema("agents"), &say(&["agents", "--json"]), "agents");
     let ingest = ["guard", "ingest", "openai", "--headers", "-", "--status", "429", "--json"];
     fits(&schema("guard"), &project.run(&ingest).stdin("retry-after: 60").go().code(0).json(), "guard");
     fits(&schema("guard"), &say(&["guard", "check", "groq", "--json"]), "guard");

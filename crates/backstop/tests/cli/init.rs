@@ -153,7 +153,7 @@ fn what_it_shows_is_a_diff_that_git_can_apply() {
     std::fs::write(project.beside("d.patch"), diff).unwrap();
     project.sh("git apply -p0 ../d.patch");
     let done = init(&project, &["--all"]).go().code(0);
-    assert_eq!((done.stdout().as_str(), done.stderr().matches("has the hooks already").count()), ("", 3));
+    assert_eq!((done.stdout().as_str(), done.stderr().matches("has the hooks already").count()), ("", 6));
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod machine;
 mod misread;
 mod notify;
 mod old_state;
+mod plan_acp;
 mod plan_agents;
 mod plan_bad_input;
 mod plan_base;

@@ -62,6 +62,7 @@ fn ends(event: &Value, resets_at: Option<i64>, messages: &Usage, output: &mut Ag
                 "type": "result", "subtype": subtype, "is_error": true, "api_error_status": api, "terminal_reason": terminal,
             }),
             resets_at,
+            ..Failure::default()
         })
     } else if flag == Some(false) && terminal.is_none_or(|t| t == "completed") {
         Report::Succeeded

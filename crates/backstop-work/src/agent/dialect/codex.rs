@@ -2,7 +2,7 @@
 //!
 //! Only `turn.failed` and `turn.completed` decide: `error` lines and failed items are printed by successful runs too.
 
-use super::{AgentOutput, Failure, Report, number, text};
+use super::{AgentOutput, Failure, Report, number, status_in, text};
 use backstop_core::Usage;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                     status: status_in(words),
                     text: words.to_owned(),
                     fields: json!({"type": "turn.failed"}),
-                    resets_at: None,
+                    ..Failure::default()
                 });
             }
             Some("turn.completed") => {
@@ -42,10 +42,4 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
             _ => {}
         }
     }
-}
-
-/// The status that its words name: `unexpected status 401 Unauthorized`, `last status: 429 Too Many Requests`.
-fn status_in(words: &str) -> Option<u16> {
-    let after = ["unexpected status ", "last status: "].iter().find_map(|mark| words.split_once(mark))?.1;
-    after.get(..3)?.parse().ok().filter(|status| (400..600).contains(status))
 }

@@ -5,10 +5,13 @@
 
 mod claude;
 mod codex;
+pub(super) mod copilot;
+mod gemini;
 mod opencode;
+mod qwen;
 
 use super::definition::OutputDialect;
-use backstop_core::{SafeText, Usage};
+use backstop_core::{Reason, SafeText, Usage};
 use backstop_exec::HeadTail;
 use serde_json::Value;
 
@@ -47,6 +50,8 @@ pub(super) struct Failure {
     pub(super) fields: Value,
     /// When the limit ends, in seconds since 1970.
     pub(super) resets_at: Option<i64>,
+    /// What it is, where a code of the agent's own says so.
+    pub(super) reason: Option<Reason>,
 }
 
 /// What an agent wrote to its standard output.
@@ -74,7 +79,7 @@ impl AgentOutput {
         Some(if self.usage_of_session { usage.since(before) } else { usage })
     }
 
-    fn add_text(&mut self, text: &str) {
+    pub(super) fn add_text(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.words.push_str(text);
             self.words.push('\n');
@@ -82,7 +87,7 @@ impl AgentOutput {
         }
     }
 
-    fn add_denial(&mut self, text: String) {
+    pub(super) fn add_denial(&mut self, text: String) {
         if self.denials.len() < DENIALS_MAX {
             self.denials.push(SafeText::new(SafeText::new(text).line(DENIAL_CHARS_MAX)));
         }
@@ -120,6 +125,11 @@ pub(super) fn read_output(dialect: OutputDialect, stdout: &HeadTail) -> AgentOut
         OutputDialect::ClaudeJson => claude::read_output(&events(&text), &mut output),
         OutputDialect::CodexJsonl => codex::read_output(&events(&text), &mut output),
         OutputDialect::OpencodeJsonl => opencode::read_output(&events(&text), &mut output),
+        OutputDialect::GeminiJsonl => gemini::read_output(&events(&text), &mut output),
+        OutputDialect::CopilotJsonl => copilot::read_output(&events(&text), &mut output),
+        OutputDialect::QwenJson => qwen::read_output(&events(&text), &mut output),
+        // What it said was read while it ran.
+        OutputDialect::Acp => {}
         OutputDialect::Text => {
             output.words = String::from_utf8_lossy(&text).into_owned();
             let words = output.words.trim_end();
@@ -138,12 +148,15 @@ pub(super) fn session_of(dialect: OutputDialect, line: &[u8]) -> Option<String> 
     }
     let event: Value = serde_json::from_slice(line).ok()?;
     let id = match dialect {
-        OutputDialect::ClaudeJson => text(&event, "/session_id"),
+        OutputDialect::ClaudeJson | OutputDialect::QwenJson | OutputDialect::GeminiJsonl => {
+            text(&event, "/session_id")
+        }
         OutputDialect::CodexJsonl if text(&event, "/type") == Some("thread.started") => {
             text(&event, "/thread_id")
         }
         OutputDialect::OpencodeJsonl => text(&event, "/sessionID"),
-        OutputDialect::CodexJsonl | OutputDialect::Text => None,
+        OutputDialect::CopilotJsonl => text(&event, "/sessionId"),
+        OutputDialect::CodexJsonl | OutputDialect::Acp | OutputDialect::Text => None,
     };
     id.filter(|id| is_session_id(id)).map(str::to_owned)
 }
@@ -156,7 +169,7 @@ pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
     }
     let event: Value = serde_json::from_slice(line).ok()?;
     match dialect {
-        OutputDialect::ClaudeJson if text(&event, "/type") == Some("assistant") => {
+        OutputDialect::ClaudeJson | OutputDialect::QwenJson if text(&event, "/type") == Some("assistant") => {
             let content = event.pointer("/message/content").and_then(Value::as_array)?;
             let uses_tool = content.iter().any(|part| text(part, "/type") == Some("tool_use"));
             uses_tool.then(|| text(&event, "/message/id").unwrap_or_default().to_owned())
@@ -168,6 +181,19 @@ pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
         OutputDialect::OpencodeJsonl if text(&event, "/type") == Some("step_finish") => {
             (text(&event, "/part/reason") == Some("tool-calls")).then(String::new)
         }
+        OutputDialect::GeminiJsonl if text(&event, "/type") == Some("tool_use") => Some(String::new()),
+        OutputDialect::CopilotJsonl if text(&event, "/type") == Some("assistant.message") => {
+            let asked = event.pointer("/data/toolRequests").and_then(Value::as_array)?;
+            (!asked.is_empty()).then(String::new)
+        }
+        _ => None,
+    }
+}
+
+/// The tokens that an agent wrote to a file of its own, where its dialect has one: of the whole session.
+pub(super) fn usage_file(dialect: OutputDialect, bytes: &[u8]) -> Option<Usage> {
+    match dialect {
+        OutputDialect::CopilotJsonl => copilot::usage_file(bytes),
         _ => None,
     }
 }
@@ -201,6 +227,24 @@ fn text<'v>(value: &'v Value, path: &str) -> Option<&'v str> {
 
 fn number(value: &Value, path: &str) -> u64 {
     value.pointer(path).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// The status that an agent's words name: `unexpected status 401 Unauthorized`, `last status: 429`, `(HTTP 401)`, or the
+/// first number of them: `[API Error: 429 …`, `Error: 529 Overloaded`.
+pub(super) fn status_in(words: &str) -> Option<u16> {
+    const MARKS: [&str; 4] = ["unexpected status ", "last status: ", "(HTTP ", "Last error: "];
+    let read = |text: &str| -> Option<u16> {
+        let digits = text.get(..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let ends = text[3..].chars().next().is_none_or(|c| !c.is_ascii_alphanumeric());
+        digits.parse().ok().filter(|status| ends && (400..600).contains(status))
+    };
+    let marked = MARKS.iter().find_map(|mark| words.split_once(mark)).and_then(|(_, after)| read(after));
+    let begins = || {
+        let bare = words.trim_start().trim_start_matches('[');
+        let bare = bare.strip_prefix("API ").unwrap_or(bare);
+        read(bare.strip_prefix("Error: ").unwrap_or(bare).trim_start())
+    };
+    marked.or_else(begins)
 }
 
 fn status(value: Option<&Value>) -> Option<u16> {

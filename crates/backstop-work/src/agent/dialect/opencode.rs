@@ -23,7 +23,7 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                     status: status(code),
                     text: words.unwrap_or(name).to_owned(),
                     fields: json!({"type": "error", "error": {"name": name, "statusCode": status(code)}}),
-                    resets_at: None,
+                    ..Failure::default()
                 });
             }
             Some("step_finish") => {

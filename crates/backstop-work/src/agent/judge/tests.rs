@@ -1,7 +1,10 @@
 //! Every row of the table, with what agents really print.
 
 use super::*;
-use crate::agent::definition::OutputDialect::{self, ClaudeJson, CodexJsonl, OpencodeJsonl, Text};
+use crate::agent::builtin;
+use crate::agent::definition::OutputDialect::{
+    self, Acp, ClaudeJson, CodexJsonl, CopilotJsonl, GeminiJsonl, OpencodeJsonl, QwenJson, Text,
+};
 use crate::agent::{dialect, find_result};
 use backstop_core::Usage;
 use backstop_exec::{HeadTail, Status};
@@ -44,11 +47,17 @@ struct Judged {
     dialect: OutputDialect,
     ended: Ended,
     tasks: Vec<Task>,
+    own_retry: Option<&'static str>,
 }
 
 impl Judged {
     fn new(dialect: OutputDialect, code: i32, stdout: &str) -> Self {
-        Self { dialect, ended: ended(Cause::Itself, Some(code), stdout, ""), tasks: Vec::new() }
+        Self {
+            dialect,
+            ended: ended(Cause::Itself, Some(code), stdout, ""),
+            tasks: Vec::new(),
+            own_retry: None,
+        }
     }
 
     fn fault(&self) -> Option<Fault> {
@@ -62,8 +71,12 @@ impl Judged {
             ClaudeJson => ("claude -p", Some("anthropic")),
             CodexJsonl => ("codex exec --json -", Some("openai")),
             OpencodeJsonl => ("opencode run --format json", None),
-            Text => ("mine", None),
+            GeminiJsonl => ("gemini --output-format stream-json", Some("google")),
+            CopilotJsonl => ("copilot --output-format json", Some("copilot")),
+            QwenJson => ("qwen --output-format stream-json", Some("qwen")),
+            Acp | Text => ("mine", None),
         };
+        let name = command.split(' ').next().unwrap_or_default();
         let case = Case {
             classifier: &classifier,
             at: Timestamp::from_millis(CLASSIFIED_AT * 1000),
@@ -76,6 +89,8 @@ impl Judged {
             tasks: &self.tasks,
             question: None,
             last_lines: String::from_utf8_lossy(&self.ended.stdout.end(1 << 10)).into_owned(),
+            own_retry: self.own_retry.map(str::to_owned),
+            exit_codes: builtin(name).map_or(&[], |agent| agent.exit_codes),
         };
         case.fault()
     }
@@ -123,6 +138,9 @@ fn opencode_failed(name: &str, data: &str) -> String {
         r#"{{"type":"error","timestamp":1,"sessionID":"ses_1","error":{{"name":"{name}","data":{data}}}}}"#
     )
 }
+
+#[path = "tests_of_others.rs"]
+mod others;
 
 #[test]
 fn what_a_dialect_reports_decides_whatever_the_exit_code_is() {

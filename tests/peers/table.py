@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Every agent through Backstop, by its own command line and by the Agent Client Protocol: what Backstop calls each failure, how
+long the attempt took, and what was left behind.
+
+    table.py --bin FOLDER --backstop PATH [--agent NAME]... [--by plain|acp] [--case NAME]... [--out FILE.json]
+
+FOLDER holds the agents and the adapters `claude-agent-acp` and `codex-acp` (`.ci/peers` installs them). Prints a line for each case
+and a table in Markdown at the end; with `--out` results are added to those of earlier calls, so that one agent can be tried at a
+time. It fails where a fault has another name than it should, where work is not committed, or where a process is left.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+from agents import AGENTS  # noqa: E402
+from run import CASES, CONTENT, PLAN, RESULT, environment  # noqa: E402
+from world import Failed, World, fake_api, must  # noqa: E402
+
+SECONDS_MAX = 150
+# An agent that says nothing for so long is ended. Longer than any of them needs to start on a loaded machine.
+IDLE_SECONDS = 30
+ACP = {"claude": "acp:claude-agent-acp", "codex": "acp:codex-acp", "opencode": "acp:opencode acp", "gemini": "acp:gemini --acp",
+       "copilot": "acp:copilot --acp", "qwen": "acp:qwen --acp"}
+FIND_RESULT = {"result": r"BACKSTOP_RESULT names, which is [^/\n]*(/[^\s`\"']+)(?![\s\S]*BACKSTOP_RESULT names)"}
+WRITE_RESULT = {"write": {"path": "{result}", "content": json.dumps(RESULT)}, "find": FIND_RESULT}
+LAST_WORDS = {"text": json.dumps(RESULT), "times": 6}
+LIMIT, SILENT = "rate_limited", "timeout"
+# name: the steps of the API, and the reasons that are right. An agent that waits in silence is ended by our clock.
+FAILURES = {
+    "401": ([{"fail": "unauthorized"}], ("auth_error",)),
+    "429": ([{"fail": "rate_limited"}], (LIMIT, SILENT)),
+    "usage limit": ([{"fail": "usage_limit", "seconds": 7200}], (LIMIT, SILENT)),
+    "overload": ([{"fail": "overloaded"}], ("network_transient", LIMIT, SILENT)),
+    "overflow": ([{"fail": "prompt_too_long"}], ("context_overflow", SILENT)),
+    # Gemini CLI takes what came before the cut for the whole answer: then only the result is missing.
+    "cut": ([{"fail": "cut"}], ("network_transient", SILENT, "parse_error")),
+    "stall": ([{"fail": "stall"}], (SILENT,)),
+}
+
+
+class Try:
+    """One agent in one world."""
+
+    def __init__(self, agent, by, args, world, env):
+        self.agent, self.by, self.args, self.world, self.env = agent, by, args, world, env
+        self.name = ACP[agent.name] if by == "acp" else agent.name
+
+    def start(self):
+        out = open(self.world.root / "backstop.log", "ab")
+        argv = [self.args.backstop, "run", "PLAN.md", "--agent", self.name, "--commit", "auto"]
+        return subprocess.Popen(argv, cwd=self.world.repo, env=self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                start_new_session=True)
+
+    def events(self, kind):
+        done = subprocess.run([self.args.backstop, "events", "--kind", kind, "--json"], cwd=self.world.repo, env=self.env,
+                              capture_output=True, text=True, timeout=30)
+        return [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
+
+    def end(self, child, how=signal.SIGINT):
+        """Ends Backstop as a person does, then for good."""
+        for sign, seconds in ((how, 25), (signal.SIGINT, 10), (signal.SIGKILL, 5)):
+            if child.poll() is None:
+                child.send_signal(sign)
+                try:
+                    child.wait(seconds)
+                except subprocess.TimeoutExpired:
+                    pass
+        return child.returncode
+
+    def left(self):
+        """Processes of this world that still run."""
+        mark, left = f"HOME={self.world.home}".encode(), []
+        for process in pathlib.Path("/proc").iterdir():
+            try:
+                if process.name.isdigit() and mark in (process / "environ").read_bytes().split(b"\0"):
+                    left.append((process / "comm").read_text().strip())
+            except OSError:
+                continue
+        return left
+
+    def log_tail(self):
+        return (self.world.root / "backstop.log").read_text(errors="replace")[-1500:]
+
+
+def wait_for(holds, seconds, what):
+    until = time.monotonic() + seconds
+    while not (found := holds()):
+        must(time.monotonic() < until, f"waited in vain for {what}")
+        time.sleep(0.5)
+    return found
+
+
+def done_and_committed(one):
+    """The work is done, and its commit is there."""
+    child = one.start()
+    try:
+        child.wait(SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        one.end(child)
+    must(child.returncode == 0, f"ended with {child.returncode}: {one.log_tail()}")
+    must((one.world.repo / "hello.txt").read_text(encoding="utf-8") == CONTENT, "hello.txt holds something else")
+    subjects = subprocess.run(["git", "log", "--format=%s"], cwd=one.world.repo, capture_output=True, text=True).stdout
+    must(subjects == "feat: say hello\nBegin\n", f"the commits are {subjects!r}")
+    return "committed"
+
+
+def failure(reasons):
+    """The first attempt fails, and Backstop names it."""
+    def act(one):
+        child = one.start()
+        try:
+            fault = wait_for(lambda: one.events("error.classified") or (child.poll() is not None and one.events("error.classified")),
+                             SECONDS_MAX, f"a fault: {one.log_tail()}")[0]["fault"]
+        finally:
+            one.end(child)
+        must(fault["reason"] in reasons, f"it is called {fault['reason']}: {fault.get('cause')}")
+        reset = fault.get("facts", {}).get("retry_after_seconds")
+        return fault["reason"] + (" with reset" if reset and reset > 60 else "")
+    return act
+
+
+def cancelled(one):
+    """A person ends Backstop while the agent runs a command."""
+    child = one.start()
+    try:
+        wait_for(lambda: "tail" in one.left(), SECONDS_MAX, f"the command: {one.log_tail()}")
+    finally:
+        code = one.end(child)
+    must(code == 130, f"ended with {code}")
+    return "interrupted"
+
+
+def killed(one):
+    """Backstop is killed and started again: the agent goes on in its session, where it can."""
+    child = one.start()
+    wait_for(lambda: one.events("session.started") and (one.world.root / "log.jsonl").read_text().count('"step": 2'), SECONDS_MAX,
+             f"the second step: {one.log_tail()}")
+    child.kill()
+    child.wait()
+    # Gemini loses a session that is loaded in the minute in which it was made.
+    if one.agent.name == "gemini" and one.by == "acp":
+        time.sleep(61 - time.time() % 60)
+    again = done_and_committed(one)
+    ids = {event["session_id"] for event in one.events("session.started")}
+    return f"{again}, same session" if len(ids) == 1 else f"{again}, new session"
+
+
+def cases():
+    """name: steps, what is done and checked."""
+    table = {"work": (CASES[0].steps, done_and_committed)}
+    table |= {name: (steps, failure(reasons)) for name, (steps, reasons) in FAILURES.items()}
+    table["permission"] = ([{"run": f"printf %s '{CONTENT.strip()}' > hello.txt && echo >> hello.txt"}, WRITE_RESULT, LAST_WORDS],
+                           done_and_committed)
+    table["cancel"] = ([{"run": "tail -f /dev/null"}, LAST_WORDS], cancelled)
+    table["kill -9"] = ([{"write": {"path": "hello.txt", "content": CONTENT}}, {"fail": "hang", "times": 1},
+                         WRITE_RESULT, LAST_WORDS], killed)
+    return table
+
+
+def try_one(agent, by, name, args):
+    steps, act = cases()[name]
+    with tempfile.TemporaryDirectory(prefix="peers-", ignore_cleanup_errors=True) as root:
+        world = World(pathlib.Path(root).resolve())
+        world.write("repo/PLAN.md", PLAN)
+        with fake_api(world, steps):
+            env = environment(agent, CASES[0], world, args.bin)
+            env |= {"BACKSTOP_STATE_DIR": str(world.root / "state"), "BACKSTOP_PLAN_IDLE": f"{IDLE_SECONDS}s"}
+            one = Try(agent, by, args, world, env)
+            began = time.monotonic()
+            try:
+                outcome = act(one)
+                took = [event["duration_ms"] for event in one.events("attempt.finished")][:1]
+            except (Failed, OSError, ValueError, KeyError, IndexError) as error:
+                return {"ok": False, "outcome": f"{type(error).__name__}: {error}"}
+            finally:
+                until = time.monotonic() + 10
+                while (left := one.left()) and time.monotonic() < until:
+                    time.sleep(0.5)
+        seconds = took[0] / 1000 if took else time.monotonic() - began
+        return {"ok": not left, "outcome": outcome, "seconds": round(seconds, 1), "left": left}
+
+
+def markdown(results):
+    """The table, a row for each case and a column for each agent."""
+    out = []
+    for by, title in (("plain", "By their own command lines"), ("acp", "By the Agent Client Protocol")):
+        columns = [agent.name for agent in AGENTS if any(key.startswith(f"{agent.name} {by} ") for key in results)]
+        if not columns:
+            continue
+        out += [f"### {title}", "", f"| | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+        for name in cases():
+            cells = []
+            for agent in columns:
+                found = results.get(f"{agent} {by} {name}")
+                cells.append("not run" if not found else f"{found['outcome'][:60]}, {found.get('seconds', '-')} s" if found["ok"]
+                             else f"FAILED: {found['outcome'][:60]} {found.get('left') or ''}".replace("|", "/").replace("\n", " "))
+            out.append(f"| {name} | {' | '.join(cells)} |")
+        out.append("")
+    return "\n".join(out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Every agent through Backstop, plain and by ACP.")
+    parser.add_argument("--bin", type=lambda path: pathlib.Path(path).resolve(), required=True)
+    parser.add_argument("--backstop", type=lambda path: str(pathlib.Path(path).resolve()), required=True)
+    parser.add_argument("--agent", action="append", choices=list(ACP))
+    parser.add_argument("--by", choices=("plain", "acp"))
+    parser.add_argument("--case", action="append", choices=list(cases()))
+    parser.add_argument("--out", type=pathlib.Path)
+    args = parser.parse_args()
+    results = json.loads(args.out.read_text()) if args.out and args.out.exists() else {}
+    failed = 0
+    for agent in AGENTS:
+        for by in ("plain", "acp"):
+            for name in cases():
+                if (args.agent and agent.name not in args.agent) or args.by not in (None, by) or (args.case and name not in args.case):
+                    continue
+                result = try_one(agent, by, name, args)
+                failed += not result["ok"]
+                results[f"{agent.name} {by} {name}"] = result
+                print(f"{agent.name} {by} {name}: {'ok' if result['ok'] else 'FAILED'} {json.dumps(result)}", flush=True)
+                if args.out:
+                    args.out.write_text(json.dumps(results, indent=1) + "\n")
+    print(markdown(results))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
