@@ -14,7 +14,7 @@ const MARGIN_PERCENT: u8 = 6;
 /// Below this share, in percent, a guess is not worth saying.
 const GUESS_PERCENT_MIN: u8 = 25;
 /// The same for a tool that rules were written for, and know to say nothing.
-const GUESS_KNOWN_PERCENT_MIN: u8 = 60;
+const GUESS_KNOWN_PERCENT_MIN: u8 = 80;
 /// The share of a rule of a user's own pack, which nobody has measured.
 const USERS_PERCENT: u8 = 95;
 /// From how many lines on a text is a log: the model was made from the outputs of single commands.
@@ -22,8 +22,7 @@ const LOG_LINES: u64 = 150;
 /// From this weight on, a rule says something by itself.
 const PHRASE_WEIGHT: u8 = 40;
 /// Programs that only run others: what they ran is not known by them.
-const WRAPPERS: &[&str] =
-    &["sh", "bash", "env", "sudo", "time", "timeout", "xargs", "make", "npx", "npm", "nice"];
+const WRAPPERS: &[&str] = &["sh", "bash", "env", "sudo", "time", "timeout", "xargs", "npx", "nice"];
 /// What goes before the name of a rule, for its share on tools that rules were written for.
 pub(crate) const KNOWN: &str = "known ";
 /// What goes before the name of a tool that rules were written for.
@@ -135,7 +134,9 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
         return by_rule(own, None);
     }
     let look = look(seen);
-    let finding = best_finding(table, &look.reading);
+    // What is missing from an answer is for its status to say.
+    let is_told = |finding: &Finding| !is_answer || !finding.kind.starts_with("grammar.missing");
+    let finding = best_finding(table, &look.reading).filter(|(finding, _)| is_told(finding));
     let guess = table
         .filter(|_| seen.classifier.learns && seen.signal.surface == Surface::Command)
         .and_then(|table| table.guess(&vector(seen, ruled, &look)));
@@ -180,14 +181,13 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     }
 }
 
-/// Whether rules were written for a tool: they name it, or it is in the corpora they were written
+/// Whether rules were written for a tool: they read its output, or it is in the corpora they were written
 /// from.
 fn is_known_tool(seen: &Weigher<'_>, table: Option<&Table>, name: &str) -> bool {
     if WRAPPERS.contains(&name) {
         return false;
     }
-    let named =
-        |rule: &Rule| rule.tool.as_deref() == Some(name) || rule.program.iter().any(|known| known == name);
+    let named = |rule: &Rule| rule.tool.as_deref() == Some(name);
     table.is_some_and(|table| table.share(&format!("{TOOL}{}", name.to_lowercase())).is_some())
         || seen.classifier.rules.iter().any(named)
 }

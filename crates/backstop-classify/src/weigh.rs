@@ -42,7 +42,9 @@ const HARD_WEIGHT: u8 = 80;
 /// The pack whose rules mark sections.
 const SECTIONS: &str = "sections";
 /// How many pieces of evidence a fault cites.
-const EVIDENCE_MAX: usize = 8;
+const EVIDENCE_MAX: usize = 10;
+/// How many rules the learned back-off is told of.
+const RULES_SEEN_MAX: usize = 8;
 /// How much of a cited text is shown.
 const TEXT_BYTES_MAX: usize = 500;
 /// How many files are taken from the lines themselves.
@@ -140,7 +142,7 @@ impl Weigher<'_> {
         let rules = winner.into_iter().chain(others).map(|c| &self.classifier.rules[c.rule]);
         let mut ids: Vec<&str> = Vec::new();
         for rule in rules {
-            if ids.len() < EVIDENCE_MAX && !ids.contains(&&*rule.id) {
+            if ids.len() < RULES_SEEN_MAX && !ids.contains(&&*rule.id) {
                 ids.push(&rule.id);
             }
         }

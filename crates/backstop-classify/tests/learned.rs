@@ -105,7 +105,7 @@ proptest! {
         1..40,
     )) {
         let text = words.join(" ");
-        let fault = Classifier::builtin().classify(&Signal::exited(1).command("frob").text(&text)).unwrap();
+        let fault = Classifier::builtin().classify(&Signal::exited(1).command("frob").text(text)).unwrap();
         let guessed = fault.evidence.first().is_some_and(|piece| piece.rule == "learned");
         prop_assert!(!(guessed && (fault.retryable || fault.retry == backstop_core::Retry::Plain)), "{fault:?}");
         prop_assert!(!(fault.confidence.is_low() && fault.retryable), "{fault:?}");

@@ -169,9 +169,9 @@ fn severity(message: &str) -> (Level, &str) {
     let trimmed = message.trim_start_matches(['[', '(', '-', ' ']);
     let word = trimmed.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or("");
     let level = match word.to_ascii_lowercase().as_str() {
-        "error" | "fatal" | "err" | "e" => Level::Error,
+        "error" | "fatal" | "err" => Level::Error,
         "warning" | "warn" | "style" | "info" | "note" | "convention" | "refactor" | "hint"
-        | "performance" | "portability" | "w" | "c" | "r" | "suggestion" => Level::Warning,
+        | "performance" | "portability" | "suggestion" => Level::Warning,
         _ => return (Level::Unsaid, message),
     };
     (level, trimmed[word.len()..].trim_start_matches([':', ']', ')', ' ']))

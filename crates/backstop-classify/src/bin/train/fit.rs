@@ -141,11 +141,12 @@ fn percent(right: f64, of: f64) -> u8 {
     (100.0 * right / of.max(1e-9)).clamp(0.0, 99.0) as u8
 }
 
-/// The shares on tools that no rule was written for, those on all tools, and which tools rules were
-/// written for.
+/// The shares on tools that no rule was written for, those on tools that rules were written for, and
+/// which these are.
 fn all_shares(samples: &[&Sample]) -> Vec<(String, u8)> {
     let unseen: Vec<&Sample> = samples.iter().copied().filter(|sample| sample.is_unseen).collect();
-    let known = shares(samples).into_iter().filter(|(name, _)| !name.starts_with("grammar."));
+    let seen: Vec<&Sample> = samples.iter().copied().filter(|sample| !sample.is_unseen).collect();
+    let known = shares(&seen).into_iter().filter(|(name, _)| !name.starts_with("grammar."));
     let tools = samples.iter().filter(|sample| !sample.is_unseen).map(|sample| &sample.failure.tool);
     let tools: BTreeSet<&String> = tools.collect();
     let mut all = shares(&unseen);
