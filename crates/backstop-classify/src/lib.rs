@@ -21,9 +21,11 @@
 //! and [`Session`] (one signal being classified).
 
 mod answer;
+mod audit;
 // These are compiled into the build script too, which uses more of them than the library does.
 #[allow(dead_code, unreachable_pub)]
 mod automaton;
+mod backoff;
 mod batch_rows;
 mod builtin;
 mod chunk;
@@ -34,8 +36,12 @@ pub mod effect_pack;
 #[allow(unreachable_pub)]
 mod effect_rule;
 mod examples;
+mod excerpt;
+mod grammar;
+pub mod learned;
 mod matcher;
 mod mentioned;
+mod observation;
 pub mod pack;
 mod pattern;
 mod program;
@@ -45,6 +51,7 @@ mod response;
 #[allow(unreachable_pub)]
 mod row;
 mod rule;
+mod section;
 mod session;
 mod test_name;
 mod trace;
@@ -53,12 +60,14 @@ mod waits;
 mod weigh;
 
 pub use answer::is_answer;
+pub use audit::{Audit, Auditor, RuleRecord};
 pub use automaton::TooManyPatterns;
 pub use batch_rows::{BatchRow, BatchRows};
 pub use credential::{CredentialFacts, add_credential_facts, credential_facts};
 pub use effect::{Effect, Effects, NothingDone, Repeatable};
 pub use effect_rule::{Changes, EffectRule};
 pub use examples::{ExampleFailure, check_examples};
+pub use observation::Observation;
 pub use pack::PackError;
 pub use program::calls;
 pub use provider::{
@@ -71,6 +80,7 @@ pub use session::Session;
 
 use automaton::Automaton;
 use backstop_core::{Fault, Reason, Redactor, Signal, Surface, Zone};
+use learned::Table;
 use pattern::{Built, Needs, Pattern};
 use std::borrow::Cow;
 use std::io::Read;
@@ -88,6 +98,10 @@ pub struct Classifier {
     redactor: Redactor,
     /// The zone of times that name none.
     zone: Zone,
+    /// Whether the learned back-off is asked.
+    learns: bool,
+    /// The learned table, if it is not the one that is compiled in.
+    own_table: Option<Box<Table>>,
 }
 
 /// A rule's regexes, built when its literals select a line on which they may match.
@@ -139,7 +153,16 @@ impl Classifier {
 
     fn over(rules: Cow<'static, [Rule]>, users: Vec<bool>, automaton: Automaton) -> Self {
         let built = std::iter::repeat_with(OnceLock::new).take(rules.len()).collect();
-        Self { rules, automaton, users, built, redactor: Redactor::default(), zone: Zone::utc() }
+        Self {
+            rules,
+            automaton,
+            users,
+            built,
+            redactor: Redactor::default(),
+            zone: Zone::utc(),
+            learns: true,
+            own_table: None,
+        }
     }
 
     /// Masks secrets with this redactor, which knows values besides shapes.
@@ -152,6 +175,22 @@ impl Classifier {
     pub fn in_zone(mut self, zone: Zone) -> Self {
         self.zone = zone;
         self
+    }
+
+    /// Whether the learned back-off is asked where no rule is sure.
+    pub fn learning(mut self, learns: bool) -> Self {
+        self.learns = learns;
+        self
+    }
+
+    /// Asks this table, and not the one that is compiled in.
+    pub fn with_table(mut self, table: Table) -> Self {
+        self.own_table = Some(Box::new(table));
+        self
+    }
+
+    fn table(&self) -> Option<&Table> {
+        self.own_table.as_deref().or_else(|| learned::builtin())
     }
 
     /// All rules.

@@ -8,8 +8,10 @@ use crate::Classifier;
 use crate::automaton::Hit;
 use crate::chunk::Block;
 use crate::clean::{visible, without_timestamp};
+use crate::excerpt::Excerpt;
 use crate::pattern::Pattern;
 use crate::rule::Rule;
+use crate::section::Marks;
 use crate::trace::{self, Exceptions};
 use backstop_core::Reason;
 use memchr::{memchr, memchr_iter, memrchr};
@@ -139,6 +141,10 @@ pub(crate) struct Matcher {
     pub(crate) lines: Vec<u64>,
     /// The last line of each stream that is not empty.
     pub(crate) tails: Vec<Option<(u64, String)>>,
+    /// The beginning and the end of each stream.
+    pub(crate) excerpts: Vec<Excerpt>,
+    /// Where sections of the log begin and end.
+    pub(crate) marks: Marks,
     hot: Vec<u16>,
     stamps: u64,
     blocks: u64,
@@ -157,6 +163,8 @@ impl Matcher {
             exceptions: Exceptions::default(),
             lines: vec![0],
             tails: vec![None],
+            excerpts: vec![Excerpt::default()],
+            marks: Marks::default(),
             hot: Vec::new(),
             stamps: 0,
             blocks: 0,
@@ -175,6 +183,7 @@ impl Matcher {
     pub(crate) fn next_stream(&mut self) {
         self.lines.push(0);
         self.tails.push(None);
+        self.excerpts.push(Excerpt::default());
     }
 
     /// Looks at every candidate of a block.
@@ -198,6 +207,9 @@ impl Matcher {
         self.lines[stream] += counted;
         self.close_short_rules(classifier);
         self.keep_tail(block);
+        if let Some(excerpt) = self.excerpts.last_mut() {
+            excerpt.add(&block.text[block.from..block.to]);
+        }
     }
 
     /// Sets how many candidates each rule gets in this block.
@@ -332,6 +344,7 @@ impl Matcher {
             cause: captures.get("cause").map(|c| line_text(c.as_bytes())),
             status: captures.get("status").and_then(|s| s.parse().ok()),
         };
+        self.marks.note(&rule.id, &found);
         self.keep_facts(rule.reason(), &captures);
         self.rules[index].keep(found);
     }

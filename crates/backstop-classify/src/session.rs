@@ -3,6 +3,7 @@
 use crate::automaton::Hit;
 use crate::chunk::{BLOCK_BYTES, Block, Chunker};
 use crate::matcher::Matcher;
+use crate::observation::Observation;
 use crate::program::Programs;
 use crate::weigh::{Weigher, circumstances_fit};
 use crate::{Classifier, response};
@@ -151,7 +152,16 @@ impl<'c> Session<'c> {
     }
 
     /// Classifies the signal. `None` if it is a success.
-    pub fn finish(mut self) -> Option<Fault> {
+    pub fn finish(self) -> Option<Fault> {
+        self.weighed(|weigher| weigher.fault())
+    }
+
+    /// What training sees of the signal. `None` if it is a success.
+    pub(crate) fn observe(self) -> Option<Observation> {
+        self.weighed(|weigher| weigher.observation())
+    }
+
+    fn weighed<T>(mut self, ask: impl Fn(&Weigher<'_>) -> T) -> Option<T> {
         if self.signal.is_success() {
             return None;
         }
@@ -167,8 +177,9 @@ impl<'c> Session<'c> {
             programs: &self.programs,
             matcher: &self.matcher,
             wrote_stderr,
+            section: self.matcher.marks.failing(),
         };
-        Some(weigher.fault())
+        Some(ask(&weigher))
     }
 }
 

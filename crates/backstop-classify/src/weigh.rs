@@ -5,13 +5,18 @@
 //! Every number that decides is a rule's.
 
 use crate::Classifier;
+use crate::backoff::{self, By, Ruled};
 use crate::credential;
+use crate::grammar::Reading;
+use crate::learned::Sketch;
 use crate::matcher::{Match, Matcher};
 use crate::mentioned;
+use crate::observation::Observation;
 use crate::program::Programs;
 use crate::provider::{provider_of_command, provider_of_library, provider_of_text};
 use crate::reader::only_reads;
 use crate::rule::{Rule, RuleOutcome};
+use crate::section::Section;
 use crate::test_name;
 use crate::trailing_advice::is_trailing_advice;
 use crate::waits;
@@ -29,8 +34,17 @@ const LONG_LOG_LINES: u64 = 150;
 const VERDICT_WEIGHT: u8 = 70;
 /// From this weight on, a match says something by itself.
 const PHRASE_WEIGHT: u8 = 40;
+/// How much a match loses that lies before the section that failed, and one that lies behind it.
+const BEFORE_SECTION_WEIGHT: f64 = 16.0;
+const BEHIND_SECTION_WEIGHT: f64 = 8.0;
+/// From this weight on, the place of a match does not matter.
+const HARD_WEIGHT: u8 = 80;
+/// The pack whose rules mark sections.
+const SECTIONS: &str = "sections";
 /// How many pieces of evidence a fault cites.
-const EVIDENCE_MAX: usize = 8;
+const EVIDENCE_MAX: usize = 10;
+/// How many rules the learned back-off is told of.
+const RULES_SEEN_MAX: usize = 8;
 /// How much of a cited text is shown.
 const TEXT_BYTES_MAX: usize = 500;
 /// How many files are taken from the lines themselves.
@@ -69,31 +83,115 @@ pub(crate) struct Weigher<'m> {
     pub(crate) matcher: &'m Matcher,
     /// Whether the command wrote to standard error.
     pub(crate) wrote_stderr: bool,
+    /// The section of a long log that failed.
+    pub(crate) section: Option<Section>,
 }
 
 impl Weigher<'_> {
     /// The fault that all matches add up to.
     pub(crate) fn fault(&self) -> Fault {
         let candidates = self.candidates();
-        let mut winner = candidates.iter().max_by(|a, b| a.score.total_cmp(&b.score));
-        for _ in 0..3 {
-            let Some(current) = winner else { break };
-            match self.refined(&candidates, current) {
-                Some(finer) if finer.reason != current.reason => winner = Some(finer),
-                _ => break,
-            }
-        }
-        let reason = winner.map_or_else(|| self.reported().unwrap_or(Reason::Unknown), |w| w.reason);
+        let winner = self.winner(&candidates);
+        let ruled = self.ruled(&candidates, winner);
+        let decided = backoff::decide(self, &ruled);
+        let winner = winner.filter(|_| matches!(decided.by, By::Rule));
+        let reason = decided.reason;
         let mut fault = Fault::new(reason);
         fault.facts = self.facts(reason, winner, &candidates);
-        fault.cause = self.cause(reason, winner, &candidates);
-        fault.evidence = self.evidence(reason, winner, &candidates);
+        fault.cause = match &decided.by {
+            By::Grammar(finding) => Some(self.safe(&finding.text)),
+            _ => self.cause(reason, winner, &candidates),
+        };
+        fault.evidence = decided.evidence;
+        fault.evidence.extend(self.evidence(reason, winner, &candidates));
+        fault.evidence.truncate(EVIDENCE_MAX);
+        if let Some(reading) = &decided.reading {
+            self.diagnostic_facts(&mut fault.facts, reading);
+        }
+        fault.set_confidence(decided.confidence);
+        if matches!(decided.by, By::Learned) {
+            // What a text looks like is nothing to act on: a text can be written to look so.
+            fault.forbid_retry();
+        }
         fault.suggested_action = self.next(reason, winner, &candidates, &fault.facts);
         if fault.suggested_action.raw() == reason.first_step() {
             // No rule suggests anything: what is known of the fault may.
             fault.suggest_first_step();
         }
         fault
+    }
+
+    /// The candidate that decides.
+    fn winner<'c, 'm>(&self, candidates: &'c [Candidate<'m>]) -> Option<&'c Candidate<'m>> {
+        let mut winner = candidates.iter().max_by(|a, b| a.score.total_cmp(&b.score));
+        for _ in 0..3 {
+            let Some(current) = winner else { break };
+            match self.refined(candidates, current) {
+                Some(finer) if finer.reason != current.reason => winner = Some(finer),
+                _ => break,
+            }
+        }
+        winner
+    }
+
+    /// What the rules found, for those who are asked where they are not sure.
+    fn ruled<'c>(&'c self, candidates: &[Candidate<'_>], winner: Option<&Candidate<'_>>) -> Ruled<'c> {
+        let reported = || self.reported().unwrap_or(Reason::Unknown);
+        let mut others: Vec<&Candidate<'_>> = candidates.iter().collect();
+        others.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let rules = winner.into_iter().chain(others).map(|c| &self.classifier.rules[c.rule]);
+        let mut ids: Vec<&str> = Vec::new();
+        for rule in rules {
+            if ids.len() < RULES_SEEN_MAX && !ids.contains(&&*rule.id) {
+                ids.push(&rule.id);
+            }
+        }
+        Ruled {
+            reason: winner.map_or_else(reported, |w| w.reason),
+            rule: winner.map(|w| &self.classifier.rules[w.rule]),
+            is_users: winner.is_some_and(|w| self.classifier.users.get(w.rule).is_some_and(|users| *users)),
+            ids,
+        }
+    }
+
+    /// What training sees of the failure.
+    pub(crate) fn observation(&self) -> Observation {
+        let candidates = self.candidates();
+        let winner = self.winner(&candidates);
+        let ruled = self.ruled(&candidates, winner);
+        let look = backoff::look(self);
+        let cause = self.cause(ruled.reason, winner, &candidates);
+        Observation {
+            reason: ruled.reason,
+            rule: ruled.rule.map(|rule| rule.id.to_string()),
+            kind: ruled.rule.map(backoff::kind_of),
+            matched: candidates
+                .iter()
+                .map(|c| (self.classifier.rules[c.rule].id.to_string(), c.reason))
+                .collect(),
+            vector: backoff::vector(self, &ruled, &look),
+            sketch: Sketch::of(&look.streams),
+            findings: look.reading.findings.iter().filter_map(|f| Some((f.kind, f.reason?))).collect(),
+            text: cause.map(|cause| cause.raw().to_owned()).unwrap_or_default(),
+        }
+    }
+
+    /// Adds the places and rules of diagnostic lines, where no rule captured any.
+    fn diagnostic_facts(&self, facts: &mut Facts, reading: &Reading) {
+        let (no_files, no_rules) = (facts.files.is_empty(), facts.rules.is_empty());
+        for diagnostic in &reading.diagnostics {
+            let file = self.safe(&diagnostic.file);
+            if no_files && !file.is_empty() && facts.files.len() < LIST_MAX && !facts.files.contains(&file) {
+                facts.line = facts.line.or(diagnostic.line);
+                facts.files.push(file);
+            }
+            let rule = diagnostic.rule.as_deref().map(|rule| self.safe(rule));
+            if let Some(rule) = rule.filter(|rule| no_rules && !facts.rules.contains(rule))
+                && facts.rules.len() < LIST_MAX
+            {
+                facts.rules.push(rule);
+            }
+        }
     }
 
     fn rule(&self, candidate: &Candidate<'_>) -> &Rule {
@@ -110,10 +208,10 @@ impl Weigher<'_> {
         for (index, rule) in self.classifier.rules.iter().enumerate() {
             let state = &self.matcher.rules[index];
             let applies = if rule.reads_text() { state.count > 0 } else { self.applies(rule) };
-            if !applies || !self.fits(rule) {
+            if !applies || rule.pack == SECTIONS || !self.fits(rule) {
                 continue;
             }
-            let found = state.matches().next_back();
+            let found = self.last_match(index);
             if rule.last_lines > 0 && !found.is_some_and(|f| self.is_near_end(f, rule.last_lines)) {
                 continue;
             }
@@ -176,7 +274,23 @@ impl Weigher<'_> {
         } else {
             0.0
         };
-        RECENCY_WEIGHT * place - distance
+        let outside = match self.section.filter(|_| rule.weight.0 < HARD_WEIGHT) {
+            Some(section) if section.is_after(found) => BEFORE_SECTION_WEIGHT,
+            Some(section) if !section.has(found) => BEHIND_SECTION_WEIGHT,
+            _ => 0.0,
+        };
+        RECENCY_WEIGHT * place - distance.max(outside)
+    }
+
+    /// The last match of a rule, in the section that failed if there is one.
+    fn last_match(&self, rule: usize) -> Option<&Match> {
+        let matches = || self.matcher.rules[rule].matches().rev();
+        matches().find(|found| self.is_inside(found)).or_else(|| matches().next())
+    }
+
+    /// Whether a match lies in the section that failed; everything does where there is none.
+    fn is_inside(&self, found: &Match) -> bool {
+        self.section.is_none_or(|section| section.has(found))
     }
 
     /// Where a match lies in all of the text, from 0 to 1.
@@ -454,7 +568,8 @@ impl Weigher<'_> {
         let says_why =
             |c: &Candidate<'_>| self.cited(c).is_some_and(|found| !is_trailing_advice(stated(found)));
         let best = of_text.max_by(|a, b| {
-            let order = says_why(a).cmp(&says_why(b));
+            let inside = |c: &Candidate<'_>| self.cited(c).is_some_and(|found| self.is_inside(found));
+            let order = says_why(a).cmp(&says_why(b)).then(inside(a).cmp(&inside(b)));
             order.then(self.rule(a).cause.cmp(&self.rule(b).cause)).then(a.score.total_cmp(&b.score))
         });
         // A circumstance says nothing about why, and neither does advice; any line that was taken
@@ -479,10 +594,13 @@ impl Weigher<'_> {
     fn cited(&self, candidate: &Candidate<'_>) -> Option<&Match> {
         let state = &self.matcher.rules[candidate.rule];
         let says_why = |found: &&Match| !is_trailing_advice(stated(found));
+        let best = |found: &&Match| says_why(found) && self.is_inside(found);
         if self.rule(candidate).pick_last {
-            state.matches().rev().find(says_why).or_else(|| state.matches().next_back())
+            let matches = || state.matches().rev();
+            matches().find(best).or_else(|| matches().find(says_why)).or_else(|| matches().next())
         } else {
-            state.matches().find(says_why).or_else(|| state.matches().next())
+            let matches = || state.matches();
+            matches().find(best).or_else(|| matches().find(says_why)).or_else(|| matches().next())
         }
     }
 

@@ -6,6 +6,10 @@ use backstop_classify::Classifier;
 use backstop_core::{Signal, Surface};
 use serde_json::Value;
 
+/// A little below what was measured. These rows are only ever scored.
+const HELD_OUT_STRICT: f64 = 0.66;
+const HELD_OUT_LENIENT: f64 = 0.78;
+
 struct Score {
     rows: usize,
     strict: usize,
@@ -80,6 +84,9 @@ fn accuracy_does_not_fall() {
         ("system", include_str!("corpus/system.jsonl"), 0.94, 0.97, 0.78),
         ("ecosystem", include_str!("corpus/ecosystem.jsonl"), 0.90, 0.97, 0.80),
         ("more", include_str!("corpus/more.jsonl"), 0.88, 0.96, 0.72),
+        ("unseen", include_str!("corpus/unseen.jsonl"), 0.90, 0.95, 0.40),
+        // Of tools that no rule was written for and no table was made from.
+        ("held_out", include_str!("corpus/held_out.jsonl"), HELD_OUT_STRICT, HELD_OUT_LENIENT, 0.35),
     ];
     for (name, corpus, strict_min, lenient_min, facts_min) in cases {
         let score = score(corpus);

@@ -403,6 +403,11 @@ impl Config {
         }
     }
 
+    /// Whether the learned back-off is asked where no rule is sure.
+    pub fn learns(&self) -> bool {
+        self.text("classify.learned").as_deref() != Some("false")
+    }
+
     /// The rule packs of the user.
     pub fn packs(&self) -> Vec<PathBuf> {
         self.list("rules.packs").iter().map(|path| self.resolved("rules.packs", path)).collect()

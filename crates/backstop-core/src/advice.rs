@@ -265,6 +265,7 @@ impl Fault {
             cause: self.cause,
             facts: self.facts,
             evidence: self.evidence,
+            confidence: self.confidence,
             machine: self.machine,
             ..Fault::new(reason)
         };

@@ -1,6 +1,6 @@
 //! A fault: a classified signal with its evidence and the facts found in it.
 
-use crate::{Class, MachineState, Reason, Retry, SafeText, Severity, Timestamp};
+use crate::{Class, Confidence, MachineState, Reason, Retry, SafeText, Severity, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A piece of text that a rule matched.
@@ -132,6 +132,9 @@ pub struct Fault {
     pub retry: Retry,
     /// Whether an unchanged retry is likely to succeed.
     pub retryable: bool,
+    /// How sure the classifier is of the reason.
+    #[serde(default)]
+    pub confidence: Confidence,
     /// The line of the output that states the cause, verbatim.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<SafeText>,
@@ -155,11 +158,29 @@ impl Fault {
             severity: reason.severity(),
             retry: reason.retry(),
             retryable: reason.retryable(),
+            confidence: Confidence::CERTAIN,
             cause: None,
             suggested_action: SafeText::new(reason.first_step()),
             facts: Facts::default(),
             evidence: Vec::new(),
             machine: None,
+        }
+    }
+
+    /// Sets how sure the reason is. A guess is never a reason to try the same again.
+    pub fn set_confidence(&mut self, confidence: Confidence) {
+        self.confidence = confidence;
+        if confidence.is_low() {
+            self.forbid_retry();
+        }
+    }
+
+    /// Makes of a fault that would be tried again unchanged one that is not.
+    pub fn forbid_retry(&mut self) {
+        if self.retryable || self.retry == Retry::Plain {
+            self.retryable = false;
+            self.retry = Retry::No;
+            self.facts.should_retry = Some(false);
         }
     }
 

@@ -396,6 +396,9 @@ impl Machine {
         if fault.severity == Severity::Critical {
             return end(format!("{reason} is critical here: nothing is repeated before somebody has looked"));
         }
+        if fault.facts.should_retry == Some(false) && fault.confidence.is_low() {
+            return end(format!("it only looks like {reason}: a guess is not a reason to try again"));
+        }
         if fault.facts.should_retry == Some(false) {
             return end("the server says that a retry makes no sense".to_owned());
         }

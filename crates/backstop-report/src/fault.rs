@@ -1,7 +1,7 @@
 //! A fault for a terminal and as JSON.
 
 use crate::{JSON_SCHEMA, Style};
-use backstop_core::{Facts, Fault, Reason, SafeText};
+use backstop_core::{ConfidenceLevel, Facts, Fault, Reason, SafeText};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub fn fault(fault: &Fault, style: Style) -> String {
     };
     let mut out = format!(
         "{}{dot}{}{dot}{}{dot}{retry}\n",
-        style.bad(fault.reason.code()),
+        looks_like(fault).to_owned() + &style.bad(fault.reason.code()),
         fault.class,
         fault.severity,
     );
@@ -39,13 +39,41 @@ pub fn fault(fault: &Fault, style: Style) -> String {
                 (None, _) => String::new(),
             };
             let text = style.marks(&evidence.text.line(LINE_CHARS_MAX));
-            out.push_str(&style.faint(&format!("  recognised by rule {}: \"{text}\"{place}", evidence.rule)));
+            let by = recognised_by(&evidence.rule);
+            out.push_str(&style.faint(&format!("  {by}: \"{text}\"{place}")));
         }
         None => out.push_str(&style.faint("  no rule recognises it")),
     }
     out.push('\n');
+    if let Some(sure) = confidence(fault) {
+        out.push_str(&style.faint(&format!("  {sure}")));
+        out.push('\n');
+    }
     out.push_str(&format!("  next: {}\n", style.marks(&fault.suggested_action.line(LINE_CHARS_MAX * 2))));
     out
+}
+
+/// What goes before the reason of a guess.
+pub(crate) fn looks_like(fault: &Fault) -> &'static str {
+    if fault.confidence.is_low() && fault.reason != Reason::Unknown { "looks like " } else { "" }
+}
+
+/// How sure the reason is, in words. Nothing where there is no doubt worth a line.
+pub(crate) fn confidence(fault: &Fault) -> Option<String> {
+    let sure = fault.confidence;
+    let doubted = sure.level() < ConfidenceLevel::High && fault.reason != Reason::Unknown;
+    doubted.then(|| format!("confidence {} ({}%)", sure.level(), sure.percent()))
+}
+
+/// Who recognised a failure: a rule, the shape of its lines, or its likeness to labelled failures.
+pub(crate) fn recognised_by(rule: &str) -> String {
+    if rule == "learned" {
+        return "no rule is sure; by likeness to labelled failures".to_owned();
+    }
+    match rule.strip_prefix("grammar.") {
+        Some(kind) => format!("recognised by how its line is written ({})", kind.replace('_', " ")),
+        None => format!("recognised by rule {}", SafeText::new(rule).line(60)),
+    }
 }
 
 /// What to do about a fault, in order: what it suggests, then the steps that fit what is known of
@@ -208,6 +236,23 @@ mod tests {
           recognised by rule jest.summary: "Tests: 3 failed, 44 passed" (line 812)
           next: fix the failing tests, then `npx jest src/api/auth.test.ts`
         "#);
+    }
+
+    #[test]
+    fn a_guess_says_that_it_is_one() {
+        let mut fault = sample();
+        fault.set_confidence(backstop_core::Confidence::of_percent(41));
+        fault.evidence[0].rule = "learned".into();
+        fault.evidence[0].text = "like frob-1 (test_failure): 1 of 2 failed".into();
+        fault.evidence[0].line = None;
+        insta::assert_snapshot!(super::fault(&fault, Style::PLAIN), @r#"
+        looks like test_failure · permanent · medium · retry changed
+          3 tests failed in src/api/auth.test.ts: validateToken, refreshToken, handleExpired
+          no rule is sure; by likeness to labelled failures: "like frob-1 (test_failure): 1 of 2 failed"
+          confidence low (41%)
+          next: fix the failing tests, then `npx jest src/api/auth.test.ts`
+        "#);
+        assert_eq!(fault_json(Some(&fault))["confidence"]["level"], "low");
     }
 
     #[test]

@@ -51,9 +51,10 @@ pub use commands::{
     AgentList, AgentRow, BudgetChange, BudgetList, Check, CheckState, Checks, CleanedStore, ConfigChange,
     DEMO_COMMAND_STARTS, DEMO_FAULTS_END, DEMO_FAULTS_START, DeferredDropped, DeferredList, DemoPlan,
     GuardCleared, GuardDecision, GuardList, HookChange, HookChanges, MessageRow, Messages, RuleDetails,
-    RuleList, RulesTested, SetAside, SetValue, SinkRow, SinkTest, SinkTests, TaskList, TaskResolved,
-    TrustChange, TrustState, TrustedFiles, Unfrozen, deferred_offer, demo_command_ended, demo_command_json,
-    demo_plan_ended, demo_plan_starts, demo_plan_stopped, demo_step, guard_countdown, guard_waits,
+    RuleList, RulesAudited, RulesTested, SetAside, SetValue, SinkRow, SinkTest, SinkTests, TaskList,
+    TaskResolved, TrustChange, TrustState, TrustedFiles, Unfrozen, deferred_offer, demo_command_ended,
+    demo_command_json, demo_plan_ended, demo_plan_starts, demo_plan_stopped, demo_step, guard_countdown,
+    guard_waits,
 };
 pub use diagnosis::{DiagnosedError, Diagnosis};
 pub use drift::{DriftReport, rule_stub};

@@ -57,7 +57,13 @@ pub fn tool_fault(failed: &ToolFailure, classifier: &Classifier, at: Timestamp) 
 
 /// The same findings under another reason.
 fn under(reason: Reason, found: Fault) -> Fault {
-    Fault { cause: found.cause, facts: found.facts, evidence: found.evidence, ..Fault::new(reason) }
+    Fault {
+        cause: found.cause,
+        facts: found.facts,
+        evidence: found.evidence,
+        confidence: found.confidence,
+        ..Fault::new(reason)
+    }
 }
 
 /// The error of one of the agent's own tools that this is. A tool that runs commands speaks on the

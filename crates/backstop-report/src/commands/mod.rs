@@ -31,7 +31,7 @@ pub use doctor::{Check, CheckState, Checks};
 pub use guard::{GuardCleared, GuardDecision, GuardList, guard_countdown, guard_waits};
 pub use init::{HookChange, HookChanges};
 pub use notifications::{MessageRow, Messages, SinkRow, SinkTest, SinkTests};
-pub use rules::{RuleDetails, RuleList, RulesTested};
+pub use rules::{RuleDetails, RuleList, RulesAudited, RulesTested};
 pub use tasks::{TaskList, TaskResolved};
 pub use trust::{SetValue, TrustChange, TrustState, TrustedFiles};
 pub use unfreeze::Unfrozen;

@@ -1,7 +1,7 @@
 //! Rules: a list, one with its examples, and how a pack's examples came out.
 
 use crate::{JSON_SCHEMA, Style, View, table};
-use backstop_classify::{Example, Rule, RuleOutcome};
+use backstop_classify::{Audit, Example, Rule, RuleOutcome, RuleRecord};
 use backstop_core::{Reason, SafeText};
 use serde_json::{Value, json};
 
@@ -135,5 +135,59 @@ impl View for RulesTested {
 
     fn json(&self) -> Value {
         json!({ "schema": JSON_SCHEMA, "rules": self.rules, "examples": self.examples, "ok": true })
+    }
+}
+
+/// How all rules did on labelled failures.
+#[derive(Debug, Clone)]
+pub struct RulesAudited {
+    /// What each rule did.
+    pub audit: Audit,
+    /// How many failures a rule must have decided to be listed.
+    pub least: u32,
+}
+
+impl RulesAudited {
+    fn listed(&self) -> Vec<&RuleRecord> {
+        self.audit.rules.iter().filter(|record| record.is_mostly_wrong(self.least)).collect()
+    }
+}
+
+impl View for RulesAudited {
+    fn text(&self, _: Style) -> String {
+        let listed = self.listed();
+        let failures = self.audit.rows;
+        if listed.is_empty() {
+            return format!(
+                "{failures} failures: no rule that decided {} or more is mostly wrong\n",
+                self.least
+            );
+        }
+        let row = |record: &&RuleRecord| {
+            vec![
+                record.id.clone(),
+                record.decided.to_string(),
+                record.wrong.to_string(),
+                record.matched.to_string(),
+                record.misfired.to_string(),
+                record.tools.to_string(),
+                record.example.as_deref().map(|id| SafeText::new(id).line(40)).unwrap_or_default(),
+            ]
+        };
+        let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
+        let head = ["RULE", "DECIDED", "WRONG", "MATCHED", "MISFIRED", "TOOLS", "EXAMPLE"];
+        format!("{failures} failures; these rules are mostly wrong:\n{}", table(&head, &rows))
+    }
+
+    fn json(&self) -> Value {
+        let row = |record: &RuleRecord| {
+            json!({
+                "id": record.id, "decided": record.decided, "wrong": record.wrong,
+                "matched": record.matched, "misfired": record.misfired, "tools": record.tools,
+                "example": record.example, "mostly_wrong": record.is_mostly_wrong(self.least),
+            })
+        };
+        let rules: Vec<Value> = self.audit.rules.iter().map(row).collect();
+        json!({ "schema": JSON_SCHEMA, "failures": self.audit.rows, "rules": rules })
     }
 }

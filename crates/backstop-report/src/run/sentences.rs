@@ -2,6 +2,7 @@
 
 use super::event::exit_or_signal;
 use super::{AttemptStory, RunStory, clock, date, decision_words, duration};
+use crate::fault::{confidence, recognised_by};
 use crate::list::{count, names};
 use crate::notice::Words;
 use crate::summary;
@@ -131,12 +132,20 @@ fn evidence_words(fault: &Fault) -> Words {
         (Some(line), None) => format!(" (line {line})"),
         (None, _) => String::new(),
     };
-    let rule = outside(&evidence.rule.as_str().into());
-    Words::own("recognised by rule ")
-        .and_words(rule)
-        .and(": \"")
-        .and_words(outside(&evidence.text))
-        .and(format!("\"{place}"))
+    let by = if evidence.rule == "learned" || evidence.rule.starts_with("grammar.") {
+        Words::own(recognised_by(&evidence.rule))
+    } else {
+        Words::own("recognised by rule ").and_words(outside(&evidence.rule.as_str().into()))
+    };
+    let mut words = by.and(": \"").and_words(outside(&evidence.text)).and(format!("\"{place}"));
+    // A guess names all that it was compared with.
+    for other in fault.evidence.iter().skip(1).filter(|other| other.rule == "learned") {
+        words = words.and(", \"").and_words(outside(&other.text)).and("\"");
+    }
+    match confidence(fault) {
+        Some(sure) => words.and(format!("; {sure}")),
+        None => words,
+    }
 }
 
 /// The facts that a summary does not always show.

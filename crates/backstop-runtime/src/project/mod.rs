@@ -273,6 +273,7 @@ impl Project {
         let packs = [self.config.packs(), more.to_vec()].concat();
         let classifier =
             if packs.is_empty() { Classifier::builtin() } else { classifier_with_packs(&packs)?.0 };
+        let classifier = classifier.learning(self.config.learns());
         Ok(classifier.redacting(self.redactor.as_ref().clone()).in_zone(self.process.zone()))
     }
 

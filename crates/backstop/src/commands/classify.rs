@@ -60,6 +60,9 @@ pub(crate) struct Classify {
     /// permanent, user, system) or of this reason, else 1; may be given several times
     #[arg(long = "is", value_name = "WHAT", conflicts_with = "batch")]
     pub(crate) is: Vec<String>,
+    /// Do not ask the learned back-off where no rule is sure
+    #[arg(long)]
+    pub(crate) rules_only: bool,
     /// Read one JSON object per line, print one per line
     #[arg(long, conflicts_with_all = ["exit", "signal", "timed_out", "command", "status", "headers", "errno", "provider"])]
     pub(crate) batch: bool,
@@ -90,7 +93,7 @@ pub(crate) fn run(args: &Classify, log_format: Option<LogFormat>) -> Result<u8, 
 }
 
 fn classify(args: &Classify, json: bool, conditions: &[Condition]) -> Result<u8, CliError> {
-    let classifier = classifier(&args.packs)?;
+    let classifier = classifier(&args.packs)?.learning(!args.rules_only);
     if args.batch {
         return batch(&classifier, open(&args.files)?).map(|()| DONE);
     }

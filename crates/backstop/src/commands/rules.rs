@@ -2,12 +2,13 @@
 
 use crate::error::{CliError, usage};
 use crate::terminal;
-use backstop_classify::{Classifier, Rule};
+use backstop_classify::{Auditor, Classifier, Rule};
 use backstop_core::{Reason, nearest::nearest};
-use backstop_report::{RuleDetails, RuleList, RulesTested};
+use backstop_report::{RuleDetails, RuleList, RulesAudited, RulesTested};
 use backstop_runtime::project::tested_packs;
 use clap::{Args, Subcommand};
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 /// List, show and test rules.
@@ -53,6 +54,19 @@ pub(crate) enum RulesAction {
         #[arg(long)]
         json: bool,
     },
+    /// Run all rules over labelled failures, and list those that are mostly wrong
+    Audit {
+        /// Corpora: JSON Lines with labels (`kind`), or logs with the passage that says why (`log`,
+        /// `chunk`)
+        #[arg(required = true, value_name = "CORPUS")]
+        files: Vec<PathBuf>,
+        /// List rules that decided at least so many failures
+        #[arg(long, value_name = "N", default_value_t = 5)]
+        least: u32,
+        /// Print JSON, with all rules
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 pub(crate) fn run(args: &Rules) -> Result<(), CliError> {
@@ -64,6 +78,7 @@ pub(crate) fn run(args: &Rules) -> Result<(), CliError> {
         Some(RulesAction::List { reason, pack, json }) => list(reason.as_deref(), pack.as_deref(), *json),
         Some(RulesAction::Show { id, json }) => show(id, *json),
         Some(RulesAction::Test { files, json }) => test(files, *json),
+        Some(RulesAction::Audit { files, least, json }) => audit(files, *least, *json),
     }
 }
 
@@ -107,4 +122,23 @@ fn show(id: &str, json: bool) -> Result<(), CliError> {
 fn test(files: &[PathBuf], json: bool) -> Result<(), CliError> {
     let (rules, examples) = tested_packs(files)?;
     terminal::show(&RulesTested { rules, examples }, json)
+}
+
+/// The largest corpus that is read.
+const CORPUS_BYTES_MAX: u64 = 512 << 20;
+
+fn audit(files: &[PathBuf], least: u32, json: bool) -> Result<(), CliError> {
+    let classifier = Classifier::builtin();
+    let mut auditor = Auditor::new(&classifier);
+    for path in files {
+        let name = path.display().to_string();
+        let read = |error| CliError::read(&name, error);
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(read)?;
+        file.take(CORPUS_BYTES_MAX).read_to_string(&mut text).map_err(read)?;
+        auditor.read(&name, &text).map_err(|bad| {
+            usage(bad.to_string()).hint("a row has `id`, `tool`, `kind` and what was seen: see docs/rules.md")
+        })?;
+    }
+    terminal::show(&RulesAudited { audit: auditor.finish(), least }, json)
 }

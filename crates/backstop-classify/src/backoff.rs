@@ -1,0 +1,219 @@
+//! Decides who is believed: the rule that decided, the grammar, or the learned back-off, by the
+//! share of right answers that each of them has on tools that it was not made for.
+
+use crate::grammar::{self, Finding, Reading};
+use crate::learned::{self, Case, Sketch, Table, Vector};
+use crate::rule::Rule;
+use crate::weigh::Weigher;
+use backstop_core::{Confidence, Evidence, Reason, SafeText, Surface};
+
+/// From this share on, in percent, a rule is believed and nobody else is asked.
+const SURE_PERCENT: u8 = 90;
+/// By how much the share of another must be higher than that of the rule, in percent.
+const MARGIN_PERCENT: u8 = 6;
+/// Below this share, in percent, a guess is not worth saying.
+const GUESS_PERCENT_MIN: u8 = 25;
+/// The same for a tool that rules were written for, and know to say nothing.
+const GUESS_KNOWN_PERCENT_MIN: u8 = 80;
+/// The share of a rule of a user's own pack, which nobody has measured.
+const USERS_PERCENT: u8 = 95;
+/// From how many lines on a text is a log: the model was made from the outputs of single commands.
+const LOG_LINES: u64 = 150;
+/// From this weight on, a rule says something by itself.
+const PHRASE_WEIGHT: u8 = 40;
+/// Programs that only run others: what they ran is not known by them.
+const WRAPPERS: &[&str] = &["sh", "bash", "env", "sudo", "time", "timeout", "xargs", "npx", "nice"];
+/// What goes before the name of a rule, for its share on tools that rules were written for.
+pub(crate) const KNOWN: &str = "known ";
+/// What goes before the name of a tool that rules were written for.
+pub(crate) const TOOL: &str = "tool ";
+/// The name under which the learned back-off is cited.
+pub(crate) const LEARNED: &str = "learned";
+/// How much of an example's line is shown.
+const EXAMPLE_BYTES_MAX: usize = 120;
+
+/// Names of shares that hold for a kind of rules, where a rule's own was not measured.
+pub(crate) fn kind_of(rule: &Rule) -> &'static str {
+    match (rule.tool.is_some() || !rule.program.is_empty(), rule.weight.0) {
+        (_, 80..) => "kind.code",
+        (true, _) => "kind.tool",
+        (false, 58..) => "kind.error",
+        (false, 40..) => "kind.phrase",
+        _ => "kind.circumstance",
+    }
+}
+
+/// Who decided, besides rules.
+#[derive(Debug)]
+pub(crate) enum By {
+    Rule,
+    Grammar(Finding),
+    Learned,
+}
+
+/// What was decided.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) reason: Reason,
+    pub(crate) confidence: Confidence,
+    pub(crate) by: By,
+    /// What is cited besides matches of rules.
+    pub(crate) evidence: Vec<Evidence>,
+    /// What the grammar read, where it was asked.
+    pub(crate) reading: Option<Reading>,
+}
+
+/// What the rules found.
+pub(crate) struct Ruled<'r> {
+    pub(crate) reason: Reason,
+    /// The rule that decided.
+    pub(crate) rule: Option<&'r Rule>,
+    /// Whether it is a rule of a user's pack.
+    pub(crate) is_users: bool,
+    /// The ids of the rules that matched, the deciding one first.
+    pub(crate) ids: Vec<&'r str>,
+}
+
+/// The share of right answers of a rule, in percent: on the tools that rules were written for, or on
+/// all others.
+fn share(table: Option<&Table>, ruled: &Ruled<'_>, is_known: bool) -> u8 {
+    let (Some(rule), false) = (ruled.rule, ruled.reason == Reason::Unknown) else { return 0 };
+    if ruled.is_users {
+        return USERS_PERCENT;
+    }
+    let Some(table) = table else { return SURE_PERCENT };
+    let of = |name: &str| if is_known { table.share(&format!("{KNOWN}{name}")) } else { table.share(name) };
+    of(&rule.id).or_else(|| of(kind_of(rule))).unwrap_or(SURE_PERCENT)
+}
+
+/// What the grammar and the model see of a failure.
+pub(crate) struct Look {
+    pub(crate) streams: Vec<Vec<String>>,
+    pub(crate) reading: Reading,
+}
+
+pub(crate) fn look(seen: &Weigher<'_>) -> Look {
+    let streams: Vec<Vec<String>> = seen.matcher.excerpts.iter().map(|excerpt| excerpt.lines()).collect();
+    let lines = streams.concat();
+    let command = seen.signal.command.as_deref().unwrap_or_default().to_ascii_lowercase();
+    let status = |code| seen.classifier.status_reason(code, seen.signal.surface);
+    Look { reading: grammar::read(&lines, &command, &status), streams }
+}
+
+pub(crate) fn vector(seen: &Weigher<'_>, ruled: &Ruled<'_>, look: &Look) -> Vector {
+    let case = Case {
+        command: seen.signal.command.as_deref().unwrap_or_default(),
+        exit: seen.signal.exit,
+        streams: &look.streams,
+        rules: &ruled.ids,
+        reason: ruled.reason,
+        reading: &look.reading,
+    };
+    case.vector()
+}
+
+pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
+    let table = seen.classifier.table();
+    let is_known = seen.programs.names.iter().any(|name| is_known_tool(seen, table, name));
+    let own = share(table, ruled, is_known);
+    let by_rule = |percent: u8, reading| Decided {
+        reason: ruled.reason,
+        confidence: Confidence::of_percent(percent),
+        by: By::Rule,
+        evidence: Vec::new(),
+        reading,
+    };
+    let ended_hard = seen.signal.timed_out || seen.signal.signal.is_some();
+    let is_silent = seen.matcher.excerpts.iter().all(|excerpt| excerpt.is_empty());
+    let is_log = seen.matcher.lines.iter().sum::<u64>() > LOG_LINES;
+    // Rules are written for known tools, and were measured on unknown ones.
+    let is_written = is_known && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
+    let is_answer = seen.signal.surface == Surface::Response;
+    let believed = own > 0 && (own >= SURE_PERCENT || is_written || is_log || is_answer);
+    if believed || ended_hard || is_silent {
+        return by_rule(own, None);
+    }
+    let look = look(seen);
+    // What is missing from an answer is for its status to say.
+    let is_told = |finding: &Finding| !is_answer || !finding.kind.starts_with("grammar.missing");
+    let finding = best_finding(table, &look.reading).filter(|(finding, _)| is_told(finding));
+    let guess = table
+        .filter(|_| seen.classifier.learns && seen.signal.surface == Surface::Command)
+        .and_then(|table| table.guess(&vector(seen, ruled, &look)));
+    let grammars = finding.as_ref().map_or(0, |(_, percent)| *percent);
+    let models = guess.map_or(0, |guess| guess.percent);
+    // A rule is left only for something that is clearly better; a guess says at least something.
+    let least = if is_known { GUESS_KNOWN_PERCENT_MIN } else { GUESS_PERCENT_MIN };
+    let needed = if own == 0 { least } else { own + MARGIN_PERCENT };
+    if let Some(guess) = guess.filter(|guess| guess.percent >= needed && guess.percent >= grammars) {
+        if guess.reason == ruled.reason {
+            // Two that agree are surer than one, but two are not enough for trying again.
+            let percent = if ruled.reason.retryable() { own } else { models };
+            return by_rule(percent, Some(look.reading));
+        }
+        let sketch = Sketch::of(&look.streams);
+        let nearest = table.map(|table| table.nearest(guess.reason, &sketch)).unwrap_or_default();
+        return Decided {
+            reason: guess.reason,
+            confidence: Confidence::of_percent(guess.percent).at_most_medium(),
+            by: By::Learned,
+            evidence: cited(guess.reason, nearest),
+            reading: Some(look.reading),
+        };
+    }
+    match finding {
+        Some((finding, percent)) if percent >= needed => {
+            let evidence = Evidence {
+                rule: finding.kind.to_owned(),
+                line: None,
+                text: SafeText::new(seen.classifier.redactor.redact(&finding.text).as_ref()),
+                stream: None,
+            };
+            Decided {
+                reason: finding.reason.unwrap_or(ruled.reason),
+                confidence: Confidence::of_percent(percent).at_most_medium(),
+                evidence: vec![evidence],
+                by: By::Grammar(finding),
+                reading: Some(look.reading),
+            }
+        }
+        _ => by_rule(own, Some(look.reading)),
+    }
+}
+
+/// Whether rules were written for a tool: they read its output, or it is in the corpora they were written
+/// from.
+fn is_known_tool(seen: &Weigher<'_>, table: Option<&Table>, name: &str) -> bool {
+    if WRAPPERS.contains(&name) {
+        return false;
+    }
+    let named = |rule: &Rule| rule.tool.as_deref() == Some(name);
+    table.is_some_and(|table| table.share(&format!("{TOOL}{}", name.to_lowercase())).is_some())
+        || seen.classifier.rules.iter().any(named)
+}
+
+/// The finding with the highest share of right answers; the last one of several.
+fn best_finding(table: Option<&Table>, reading: &Reading) -> Option<(Finding, u8)> {
+    let shares = reading.findings.iter().filter(|finding| finding.reason.is_some()).map(|finding| {
+        let share = table.and_then(|table| table.share(finding.kind)).unwrap_or(GUESS_PERCENT_MIN);
+        (finding, share)
+    });
+    shares.max_by_key(|(_, share)| *share).map(|(finding, share)| (finding.clone(), share))
+}
+
+fn cited(reason: Reason, nearest: Vec<learned::LabelledExample>) -> Vec<Evidence> {
+    let piece = |text: String| Evidence {
+        rule: LEARNED.to_owned(),
+        line: None,
+        text: SafeText::new(text),
+        stream: None,
+    };
+    if nearest.is_empty() {
+        return vec![piece(format!("its words are those of {reason}"))];
+    }
+    let like = |example: learned::LabelledExample| {
+        let text = &example.text[..example.text.floor_char_boundary(EXAMPLE_BYTES_MAX)];
+        piece(format!("like {} ({reason}): {text}", example.id))
+    };
+    nearest.into_iter().map(like).collect()
+}

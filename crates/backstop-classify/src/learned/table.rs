@@ -1,0 +1,341 @@
+//! The table of the back-off: how it is written and read.
+//!
+//! All numbers are little-endian. `BSL1`, the version of the data (16 hexadecimal digits), the
+//! reasons with their scale and bias, the weights (one byte each, all reasons of a feature side by
+//! side), the shares of right answers by the model's own probability, those of the rules and of the
+//! grammar's findings, and the labelled examples.
+
+use super::features::{FEATURES, Vector};
+use super::sketch::{SKETCH_BYTES, Sketch};
+use backstop_core::Reason;
+use std::borrow::Cow;
+
+const MAGIC: &[u8; 4] = b"BSL1";
+const VERSION_BYTES: usize = 16;
+/// How many steps the model's own probability is cut into.
+const STEPS: usize = 20;
+/// The largest table that is compiled in.
+const TABLE_BYTES_MAX: usize = 400_000;
+/// How many examples an answer names.
+const NEAREST_MAX: usize = 3;
+/// How many bytes two sketches share at least, for one failure to be like the other.
+const LIKENESS_MIN: usize = 2;
+
+/// A failure whose reason somebody has labelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelledExample {
+    /// Its id in the corpus.
+    pub id: String,
+    /// Its labelled reason.
+    pub reason: Reason,
+    /// Its line that says most.
+    pub text: String,
+    /// Its sketch.
+    pub sketch: Sketch,
+}
+
+/// What a table is made of.
+#[derive(Debug, Clone, Default)]
+pub struct TableParts {
+    /// The version of the data: 16 hexadecimal digits.
+    pub version: String,
+    /// The reasons that the model knows.
+    pub reasons: Vec<Reason>,
+    /// What is added for each reason.
+    pub bias: Vec<f32>,
+    /// For each feature, a weight for each reason.
+    pub weights: Vec<f32>,
+    /// The share of right answers for each step of the model's own probability, in percent.
+    pub calibration: Vec<u8>,
+    /// The share of right answers of rules and of findings of the grammar, in percent.
+    pub shares: Vec<(String, u8)>,
+    /// The examples that an answer may name.
+    pub examples: Vec<LabelledExample>,
+}
+
+/// Why a table cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the learned table is damaged or too large: `cargo run -p backstop-classify --bin train` writes it anew"
+)]
+pub struct BadTable;
+
+/// A table, read where it lies.
+#[derive(Debug)]
+pub struct Table {
+    bytes: Cow<'static, [u8]>,
+    version: String,
+    reasons: Vec<(Reason, f32, f32)>,
+    weights: usize,
+    calibration: usize,
+    shares: usize,
+    examples: usize,
+}
+
+/// What the model takes a failure for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Guess {
+    pub(crate) reason: Reason,
+    /// The share of right answers of such guesses.
+    pub(crate) percent: u8,
+}
+
+impl TableParts {
+    /// The table as bytes.
+    pub fn write(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        let mut version = self.version.clone().into_bytes();
+        version.resize(VERSION_BYTES, b'0');
+        out.extend(version);
+        let count = self.reasons.len();
+        out.push(u8::try_from(count).unwrap_or(u8::MAX));
+        let mut bytes = vec![0_u8; FEATURES * count];
+        for (index, reason) in self.reasons.iter().enumerate() {
+            let column = self.weights.iter().skip(index).step_by(count.max(1));
+            let largest = column.clone().fold(1e-6_f32, |most, weight| most.max(weight.abs()));
+            let scale = largest / 127.0;
+            for (feature, weight) in column.enumerate() {
+                #[allow(clippy::cast_possible_truncation)] // It is between -127 and 127.
+                let rounded = (weight / scale).round() as i8;
+                bytes[feature * count + index] = rounded.to_le_bytes()[0];
+            }
+            text(&mut out, reason.code());
+            out.extend(scale.to_le_bytes());
+            out.extend(self.bias.get(index).copied().unwrap_or_default().to_le_bytes());
+        }
+        out.extend(bytes);
+        let mut calibration = self.calibration.clone();
+        calibration.resize(STEPS, 0);
+        out.extend(calibration);
+        out.extend(u16::try_from(self.shares.len()).unwrap_or(u16::MAX).to_le_bytes());
+        for (name, share) in &self.shares {
+            text(&mut out, name);
+            out.push(*share);
+        }
+        out.extend(u16::try_from(self.examples.len()).unwrap_or(u16::MAX).to_le_bytes());
+        for example in &self.examples {
+            let reason = self.reasons.iter().position(|known| *known == example.reason);
+            out.push(reason.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX));
+            out.extend(example.sketch.0);
+            text(&mut out, &example.id);
+            text(&mut out, &example.text);
+        }
+        out
+    }
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    let text = &text[..text.floor_char_boundary(255)];
+    out.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
+    out.extend(text.as_bytes());
+}
+
+/// Reads a table from front to back.
+struct Cursor<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> Cursor<'b> {
+    fn take(&mut self, count: usize) -> Result<&'b [u8], BadTable> {
+        let taken =
+            self.at.checked_add(count).and_then(|end| self.bytes.get(self.at..end)).ok_or(BadTable)?;
+        self.at += count;
+        Ok(taken)
+    }
+
+    fn byte(&mut self) -> Result<u8, BadTable> {
+        Ok(self.take(1)?[0])
+    }
+
+    fn short(&mut self) -> Result<u16, BadTable> {
+        self.take(2)?.try_into().map(u16::from_le_bytes).map_err(|_| BadTable)
+    }
+
+    fn number(&mut self) -> Result<f32, BadTable> {
+        let number = self.take(4)?.try_into().map(f32::from_le_bytes).map_err(|_| BadTable)?;
+        if number.is_finite() { Ok(number) } else { Err(BadTable) }
+    }
+
+    fn text(&mut self) -> Result<&'b str, BadTable> {
+        let count = self.byte()?;
+        std::str::from_utf8(self.take(count.into())?).map_err(|_| BadTable)
+    }
+}
+
+impl Table {
+    /// Reads a table.
+    pub fn read(bytes: Cow<'static, [u8]>) -> Result<Self, BadTable> {
+        let mut cursor = Cursor { bytes: &bytes, at: 0 };
+        if bytes.len() > TABLE_BYTES_MAX || cursor.take(MAGIC.len())? != MAGIC {
+            return Err(BadTable);
+        }
+        let version = std::str::from_utf8(cursor.take(VERSION_BYTES)?).map_err(|_| BadTable)?.to_owned();
+        let count = cursor.byte()?;
+        let mut reasons = Vec::new();
+        for _ in 0..count {
+            let reason: Reason = cursor.text()?.parse().map_err(|_| BadTable)?;
+            reasons.push((reason, cursor.number()?, cursor.number()?));
+        }
+        let weights = cursor.at;
+        cursor.take(FEATURES * reasons.len())?;
+        let calibration = cursor.at;
+        cursor.take(STEPS)?;
+        let shares = cursor.at;
+        for _ in 0..cursor.short()? {
+            cursor.text()?;
+            cursor.byte()?;
+        }
+        let examples = cursor.at;
+        for _ in 0..cursor.short()? {
+            cursor.take(1 + SKETCH_BYTES)?;
+            cursor.text()?;
+            cursor.text()?;
+        }
+        if cursor.at != bytes.len() {
+            return Err(BadTable);
+        }
+        Ok(Self { version, reasons, weights, calibration, shares, examples, bytes })
+    }
+
+    /// The version of the data that it was made from.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// How large it is.
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The share of right answers of a rule or of a finding of the grammar, in percent.
+    pub fn share(&self, name: &str) -> Option<u8> {
+        let mut cursor = Cursor { bytes: &self.bytes, at: self.shares };
+        for _ in 0..cursor.short().ok()? {
+            let known = cursor.text().ok()?;
+            let share = cursor.byte().ok()?;
+            if known == name {
+                return Some(share);
+            }
+        }
+        None
+    }
+
+    /// The probability of each reason by the model itself, highest first.
+    pub fn probabilities(&self, vector: &Vector) -> Vec<(Reason, f32)> {
+        let count = self.reasons.len();
+        let mut sums = vec![0_f32; count];
+        for (feature, value) in vector {
+            let at = self.weights + usize::from(*feature) * count;
+            let Some(row) = self.bytes.get(at..at + count) else { continue };
+            for (sum, weight) in sums.iter_mut().zip(row) {
+                *sum += value * f32::from(i8::from_le_bytes([*weight]));
+            }
+        }
+        let scores: Vec<f32> =
+            self.reasons.iter().zip(&sums).map(|((_, scale, bias), sum)| scale * sum + bias).collect();
+        let most = scores.iter().copied().fold(f32::MIN, f32::max);
+        let powers: Vec<f32> = scores.iter().map(|score| (score - most).exp()).collect();
+        let total: f32 = powers.iter().sum();
+        let mut all: Vec<(Reason, f32)> =
+            self.reasons.iter().zip(&powers).map(|((reason, ..), power)| (*reason, power / total)).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all
+    }
+
+    /// The step of the calibration that a probability belongs to.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is between 0 and 1.
+    pub fn step(probability: f32) -> usize {
+        ((probability.clamp(0.0, 1.0) * STEPS as f32) as usize).min(STEPS - 1)
+    }
+
+    /// What the model takes a failure for.
+    pub(crate) fn guess(&self, vector: &Vector) -> Option<Guess> {
+        let (reason, probability) = self.probabilities(vector).first().copied()?;
+        let percent = *self.bytes.get(self.calibration + Self::step(probability))?;
+        (reason != Reason::Unknown).then_some(Guess { reason, percent })
+    }
+
+    /// The labelled examples of a reason that are most like a failure.
+    pub(crate) fn nearest(&self, reason: Reason, sketch: &Sketch) -> Vec<LabelledExample> {
+        let mut best: Vec<(usize, LabelledExample)> = Vec::new();
+        let mut cursor = Cursor { bytes: &self.bytes, at: self.examples };
+        let count = cursor.short().unwrap_or(0);
+        for _ in 0..count {
+            let Ok((of, bytes, id, text)) = Self::example(&mut cursor) else { break };
+            if self.reasons.get(usize::from(of)).is_none_or(|(known, ..)| *known != reason) {
+                continue;
+            }
+            let own = Sketch(bytes);
+            let likeness = own.likeness(sketch);
+            let at = best.iter().position(|(known, _)| *known < likeness).unwrap_or(best.len());
+            if likeness >= LIKENESS_MIN && at < NEAREST_MAX {
+                let example =
+                    LabelledExample { id: id.to_owned(), reason, text: text.to_owned(), sketch: own };
+                best.insert(at, (likeness, example));
+                best.truncate(NEAREST_MAX);
+            }
+        }
+        best.into_iter().map(|(_, example)| example).collect()
+    }
+
+    fn example<'b>(cursor: &mut Cursor<'b>) -> Result<(u8, [u8; SKETCH_BYTES], &'b str, &'b str), BadTable> {
+        let of = cursor.byte()?;
+        let sketch = cursor.take(SKETCH_BYTES)?.try_into().map_err(|_| BadTable)?;
+        Ok((of, sketch, cursor.text()?, cursor.text()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts() -> TableParts {
+        let reasons = vec![Reason::Crash, Reason::LintError];
+        let mut weights = vec![0.0; FEATURES * 2];
+        (weights[0], weights[3]) = (2.0, 2.0);
+        TableParts {
+            version: "0123456789abcdef".to_owned(),
+            bias: vec![0.0, 0.1],
+            calibration: (0..20).map(|n| n * 5).collect(),
+            shares: vec![("a.b".to_owned(), 77)],
+            examples: vec![LabelledExample {
+                id: "x-1".to_owned(),
+                reason: Reason::LintError,
+                text: "bad".to_owned(),
+                sketch: Sketch([7; SKETCH_BYTES]),
+            }],
+            reasons,
+            weights,
+        }
+    }
+
+    #[test]
+    fn a_table_is_read_as_it_was_written() {
+        let table = Table::read(parts().write().into()).unwrap();
+        assert_eq!(
+            (table.version(), table.share("a.b"), table.share("c")),
+            ("0123456789abcdef", Some(77), None)
+        );
+        let guess = table.guess(&vec![(0, 1.0)]).unwrap();
+        assert_eq!(guess.reason, Reason::Crash);
+        assert_eq!(table.guess(&vec![(1, 1.0)]).unwrap().reason, Reason::LintError);
+        let near = table.nearest(Reason::LintError, &Sketch([7; SKETCH_BYTES]));
+        assert_eq!(near[0].id, "x-1");
+        assert!(table.nearest(Reason::Crash, &Sketch([7; SKETCH_BYTES])).is_empty());
+    }
+
+    #[test]
+    fn a_damaged_table_is_refused() {
+        let good = parts().write();
+        for end in [0, 3, 20, 21, 40, good.len() - 1] {
+            assert_eq!(Table::read(good[..end].to_vec().into()).err(), Some(BadTable), "{end}");
+        }
+        let mut longer = good.clone();
+        longer.push(0);
+        assert!(Table::read(longer.into()).is_err());
+        let mut other = good;
+        other[0] = b'X';
+        assert!(Table::read(other.into()).is_err());
+    }
+}
