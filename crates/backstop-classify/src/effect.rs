@@ -281,8 +281,8 @@ impl Effect {
         let prints_answer = PRINT_STATUS.contains(&self.program.as_str());
         match self.changes {
             Changes::One if !has_output || prints_answer => {}
-            Changes::Reported if !has_output => {}
-            Changes::One | Changes::Reported | Changes::Many => return None,
+            Changes::Reported | Changes::Refused if !has_output => {}
+            Changes::One | Changes::Refused | Changes::Reported | Changes::Many => return None,
         }
         if fault.reason == Reason::RateLimited {
             // Of a program that prints the status, only the status counts: a body may speak of 429 in
@@ -298,6 +298,9 @@ impl Effect {
         };
         if fault.facts.retry_after_seconds.is_some() && texts().any(|text| has_number(text, "503")) {
             return Some(NothingDone::NotCarriedOut);
+        }
+        if self.changes == Changes::Refused {
+            return None;
         }
         // Where exit codes tell, what an answer says about another connection does not.
         if let Some(exit) = exit.filter(|_| self.has_own_exit && !self.unsent_exit.is_empty()) {
@@ -755,9 +758,15 @@ mod tests {
             // The issue was made, and its number was printed, before what came next failed.
             ("gh issue create -t x", Reason::RateLimited, "HTTP 429: too many requests", true, None),
             ("gh issue create -t x", net, refused, true, None),
-            // These repeat requests themselves, or run scripts of the project.
-            ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", false, None),
+            // These repeat requests themselves, or run scripts of the project: only a refusal counts.
+            ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", false, done),
+            ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", true, None),
+            ("npm publish", net, "npm error code ECONNREFUSED: connection refused", false, None),
+            ("npm publish --workspaces", Reason::RateLimited, "npm error 429", false, None),
             ("npm version patch", net, refused, false, None),
+            ("cargo publish -p x", Reason::RateLimited, "status 429 Too Many Requests", false, done),
+            ("aws ec2 run-instances", Reason::RateLimited, "RequestLimitExceeded", false, done),
+            ("aws s3 rm s3://b --recursive", Reason::RateLimited, "SlowDown", false, None),
             ("aws ec2 run-instances", net, refused, false, None),
             ("git push", net, "fatal: unable to access 'x': Could not resolve host: x", false, sent),
             ("git push", net, "fatal: the remote end hung up unexpectedly", false, None),

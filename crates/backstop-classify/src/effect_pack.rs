@@ -72,10 +72,13 @@ fn checked(place: &Place<'_>, effect: EffectFile, at: usize) -> Result<EffectRul
     let wrong = |message: String| Err(place.error(at, message));
     let changes = match effect.changes.as_ref().map(|changes| changes.get_ref().as_str()) {
         Some("one") => Changes::One,
+        Some("refused") => Changes::Refused,
         Some("reported") => Changes::Reported,
         None | Some("many") => Changes::Many,
         Some(other) => {
-            return wrong(format!("unknown `changes` of effect `{id}`: `{other}`: one, reported or many"));
+            return wrong(format!(
+                "unknown `changes` of effect `{id}`: `{other}`: one, refused, reported or many"
+            ));
         }
     };
     if effect.program.is_empty() {

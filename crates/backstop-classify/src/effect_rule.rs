@@ -10,6 +10,9 @@ pub enum Changes {
     /// At most one, with its last request: a failure to connect, or a refusal, means that nothing
     /// was changed.
     One,
+    /// At most one, by a program that repeats its requests itself: a refusal means that nothing was
+    /// changed; a failure to connect may have come after a request that was sent.
+    Refused,
     /// Many, and it prints a line to standard output for each: a failure to connect means that
     /// nothing was changed if nothing was printed there.
     Reported,

@@ -92,8 +92,13 @@ impl PreparedCommand {
         };
         let sent = decide(if self.request.once { Dispatch::Lost } else { Dispatch::Answered });
         // With --once, or where it makes many changes, no failure says that nothing was done.
-        let proves_nothing =
-            self.request.once || effect.is_some_and(|effect| effect.changes == Changes::Many);
+        let proves_nothing = self.request.once
+            || effect.is_some_and(|effect| match effect.changes {
+                Changes::Many => true,
+                // Only a refusal says that nothing was changed.
+                Changes::Refused => reason != Reason::RateLimited,
+                Changes::One | Changes::Reported => false,
+            });
         let unsent = if proves_nothing { sent.clone() } else { decide(Dispatch::NotDispatched) };
         let allowed = policy.allowance(reason);
         let attempts = if unsent.action.goes_on() { allowed.attempts } else { 1 };
@@ -101,7 +106,7 @@ impl PreparedCommand {
         // A refusal for too many requests is never carried out.
         let is_refusal = reason == Reason::RateLimited
             && matches!(sent.action, Action::Confirm { .. })
-            && effect.is_some_and(|effect| effect.changes == Changes::One);
+            && effect.is_some_and(|effect| matches!(effect.changes, Changes::One | Changes::Refused));
         let decision = if is_refusal { &unsent } else { &sent };
         DryRunReason {
             reason,
@@ -124,6 +129,10 @@ fn nothing_done(effect: &Effect) -> Option<&'static str> {
         Changes::Reported => Some(
             "repeated all the same, if it wrote nothing to standard output: what was never sent (connection \
              refused, DNS, TLS) or was refused (429, 503 with Retry-After)",
+        ),
+        Changes::Refused => Some(
+            "repeated all the same, if it wrote nothing to standard output: what was refused (429, 503 with \
+             Retry-After)",
         ),
         Changes::Many => None,
     }
