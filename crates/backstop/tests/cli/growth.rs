@@ -115,7 +115,7 @@ fn twice_the_text_takes_about_twice_as_long_in_bounded_memory() {
         (
             "trim",
             &conversation,
-            &["word ", "a\n", "![x](data:image/png;base64,AAAA)", "\"", "\\", "\u{1f600}"],
+            &["word ", "![x](data:image/png;base64,AAAA)", "\"", "\\", "\u{1f600}"],
         ),
         ("request", &request, &["{\"messages\":[", "[", "{\"role\":\"user\"},", "\\u0000", "\""]),
         ("headers", &headers, &["retry-after: 1\n", "x-ratelimit-reset: ", ":", "a: b\r\n"]),
