@@ -32,7 +32,7 @@ pub fn agent_words(line: &str) -> Option<String> {
         match item["type"].as_str().unwrap_or_default() {
             "agent_message" | "reasoning" if is_over => said.extend(item["text"].as_str().map(str::to_owned)),
             "command_execution" if !is_over => {
-                said.extend(item["command"].as_str().map(|line| tool("run", &line.into())))
+                said.extend(item["command"].as_str().map(|line| tool("run", &line.into())));
             }
             _ => {}
         }

@@ -198,6 +198,9 @@ pub(super) fn read_sprint(texts: &[PlanText<'_>]) -> Result<Draft, Vec<PlanError
         if group.entry.name.is_empty() {
             group.entry.name = slug.replace('-', " ");
         }
+        if group.entry.section.is_empty() {
+            group.entry.section = format!("Story {key}, which has no file here.");
+        }
         group.entry.at = source.start(line);
         group.entry.line = line;
         group.entry.status = status;

@@ -44,8 +44,7 @@ pub(super) fn read(document: &Json<'_>, members: &[Member]) -> Option<Draft> {
                 .filter_map(|member| Some((member, list(object(&member.node)?, "tasks")?)))
                 .collect();
             let wanted = tags.iter().position(|(tag, _)| tag.key == TAG).unwrap_or(0);
-            for (at, (tag, tasks)) in tags.iter().enumerate().filter(|(at, _)| *at != wanted) {
-                let _ = at;
+            for (_, (tag, tasks)) in tags.iter().enumerate().filter(|(at, _)| *at != wanted) {
                 passed_over
                     .push((document.line(tag.start), format!("tag {}: {} tasks", tag.key, tasks.len())));
             }
