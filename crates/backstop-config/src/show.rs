@@ -251,6 +251,7 @@ mod tests {
         log.format                  human           default
         store.keep                  30d             default
         store.max                   1GB             default
+        classify.learned            true            default
         rules.packs                 ["a.toml"]      backstop.toml:4
         events.tail_to              none            default
         otel.endpoint               none            default
