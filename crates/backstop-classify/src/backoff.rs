@@ -5,7 +5,7 @@ use crate::grammar::{self, Finding, Reading};
 use crate::learned::{self, Case, Sketch, Table, Vector};
 use crate::rule::Rule;
 use crate::weigh::Weigher;
-use backstop_core::{Confidence, Evidence, Reason, SafeText, Surface};
+use backstop_core::{Confidence, Evidence, LEARNED, Reason, SafeText, Signal, Surface};
 
 /// From this share on, in percent, a rule is believed and nobody else is asked.
 const SURE_PERCENT: u8 = 90;
@@ -27,8 +27,6 @@ const WRAPPERS: &[&str] = &["sh", "bash", "env", "sudo", "time", "timeout", "xar
 pub(crate) const KNOWN: &str = "known ";
 /// What goes before the name of a tool that rules were written for.
 pub(crate) const TOOL: &str = "tool ";
-/// The name under which the learned back-off is cited.
-pub(crate) const LEARNED: &str = "learned";
 /// How much of an example's line is shown.
 const EXAMPLE_BYTES_MAX: usize = 120;
 
@@ -112,10 +110,28 @@ pub(crate) fn vector(seen: &Weigher<'_>, ruled: &Ruled<'_>, look: &Look) -> Vect
     case.vector()
 }
 
+/// The same failure as if all lines that it printed were empty.
+fn vector_without_text(seen: &Weigher<'_>, look: &Look) -> Vector {
+    let blank = |lines: &Vec<String>| vec![String::new(); lines.len()];
+    let streams: Vec<Vec<String>> = look.streams.iter().map(blank).collect();
+    let case = Case {
+        command: seen.signal.command.as_deref().unwrap_or_default(),
+        exit: seen.signal.exit,
+        streams: &streams,
+        rules: &[],
+        reason: Reason::Unknown,
+        reading: &Reading::default(),
+    };
+    case.vector()
+}
+
 pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     let table = seen.classifier.table();
     let is_known = seen.programs.names.iter().any(|name| is_known_tool(seen, table, name));
-    let own = share(table, ruled, is_known);
+    // Where nobody says which tool it was, a tool's own summary does.
+    let is_unnamed = seen.programs.names.is_empty();
+    let tells_its_tool = is_unnamed && ruled.rule.is_some_and(|rule| rule.tool.is_some());
+    let own = share(table, ruled, is_known || tells_its_tool);
     let by_rule = |percent: u8, reading| Decided {
         reason: ruled.reason,
         confidence: Confidence::of_percent(percent),
@@ -127,10 +143,14 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     let is_silent = seen.matcher.excerpts.iter().all(|excerpt| excerpt.is_empty());
     let is_log = seen.matcher.lines.iter().sum::<u64>() > LOG_LINES;
     // Rules are written for known tools, and were measured on unknown ones.
-    let is_written = is_known && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
+    let is_written =
+        (is_known || is_unnamed) && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
     let is_answer = seen.signal.surface == Surface::Response;
     let believed = own > 0 && (own >= SURE_PERCENT || is_written || is_log || is_answer);
-    if believed || ended_hard || is_silent {
+    // A rule may say that nothing is known: of a difference that was asked for, for example.
+    let is_denied =
+        ruled.reason == Reason::Unknown && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
+    if believed || is_denied || ended_hard || is_silent {
         return by_rule(own, None);
     }
     let look = look(seen);
@@ -138,8 +158,8 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     let is_told = |finding: &Finding| !is_answer || !finding.kind.starts_with("grammar.missing");
     let finding = best_finding(table, &look.reading).filter(|(finding, _)| is_told(finding));
     let guess = table
-        .filter(|_| seen.classifier.learns && seen.signal.surface == Surface::Command)
-        .and_then(|table| table.guess(&vector(seen, ruled, &look)));
+        .filter(|_| seen.classifier.learns && is_of_a_command(seen.signal))
+        .and_then(|table| table.guess(&vector(seen, ruled, &look), &vector_without_text(seen, &look)));
     let grammars = finding.as_ref().map_or(0, |(_, percent)| *percent);
     let models = guess.map_or(0, |guess| guess.percent);
     // A rule is left only for something that is clearly better; a guess says at least something.
@@ -153,13 +173,16 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
         }
         let sketch = Sketch::of(&look.streams);
         let nearest = table.map(|table| table.nearest(guess.reason, &sketch)).unwrap_or_default();
-        return Decided {
-            reason: guess.reason,
-            confidence: Confidence::of_percent(guess.percent).at_most_medium(),
-            by: By::Learned,
-            evidence: cited(guess.reason, nearest),
-            reading: Some(look.reading),
-        };
+        // A failure that is like none that somebody labelled is unknown.
+        if !nearest.is_empty() {
+            return Decided {
+                reason: guess.reason,
+                confidence: Confidence::of_percent(guess.percent).at_most_medium(),
+                by: By::Learned,
+                evidence: cited(guess.reason, nearest),
+                reading: Some(look.reading),
+            };
+        }
     }
     match finding {
         Some((finding, percent)) if percent >= needed => {
@@ -179,6 +202,12 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
         }
         _ => by_rule(own, Some(look.reading)),
     }
+}
+
+/// Whether a command is known to have failed. The back-off has learned from the output of commands;
+/// of what a person, an agent or a task reports in words it knows nothing.
+fn is_of_a_command(signal: &Signal) -> bool {
+    signal.surface == Surface::Command && (signal.command.is_some() || signal.exit.is_some())
 }
 
 /// Whether rules were written for a tool: they read its output, or it is in the corpora they were written

@@ -518,12 +518,11 @@ pub const KEYS: &[Key] = &[
         "1GB",
         "size of a project's store above which the oldest ended runs are removed",
     ),
-    without_trust(
+    key(
         "classify.learned",
         ValueKind::OneOf(YES_OR_NO),
         "true",
         "whether the learned back-off is asked where no rule is sure",
-        "it only says what a failure looks like; nothing is repeated because of it",
     ),
     key(
         "rules.packs",

@@ -80,6 +80,11 @@ impl Confidence {
         }
     }
 
+    /// Whether it was reported or derived: nothing was guessed.
+    pub fn is_certain(&self) -> bool {
+        *self == Self::CERTAIN
+    }
+
     /// Whether this is a guess.
     pub fn is_low(self) -> bool {
         self.level() == ConfidenceLevel::Low
@@ -135,7 +140,9 @@ mod tests {
 
     #[test]
     fn a_fault_of_an_older_journal_has_no_confidence_and_is_read() {
-        let mut old = serde_json::to_value(Fault::new(Reason::Crash)).unwrap();
+        let mut fault = Fault::new(Reason::Crash);
+        fault.set_confidence(Confidence::of_percent(93));
+        let mut old = serde_json::to_value(fault).unwrap();
         old.as_object_mut().unwrap().remove("confidence").unwrap();
         let fault: Fault = serde_json::from_value(old).unwrap();
         assert_eq!(fault.confidence, Confidence::CERTAIN);

@@ -3,6 +3,9 @@
 use crate::{Class, Confidence, MachineState, Reason, Retry, SafeText, Severity, Timestamp};
 use serde::{Deserialize, Serialize};
 
+/// The name of the learned back-off in the evidence of its guesses.
+pub const LEARNED: &str = "learned";
+
 /// A piece of text that a rule matched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -133,7 +136,7 @@ pub struct Fault {
     /// Whether an unchanged retry is likely to succeed.
     pub retryable: bool,
     /// How sure the classifier is of the reason.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Confidence::is_certain")]
     pub confidence: Confidence,
     /// The line of the output that states the cause, verbatim.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -165,6 +168,19 @@ impl Fault {
             evidence: Vec::new(),
             machine: None,
         }
+    }
+
+    /// The fault without a guess of the learned back-off: what nobody knows. For those who have
+    /// evidence of their own for that case.
+    #[must_use]
+    pub fn without_guess(self) -> Self {
+        let is_learned = |evidence: &Evidence| evidence.rule == LEARNED;
+        if !self.evidence.iter().any(is_learned) {
+            return self;
+        }
+        let mut fault = self.renamed(Reason::Unknown);
+        fault.evidence.retain(|evidence| !is_learned(evidence));
+        fault
     }
 
     /// Sets how sure the reason is. A guess is never a reason to try the same again.

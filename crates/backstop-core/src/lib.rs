@@ -82,7 +82,7 @@ pub use event::{
     BaseGate, BaseState, Delivery, EVENT_SCHEMA, Event, EventKind, ExecutionContext, Outcome, PhaseRecord,
     PlanRecord, Record, RecordError,
 };
-pub use fault::{Evidence, Exception, Facts, Fault};
+pub use fault::{Evidence, Exception, Facts, Fault, LEARNED};
 pub use file_action::FileAction;
 pub use hash::fnv1a;
 pub use hinted_error::{ErrorKind, HintedError};

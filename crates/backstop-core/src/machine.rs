@@ -324,7 +324,7 @@ impl Machine {
     pub fn failed(&mut self, failure: &Failure<'_>) -> Verdict {
         let policy = Arc::clone(&self.policy);
         let reason = failure.fault.reason;
-        let allowed = policy.allowance(reason);
+        let allowed = policy.allowance(acted_on(failure.fault));
         let outside = is_outside(&policy, failure);
         let verdict = match self.judge(&policy, &allowed, failure) {
             Ok(decision) => {
@@ -349,7 +349,8 @@ impl Machine {
     ) -> Result<Decision, FinalDecision> {
         let fault = failure.fault;
         let reason = fault.reason;
-        let end = |why: String| Err(FinalDecision::of(policy, reason, why));
+        let is_guess = fault.confidence.is_low();
+        let end = |why: String| Err(FinalDecision::of(policy, acted_on(fault), why));
         if self.disabled {
             return Err(FinalDecision::surface("recovery is turned off by BACKSTOP_DISABLE".to_owned()));
         }
@@ -396,16 +397,14 @@ impl Machine {
         if fault.severity == Severity::Critical {
             return end(format!("{reason} is critical here: nothing is repeated before somebody has looked"));
         }
-        if fault.facts.should_retry == Some(false) && fault.confidence.is_low() {
-            return end(format!("it only looks like {reason}: a guess is not a reason to try again"));
-        }
-        if fault.facts.should_retry == Some(false) {
+        if fault.facts.should_retry == Some(false) && !is_guess {
             return end("the server says that a retry makes no sense".to_owned());
         }
-        if let Some(wait) = self.world_wait(policy, failure) {
-            return wait;
-        }
-        if let Some(wait) = self.stated_end(policy, allowed, failure) {
+        let wait = match is_guess {
+            true => None,
+            false => self.world_wait(policy, failure).or_else(|| self.stated_end(policy, allowed, failure)),
+        };
+        if let Some(wait) = wait {
             return wait;
         }
         let slot = allowed.cell.unwrap_or(policy.cells.len());
@@ -418,6 +417,8 @@ impl Machine {
         if used >= attempts || self.all_started(policy) {
             let why = if reason == Reason::Interrupted {
                 "stopped by you".to_owned()
+            } else if attempts == 1 && is_guess && reason != Reason::Unknown {
+                format!("it only looks like {reason}: a guess is not repeated (profile {})", policy.name)
             } else if attempts == 1 {
                 format!("{} ({reason}, profile {})", once(reason), policy.name)
             } else if self.all_started(policy) {
@@ -433,7 +434,7 @@ impl Machine {
                     policy.name
                 )
             };
-            let mut ending = FinalDecision::of(policy, reason, why);
+            let mut ending = FinalDecision::of(policy, acted_on(fault), why);
             ending.used_up = attempts > 1;
             return Err(ending);
         }
@@ -780,9 +781,16 @@ impl Machine {
     }
 }
 
+/// The reason that is acted on. What is only guessed is treated like what nobody knows: a guess may
+/// neither repeat, nor halt, nor wait for anything.
+fn acted_on(fault: &Fault) -> Reason {
+    if fault.confidence.is_low() { Reason::Unknown } else { fault.reason }
+}
+
 /// Whether the failure came from outside: it is waited out against limits of its own.
 fn is_outside(policy: &Policy, failure: &Failure<'_>) -> bool {
-    let is_worlds = |reasons: &[Reason]| failure.worker_lost || reasons.contains(&failure.fault.reason);
+    let reason = acted_on(failure.fault);
+    let is_worlds = |reasons: &[Reason]| failure.worker_lost || reasons.contains(&reason);
     policy.world.as_ref().is_some_and(|world| is_worlds(&world.reasons))
 }
 
@@ -882,6 +890,29 @@ mod tests {
 
     fn machine(name: &str) -> Machine {
         Machine::new(Arc::new(profile(name).unwrap()))
+    }
+
+    #[test]
+    fn a_guess_is_decided_like_what_nobody_knows() {
+        let decide = |name: &str, reason: Reason, percent: u8| {
+            let mut machine = machine(name);
+            machine.begin();
+            let mut fault = Fault::new(reason);
+            fault.set_confidence(crate::Confidence::of_percent(percent));
+            machine.failed(&Failure::new(&fault, Duration::ZERO)).decision
+        };
+        // Sure of it, a phase halts at once; a guess leaves it its retry.
+        assert_eq!(decide("phase", Reason::DependencyMissing, 95).action, Action::Halt);
+        // What is critical is only ever reported, and never repeated.
+        for reason in Reason::all().filter(|reason| reason.severity() != Severity::Critical) {
+            for name in ["phase", "command", "task"] {
+                let (guess, unknown) =
+                    (decide(name, reason, 40).action, decide(name, Reason::Unknown, 40).action);
+                assert_eq!(guess.name(), unknown.name(), "{reason} in {name}");
+            }
+        }
+        let why = decide("command", Reason::NetworkTransient, 40).why;
+        assert_eq!(why, "it only looks like network_transient: a guess is not repeated (profile command)");
     }
 
     /// Fails with these reasons, one after the other, and says what was decided each time.

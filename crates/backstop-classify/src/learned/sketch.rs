@@ -26,6 +26,11 @@ impl Sketch {
         Self(least.map(|hash| hash.to_le_bytes()[0]))
     }
 
+    /// Whether there was no word to make it of.
+    pub(crate) fn is_of_nothing(&self) -> bool {
+        self.0 == [u8::MAX; SKETCH_BYTES]
+    }
+
     /// How many bytes two sketches share.
     pub(crate) fn likeness(&self, other: &Self) -> usize {
         self.0.iter().zip(&other.0).filter(|(a, b)| a == b).count()

@@ -19,7 +19,10 @@ const TABLE_BYTES_MAX: usize = 400_000;
 /// How many examples an answer names.
 const NEAREST_MAX: usize = 3;
 /// How many bytes two sketches share at least, for one failure to be like the other.
-const LIKENESS_MIN: usize = 2;
+const LIKENESS_MIN: usize = 4;
+
+/// By how much the text must at least multiply the odds of an answer.
+const ODDS_GAINED_MIN: f32 = 1.0;
 
 /// A failure whose reason somebody has labelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,16 +252,23 @@ impl Table {
         ((probability.clamp(0.0, 1.0) * STEPS as f32) as usize).min(STEPS - 1)
     }
 
-    /// What the model takes a failure for.
-    pub(crate) fn guess(&self, vector: &Vector) -> Option<Guess> {
+    /// What the model takes a failure for. `without` is the same failure without its text: an answer
+    /// that it would give to that one, too, says nothing about this failure.
+    pub(crate) fn guess(&self, vector: &Vector, without: &Vector) -> Option<Guess> {
         let (reason, probability) = self.probabilities(vector).first().copied()?;
+        let before = self.probabilities(without).into_iter().find(|(known, _)| *known == reason)?.1;
+        let odds = |probability: f32| probability.max(1e-6) / (1.0 - probability).max(1e-6);
+        let is_by_text = odds(probability) >= ODDS_GAINED_MIN * odds(before);
         let percent = *self.bytes.get(self.calibration + Self::step(probability))?;
-        (reason != Reason::Unknown).then_some(Guess { reason, percent })
+        (reason != Reason::Unknown && is_by_text).then_some(Guess { reason, percent })
     }
 
     /// The labelled examples of a reason that are most like a failure.
     pub(crate) fn nearest(&self, reason: Reason, sketch: &Sketch) -> Vec<LabelledExample> {
         let mut best: Vec<(usize, LabelledExample)> = Vec::new();
+        if sketch.is_of_nothing() {
+            return Vec::new();
+        }
         let mut cursor = Cursor { bytes: &self.bytes, at: self.examples };
         let count = cursor.short().unwrap_or(0);
         for _ in 0..count {
@@ -317,9 +327,12 @@ mod tests {
             (table.version(), table.share("a.b"), table.share("c")),
             ("0123456789abcdef", Some(77), None)
         );
-        let guess = table.guess(&vec![(0, 1.0)]).unwrap();
+        let nothing = Vector::new();
+        let guess = table.guess(&vec![(0, 1.0)], &nothing).unwrap();
         assert_eq!(guess.reason, Reason::Crash);
-        assert_eq!(table.guess(&vec![(1, 1.0)]).unwrap().reason, Reason::LintError);
+        assert_eq!(table.guess(&vec![(1, 1.0)], &nothing).unwrap().reason, Reason::LintError);
+        // What it would say without the text is no answer.
+        assert_eq!(table.guess(&vec![(1, 0.1)], &vec![(1, 1.0)]), None);
         let near = table.nearest(Reason::LintError, &Sketch([7; SKETCH_BYTES]));
         assert_eq!(near[0].id, "x-1");
         assert!(table.nearest(Reason::Crash, &Sketch([7; SKETCH_BYTES])).is_empty());

@@ -283,6 +283,12 @@ impl PhaseRunner<'_> {
         self.advisor.map(|advisor| advisor(job)).unwrap_or_default()
     }
 
+    /// What an agent is told beside its task: what an advisor says, where there is one, else what
+    /// the phases before it delivered.
+    fn context(&self, job: &AttemptJob, advised: Option<SafeText>) -> Option<SafeText> {
+        if self.advisor.is_some() { advised } else { self.delivered_before(job.node) }
+    }
+
     /// Who works in this attempt.
     pub(super) fn worker(&self, job: &AttemptJob) -> Worker {
         self.equipment[job.node].worker(job.worker.as_deref())
@@ -337,10 +343,7 @@ impl PhaseRunner<'_> {
             Worker::Command(line) => process.run(Work::Command(line.clone()), None),
             Worker::Agent { .. } => {
                 let assignment = Assignment {
-                    context: advice
-                        .context
-                        .or_else(|| self.delivered_before(job.node))
-                        .map(|text| self.masked(&text)),
+                    context: self.context(job, advice.context).map(|text| self.masked(&text)),
                     ..self.assignment(job, context.clone(), &scratch)
                 };
                 let session = self.session_to_continue(job).filter(|session| {

@@ -96,7 +96,8 @@ impl Case<'_> {
         if self.outvoted() {
             return None;
         }
-        let fault = self.ended.fault(self.classifier, self.command, self.at)?;
+        // A guess from its words is worth less than its own report.
+        let fault = self.ended.fault(self.classifier, self.command, self.at)?.without_guess();
         if let Some(limited) = self.waited_itself() {
             return Some(limited);
         }

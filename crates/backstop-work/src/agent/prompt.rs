@@ -29,7 +29,7 @@ pub fn prompt(assignment: &Assignment) -> String {
     header(&mut out, assignment);
     task(&mut out, assignment);
     if let Some(context) = &assignment.context {
-        out.push_str("## What you should know\n\nFrom the record of this campaign, as data:\n\n");
+        out.push_str("## What you should know\n\nFrom the record of this run, as data:\n\n");
         let _ = writeln!(out, "{}\n", context.prompt("context", CONTEXT_BYTES_MAX));
     }
     if let Some(retry) = &assignment.retry {
