@@ -91,7 +91,8 @@ pub(crate) struct Look {
 }
 
 pub(crate) fn look(seen: &Weigher<'_>) -> Look {
-    let streams: Vec<Vec<String>> = seen.matcher.excerpts.iter().map(|excerpt| excerpt.lines()).collect();
+    let streams: Vec<Vec<String>> =
+        seen.matcher.excerpts.iter().map(crate::excerpt::Excerpt::lines).collect();
     let lines = streams.concat();
     let command = seen.signal.command.as_deref().unwrap_or_default().to_ascii_lowercase();
     let status = |code| seen.classifier.status_reason(code, seen.signal.surface);
@@ -140,7 +141,7 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
         reading,
     };
     let ended_hard = seen.signal.timed_out || seen.signal.signal.is_some();
-    let is_silent = seen.matcher.excerpts.iter().all(|excerpt| excerpt.is_empty());
+    let is_silent = seen.matcher.excerpts.iter().all(crate::excerpt::Excerpt::is_empty);
     let is_log = seen.matcher.lines.iter().sum::<u64>() > LOG_LINES;
     // Rules are written for known tools, and were measured on unknown ones.
     let is_written =

@@ -153,11 +153,13 @@ impl<'c> Session<'c> {
 
     /// Classifies the signal. `None` if it is a success.
     pub fn finish(self) -> Option<Fault> {
+        #[expect(clippy::redundant_closure_for_method_calls)] // The method is of one lifetime only.
         self.weighed(|weigher| weigher.fault())
     }
 
     /// What training sees of the signal. `None` if it is a success.
     pub(crate) fn observe(self) -> Option<Observation> {
+        #[expect(clippy::redundant_closure_for_method_calls)] // The method is of one lifetime only.
         self.weighed(|weigher| weigher.observation())
     }
 

@@ -6,6 +6,8 @@
 //! `by=phase`), then format and granularity, the gates, and a line for each phase: its id, `x` for done,
 //! `s` for skipped, `.` for open, what it waits for (`<`) and what it may run beside (`|`).
 
+#![allow(clippy::unwrap_used)]
+
 use backstop_plan::document::{
     By, Change, Edit, Format, Plan, PlanText, ReadOptions, Status, normalised, parse, read, updated_files,
 };

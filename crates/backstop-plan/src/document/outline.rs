@@ -97,7 +97,6 @@ impl<'t> Outline<'t> {
 
 /// The ids of the rows, with the names that are written beside them. Rows without an id of their own
 /// are errors, and left out.
-#[expect(clippy::type_complexity)] // One caller.
 fn ids(
     source: &Source<'_>,
     table: &mut Table,

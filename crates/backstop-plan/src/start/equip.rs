@@ -307,15 +307,17 @@ impl Equipper {
 
 /// Has a gate run in a folder below the project's.
 fn in_folder(gate: &mut Gate, dir: &str) {
-    let there = |command: &CommandLine| {
-        let line = match command {
-            CommandLine::Shell(line) => line.clone(),
-            CommandLine::Argv(words) => backstop_core::shell::line(words),
-        };
-        CommandLine::Shell(format!("cd {} && {line}", backstop_core::shell::line([dir])))
+    gate.check = command_in(&gate.check, dir);
+    gate.fix = gate.fix.as_ref().map(|fix| command_in(fix, dir));
+}
+
+/// The command, run in a folder.
+fn command_in(command: &CommandLine, dir: &str) -> CommandLine {
+    let line = match command {
+        CommandLine::Shell(line) => line.clone(),
+        CommandLine::Argv(words) => backstop_core::shell::line(words),
     };
-    gate.check = there(&gate.check);
-    gate.fix = gate.fix.as_ref().map(there);
+    CommandLine::Shell(format!("cd {} && {line}", backstop_core::shell::line([dir])))
 }
 
 /// Takes out agents that cannot take over because their programs are not there. Gives what a person

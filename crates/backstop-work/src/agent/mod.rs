@@ -33,7 +33,7 @@
 //! `terminal_reason` and `subtype` (`"subtype":"success"` stands on failures too); for codex the last `turn.failed` or
 //! `turn.completed` (`error` lines are printed by successful runs too); for opencode the last `error` or final `step_finish`;
 //! for gemini the last `result` by `status`; for copilot the last `session.error` or the exit code in `result`; for qwen what
-//! counts for claude. Over ACP ([`acp`]) only failures are reports: an error of JSON-RPC, or a turn that ended otherwise than
+//! counts for claude. Over ACP (`acp`) only failures are reports: an error of JSON-RPC, or a turn that ended otherwise than
 //! with `end_turn`. A command and an agent of plain text report nothing.
 //!
 //! The envelope is looked for in the file that `BACKSTOP_RESULT` names, then in the agent's structured output, then in

@@ -260,7 +260,7 @@ pub(crate) fn is_story_file(name: &str, key: &str, id: &str) -> bool {
 }
 
 /// The keys of stories with their ids, and the folder that the file names for them.
-pub(super) fn stories(text: &[u8]) -> Option<(Option<String>, Vec<(String, String)>)> {
+pub(super) fn stories(text: &[u8]) -> Option<super::StoryList> {
     if !is_sprint(text) {
         return None;
     }

@@ -328,6 +328,7 @@ impl<'t> Markdown<'t> {
     }
 
     /// The settings blocks: of the plan, before the first of these lines, and of the ranges.
+    #[expect(clippy::type_complexity)] // One caller, which takes it apart at once.
     pub(crate) fn settings(
         &self,
         parts: &[Range<usize>],

@@ -140,8 +140,11 @@ fn settings(document: &Markdown<'_>, draft: &mut Draft) -> Result<(), Vec<PlanEr
     Ok(())
 }
 
+/// The folder that a `sprint-status.yaml` names, and the keys of its stories with their ids.
+pub(super) type StoryList = (Option<String>, Vec<(String, String)>);
+
 /// The names of the files that may be the story of each key of a `sprint-status.yaml`, and the folder
 /// that it names for them; nothing where a text is no such file.
-pub fn stories_of(text: &[u8]) -> Option<(Option<String>, Vec<(String, String)>)> {
+pub fn stories_of(text: &[u8]) -> Option<StoryList> {
     bmad::stories(text)
 }
