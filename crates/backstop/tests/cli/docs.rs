@@ -385,7 +385,7 @@ fn timeless(line: &str) -> String {
 fn the_readme_shows_what_the_program_prints() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.lines().count() <= 120, "the README is one page");
-    for command in ["cargo run -- demo", "cargo test --workspace"] {
+    for command in ["cargo run --bin backstop -- demo", "cargo test --workspace"] {
         assert!(readme.contains(command), "{command}");
     }
     assert!(readme.contains("docs/plan.svg"));
