@@ -9,6 +9,8 @@ use backstop_core::{Confidence, Evidence, LEARNED, Reason, SafeText, Signal, Sur
 
 /// From this share on, in percent, a rule is believed and nobody else is asked.
 const SURE_PERCENT: u8 = 90;
+/// The same for a rule, where nobody says which tool it was.
+const UNNAMED_PERCENT: u8 = 70;
 /// By how much the share of another must be higher than that of the rule, in percent.
 const MARGIN_PERCENT: u8 = 6;
 /// Below this share, in percent, a guess is not worth saying.
@@ -132,7 +134,7 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     // Where nobody says which tool it was, a tool's own summary does.
     let is_unnamed = seen.programs.names.is_empty();
     let tells_its_tool = is_unnamed && ruled.rule.is_some_and(|rule| rule.tool.is_some());
-    let own = share(table, ruled, is_known || tells_its_tool);
+    let own = share(table, ruled, is_known).max(if tells_its_tool { share(table, ruled, true) } else { 0 });
     let by_rule = |percent: u8, reading| Decided {
         reason: ruled.reason,
         confidence: Confidence::of_percent(percent),
@@ -144,8 +146,8 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     let is_silent = seen.matcher.excerpts.iter().all(crate::excerpt::Excerpt::is_empty);
     let is_log = seen.matcher.lines.iter().sum::<u64>() > LOG_LINES;
     // Rules are written for known tools, and were measured on unknown ones.
-    let is_written =
-        (is_known || is_unnamed) && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
+    let is_written = (is_known || (is_unnamed && own >= UNNAMED_PERCENT))
+        && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
     let is_answer = seen.signal.surface == Surface::Response;
     let believed = own > 0 && (own >= SURE_PERCENT || is_written || is_log || is_answer);
     // A rule may say that nothing is known: of a difference that was asked for, for example.
@@ -169,7 +171,7 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     if let Some(guess) = guess.filter(|guess| guess.percent >= needed && guess.percent >= grammars) {
         if guess.reason == ruled.reason {
             // Two that agree are surer than one, but two are not enough for trying again.
-            let percent = if ruled.reason.retryable() { own } else { models };
+            let percent = if ruled.reason.retryable() { own } else { own.max(models) };
             return by_rule(percent, Some(look.reading));
         }
         let sketch = Sketch::of(&look.streams);

@@ -18,6 +18,7 @@ use crate::{Api, Overflow};
 use backstop_report::TrimReport;
 use document::{Document, Item, Unreadable};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use units::Units;
 
 /// What stands in the first message of a person once turns were removed.
@@ -263,38 +264,48 @@ impl<'j> Trim<'j> {
 
     /// Removes the oldest images and documents; those of the last unit only if nothing else helps.
     fn remove_attachments(&mut self, units: &Units, target: u64) {
-        let last = units.units.last().map(|unit| unit.items.clone()).unwrap_or_default();
+        let last: BTreeSet<usize> =
+            units.units.last().map(|unit| unit.items.iter().copied().collect()).unwrap_or_default();
         let older = (0..self.document.items.len()).filter(|n| !last.contains(n));
         let order: Vec<usize> = older.chain(last.iter().copied()).collect();
+        let mut size = self.size();
         for n in order {
-            let over = self.size().saturating_sub(target);
+            let over = size.saturating_sub(target);
             if over == 0 {
                 return;
             }
-            let item = &mut self.document.items[n];
-            let removed = attachments::remove(self.api, &mut item.value, over);
-            if removed > 0 {
-                item.changed();
-                self.report.attachments_removed += removed;
-            }
+            let (removed, saved) = self.change_item(n, |api, value| attachments::remove(api, value, over));
+            size = size.saturating_sub(saved);
+            self.report.attachments_removed += removed;
         }
     }
 
+    /// Changes an item. Gives what `change` counted, and by how much the item weighs less.
+    fn change_item(&mut self, n: usize, change: impl FnOnce(Api, &mut Value) -> usize) -> (usize, u64) {
+        let before = self.weight(&self.document.items[n]);
+        let item = &mut self.document.items[n];
+        let count = change(self.api, &mut item.value);
+        if count == 0 {
+            return (0, 0);
+        }
+        item.changed();
+        (count, before.saturating_sub(self.weight(&self.document.items[n])))
+    }
+
     fn shorten_results(&mut self, target: u64) {
+        let mut size = self.size();
         for n in 0..self.document.items.len() {
-            let over = self.size().saturating_sub(target);
+            let over = size.saturating_sub(target);
             if over == 0 {
                 return;
             }
             if !self.keep[n] {
                 continue;
             }
-            let item = &mut self.document.items[n];
-            let shortened = tool_results::shorten(self.api, &mut item.value, over);
-            if shortened > 0 {
-                item.changed();
-                self.report.results_shortened += shortened;
-            }
+            let (shortened, saved) =
+                self.change_item(n, |api, value| tool_results::shorten(api, value, over));
+            size = size.saturating_sub(saved);
+            self.report.results_shortened += shortened;
         }
     }
 
