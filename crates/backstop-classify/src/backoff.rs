@@ -187,6 +187,11 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
             };
         }
     }
+    // A rule knows more than the grammar: whose limit it is, what is missing.
+    let agrees = |(finding, _): &(Finding, u8)| finding.reason == Some(ruled.reason);
+    if ruled.rule.is_some() && finding.as_ref().is_some_and(agrees) {
+        return by_rule(own.max(grammars), Some(look.reading));
+    }
     match finding {
         Some((finding, percent)) if percent >= needed => {
             let evidence = Evidence {
