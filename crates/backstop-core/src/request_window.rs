@@ -303,7 +303,7 @@ mod tests {
         /// once the limit is known, no window sees more than its own requests and those of the one
         /// before, which cross its end late and in another order.
         #[test]
-        fn a_provider_never_sees_more_than_its_limit(
+        fn a_window_sees_at_most_its_own_requests_and_late_ones_of_the_one_before(
             limit in 1_u64..6,
             length in 1000_u64..4000,
             offset in 0_u64..4000,
