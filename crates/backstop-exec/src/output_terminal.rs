@@ -22,14 +22,19 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A terminal whose input is processed elsewhere. It has no effect on output.
 const EXTPROC: LocalModes = LocalModes::from_bits_retain(libc::EXTPROC as _);
 /// The bit in a packet's first byte that reports a change of settings.
 const TIOCPKT_IOCTL: u8 = 64;
 /// Programs that read keys from their standard error. Nothing else tells them from those that only
-/// write there.
+/// write there. They wait for keys at standard input (util-linux up to 2.38 does), which is the real
+/// terminal, and read them from standard error, which is not.
 const READS_ERRORS: [&str; 1] = ["more"];
+/// How long such a program is given to see that a key is there, before it is taken from where it
+/// looks.
+const SEES_KEY: Duration = Duration::from_millis(200);
 /// How long the `\n` of a `\r\n` that was cut in two is waited for.
 const CUT_IN_TWO: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
@@ -180,15 +185,17 @@ impl OutputReader {
         }
         if self.settings.local_modes.contains(LocalModes::ICANON) {
             self.keys = None;
-        } else if self.keys.is_none() && self.is_read() {
-            self.keys = Keys::start(&self.ours).ok();
+        } else if self.keys.is_none()
+            && let Some(reader) = self.reader_of_keys()
+        {
+            self.keys = Keys::start(&self.ours, reader).ok();
         }
     }
 
-    /// Whether a program of the command reads keys from this terminal: it has it open as its
+    /// The program of the command that reads keys from this terminal: it has it open as its
     /// standard input, or has opened it itself.
-    fn is_read(&self) -> bool {
-        let Ok(name) = rustix::pty::ptsname(&*self.ours, Vec::new()) else { return false };
+    fn reader_of_keys(&self) -> Option<KeyReader> {
+        let name = rustix::pty::ptsname(&*self.ours, Vec::new()).ok()?;
         let name = PathBuf::from(String::from_utf8_lossy(name.as_bytes()).into_owned());
         let exe = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
         let ours = exe("self");
@@ -198,13 +205,18 @@ impl OutputReader {
             pids.extend(tree::children(pids[at]));
             at += 1;
         }
-        // One of us inside has it open to write to it, and reads the real one.
-        pids.iter().any(|pid| {
-            let reads_errors =
-                || tree::Stat::read(*pid).is_some_and(|stat| READS_ERRORS.contains(&&*stat.name));
-            let pid = pid.to_string();
-            exe(&pid) != ours
-                && (has_open(&pid, &name, &["1", "2"]) || has_open(&pid, &name, &["1"]) && reads_errors())
+        pids.iter().find_map(|number| {
+            let pid = number.to_string();
+            // One of us inside has it open to write to it, and reads the real one.
+            if exe(&pid) == ours {
+                None
+            } else if has_open(&pid, &name, &["1", "2"]) {
+                Some(KeyReader::Anywhere)
+            } else {
+                let reads_errors = has_open(&pid, &name, &["1"])
+                    && tree::Stat::read(*number).is_some_and(|stat| READS_ERRORS.contains(&&*stat.name));
+                reads_errors.then_some(KeyReader::FromErrors(*number))
+            }
         })
     }
 
@@ -230,6 +242,31 @@ fn has_open(pid: &str, name: &Path, but: &[&str]) -> bool {
     })
 }
 
+/// Who reads keys from the terminal for output.
+#[derive(Debug)]
+enum KeyReader {
+    /// A program that also waits for them there.
+    Anywhere,
+    /// This process, one of [`READS_ERRORS`].
+    FromErrors(u32),
+}
+
+impl KeyReader {
+    /// Waits until a key that is there may be taken from the real terminal.
+    fn wait_to_take(&self) {
+        let Self::FromErrors(pid) = self else { return };
+        let from = Instant::now();
+        while from.elapsed() < SEES_KEY {
+            let call = std::fs::read_to_string(format!("/proc/{pid}/syscall"));
+            let number = call.as_deref().ok().and_then(|call| call.split(' ').next()?.parse().ok());
+            if number == Some(libc::SYS_read) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 /// Passes what is typed at the real terminal on to a pseudo-terminal, until it is dropped.
 #[derive(Debug)]
 struct Keys {
@@ -237,7 +274,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn start(to: &Arc<File>) -> std::io::Result<Self> {
+    fn start(to: &Arc<File>, reader: KeyReader) -> std::io::Result<Self> {
         let mut from = File::open("/dev/tty")?;
         let mut to = to.try_clone()?;
         let (stopped, stop) = std::io::pipe()?;
@@ -255,6 +292,7 @@ impl Keys {
                     if !ready || polled[0].revents().is_empty() {
                         continue;
                     }
+                    reader.wait_to_take();
                     match from.read(&mut buffer) {
                         Ok(read @ 1..) if to.write_all(&buffer[..read]).is_ok() => {}
                         Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -8,7 +8,7 @@ use backstop_runtime::{Place, Process, Project, ProjectError, process, project};
 use backstop_store::StateFolder;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 pub(crate) use backstop_runtime::process::is_alive;
@@ -310,7 +310,7 @@ pub(crate) fn is_on_the_path(program: &str) -> bool {
 #[cfg(debug_assertions)]
 fn crash_hook() -> Option<backstop_store::CommitHook> {
     // One for the whole process, however many projects are opened in it.
-    static HOOK: OnceLock<Option<backstop_store::CommitHook>> = OnceLock::new();
+    static HOOK: std::sync::OnceLock<Option<backstop_store::CommitHook>> = std::sync::OnceLock::new();
     let at = || std::env::var("BACKSTOP_CRASH_AT").ok()?.parse().ok();
     HOOK.get_or_init(|| at().map(process::kill_at_commit)).clone()
 }
