@@ -44,10 +44,13 @@ pub enum RequestWindow {
 pub struct LimitedWindow {
     limit: u64,
     left: u64,
+    /// The window before ended then at the latest.
     #[serde(with = "millis")]
-    began: Timestamp,
+    ended: Timestamp,
+    /// This one ends then at the latest, and at the earliest where an answer has said when.
     #[serde(with = "millis")]
     resets_at: Timestamp,
+    ends_from_ms: Option<i64>,
     length_ms: u64,
     /// The number of the first request of this window, and of the next request.
     first: u64,
@@ -85,6 +88,11 @@ impl RequestsLeft {
         let is_window = !resets_in.is_zero() && resets_in <= WINDOW_MAX;
         is_window.then_some(Self { limit, left, resets_in })
     }
+
+    /// The end of the window, if the answer was written at `at`.
+    fn end(&self, at: Timestamp) -> Timestamp {
+        at.after(self.resets_in)
+    }
 }
 
 impl RequestWindow {
@@ -117,8 +125,9 @@ impl RequestWindow {
             (_, Some(said)) => Self::Limited(LimitedWindow {
                 limit: said.limit,
                 left: said.left,
-                began: now,
-                resets_at: now.after(said.resets_in + MARGIN),
+                ended: Timestamp::from_millis(0),
+                resets_at: said.end(now).after(MARGIN),
+                ends_from_ms: Some(said.end(now.before(SENDING_MAX)).as_millis()),
                 length_ms: millis_of(said.resets_in),
                 first: 1,
                 next: 1,
@@ -136,15 +145,19 @@ impl RequestWindow {
 
 impl LimitedWindow {
     fn take(&mut self, now: Timestamp) -> WindowStep {
-        // A window that would end later than any was noted under another clock.
-        if self.resets_at <= now || self.resets_at.since(now) > WINDOW_MAX + WINDOW_MIN {
-            self.left = self.limit;
-            self.began = now;
-            self.resets_at = now.after(self.length().max(WINDOW_MIN));
-            self.first = self.next;
-        }
         let oldest = now.before(SENDING_MAX).as_millis();
         self.sending.retain(|(_, at)| (oldest..=now.as_millis()).contains(at));
+        // A window that would end later than any was noted under another clock.
+        if self.resets_at <= now || self.resets_at.since(now) > WINDOW_MAX + WINDOW_MIN {
+            // The end that no answer has said is a guess: those under way know better.
+            let own = self.sending.iter().filter(|(number, _)| *number >= self.first);
+            if self.ends_from_ms.is_none()
+                && let Some(oldest) = own.map(|(_, at)| *at).min()
+            {
+                return wait_for_arrival(oldest, now);
+            }
+            self.begin(now);
+        }
         if self.left == 0 {
             return WindowStep::Wait(self.resets_at.since(now).max(Duration::from_millis(1)));
         }
@@ -152,8 +165,7 @@ impl LimitedWindow {
         let late = self.sending.iter().filter(|(number, _)| *number < self.first);
         let oldest_late = late.clone().map(|(_, at)| *at).min();
         if let Some(at) = oldest_late.filter(|_| usize_of(self.left) <= late.count()) {
-            let arrived = Timestamp::from_millis(at).after(SENDING_MAX);
-            return WindowStep::Wait(arrived.since(now).max(Duration::from_millis(1)));
+            return wait_for_arrival(at, now);
         }
         self.left -= 1;
         let number = self.next;
@@ -165,28 +177,65 @@ impl LimitedWindow {
         WindowStep::Go(number)
     }
 
+    /// Begins the next window, of which nothing is known yet.
+    fn begin(&mut self, now: Timestamp) {
+        let ended = if self.ends_from_ms.is_some() { self.resets_at } else { self.ended };
+        self.ended = ended.min(now);
+        self.left = self.limit;
+        self.resets_at = now.after(self.length().max(WINDOW_MIN));
+        self.ends_from_ms = None;
+        self.first = self.next;
+    }
+
+    /// Learns from an answer. When the provider wrote it is not known: it was after the request was
+    /// sent, and before now. So the window that it tells of ends between two times, which say which
+    /// window it is as long as a window is longer than a request and its answer are under way.
     fn learn(&mut self, number: u64, said: Option<RequestsLeft>, now: Timestamp) {
-        self.sending.retain(|(sent, _)| *sent != number);
+        let at = self.sending.iter().position(|(sent, _)| *sent == number);
+        let sent = at.map(|at| Timestamp::from_millis(self.sending.remove(at).1));
         let Some(said) = said else { return };
-        let resets_at = now.after(said.resets_in + MARGIN);
-        if number < self.first {
-            // An answer about the window before says nothing of this one.
-            if resets_at.since(self.began) < self.length() / 2 {
-                return;
+        let ends_from = said.end(sent.unwrap_or_else(|| now.before(SENDING_MAX)).min(now));
+        let ends_by = said.end(now).after(MARGIN);
+        if ends_from <= self.ended {
+            return; // It was counted in the window before.
+        }
+        match self.ends_from_ms {
+            // An answer that came earlier was of a later window.
+            Some(known) if ends_by.as_millis() < known => return,
+            Some(_) if ends_from > self.resets_at => {
+                self.begin(now);
+                self.resets_at = ends_by;
+                self.ends_from_ms = Some(ends_from.as_millis());
             }
+            Some(known) if sent.is_some() => {
+                self.resets_at = self.resets_at.min(ends_by);
+                self.ends_from_ms = Some(known.max(ends_from.as_millis()));
+            }
+            Some(_) => {}
+            None => {
+                self.resets_at = ends_by;
+                self.ends_from_ms = Some(ends_from.as_millis());
+            }
+        }
+        if number < self.first {
             // It was taken in the window before, and counted in this one.
             self.left = self.left.saturating_sub(1);
         }
         // Requests under way are counted here and not there yet: the smaller number is true.
         self.left = self.left.min(said.left);
         self.limit = said.limit;
-        self.resets_at = resets_at;
         self.length_ms = self.length_ms.max(millis_of(said.resets_in));
     }
 
     fn length(&self) -> Duration {
         Duration::from_millis(self.length_ms)
     }
+}
+
+/// Waits until a request that was sent at this time has arrived or never will.
+fn wait_for_arrival(sent: i64, now: Timestamp) -> WindowStep {
+    let arrived = Timestamp::from_millis(sent).after(SENDING_MAX);
+    WindowStep::Wait(arrived.since(now).max(Duration::from_millis(1)))
 }
 
 fn millis_of(span: Duration) -> u64 {
@@ -297,13 +346,12 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(ProptestConfig::with_cases(150))]
 
         /// A provider with fixed windows, requests that arrive and are answered late and out of order:
-        /// once the limit is known, no window sees more than its own requests and those of the one
-        /// before, which cross its end late and in another order.
+        /// once the limit is known, no window sees more than it takes.
         #[test]
-        fn a_window_sees_at_most_its_own_requests_and_late_ones_of_the_one_before(
+        fn a_window_never_sees_more_than_its_limit(
             limit in 1_u64..6,
             length in 1000_u64..4000,
             offset in 0_u64..4000,
@@ -321,7 +369,7 @@ mod tests {
                     let (_, number, back) = on_the_way.remove(0);
                     counted.push(now);
                     let used = counted.iter().filter(|ms| number_of(**ms) == number_of(now)).count() as u64;
-                    prop_assert!(used <= 2 * limit, "{used} of {limit} in one window");
+                    prop_assert!(used <= limit, "{used} of {limit} in one window");
                     let resets_in = length - (now + offset) % length;
                     answers.push((now + back, number, said(limit, limit.saturating_sub(used), resets_in)));
                 }
