@@ -1,6 +1,7 @@
 //! A request as its members and the items of its conversation, each as the JSON text that arrived:
 //! what is kept is kept to the byte.
 
+use super::attachments;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -31,26 +32,30 @@ impl<'de: 'j, 'j> serde::Deserialize<'de> for Members<'j> {
     }
 }
 
-/// One message or item of a conversation.
+/// One message or item of a conversation. Its JSON is read anew where it is looked into: read, it
+/// takes many times the memory of its text.
 pub(super) struct Item<'j> {
     /// Its JSON text.
     pub(super) text: Cow<'j, str>,
-    /// The same, read.
-    pub(super) value: Value,
+    /// How many of its bytes are more than what its attachments cost a model.
+    pub(super) beyond_worth: u64,
 }
 
-impl Item<'_> {
-    /// Takes a changed value.
-    pub(super) fn changed(&mut self) {
-        self.text = Cow::Owned(self.value.to_string());
+impl<'j> Item<'j> {
+    fn read(text: &'j str) -> serde_json::Result<Self> {
+        let beyond_worth = attachments::bytes_beyond_worth(&serde_json::from_str(text)?);
+        Ok(Self { text: Cow::Borrowed(text), beyond_worth })
     }
 
-    pub(super) fn role(&self) -> &str {
-        self.value.get("role").and_then(Value::as_str).unwrap_or_default()
+    /// What it says.
+    pub(super) fn value(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    pub(super) fn kind(&self) -> &str {
-        self.value.get("type").and_then(Value::as_str).unwrap_or_default()
+    /// Takes another value.
+    pub(super) fn change(&mut self, value: &Value) {
+        self.text = Cow::Owned(value.to_string());
+        self.beyond_worth = attachments::bytes_beyond_worth(value);
     }
 }
 
@@ -76,10 +81,7 @@ impl<'j> Document<'j> {
             members.0.iter().find(|(name, _)| name == key).ok_or(Unreadable::NoConversation)?;
         let items: Vec<&'j RawValue> =
             serde_json::from_str(conversation.1.get()).map_err(|_| Unreadable::NoConversation)?;
-        let item = |raw: &'j RawValue| {
-            let value = serde_json::from_str(raw.get()).map_err(not_json)?;
-            Ok(Item { text: Cow::Borrowed(raw.get()), value })
-        };
+        let item = |raw: &'j RawValue| Item::read(raw.get()).map_err(not_json);
         let items = items.into_iter().map(item).collect::<Result<_, Unreadable>>()?;
         Ok(Self { members, items, key })
     }

@@ -195,7 +195,7 @@ impl<'j> Trim<'j> {
         if self.options.overflow.is_bytes {
             return bytes;
         }
-        bytes - attachments::bytes_beyond_worth(&item.value).min(bytes)
+        bytes - item.beyond_worth.min(bytes)
     }
 
     /// The size of what is kept so far.
@@ -242,7 +242,7 @@ impl<'j> Trim<'j> {
         };
         let items = &self.document.items;
         let instructions = units.units.iter().filter(|unit| unit.pinned).flat_map(|unit| &unit.items);
-        let instructions = instructions.filter(|n| matches!(items[**n].role(), "system" | "developer"));
+        let instructions = instructions.filter(|n| units::is_instruction(&items[**n].value()));
         let size = self.beside + instructions.map(|n| self.weight(&items[*n])).sum::<u64>();
         let fixed = self.tokens(size, before);
         if fixed >= limit { Err(TrimError::FixedTooLarge { fixed, limit }) } else { Ok(()) }
@@ -284,11 +284,12 @@ impl<'j> Trim<'j> {
     fn change_item(&mut self, n: usize, change: impl FnOnce(Api, &mut Value) -> usize) -> (usize, u64) {
         let before = self.weight(&self.document.items[n]);
         let item = &mut self.document.items[n];
-        let count = change(self.api, &mut item.value);
+        let mut value = item.value();
+        let count = change(self.api, &mut value);
         if count == 0 {
             return (0, 0);
         }
-        item.changed();
+        item.change(&value);
         (count, before.saturating_sub(self.weight(&self.document.items[n])))
     }
 
@@ -321,7 +322,8 @@ impl<'j> Trim<'j> {
             Api::Responses => ("content", json!({"type": "input_text", "text": MARKER})),
             Api::Gemini => ("parts", json!({"text": MARKER})),
         };
-        match item.value.get_mut(key) {
+        let mut value = item.value();
+        match value.get_mut(key) {
             Some(Value::String(text)) => {
                 text.push_str("\n\n");
                 text.push_str(MARKER);
@@ -330,7 +332,7 @@ impl<'j> Trim<'j> {
             Some(Value::Array(blocks)) => blocks.push(block),
             _ => return,
         }
-        item.changed();
+        item.change(&value);
     }
 
     /// The same request with a smaller answer; none where the request does not say how large the

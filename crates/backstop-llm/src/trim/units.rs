@@ -29,6 +29,27 @@ pub(super) struct Unit {
     pub(super) pinned: bool,
 }
 
+/// What ties an item to others.
+struct Links {
+    part: Part,
+    is_user: bool,
+    /// The ids of the calls that it makes.
+    calls: Vec<String>,
+    /// The ids of the calls that it answers.
+    answers: Vec<String>,
+}
+
+impl Links {
+    fn of(api: Api, item: &Value) -> Self {
+        Self {
+            part: part(api, item),
+            is_user: is_user(api, item),
+            calls: calls(api, item),
+            answers: answers(api, item),
+        }
+    }
+}
+
 /// The units of a conversation, oldest first, and the first message of a person.
 pub(super) struct Units {
     pub(super) units: Vec<Unit>,
@@ -37,8 +58,9 @@ pub(super) struct Units {
 
 impl Units {
     pub(super) fn of(api: Api, items: &[Item<'_>]) -> Self {
-        let parts: Vec<Part> = items.iter().map(|item| part(api, item)).collect();
-        let first_user = (0..items.len()).find(|n| is_user(api, &items[*n]));
+        let links: Vec<Links> = items.iter().map(|item| Links::of(api, &item.value())).collect();
+        let parts: Vec<Part> = links.iter().map(|item| item.part).collect();
+        let first_user = links.iter().position(|item| item.is_user);
         let mut units: Vec<Unit> = Vec::new();
         // The unit that what comes next belongs to: after the model's words come those of others.
         let mut open: Option<(usize, Part)> = None;
@@ -65,7 +87,7 @@ impl Units {
             }
         }
         pin_the_end(&mut units, &parts);
-        join_by_call(api, items, &mut units);
+        join_by_call(&links, &mut units);
         Self { units, first_user }
     }
 }
@@ -80,22 +102,20 @@ fn pin_the_end(units: &mut [Unit], parts: &[Part]) {
 }
 
 /// Calls and results that were not written next to each other belong together all the same.
-fn join_by_call(api: Api, items: &[Item<'_>], units: &mut Vec<Unit>) {
-    let mut unit_of_call: HashMap<String, usize> = HashMap::new();
+fn join_by_call(links: &[Links], units: &mut Vec<Unit>) {
+    let mut unit_of_call: HashMap<&str, usize> = HashMap::new();
     let mut joined: Vec<usize> = (0..units.len()).collect();
     for n in 0..units.len() {
         for item in &units[n].items {
-            for call in calls(api, &items[*item]) {
+            for call in &links[*item].calls {
                 unit_of_call.entry(call).or_insert(n);
             }
         }
         for item in &units[n].items {
-            for answered in answers(api, &items[*item]) {
-                if let Some(&asked) = unit_of_call.get(&answered)
-                    && joined[asked] != joined[n]
-                {
-                    let (one, other) = (joined[asked], joined[n]);
-                    joined.iter_mut().filter(|unit| **unit == other).for_each(|unit| *unit = one);
+            for answered in &links[*item].answers {
+                if let Some(&asked) = unit_of_call.get(&**answered) {
+                    let (one, other) = (first_of(&mut joined, asked), first_of(&mut joined, n));
+                    joined[one.max(other)] = one.min(other);
                 }
             }
         }
@@ -103,21 +123,42 @@ fn join_by_call(api: Api, items: &[Item<'_>], units: &mut Vec<Unit>) {
     if joined.iter().enumerate().all(|(n, unit)| n == *unit) {
         return;
     }
-    for n in (0..units.len()).rev() {
-        let root = joined[n];
-        if root != n {
+    for n in 0..units.len() {
+        let first = first_of(&mut joined, n);
+        if first != n {
             let (gone, pinned) = (std::mem::take(&mut units[n].items), units[n].pinned);
-            units[root].items.extend(gone);
-            units[root].items.sort_unstable();
-            units[root].pinned |= pinned;
+            units[first].items.extend(gone);
+            units[first].pinned |= pinned;
         }
     }
     units.retain(|unit| !unit.items.is_empty());
 }
 
-fn part(api: Api, item: &Item<'_>) -> Part {
-    let (role, kind) = (item.role(), item.kind());
-    if matches!(role, "system" | "developer") {
+/// The first of the units that this one is joined with. Shortens the way to it.
+fn first_of(joined: &mut [usize], mut unit: usize) -> usize {
+    while joined[unit] != unit {
+        joined[unit] = joined[joined[unit]];
+        unit = joined[unit];
+    }
+    unit
+}
+
+/// Whether an item is an instruction of the program.
+pub(super) fn is_instruction(item: &Value) -> bool {
+    matches!(role(item), "system" | "developer")
+}
+
+fn role(item: &Value) -> &str {
+    item.get("role").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn kind(item: &Value) -> &str {
+    item.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn part(api: Api, item: &Value) -> Part {
+    let (role, kind) = (role(item), kind(item));
+    if is_instruction(item) {
         return Part::System;
     }
     match api {
@@ -135,23 +176,23 @@ fn part(api: Api, item: &Item<'_>) -> Part {
     }
 }
 
-fn has_block(item: &Item<'_>, kind: &str) -> bool {
-    let blocks = item.value.get("content").and_then(Value::as_array);
+fn has_block(item: &Value, kind: &str) -> bool {
+    let blocks = item.get("content").and_then(Value::as_array);
     blocks.into_iter().flatten().any(|block| block.get("type").and_then(Value::as_str) == Some(kind))
 }
 
 /// Whether an item is a message of a person, and no tool's answer.
-fn is_user(api: Api, item: &Item<'_>) -> bool {
+fn is_user(api: Api, item: &Value) -> bool {
     match api {
-        Api::Anthropic => item.role() == "user" && !has_block(item, "tool_result"),
-        Api::Chat => item.role() == "user",
-        Api::Responses => item.role() == "user" && matches!(item.kind(), "" | "message"),
+        Api::Anthropic => role(item) == "user" && !has_block(item, "tool_result"),
+        Api::Chat => role(item) == "user",
+        Api::Responses => role(item) == "user" && matches!(kind(item), "" | "message"),
         Api::Gemini => {
-            let parts = item.value.get("parts").and_then(Value::as_array);
+            let parts = item.get("parts").and_then(Value::as_array);
             let answers = parts.into_iter().flatten().any(|part| {
                 part.get("functionResponse").is_some() || part.get("function_response").is_some()
             });
-            matches!(item.role(), "user" | "") && !answers
+            matches!(role(item), "user" | "") && !answers
         }
     }
 }
@@ -161,17 +202,17 @@ fn text(value: &Value, key: &str) -> Option<String> {
 }
 
 /// The ids of the calls that an item makes.
-fn calls(api: Api, item: &Item<'_>) -> Vec<String> {
+fn calls(api: Api, item: &Value) -> Vec<String> {
     match api {
         Api::Chat => {
-            let calls = item.value.get("tool_calls").and_then(Value::as_array);
+            let calls = item.get("tool_calls").and_then(Value::as_array);
             calls.into_iter().flatten().filter_map(|call| text(call, "id")).collect()
         }
-        Api::Responses if item.kind() == "mcp_approval_request" => {
-            text(&item.value, "id").into_iter().collect()
+        Api::Responses if kind(item) == "mcp_approval_request" => {
+            text(item, "id").into_iter().collect()
         }
-        Api::Responses if !item.kind().ends_with("_output") => {
-            text(&item.value, "call_id").into_iter().collect()
+        Api::Responses if !kind(item).ends_with("_output") => {
+            text(item, "call_id").into_iter().collect()
         }
         // Answers follow their calls at once.
         _ => Vec::new(),
@@ -179,14 +220,14 @@ fn calls(api: Api, item: &Item<'_>) -> Vec<String> {
 }
 
 /// The ids of the calls that an item answers.
-fn answers(api: Api, item: &Item<'_>) -> Vec<String> {
+fn answers(api: Api, item: &Value) -> Vec<String> {
     match api {
-        Api::Chat => text(&item.value, "tool_call_id").into_iter().collect(),
-        Api::Responses if item.kind() == "mcp_approval_response" => {
-            text(&item.value, "approval_request_id").into_iter().collect()
+        Api::Chat => text(item, "tool_call_id").into_iter().collect(),
+        Api::Responses if kind(item) == "mcp_approval_response" => {
+            text(item, "approval_request_id").into_iter().collect()
         }
-        Api::Responses if item.kind().ends_with("_output") => {
-            text(&item.value, "call_id").into_iter().collect()
+        Api::Responses if kind(item).ends_with("_output") => {
+            text(item, "call_id").into_iter().collect()
         }
         _ => Vec::new(),
     }
