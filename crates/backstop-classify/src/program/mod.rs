@@ -564,6 +564,8 @@ fn split(script: &str) -> Vec<Vec<String>> {
                 quote = Some(c);
                 in_word = true;
             }
+            // `&>` redirects both streams.
+            (None, '&') if chars.peek() == Some(&'>') => {}
             (None, ';' | '|' | '&' | '\n' | '(' | ')' | '`') => {
                 end_word(&mut word, &mut in_word, &mut commands);
                 if c == '\n' {
@@ -577,8 +579,15 @@ fn split(script: &str) -> Vec<Vec<String>> {
                 }
             }
             (None, '>' | '<') => {
-                // What a stream is redirected to is no program.
+                // What a stream is redirected to is no program, and its number no word: `2>&1`.
+                if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()) {
+                    word.clear();
+                    in_word = false;
+                }
                 end_word(&mut word, &mut in_word, &mut commands);
+                if chars.next_if_eq(&'&').is_some() {
+                    while chars.next_if(|c| c.is_ascii_digit() || *c == '-').is_some() {}
+                }
                 if c == '<' && chars.next_if_eq(&'<').is_some() {
                     if chars.next_if_eq(&'<').is_some() {
                         word.push_str(HERE);
@@ -633,6 +642,21 @@ fn here_text(chars: &mut Chars<'_>, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_redirected_stream_is_no_command() {
+        for (script, want) in [
+            ("cargo publish 2>&1", vec![vec!["cargo", "publish"]]),
+            ("a 2>&1 | b", vec![vec!["a"], vec!["b"]]),
+            ("a >&2; b", vec![vec!["a"], vec!["b"]]),
+            ("a 2>&- & b", vec![vec!["a"], vec!["b"]]),
+            ("a 2 >&1 c", vec![vec!["a", "2", "c"]]),
+            ("a &>log", vec![vec!["a", "log"]]),
+            ("a && b", vec![vec!["a"], vec!["b"]]),
+        ] {
+            assert_eq!(split(script), want, "{script}");
+        }
+    }
 
     #[test]
     fn wrappers_are_looked_through() {

@@ -240,8 +240,9 @@ impl CommandOperation {
         let effect = effect.as_ref();
         let is_errors_only =
             |effect: &Effect| whole(&ended.stdout).is_some_and(|text| effect.is_errors_only(&text, &fault));
-        let has_output =
-            ended.stdout.bytes() > 0 && !(ended.is_one_stream && effect.is_some_and(is_errors_only));
+        // A command that joins its streams itself (`2>&1`) writes nothing to standard error.
+        let is_joined = ended.is_one_stream || ended.stderr.bytes() == 0;
+        let has_output = ended.stdout.bytes() > 0 && !(is_joined && effect.is_some_and(is_errors_only));
         let nothing_done = effect.and_then(|effect| effect.nothing_done(&fault, exit, has_output));
         if nothing_done.is_none() && (once || effect.is_some()) {
             fault = fault.may_have_changed();

@@ -85,6 +85,12 @@ fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
             project.program("sh", &["-c", &line]).output().unwrap();
             assert_eq!(tries(&project), 2, "{line}: {}", project.read("o"));
         }
+        let line = format!(
+            "PATH=$PWD/bin:$PATH {} exec -q --attempts 2 -- sh -c '{name} {arguments} 2>&1' > o 2> e",
+            env!("CARGO_BIN_EXE_backstop")
+        );
+        project.program("sh", &["-c", &line]).output().unwrap();
+        assert_eq!(tries(&project), 2, "{line}: {}", project.read("o"));
     }
     // Where one command makes many changes, a refusal says nothing of those before it.
     for (name, arguments) in [
@@ -105,11 +111,9 @@ fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
     let script =
         format!("#!/bin/sh\necho x >> tries\necho configmap/a created\necho '{refused}' >&2\nexit 1\n");
     project.file("bin/kubectl", script);
-    for streams in ["> o 2> e", "> o 2>&1"] {
-        let line = format!(
-            "PATH=$PWD/bin:$PATH {} exec -q -- kubectl apply -f x {streams}",
-            env!("CARGO_BIN_EXE_backstop")
-        );
+    for call in ["kubectl apply -f x > o 2> e", "kubectl apply -f x > o 2>&1", "sh -c 'kubectl apply -f x 2>&1' > o"]
+    {
+        let line = format!("PATH=$PWD/bin:$PATH {} exec -q -- {call}", env!("CARGO_BIN_EXE_backstop"));
         project.program("sh", &["-c", &line]).output().unwrap();
         assert_eq!(tries(&project), 1, "{line}");
     }
