@@ -234,6 +234,11 @@ CREATE TABLE windows (
     updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ",
+        // When a scope was first spent from, by the wall clock, so that one that is set forward
+        // begins no new day.
+        "
+ALTER TABLE spent ADD COLUMN began_at INTEGER;
+",
     ],
 };
 

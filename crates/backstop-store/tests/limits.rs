@@ -138,6 +138,7 @@ fn a_clock_that_is_set_back_or_forward_keeps_nothing_closed_and_opens_nothing_ea
     let ahead = store.guard(&groq).unwrap().unwrap().closed.map(|c| c.left(time.now()).as_secs());
     assert_eq!(ahead, Some(600));
     assert_eq!(store.ask_breaker(&groq, "curl").unwrap(), Pass::Open(Duration::from_secs(30)));
+    assert_eq!(store.budget_day(&night).unwrap(), today);
     time.pass(-TEN_DAYS);
     // Twenty seconds later somebody sets the clock back.
     time.pass(20 - TEN_DAYS);

@@ -1,7 +1,6 @@
 //! Budgets: bounded allowances, spent before work and refunded where nothing was done.
 
 use super::LimitStore;
-use super::guard::stamp;
 use crate::StoreError;
 use backstop_core::budget::{Budget, BudgetState, Per};
 use backstop_core::{Name, Timestamp};
@@ -74,8 +73,8 @@ impl LimitStore {
             let remaining = budget.units.saturating_sub(spent.unwrap_or(0).cast_unsigned());
             let enough = remaining >= units;
             tx.execute(
-                "INSERT INTO spent (budget, scope, units, refused, updated_at, boot, began_boot_ms) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                "INSERT INTO spent (budget, scope, units, refused, updated_at, boot, began_boot_ms, began_at) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?5) \
                  ON CONFLICT (budget, scope) DO UPDATE SET units = units + ?3, refused = refused + ?4, updated_at = ?5",
                 params![
                     name.as_str(),
@@ -103,30 +102,27 @@ impl LimitStore {
         Ok(Some(state.map_or(budget.units, BudgetState::remaining)))
     }
 
-    /// The day in which a budget is spent now: today, unless the clock was set back since a later
-    /// day began, less than a day ago. A clock that is set back gives no budget anew.
+    /// The day in which a budget is spent now: today, unless the clock was set since the day that
+    /// was spent from last began. A clock that is set back or forward gives no budget anew.
     pub fn budget_day(&self, name: &Name) -> Result<String, StoreError> {
         let reading = self.reading();
-        let today: String = reading.wall.to_string().chars().take(DAY_CHARS).collect();
-        let latest: Option<(String, Option<i64>, Option<i64>)> = self.db.read(|conn| {
+        let today = day(reading.wall);
+        let Some(boot) = reading.boot else { return Ok(today) };
+        let last: Option<(String, i64, Option<i64>)> = self.db.read(|conn| {
             let found = conn.query_row(
-                "SELECT scope, boot, began_boot_ms FROM spent WHERE budget = ?1 AND scope > ?2 ORDER BY scope DESC \
-                 LIMIT 1",
-                [name.as_str(), &today],
+                "SELECT scope, began_boot_ms, began_at FROM spent WHERE budget = ?1 AND boot = ?2 AND length(scope) = 10 \
+                 ORDER BY began_boot_ms DESC, scope DESC LIMIT 1",
+                params![name.as_str(), boot.boot],
                 |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
             );
             Ok(found.optional()?)
         })?;
-        let is_recent = |boot, millis| match (reading.boot, stamp(boot, millis)) {
-            (Some(now), Some(began)) => {
-                now.boot == began.boot && now.millis.saturating_sub(began.millis) < DAY_MS
-            }
-            _ => false,
-        };
-        Ok(match latest {
-            Some((day, boot, millis)) if day.len() == DAY_CHARS && is_recent(boot, millis) => day,
-            _ => today,
-        })
+        let Some((scope, began_boot, began_at)) = last else { return Ok(today) };
+        let passed = boot.millis.saturating_sub(began_boot);
+        // The same day by a clock that nobody sets.
+        let is_same = began_at.is_some_and(|began| day(Timestamp::from_millis(began.saturating_add(passed))) == scope);
+        let is_ahead = scope > today && passed < DAY_MS;
+        Ok(if is_same || is_ahead { scope } else { today })
     }
 
     /// Refunds units; returns how many are left.
@@ -188,6 +184,11 @@ impl LimitStore {
             None => conn.execute("DELETE FROM spent WHERE budget = ?1", [name.as_str()]),
         })
     }
+}
+
+/// The name of the day of a time.
+fn day(at: Timestamp) -> String {
+    at.to_string().chars().take(DAY_CHARS).collect()
 }
 
 fn number(units: u64) -> i64 {
