@@ -1,5 +1,5 @@
-//! What a person changes about a campaign: answers, retries, blocks, a re-plan. Each is recorded with
-//! its rationale first; the campaign takes it up when it is carried on.
+//! What a person changes about a campaign: answers, retries, blocks, a re-plan. Each is recorded
+//! with its rationale first; the campaign takes it up when it is carried on.
 
 use crate::CampaignError;
 use crate::drive::{campaign_lock, entered, last_campaign, task_entered};

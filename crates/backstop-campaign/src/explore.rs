@@ -1,7 +1,8 @@
 //! What explorers say, and whether enough of them have said it.
 //!
 //! Pure. An explorer answers with one JSON object that names its mode; what comes of all of them is
-//! one object with a part for each. An answer with an error counts for nothing but its partial data.
+//! one object with a part for each. An answer with an error counts for nothing but its partial
+//! data.
 
 use serde_json::{Map, Value, json};
 
@@ -90,8 +91,8 @@ impl Quorum {
         }
     }
 
-    /// What a campaign makes of it once no explorer is left to wait for: partial data counts from the
-    /// quorum on, fewer answers are a failure.
+    /// What a campaign makes of it once no explorer is left to wait for: partial data counts from
+    /// the quorum on, fewer answers are a failure.
     pub fn of_campaign(completed: usize, timed_out: bool) -> Self {
         match completed {
             n if n >= Mode::ALL.len() => Quorum::AllComplete,

@@ -8,15 +8,16 @@
 //! - [`state`]: the states, which may follow which, and what ERROR does about each error type.
 //! - [`step`]: where a campaign goes from a state, given what came of its work.
 //! - [`explore`], [`planner_answer`], [`task`]: what explorers and planners say, read and checked.
-//! - [`record`]: what the events of a campaign add up to. [`phases`]: explorers, planners and tasks as
-//!   phases. [`replan`]: another plan, merged whole or not at all.
+//! - [`record`]: what the events of a campaign add up to. [`phases`]: explorers, planners and tasks
+//!   as phases. [`replan`]: another plan, merged whole or not at all.
 //! - [`drive`]: carries it out, state by state. [`knowledge`]: what builders are told. [`lessons`]:
 //!   what the next campaign is.
 //! - [`changes`]: what a person changes: answers, retries, blocks, a re-plan.
 //! - [`present`]: a campaign as values that reports render.
 //! - [`machine`]: the same decisions as JSON, for other harnesses (`backstop machine`).
 //!
-//! The three types that matter: [`state::State`], [`task::TaskPlan`] and [`record::CampaignRecord`].
+//! The three types that matter: [`state::State`], [`task::TaskPlan`] and
+//! [`record::CampaignRecord`].
 
 pub mod changes;
 pub mod drive;

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Passes requests to stop on to the stage that is under way. One that comes between two stages stops
-/// the next.
+/// Passes requests to stop on to the stage that is under way. One that comes between two stages
+/// stops the next.
 pub(crate) struct Relay {
     state: Arc<Mutex<RelayState>>,
 }

@@ -67,7 +67,8 @@ pub enum Flow {
     Task,
     /// A campaign: many tasks with dependencies, and ERROR as a state.
     Campaign,
-    /// A campaign of one task: the flow of a task, with ERROR and rounds of planning as in a campaign.
+    /// A campaign of one task: the flow of a task, with ERROR and rounds of planning as in a
+    /// campaign.
     OneTask,
 }
 

@@ -359,8 +359,9 @@ impl TaskPlan {
         check_dependencies(&tasks).map(|_| ())
     }
 
-    /// How many iterations the builder of a task has: five, one more for each further file, two more
-    /// where siblings have failed or the framework is known, at most nine; or what the planner says.
+    /// How many iterations the builder of a task has: five, one more for each further file, two
+    /// more where siblings have failed or the framework is known, at most nine; or what the planner
+    /// says.
     pub fn budget(&self, task: &Task, siblings_failed: bool) -> u32 {
         let files = u32::try_from(task.delta.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let harder = siblings_failed || self.confidence_percent >= 60;

@@ -77,7 +77,8 @@ pub struct RequestsLeft {
 }
 
 impl RequestsLeft {
-    /// Reads it from the hints of an answer; none where a limit, what is left or the end is missing.
+    /// Reads it from the hints of an answer; none where a limit, what is left or the end is
+    /// missing.
     pub fn read(hints: &Hints) -> Option<Self> {
         let window = hints.windows.iter().find(|window| window.name == REQUESTS)?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Its range is looked at.
@@ -348,8 +349,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(150))]
 
-        /// A provider with fixed windows, requests that arrive and are answered late and out of order:
-        /// once the limit is known, no window sees more than it takes.
+        /// A provider with fixed windows, requests that arrive and are answered late and out of
+        /// order: once the limit is known, no window sees more than it takes.
         #[test]
         fn a_window_never_sees_more_than_its_limit(
             limit in 1_u64..6,

@@ -12,8 +12,8 @@ const DRAINED_BYTES_MAX: u64 = 256 << 20;
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Reads our standard input: `bytes_max` and one byte more, and then to its end. Whoever keeps it
-/// open must not hold us: after so long, what has come by then is all there is. Somebody who types is
-/// waited for.
+/// open must not hold us: after so long, what has come by then is all there is. Somebody who types
+/// is waited for.
 pub fn read_stdin(bytes_max: usize, within: Duration) -> std::io::Result<Vec<u8>> {
     let wanted = bytes_max + 1;
     let until = (!std::io::stdin().is_terminal()).then(|| Instant::now() + within);

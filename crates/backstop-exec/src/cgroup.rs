@@ -1,10 +1,11 @@
 //! A control group of its own for the processes of a command, where we may make one: below our own
 //! group of the second version, if that was delegated to us.
 //!
-//! A reaper finds what a command has started by descent. A group finds it although the reaper itself
-//! was killed, whatever the processes did to their sessions, parents and environments, and ends all
-//! of it at once. Where none can be had (most containers, the first version, a session that is
-//! root's) nothing changes: the reaper does its work alone. Whatever goes wrong here is silent.
+//! A reaper finds what a command has started by descent. A group finds it although the reaper
+//! itself was killed, whatever the processes did to their sessions, parents and environments, and
+//! ends all of it at once. Where none can be had (most containers, the first version, a session
+//! that is root's) nothing changes: the reaper does its work alone. Whatever goes wrong here is
+//! silent.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -35,8 +36,8 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes a group for a command with these variables, and opens the file that a process enters it
-    /// by.
+    /// Makes a group for a command with these variables, and opens the file that a process enters
+    /// it by.
     pub(crate) fn make(env: &[(OsString, OsString)]) -> Option<(Self, OwnedFd)> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mark = env.iter().rev().find(|(name, _)| MARKS.iter().any(|mark| name == mark))?;

@@ -21,8 +21,8 @@ pub struct Leftover<'l> {
 
 impl Leftover<'_> {
     /// The processes that still run: the command itself if its pid was not reused, its group, every
-    /// process with the mark or in a control group of it, and everything below them and below a reaper
-    /// of theirs.
+    /// process with the mark or in a control group of it, and everything below them and below a
+    /// reaper of theirs.
     fn alive(&self) -> Vec<Process> {
         let leader = self.process.filter(Process::is_alive);
         let (name, value) = (OsStr::new(self.mark.0), OsStr::new(self.mark.1));

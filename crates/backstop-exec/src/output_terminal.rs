@@ -29,8 +29,8 @@ const EXTPROC: LocalModes = LocalModes::from_bits_retain(libc::EXTPROC as _);
 /// The bit in a packet's first byte that reports a change of settings.
 const TIOCPKT_IOCTL: u8 = 64;
 /// Programs that read keys from their standard error. Nothing else tells them from those that only
-/// write there. They wait for keys at standard input (util-linux up to 2.38 does), which is the real
-/// terminal, and read them from standard error, which is not.
+/// write there. They wait for keys at standard input (util-linux up to 2.38 does), which is the
+/// real terminal, and read them from standard error, which is not.
 const READS_ERRORS: [&str; 1] = ["more"];
 /// How long such a program is given to see that a key is there, before it is taken from where it
 /// looks.

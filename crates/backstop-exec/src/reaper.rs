@@ -176,9 +176,9 @@ mod fork {
     /// How many bytes of the list of children are read at once. What is not in it is in the next.
     const CHILDREN_BYTES: usize = 4096;
 
-    /// Puts a reaper between us and the command, which is started afterwards. Both enter the control
-    /// group that `entry` belongs to. Must be called before anything else that happens between fork
-    /// and exec is added to the command.
+    /// Puts a reaper between us and the command, which is started afterwards. Both enter the
+    /// control group that `entry` belongs to. Must be called before anything else that happens
+    /// between fork and exec is added to the command.
     pub(crate) fn put_below(
         command: &mut Command,
         own_group: bool,

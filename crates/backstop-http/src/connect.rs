@@ -1,5 +1,5 @@
-//! Making a connection: look the name up (the server's, or the proxy's on the way to it), connect to
-//! the first of its addresses that answers, TLS.
+//! Making a connection: look the name up (the server's, or the proxy's on the way to it), connect
+//! to the first of its addresses that answers, TLS.
 
 use crate::connection::Connection;
 use crate::error::ProxyProblem;

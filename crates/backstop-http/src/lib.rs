@@ -1,5 +1,5 @@
-//! The HTTP client of Backstop, and its small server ([`server`]). The client: HTTP/1.1 and HTTP/2, plain or with TLS, bounded in time and in
-//! size.
+//! The HTTP client of Backstop, and its small server ([`server`]). The client: HTTP/1.1 and HTTP/2,
+//! plain or with TLS, bounded in time and in size.
 //!
 //! A request enters, a response leaves: its head as soon as it has arrived, its body as bytes up to
 //! a limit or piece by piece. Request bodies are bytes or a stream. Every wait has a time limit

@@ -58,8 +58,8 @@ impl Layout {
         out
     }
 
-    /// Inserts parts after the last one of an object or array. Everything else stays: comments on the
-    /// line of the last part stay behind it.
+    /// Inserts parts after the last one of an object or array. Everything else stays: comments on
+    /// the line of the last part stay behind it.
     pub(crate) fn append(
         &self,
         text: &str,

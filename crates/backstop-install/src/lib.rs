@@ -1,9 +1,9 @@
 //! Puts hooks into agents' settings files, and removes them to the byte.
 //!
 //! A settings file belongs to its user. It is never parsed and written anew: it is parsed for
-//! positions, and our hooks are inserted or cut out as text, so that every other byte stays, comments
-//! and trailing commas included. A [`Change`] says what would happen to one file; nothing is
-//! written before [`Change::apply`]. What was created (the file, its folders, lists that were
+//! positions, and our hooks are inserted or cut out as text, so that every other byte stays,
+//! comments and trailing commas included. A [`Change`] says what would happen to one file; nothing
+//! is written before [`Change::apply`]. What was created (the file, its folders, lists that were
 //! empty) is stored in [`Records`], so that removing the hooks restores the original bytes.
 //!
 //! [`plan`] says which files are changed, [`doctor`] which hooks are installed and cannot be run.

@@ -25,8 +25,8 @@ impl ServiceManager {
         if cfg!(target_os = "macos") { Self::Launchd } else { Self::Systemd }
     }
 
-    /// The command that makes the written files take effect now; from the next login on, launchd does
-    /// so by itself.
+    /// The command that makes the written files take effect now; from the next login on, launchd
+    /// does so by itself.
     pub fn enable(self, home: &Path) -> String {
         match self {
             Self::Systemd => {
@@ -49,8 +49,8 @@ fn agent_file(home: &Path) -> PathBuf {
     home.join("Library/LaunchAgents").join(format!("{LABEL}.plist"))
 }
 
-/// The files, with their texts. `config` is the user's folder of settings, `program` our own program,
-/// `path` where it finds agents.
+/// The files, with their texts. `config` is the user's folder of settings, `program` our own
+/// program, `path` where it finds agents.
 pub fn service_files(
     manager: ServiceManager,
     home: &Path,

@@ -1,6 +1,6 @@
 //! A planned change of a part of a text file, which can be undone to the byte: an object in a JSON
-//! file or a table in a TOML file is replaced, or text is added at the end. For MCP servers that move
-//! behind the gateway.
+//! file or a table in a TOML file is replaced, or text is added at the end. For MCP servers that
+//! move behind the gateway.
 
 use super::change::read_in;
 use super::diff::unified;
@@ -58,8 +58,8 @@ impl TextChange {
         Ok(Some(Self::planned(project, file, Some(text), &[patch]).with_part(part)))
     }
 
-    /// Plans to replace the table under `key` of a TOML file by the one in the text `put`; `None` if
-    /// there is no such table.
+    /// Plans to replace the table under `key` of a TOML file by the one in the text `put`; `None`
+    /// if there is no such table.
     pub fn replace_table(
         project: &Path,
         file: &Path,
@@ -103,9 +103,9 @@ impl TextChange {
         }
     }
 
-    /// Plans to undo the change that is on record for a file; `None` if there is none. In a file that
-    /// was changed since, the part that was replaced is put back if it is still ours; else it is an
-    /// error: nobody knows what of it is ours.
+    /// Plans to undo the change that is on record for a file; `None` if there is none. In a file
+    /// that was changed since, the part that was replaced is put back if it is still ours; else it
+    /// is an error: nobody knows what of it is ours.
     pub fn undo(project: &Path, file: &Path, records: &Records) -> Result<Option<Self>, InstallError> {
         let Some(record) = records.load(file) else { return Ok(None) };
         let Some(undo) = &record.undo else { return Ok(None) };

@@ -1,9 +1,10 @@
-//! A provider that answers at once and a client that asks as fast as it can, for `benches/proxy.py`.
+//! A provider that answers at once and a client that asks as fast as it can, for
+//! `benches/proxy.py`.
 //!
-//!   proxy_load upstream                          serves; prints its port
-//!   proxy_load ask PORT PATH CONNECTIONS COUNT   prints p50 and p99 in microseconds, and requests a second
-//!   proxy_load stream PORT PATH COUNT            prints the p50 of the time to the first byte of the body
-//!   proxy_load open PORT PATH STREAMS            opens streams that stay open; prints a line, waits for a line
+//!   proxy_load upstream serves; prints its port proxy_load ask PORT PATH CONNECTIONS COUNT prints
+//!   p50 and p99 in microseconds, and requests a second proxy_load stream PORT PATH COUNT prints
+//!   the p50 of the time to the first byte of the body proxy_load open PORT PATH STREAMS opens
+//!   streams that stay open; prints a line, waits for a line
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)] // A program for a benchmark.
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -93,8 +93,8 @@ pub(crate) fn fence(lines: &[String], indent: &str) -> String {
     out
 }
 
-/// Text from outside as data, where an agent reads it: a Markdown code block that its content cannot
-/// close.
+/// Text from outside as data, where an agent reads it: a Markdown code block that its content
+/// cannot close.
 pub fn fenced(text: &SafeText, chars_max: usize) -> String {
     fence(&lines(text, chars_max), "")
 }

@@ -9,7 +9,8 @@
 //! - [`admission`]: what is asked before an attempt and told after it: budget, guard, breaker,
 //!   loops, experience, freeze. [`operation`] puts it around one operation under the engine,
 //!   [`command`] is such an operation, [`host`] drives many nodes.
-//! - [`runs`] finds what was recorded, [`stats`] adds it up; [`doctor`] checks what would keep all of this from working.
+//! - [`runs`] finds what was recorded, [`stats`] adds it up; [`doctor`] checks what would keep all
+//!   of this from working.
 //! - [`signals`]: what reaches the process while something runs.
 //! - [`KeepAwake`]: the machine does not sleep while nodes are worked on.
 //! - [`aftermath`]: what follows the end of a run. [`machine_state`]: what the machine had left

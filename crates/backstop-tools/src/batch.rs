@@ -236,7 +236,8 @@ pub(crate) async fn run_batch_by<C: Caller>(
     let mut tasks = JoinSet::new();
     let mut results: Vec<ItemResult> = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
-        // The slot is taken before the task exists, so that a long batch is not a long queue of tasks.
+        // The slot is taken before the task exists, so that a long batch is not a long queue of
+        // tasks.
         let slot = tokio::select! {
             slot = Arc::clone(&slots).acquire_owned() => slot.ok(),
             () = cancel.cancelled() => None,

@@ -237,8 +237,8 @@ impl Link for Connection {
     }
 }
 
-/// The parameters of a request: what the server gets, and `_meta`, to which the era and the progress
-/// add theirs.
+/// The parameters of a request: what the server gets, and `_meta`, to which the era and the
+/// progress add theirs.
 #[derive(Debug, Default)]
 pub(crate) struct Params<'p> {
     /// The members as JSON text. Nothing, where `whole` is passed on as it is.

@@ -1,5 +1,6 @@
-//! MCP servers that other programs' settings name: `.mcp.json`, Claude Code, Claude Desktop, Cursor,
-//! VS Code, OpenCode, Codex. They are read, never changed. Our own entry in them is no upstream.
+//! MCP servers that other programs' settings name: `.mcp.json`, Claude Code, Claude Desktop,
+//! Cursor, VS Code, OpenCode, Codex. They are read, never changed. Our own entry in them is no
+//! upstream.
 
 use backstop_config::{McpServerSettings, trust_hash};
 use backstop_core::Name;
@@ -194,8 +195,8 @@ pub fn imports(places: &ImportPlaces) -> Vec<Found> {
     Client::ALL.into_iter().flat_map(of).collect()
 }
 
-/// The servers that an entry of `mcp.from` names: those of each of a program's files that exists, the
-/// project's first.
+/// The servers that an entry of `mcp.from` names: those of each of a program's files that exists,
+/// the project's first.
 pub(crate) fn servers_of(from: &str, places: &ImportPlaces) -> Vec<Result<Imported, ImportError>> {
     if is_path(from) {
         return vec![read(Path::new(from), places)];
@@ -239,8 +240,8 @@ fn read(file: &Path, places: &ImportPlaces) -> Result<Imported, ImportError> {
 }
 
 /// The servers in a file's content, wherever its program keeps them: `mcpServers`, `servers` (VS
-/// Code), `mcp` (OpenCode), `mcp_servers` (Codex); `projects.PATH.mcpServers` (Claude Code) for this
-/// project, before those for all.
+/// Code), `mcp` (OpenCode), `mcp_servers` (Codex); `projects.PATH.mcpServers` (Claude Code) for
+/// this project, before those for all.
 fn servers_in(file: &Path, content: &Value, project: &Path) -> Imported {
     let mut imported = Imported {
         file: file.to_owned(),

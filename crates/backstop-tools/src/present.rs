@@ -101,7 +101,8 @@ impl Toolbox {
         refreshed.collect()
     }
 
-    /// Starts these servers and checks them: whether they answer, and what is odd about their tools.
+    /// Starts these servers and checks them: whether they answer, and what is odd about their
+    /// tools.
     pub async fn check(self: &Arc<Self>, servers: Vec<Name>) -> Vec<CheckedServer> {
         let answers = self.refresh_all(servers, None).await;
         let mut checked = Vec::new();

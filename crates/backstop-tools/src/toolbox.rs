@@ -271,8 +271,8 @@ impl Toolbox {
         self.server_of(tool).map(|upstream| &upstream.name)
     }
 
-    /// A tool, and the server that has it. A tool that is not known is asked for once; an error says
-    /// why its server cannot be asked.
+    /// A tool, and the server that has it. A tool that is not known is asked for once; an error
+    /// says why its server cannot be asked.
     pub(crate) async fn find(&self, name: &str, cancel: &Cancel) -> Result<Option<Found>, Unlisted> {
         let known = || {
             let tool = Arc::clone(self.catalogue().get(name)?);

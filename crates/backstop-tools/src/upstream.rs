@@ -142,8 +142,8 @@ impl Upstream {
         }
     }
 
-    /// Tells it the least important log messages that anybody wants: now where it runs, else when it
-    /// is started.
+    /// Tells it the least important log messages that anybody wants: now where it runs, else when
+    /// it is started.
     pub(crate) fn set_log_level(&self, level: LogLevel) {
         let before = lock(&self.log_level).replace(level);
         if before == Some(level) {

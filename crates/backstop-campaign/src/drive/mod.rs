@@ -1,5 +1,5 @@
-//! Carries a campaign out: one stage after the other, each a set of phases under the runtime's host,
-//! with what is decided between them recorded in one transaction.
+//! Carries a campaign out: one stage after the other, each a set of phases under the runtime's
+//! host, with what is decided between them recorded in one transaction.
 //!
 //! Nothing is kept in memory that the record does not say: after a crash the same state is taken up
 //! again, and what it decides is what it would have decided. It must not print: an [`Audience`]
@@ -133,8 +133,8 @@ pub fn last_campaign(journal: &Journal, objective: Option<&str>) -> Result<Optio
     Ok(runs.into_iter().find(|run| is_it(run.operation.as_ref())).map(|run| run.id))
 }
 
-/// How phases are run, as for a plan. In a repository finished tasks are committed one by one, unless
-/// somebody says otherwise.
+/// How phases are run, as for a plan. In a repository finished tasks are committed one by one,
+/// unless somebody says otherwise.
 pub fn settings(project: &Project) -> Result<PlanSettings, CampaignError> {
     let mut settings = project.config.plan();
     if settings.commit.is_none() && Repo::find(&project.root).map_err(RunError::from)?.is_some() {
@@ -188,8 +188,8 @@ struct TaskStage {
 }
 
 impl Campaign<'_> {
-    /// Starts a campaign, or takes the last one up again, and carries it on until it ends or needs a
-    /// person.
+    /// Starts a campaign, or takes the last one up again, and carries it on until it ends or needs
+    /// a person.
     pub fn run(
         &self,
         objective: Option<&str>,
@@ -390,8 +390,8 @@ impl Driver<'_, '_> {
         }
     }
 
-    /// Records a step from where the campaign is, with what else belongs to it, and says whether the
-    /// campaign returns.
+    /// Records a step from where the campaign is, with what else belongs to it, and says whether
+    /// the campaign returns.
     fn take(
         &mut self,
         outcome: &Outcome,
@@ -492,7 +492,8 @@ impl Driver<'_, '_> {
         let progress = &self.record.run.progress;
         let failed = progress.order.iter().filter_map(|id| progress.nodes.get(id));
         let mut failed: Vec<_> = failed.filter(|node| node.status == NodeStatus::Failed).collect();
-        // The newest first: a builder's used-up iterations halt nothing, and may be recorded as well.
+        // The newest first: a builder's used-up iterations halt nothing, and may be recorded as
+        // well.
         failed.sort_by_key(|node| std::cmp::Reverse(node.ended_at));
         let faults = failed.into_iter().filter_map(|node| node.last_error());
         faults.map(|error| error.fault.as_ref()).find(halts).cloned()

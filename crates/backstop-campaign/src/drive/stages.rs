@@ -179,7 +179,8 @@ impl Driver<'_, '_> {
             known.and_then(|known| known.lock().unwrap_or_else(PoisonError::into_inner).forced.clone());
         let forced = forced.filter(|_| !self.relay.is_stopped());
         let end = match (ending.unprepared, ending.unconcluded, ending.end) {
-            // What halted it is what a person has to know of; its work is tried again with the rest.
+            // What halted it is what a person has to know of; its work is tried again with the
+            // rest.
             (None, Some(_), end @ End::Halted(_)) => StageEnd::Over(end),
             (Some(fault), _, _) | (None, Some(fault), _) => StageEnd::Unconcluded(fault),
             (None, None, End::Stopped) => StageEnd::Stopped(ending.frozen),

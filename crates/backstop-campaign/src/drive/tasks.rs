@@ -3,8 +3,8 @@
 use super::*;
 
 impl Driver<'_, '_> {
-    /// Workspaces of the tasks. Lines that are no numbers are no reason not to begin: the builder is
-    /// told of the whole file.
+    /// Workspaces of the tasks. Lines that are no numbers are no reason not to begin: the builder
+    /// is told of the whole file.
     pub(super) fn register(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
         let with = Self::fallback_contexts(&self.record.plan);
         self.take(&Outcome::Registered, None, with)
@@ -151,8 +151,8 @@ impl Driver<'_, '_> {
         replan::merge(&self.record, &plan).map_err(|error| error.to_string())
     }
 
-    /// Brings to the user what is complete, where that has not happened yet: another plan might have
-    /// come, or it was cut off.
+    /// Brings to the user what is complete, where that has not happened yet: another plan might
+    /// have come, or it was cut off.
     fn land(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
         if self.is_landed || self.record.tasks_with("complete").is_empty() {
             return Ok(None);

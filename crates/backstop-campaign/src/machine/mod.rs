@@ -1,8 +1,8 @@
 //! The functions of `backstop machine`: a campaign's decisions as JSON, for other harnesses and
 //! tests.
 //!
-//! [`answer`] takes one line and gives one: `{"fn", "input"}` in, `{"output"}` or `{"error"}` out. It
-//! must not fail, whatever the line is, and it does no I/O: the time is an argument.
+//! [`answer`] takes one line and gives one: `{"fn", "input"}` in, `{"output"}` or `{"error"}` out.
+//! It must not fail, whatever the line is, and it does no I/O: the time is an argument.
 
 mod dag;
 mod workspace;

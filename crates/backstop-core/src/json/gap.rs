@@ -59,8 +59,8 @@ impl<'t> Gap<'t> {
         self.last_comment
     }
 
-    /// The end of the comments that belong to the part before the gap: those on the same line, after
-    /// the comma if there is one. Without any, the position after the comma or the part.
+    /// The end of the comments that belong to the part before the gap: those on the same line,
+    /// after the comma if there is one. Without any, the position after the comma or the part.
     pub fn end_of_line_comments(&self) -> Comment {
         let mut found = Comment { end: self.comma.map_or(self.start, |comma| comma + 1), is_line: false };
         let mut at = found.end;

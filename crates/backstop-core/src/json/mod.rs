@@ -1,5 +1,5 @@
-//! JSON with positions, so that a text can be patched without being written anew: settings of agents,
-//! plans of other programs.
+//! JSON with positions, so that a text can be patched without being written anew: settings of
+//! agents, plans of other programs.
 //!
 //! Comments (`//` and `/* */`) and trailing commas are skipped, as agents' own readers do; `gap`
 //! finds them again, so that a patch leaves them where they are. The main types are [`Node`] and

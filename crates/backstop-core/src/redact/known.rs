@@ -54,7 +54,8 @@ impl Known {
         found.extend(table.find_iter(text).map(|found| found.range()));
     }
 
-    /// Adds the positions of known values that are folded over several lines or dumped byte by byte.
+    /// Adds the positions of known values that are folded over several lines or dumped byte by
+    /// byte.
     pub(super) fn find_scattered(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
         self.scattered.find_folded(text, |joined, found| self.find(joined, found), found);
         self.scattered.find_dumped(text, &self.values, found);

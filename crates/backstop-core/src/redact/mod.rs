@@ -145,8 +145,8 @@ impl Redactor {
         masked
     }
 
-    /// A command as one line for a shell, with every secret masked. Words are masked before they are
-    /// quoted: quotes inside of them would hide what they are.
+    /// A command as one line for a shell, with every secret masked. Words are masked before they
+    /// are quoted: quotes inside of them would hide what they are.
     pub fn redact_command(&self, words: &[String]) -> String {
         let masked = self.redact_arguments(words);
         let quoted = words.iter().zip(&masked).map(|(word, masked)| match shell::quoted(word) == *word {

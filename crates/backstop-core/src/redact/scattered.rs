@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 
 /// The bytes of a group.
 const GROUP: usize = 4;
-/// The size of the table, in bits as a power of two: the fewer groups, the smaller, so that it stays
-/// in the fastest cache.
+/// The size of the table, in bits as a power of two: the fewer groups, the smaller, so that it
+/// stays in the fastest cache.
 const TABLE_BITS: std::ops::RangeInclusive<u32> = 13..=20;
 /// How far from the end of a line a folded value is looked for.
 const REACH_BYTES_MAX: usize = 4 << 10;
@@ -145,7 +145,8 @@ impl Scattered {
         let mut at = 0;
         let mut done = 0;
         while let Some(seen) = text.get(at..).and_then(|rest| rest.first_chunk::<SEEN>()) {
-            // One look at all of them: most are none, and a branch for each would be guessed wrongly.
+            // One look at all of them: most are none, and a branch for each would be guessed
+            // wrongly.
             let kinds = seen.iter().fold(0, |kinds, byte| kinds | KINDS[usize::from(*byte)]);
             if kinds != DIGIT | BETWEEN {
                 at += STEP;

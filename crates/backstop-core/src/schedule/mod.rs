@@ -532,8 +532,8 @@ impl Schedule {
         self.is_ready(node, now) && (self.rules.parallel == Parallel::Auto || fits())
     }
 
-    /// Whether a node runs alone: its work did not go together with what came in meanwhile, and with
-    /// nothing beside it nothing comes in.
+    /// Whether a node runs alone: its work did not go together with what came in meanwhile, and
+    /// with nothing beside it nothing comes in.
     fn runs_alone(&self, node: usize) -> bool {
         self.nodes[node].conflicts > 0
     }

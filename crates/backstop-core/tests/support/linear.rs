@@ -1,5 +1,5 @@
-//! Whether the time that a reader takes grows with its text and with nothing else: texts of doubling
-//! size, in the thread's own time, so that other programs on the machine do not count.
+//! Whether the time that a reader takes grows with its text and with nothing else: texts of
+//! doubling size, in the thread's own time, so that other programs on the machine do not count.
 
 use std::time::Duration;
 

@@ -186,8 +186,8 @@ fn failed(fields: &Map<String, Value>) -> Option<ToolFailure> {
     Some(ToolFailure { tool: tool(fields), command, exit, said, event: "PostToolUseFailure" })
 }
 
-/// Gemini CLI's: every tool call, with what its model is told. That a command failed stands there as a line of its own; that
-/// another tool did, in `error`.
+/// Gemini CLI's: every tool call, with what its model is told. That a command failed stands there
+/// as a line of its own; that another tool did, in `error`.
 fn after_tool(fields: &Map<String, Value>) -> Option<ToolFailure> {
     let response = fields.get("tool_response")?.as_object()?;
     let said = text_or_json(response.get("llmContent")?)?;
@@ -202,7 +202,8 @@ fn after_tool(fields: &Map<String, Value>) -> Option<ToolFailure> {
     Some(ToolFailure { tool: tool(fields), command, exit, said, event: "AfterTool" })
 }
 
-/// Copilot CLI's: every tool call. A command that failed has succeeded as a tool, and its exit code is in the last line.
+/// Copilot CLI's: every tool call. A command that failed has succeeded as a tool, and its exit code
+/// is in the last line.
 fn copilot_ended(fields: &Map<String, Value>) -> Option<ToolFailure> {
     let result = fields.get("toolResult")?.as_object()?;
     let said = text_or_json(result.get("textResultForLlm")?)?;
@@ -229,7 +230,8 @@ fn copilot_ended(fields: &Map<String, Value>) -> Option<ToolFailure> {
     })
 }
 
-/// The exit code of a line of its own, as Gemini CLI and Qwen Code tell it to their models: `Exit Code: 3`.
+/// The exit code of a line of its own, as Gemini CLI and Qwen Code tell it to their models:
+/// `Exit Code: 3`.
 fn named_exit(text: &str) -> Option<i64> {
     let mut codes =
         text.lines().filter_map(|line| line.trim().strip_prefix("Exit Code: ")?.trim().parse::<i64>().ok());

@@ -58,8 +58,8 @@ impl Answer {
         self
     }
 
-    /// With a body that `write` writes while the client reads it: it waits while the client takes no
-    /// more, and is dropped when the client hangs up.
+    /// With a body that `write` writes while the client reads it: it waits while the client takes
+    /// no more, and is dropped when the client hangs up.
     pub fn written<W, F>(mut self, write: W) -> Self
     where
         W: FnOnce(AnswerWriter) -> F,

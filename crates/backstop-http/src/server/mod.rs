@@ -1,8 +1,9 @@
 //! A small HTTP/1.1 server for clients on this machine: bounded connections, heads and bodies, who
 //! may call, answers that are whole or written while they are read, and an orderly end.
 //!
-//! A [`ServerRequest`] enters a handler, an [`Answer`] leaves it. When a client hangs up, the handler
-//! or the writer of its answer is dropped. It must not route, retry, log or decide what is answered.
+//! A [`ServerRequest`] enters a handler, an [`Answer`] leaves it. When a client hangs up, the
+//! handler or the writer of its answer is dropped. It must not route, retry, log or decide what is
+//! answered.
 
 mod access;
 mod answer;
@@ -38,7 +39,8 @@ pub struct ServerLimits {
     pub drain_max: Duration,
 }
 
-/// Serves every request by `handler` until `stop` is ready, lets requests under way end, and returns.
+/// Serves every request by `handler` until `stop` is ready, lets requests under way end, and
+/// returns.
 pub async fn serve<H, F>(
     listener: std::net::TcpListener,
     access: Access,

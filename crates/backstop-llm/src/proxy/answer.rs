@@ -1,5 +1,5 @@
-//! From a client's request to its answer: attempts under the engine, keep-alives while they wait, the
-//! answer as it comes, and errors in the API's own shape.
+//! From a client's request to its answer: attempts under the engine, keep-alives while they wait,
+//! the answer as it comes, and errors in the API's own shape.
 
 use super::State;
 use super::cache::{self, Cached};
@@ -202,8 +202,8 @@ impl Reply {
         answer.body(accepted.start)
     }
 
-    /// Keeps an answer that may be used again. The answer to a changed request is none to the request
-    /// that would be found by its key.
+    /// Keeps an answer that may be used again. The answer to a changed request is none to the
+    /// request that would be found by its key.
     fn keep(&self, status: u16, headers: &backstop_http::Headers, body: &[u8]) {
         if let (Some(key), 200, None) = (&self.cache_key, status, self.progress.changed()) {
             let cached = Cached { status, headers: headers.clone(), body: body.to_vec() };
@@ -242,8 +242,8 @@ impl Reply {
         answer
     }
 
-    /// A stream that begins before anything is known, so that its client does not give up. From here
-    /// on errors are events.
+    /// A stream that begins before anything is known, so that its client does not give up. From
+    /// here on errors are events.
     fn kept_alive(self, mut attempts: Attempts) -> Answer {
         let api = self.call.api();
         let answer =

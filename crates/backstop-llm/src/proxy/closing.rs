@@ -64,8 +64,8 @@ impl Closing {
         aftermath::run_ended(&self.state.project, &self.run.recorder, false);
     }
 
-    /// It failed after content had been passed on: it cannot be tried again unseen. Gives the fault,
-    /// for the client.
+    /// It failed after content had been passed on: it cannot be tried again unseen. Gives the
+    /// fault, for the client.
     pub(super) fn broke(mut self, signal: &Signal, model: Option<&str>, usage: Usage) -> Fault {
         self.is_open = false;
         let usage = self.state.settings.prices.priced(model, usage);

@@ -99,7 +99,8 @@ pub(super) fn passed_event(api: Api, body: &[u8], reason: Reason, message: &str)
     }
 }
 
-/// A provider's error with a note behind its message, in its own shape; none where it has no message.
+/// A provider's error with a note behind its message, in its own shape; none where it has no
+/// message.
 pub(super) fn with_note(body: &[u8], note: &str) -> Option<Vec<u8>> {
     let mut error: Value = serde_json::from_slice(body).ok()?;
     let path = ["/error/message", "/message", "/error"]

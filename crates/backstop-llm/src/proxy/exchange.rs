@@ -1,7 +1,7 @@
 //! One attempt of a model request: sent once, and looked at until it is clear that it succeeds.
 //!
-//! A stream is held back until its first content event, a whole answer until it is complete, so that
-//! what goes wrong before that can be tried again unseen.
+//! A stream is held back until its first content event, a whole answer until it is complete, so
+//! that what goes wrong before that can be tried again unseen.
 
 use super::State;
 use super::call::Call;
@@ -55,8 +55,8 @@ struct Last {
 }
 
 impl Progress {
-    /// Whether the answer to a client may begin as a stream. While the upstream works on its answer,
-    /// its status is worth waiting for; once it has begun a stream, that status is known.
+    /// Whether the answer to a client may begin as a stream. While the upstream works on its
+    /// answer, its status is worth waiting for; once it has begun a stream, that status is known.
     pub(super) fn may_begin_stream(&self) -> bool {
         !self.attempting.load(Ordering::Relaxed) || self.is_streaming.load(Ordering::Relaxed)
     }

@@ -56,8 +56,8 @@ impl ClientVariables {
         this
     }
 
-    /// For a proxy that runs at this address with these upstreams. A variable that is set to another
-    /// origin than theirs stays as it is.
+    /// For a proxy that runs at this address with these upstreams. A variable that is set to
+    /// another origin than theirs stays as it is.
     pub fn of_running(
         proxy: SocketAddr,
         upstreams: &[Upstream],
@@ -92,7 +92,8 @@ impl ClientVariables {
             let origin = address.as_ref().map(Address::place);
             let forced = origin.as_deref().and_then(|origin| upstream_at(upstream, origin));
             if let (Some(address), Some(forced)) = (address, forced) {
-                // The upstream is named, so that nothing in the path that was there can name another.
+                // The upstream is named, so that nothing in the path that was there can name
+                // another.
                 let path = address.path().trim_end_matches('/');
                 this.set.push((name.to_owned(), format!("http://{proxy}/{forced}{path}")));
             } else {

@@ -208,12 +208,8 @@ fn calls(api: Api, item: &Value) -> Vec<String> {
             let calls = item.get("tool_calls").and_then(Value::as_array);
             calls.into_iter().flatten().filter_map(|call| text(call, "id")).collect()
         }
-        Api::Responses if kind(item) == "mcp_approval_request" => {
-            text(item, "id").into_iter().collect()
-        }
-        Api::Responses if !kind(item).ends_with("_output") => {
-            text(item, "call_id").into_iter().collect()
-        }
+        Api::Responses if kind(item) == "mcp_approval_request" => text(item, "id").into_iter().collect(),
+        Api::Responses if !kind(item).ends_with("_output") => text(item, "call_id").into_iter().collect(),
         // Answers follow their calls at once.
         _ => Vec::new(),
     }
@@ -226,9 +222,7 @@ fn answers(api: Api, item: &Value) -> Vec<String> {
         Api::Responses if kind(item) == "mcp_approval_response" => {
             text(item, "approval_request_id").into_iter().collect()
         }
-        Api::Responses if kind(item).ends_with("_output") => {
-            text(item, "call_id").into_iter().collect()
-        }
+        Api::Responses if kind(item).ends_with("_output") => text(item, "call_id").into_iter().collect(),
         _ => Vec::new(),
     }
 }

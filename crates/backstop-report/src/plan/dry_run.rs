@@ -32,7 +32,8 @@ pub struct DryPhase {
     pub estimate: Option<SafeText>,
     /// The gates that it must pass.
     pub gates: Vec<SafeText>,
-    /// Whether it is done or skipped already, by the plan's marks or by the last run: it is not run.
+    /// Whether it is done or skipped already, by the plan's marks or by the last run: it is not
+    /// run.
     pub done: bool,
 }
 

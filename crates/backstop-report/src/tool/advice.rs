@@ -119,7 +119,8 @@ impl Condition {
     }
 }
 
-/// The kind of a tool, where it has advice of its own: by its category, else by the words of its id.
+/// The kind of a tool, where it has advice of its own: by its category, else by the words of its
+/// id.
 pub fn tool_kind(tool: &SafeText, category: Option<&SafeText>) -> Option<&'static str> {
     let of = |text: &SafeText| {
         let text = text.raw().to_ascii_lowercase();

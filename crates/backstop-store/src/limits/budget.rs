@@ -120,7 +120,8 @@ impl LimitStore {
         let Some((scope, began_boot, began_at)) = last else { return Ok(today) };
         let passed = boot.millis.saturating_sub(began_boot);
         // The same day by a clock that nobody sets.
-        let is_same = began_at.is_some_and(|began| day(Timestamp::from_millis(began.saturating_add(passed))) == scope);
+        let is_same =
+            began_at.is_some_and(|began| day(Timestamp::from_millis(began.saturating_add(passed))) == scope);
         let is_ahead = scope > today && passed < DAY_MS;
         Ok(if is_same || is_ahead { scope } else { today })
     }

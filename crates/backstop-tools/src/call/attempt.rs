@@ -278,7 +278,8 @@ impl<'t> CallOperation<'t> {
         }
     }
 
-    /// Asks in a new session, once: the server has forgotten the old one, and nothing was done in it.
+    /// Asks in a new session, once: the server has forgotten the old one, and nothing was done in
+    /// it.
     async fn ask_anew(
         &self,
         upstream: &Upstream,

@@ -358,7 +358,8 @@ mod tests {
                 prop_assert!(!report["suggestion"].as_str().unwrap_or_default().is_empty());
                 let error = format!("Attempt 1: {message}");
                 prop_assert_eq!(report["errors"][0].as_str(), Some(error.as_str()));
-                // What may not be repeated by itself names the command, and nothing says to repeat it.
+                // What may not be repeated by itself names the command, and nothing says to repeat
+                // it.
                 if let (Some(command), false) = (&command, matches!(reason, Reason::ToolNotFound | Reason::InvalidParameters | Reason::Unknown)) {
                     prop_assert!(text.contains(command.as_str()), "{reason}\n{text}");
                 }

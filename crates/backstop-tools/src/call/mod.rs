@@ -28,8 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// The longest wait for a server's limit where no deadline is set: an agent that waits for an answer
-/// sees nothing of it. A longer one is said at once, with its time.
+/// The longest wait for a server's limit where no deadline is set: an agent that waits for an
+/// answer sees nothing of it. A longer one is said at once, with its time.
 const GUARD_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How many characters of the arguments name a call in the journal.
 const OPERATION_CHARS_MAX: usize = 200;

@@ -185,8 +185,8 @@ impl Session {
         *lock(&self.log_level) = Some(level);
     }
 
-    /// Begins to work on a request. It ends when the client cancels it. Nothing, where there are too
-    /// many already.
+    /// Begins to work on a request. It ends when the client cancels it. Nothing, where there are
+    /// too many already.
     pub(super) fn begin(&self, id: &RawValue) -> Option<Cancel> {
         let cancel = Cancel::new();
         let mut running = lock(&self.running);

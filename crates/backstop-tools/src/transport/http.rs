@@ -20,7 +20,8 @@ const SILENT: Duration = Duration::from_secs(3600);
 /// How long the end of a session is waited for.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// The pauses before a server's own stream is asked for again, by how often in a row it ended at once.
+/// The pauses before a server's own stream is asked for again, by how often in a row it ended at
+/// once.
 const STREAM_PAUSES: &[Duration] = &[
     Duration::from_secs(1),
     Duration::from_secs(2),

@@ -21,7 +21,8 @@ pub(crate) fn run(args: &Agents) -> Result<(), CliError> {
     terminal::show(&list(&project), args.json)
 }
 
-/// The agents that are known, and those of the settings. Settings with a mistake are `doctor`'s and `config check`'s.
+/// The agents that are known, and those of the settings. Settings with a mistake are `doctor`'s and
+/// `config check`'s.
 fn list(project: &Project) -> AgentList {
     let own = own_agents(&project.config).unwrap_or_default();
     let texts = |words: Vec<&'static str>| words.into_iter().map(str::to_owned).collect();

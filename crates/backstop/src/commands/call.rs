@@ -17,14 +17,15 @@ const ARGUMENTS_BYTES_MAX: u64 = 16 << 20;
 
 /// Call a tool of an MCP server.
 ///
-/// The arguments are checked before the call is sent. A failure that a retry can cure is retried, up
-/// to three attempts; a call that may have taken effect is repeated only after a confirmation.
+/// The arguments are checked before the call is sent. A failure that a retry can cure is retried,
+/// up to three attempts; a call that may have taken effect is repeated only after a confirmation.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  backstop call time__get_current_time '{\"timezone\": \"UTC\"}'\n  backstop call --raw github prompts/list '{}'\n  backstop call --confirm r-7f3a"
 )]
 pub(crate) struct Call {
-    /// The tool, such as `github__create_issue`; with --raw, the server, the method and its parameters
+    /// The tool, such as `github__create_issue`; with --raw, the server, the method and its
+    /// parameters
     #[arg(value_name = "TOOL")]
     pub(crate) words: Vec<String>,
     /// Any method of a server: SERVER METHOD '{…}'

@@ -46,8 +46,8 @@ pub(crate) struct Init {
     /// User settings, for all projects
     #[arg(long)]
     pub(crate) user: bool,
-    /// Move MCP servers behind the gateway instead: `backstop mcp` replaces the project's, and they go
-    /// into backstop.toml; with --user yours, and they go into your own settings
+    /// Move MCP servers behind the gateway instead: `backstop mcp` replaces the project's, and they
+    /// go into backstop.toml; with --user yours, and they go into your own settings
     #[arg(long, conflicts_with_all = ["claude", "codex", "opencode", "gemini", "copilot", "qwen", "all"])]
     pub(crate) mcp: bool,
     /// Write a systemd user timer or a launchd agent that goes on with interrupted plan runs after

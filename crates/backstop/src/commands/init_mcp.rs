@@ -1,8 +1,8 @@
 //! `backstop init --mcp`: moves an agent's MCP servers behind the gateway, and back.
 //!
 //! In the project's files that name MCP servers, all of them are replaced by our gateway; the
-//! servers go into `backstop.toml`. With `--user` it is the user's own files, and the servers go into
-//! the user's settings. `--remove` restores each file to the byte; in one that its program has
+//! servers go into `backstop.toml`. With `--user` it is the user's own files, and the servers go
+//! into the user's settings. `--remove` restores each file to the byte; in one that its program has
 //! written to meanwhile, the servers alone.
 
 use super::init::{Init, folders};
@@ -82,8 +82,8 @@ impl Move {
         Ok(Self { settings, shown_from, project: None, found: imports(&places) })
     }
 
-    /// The folder below which a file is opened without following links, and its path: a person's own
-    /// links are followed.
+    /// The folder below which a file is opened without following links, and its path: a person's
+    /// own links are followed.
     fn opened(&self, file: &Path) -> (PathBuf, PathBuf) {
         if let Some(project) = &self.project {
             return (project.clone(), file.to_owned());

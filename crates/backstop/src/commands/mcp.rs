@@ -33,7 +33,8 @@ pub(crate) struct Mcp {
     /// Serve over HTTP at this address, at the path /mcp
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) http: Option<SocketAddr>,
-    /// The environment variable with the token that HTTP clients have to give; needed beyond loopback
+    /// The environment variable with the token that HTTP clients have to give; needed beyond
+    /// loopback
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) token_env: Option<String>,
 }

@@ -20,8 +20,8 @@ use std::thread::JoinHandle;
 /// Pass model requests on, with recovery and limits that all agents on this machine share.
 ///
 /// Rate limits are waited for, cut connections are not noticed, conversations that are too long are
-/// trimmed, and what cannot be cured is said at once in the provider's own error format. Clients find
-/// it by their base URL: `backstop proxy --env` prints the variables.
+/// trimmed, and what cannot be cured is said at once in the provider's own error format. Clients
+/// find it by their base URL: `backstop proxy --env` prints the variables.
 #[derive(Debug, Args)]
 #[command(
     name = "proxy",
@@ -33,7 +33,8 @@ pub(crate) struct ProxyArgs {
     /// Where to take requests [default: 127.0.0.1:4141]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
-    /// A provider by name and origin; anthropic, openai and gemini are known. May be given several times
+    /// A provider by name and origin; anthropic, openai and gemini are known. May be given several
+    /// times
     #[arg(long = "upstream", value_name = "NAME=URL")]
     pub(crate) upstreams: Vec<String>,
     /// Time limit for a request until its answer begins, with all attempts and waits [default: 9m]

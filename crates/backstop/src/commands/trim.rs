@@ -13,9 +13,9 @@ const REQUEST_BYTES_MAX: u64 = 256 << 20;
 
 /// Make a model request smaller and leave it valid.
 ///
-/// Reads the body of a request to Anthropic Messages, OpenAI Chat or Responses, or Gemini, and prints
-/// a smaller one. The oldest turns go first, tool calls together with their results; instructions,
-/// the first message of a person and the last turn stay.
+/// Reads the body of a request to Anthropic Messages, OpenAI Chat or Responses, or Gemini, and
+/// prints a smaller one. The oldest turns go first, tool calls together with their results;
+/// instructions, the first message of a person and the last turn stay.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  backstop trim < request.json > smaller.json\n  \
     backstop trim --error \"$(cat error.json)\" < request.json > smaller.json\n  \
@@ -27,7 +27,8 @@ pub(crate) struct Trim {
     /// The format of the request (default: by its members)
     #[arg(long, value_name = "API", value_parser = apis())]
     pub(crate) api: Option<Api>,
-    /// The provider's error message: its numbers say how much has to go, and whether bytes are the cause
+    /// The provider's error message: its numbers say how much has to go, and whether bytes are the
+    /// cause
     #[arg(long, value_name = "TEXT")]
     pub(crate) error: Option<String>,
     /// The HTTP status of that error

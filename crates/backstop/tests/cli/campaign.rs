@@ -1,4 +1,5 @@
-//! Campaigns from one sentence to their end, with scripted agents: what they survive, what people see.
+//! Campaigns from one sentence to their end, with scripted agents: what they survive, what people
+//! see.
 #![cfg(target_os = "linux")]
 
 use crate::docs::fits;

@@ -1,4 +1,5 @@
-//! kill -9 at every point of the journal of a campaign, then the same command again: the end is that of an uninterrupted one.
+//! kill -9 at every point of the journal of a campaign, then the same command again: the end is
+//! that of an uninterrupted one.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, root};
@@ -13,7 +14,8 @@ fn project(name: &str) -> Project {
     project
 }
 
-/// A quorum of three, a clarification, a block, a re-plan: the example, answered as soon as it asks.
+/// A quorum of three, a clarification, a block, a re-plan: the example, answered as soon as it
+/// asks.
 fn carry_on(project: &Project) {
     for _ in 0..4 {
         let done = project.run(&["campaign", "A program that greets", "--agent", "fake"]).go();
@@ -47,8 +49,8 @@ fn start(project: &Project) -> crate::harness::Run {
     project.run(&["campaign", "A program that greets", "--agent", "fake"])
 }
 
-/// Kills at these points: of the first command, which ends with the question, or of the second, which goes on after the
-/// answer.
+/// Kills at these points: of the first command, which ends with the question, or of the second,
+/// which goes on after the answer.
 fn every_point(is_answered: bool, remainder: u64, of: u64) {
     let half = if is_answered { "second" } else { "first" };
     let whole = project(&format!("crash-campaign-{half}-{remainder}-whole"));

@@ -111,7 +111,8 @@ fn what_was_not_carried_out_is_repeated_wherever_its_error_is_printed() {
     let script =
         format!("#!/bin/sh\necho x >> tries\necho configmap/a created\necho '{refused}' >&2\nexit 1\n");
     project.file("bin/kubectl", script);
-    for call in ["kubectl apply -f x > o 2> e", "kubectl apply -f x > o 2>&1", "sh -c 'kubectl apply -f x 2>&1' > o"]
+    for call in
+        ["kubectl apply -f x > o 2> e", "kubectl apply -f x > o 2>&1", "sh -c 'kubectl apply -f x 2>&1' > o"]
     {
         let line = format!("PATH=$PWD/bin:$PATH {} exec -q -- {call}", env!("CARGO_BIN_EXE_backstop"));
         project.program("sh", &["-c", &line]).output().unwrap();

@@ -112,7 +112,11 @@ fn twice_the_text_takes_about_twice_as_long_in_bounded_memory() {
         ("plan", &plan, &["| a ", "| 1 | x | y |\n", "- [ ] x\n", "## Phase 1: x\n", "```\n", "[", "*"]),
         ("report", &report, &["-token", "-----BEGIN ", "at x\n", "\\", "{"]),
         ("JSON", &json, &["[", "{\"a\":", "\"\\ud800", "{\"a\":1},", "\\"]),
-        ("trim", &conversation, &["word ", "a\n", "![x](data:image/png;base64,AAAA)", "\"", "\\", "\u{1f600}"]),
+        (
+            "trim",
+            &conversation,
+            &["word ", "a\n", "![x](data:image/png;base64,AAAA)", "\"", "\\", "\u{1f600}"],
+        ),
         ("request", &request, &["{\"messages\":[", "[", "{\"role\":\"user\"},", "\\u0000", "\""]),
         ("headers", &headers, &["retry-after: 1\n", "x-ratelimit-reset: ", ":", "a: b\r\n"]),
     ];

@@ -1,4 +1,5 @@
-//! A project of somebody else: links, pipes, devices and folders wait wherever Backstop reads or writes in it.
+//! A project of somebody else: links, pipes, devices and folders wait wherever Backstop reads or
+//! writes in it.
 
 use crate::harness::Project;
 use crate::plan_text::{PlanText, has, run};
@@ -279,7 +280,8 @@ fn whatever_waits_in_the_places_of_views_and_logs_nothing_outside_changes_and_no
                 refused.push(place);
             }
         }
-        // A prompt that is asked for only where a result is missing, and a script where there is no git.
+        // A prompt that is asked for only where a result is missing, and a script where there is no
+        // git.
         let is_used = |place: &&&str| {
             !place.ends_with("result.prompt.md") && (in_git || !place.ends_with("commits.sh"))
         };

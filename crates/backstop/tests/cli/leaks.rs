@@ -23,7 +23,8 @@ fn files_below(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     }
 }
 
-/// What is left of the planted secrets: where, and which shape. A place's own name is looked at, too.
+/// What is left of the planted secrets: where, and which shape. A place's own name is looked at,
+/// too.
 fn leaks(planted: &[Planted], places: &[(String, Vec<u8>)]) -> Vec<String> {
     let mut found = Vec::new();
     for (place, content) in places {
@@ -63,8 +64,8 @@ fn kept(project: &Project) -> Vec<(String, Vec<u8>)> {
     places
 }
 
-/// Everybody who can be told of failures: a sink of every kind, a collector of traces, a file that is
-/// tailed. Each keeps what it is sent.
+/// Everybody who can be told of failures: a sink of every kind, a collector of traces, a file that
+/// is tailed. Each keeps what it is sent.
 struct Listeners {
     servers: [(&'static str, Server); 4],
 }

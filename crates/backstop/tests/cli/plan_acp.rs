@@ -1,5 +1,5 @@
-//! Agents that speak the Agent Client Protocol: what they are asked and told, how they are ended, and what comes of those
-//! that keep to no protocol at all.
+//! Agents that speak the Agent Client Protocol: what they are asked and told, how they are ended,
+//! and what comes of those that keep to no protocol at all.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, root, until};

@@ -339,7 +339,8 @@ fn a_rate_limit_does_not_use_up_the_retry() {
     run(&project, &["--commit", "auto"]).go().code(0);
 }
 
-/// A project whose agent is a script that is called `claude`: an agent with a provider, and so with a guard.
+/// A project whose agent is a script that is called `claude`: an agent with a provider, and so with
+/// a guard.
 fn with_claude(name: &str, script: &str) -> (Project, String) {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::git(&format!("agent-{name}"));
@@ -351,7 +352,8 @@ fn with_claude(name: &str, script: &str) -> (Project, String) {
     (project, format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()))
 }
 
-/// Runs the plan until its log has so many failures, and ends it there: nobody sits a rate limit out.
+/// Runs the plan until its log has so many failures, and ends it there: nobody sits a rate limit
+/// out.
 fn until_failures(project: &Project, path: &str, count: usize) {
     let child = run(project, &["--commit", "auto"]).env("PATH", path).command().spawn().unwrap();
     until("it is decided about", || events(project, "decision.made").len() == count);

@@ -1,4 +1,5 @@
-//! Plans that cannot be run: one clear error with its place, what to do, and nothing is started or written.
+//! Plans that cannot be run: one clear error with its place, what to do, and nothing is started or
+//! written.
 
 use crate::harness::Project;
 use crate::plan_text::{PlanText, has, run};

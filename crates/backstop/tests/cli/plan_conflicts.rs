@@ -1,5 +1,5 @@
-//! Phases that edit the same lines at the same time: each can be finished alone, so the plan finishes, and nobody is
-//! blamed who had no part.
+//! Phases that edit the same lines at the same time: each can be finished alone, so the plan
+//! finishes, and nobody is blamed who had no part.
 
 use crate::harness::Project;
 use crate::plan_text::{PlanText, events, run};

@@ -1,4 +1,5 @@
-//! kill -9 at every point of the journal of a plan, then the same command again: the end is that of an uninterrupted run.
+//! kill -9 at every point of the journal of a plan, then the same command again: the end is that of
+//! an uninterrupted run.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, is_alive};
@@ -162,7 +163,8 @@ fn what_was_committed_meanwhile_is_never_undone() {
         assert_eq!(killed.status.signal(), Some(9), "{mode} {point}");
         project.file("user.txt", "theirs\n");
         project.sh("git add user.txt backstop.toml && git commit -q -m user");
-        // What cannot be landed beside the user's commit is kept, said, and brought in by the same command again.
+        // What cannot be landed beside the user's commit is kept, said, and brought in by the same
+        // command again.
         let first = run(&project, mode).go();
         if first.exit() == Some(3) {
             assert!(first.stderr().contains("refs/backstop/"), "{}", first.stderr());

@@ -4,8 +4,8 @@ use crate::harness::{Done, Project, pristine, root};
 use crate::plan_text::has;
 use std::path::Path;
 
-/// A project with the examples, and a temporary folder of its own. The marks are as they are committed, even if somebody
-/// has run the plans where they are.
+/// A project with the examples, and a temporary folder of its own. The marks are as they are
+/// committed, even if somebody has run the plans where they are.
 fn project(name: &str) -> Project {
     let project = Project::git(&format!("examples-{name}"));
     std::fs::create_dir_all(project.path().join("examples")).unwrap();

@@ -1,4 +1,5 @@
-//! Plans of other programs through the binary: what is understood, what is run, how marks are written back.
+//! Plans of other programs through the binary: what is understood, what is run, how marks are
+//! written back.
 
 use crate::harness::Project;
 

@@ -1,4 +1,5 @@
-//! Plans in a repository: how work is committed, what happens where it meets other work, what of the user's is never touched.
+//! Plans in a repository: how work is committed, what happens where it meets other work, what of
+//! the user's is never touched.
 
 use crate::harness::Project;
 use crate::plan_text::{PlanText, events, has, place, reasons, run, state};

@@ -121,8 +121,8 @@ fn a_night_with_everything_in_it_ends_complete_and_verified() {
         |event: &serde_json::Value| event["fault"].to_string().to_lowercase().contains("overloaded");
     assert!(faults.iter().any(is_overload), "{said}");
     assert_eq!(events(&this.project, "run.resumed").len(), 1, "killed once");
-    // Each commit was verified as it landed: none is redder than the base, and what phase 8 has mended
-    // was not broken again by phase 9, which was retried for it.
+    // Each commit was verified as it landed: none is redder than the base, and what phase 8 has
+    // mended was not broken again by phase 9, which was retried for it.
     let before = failing(&this, &base);
     assert_eq!(before, BTreeSet::from(["t_old.sh".to_owned()]));
     let commits = this.project.sh(&format!("git rev-list --first-parent --reverse {base}..HEAD"));
@@ -266,8 +266,8 @@ fn night(seed: u64) {
 /// How many nights run at once.
 const SIDE_BY_SIDE: u64 = 4;
 
-/// How many nights there are, where `BACKSTOP_NIGHTS` does not say: a hundred take minutes on a small
-/// machine.
+/// How many nights there are, where `BACKSTOP_NIGHTS` does not say: a hundred take minutes on a
+/// small machine.
 const NIGHTS: u64 = 40;
 
 /// With `BACKSTOP_NIGHTS=100` there are a hundred.

@@ -1,5 +1,5 @@
-//! Agents' own sessions and what they cost: continued by id where work was cut off, begun anew where it
-//! went wrong, added up over all attempts.
+//! Agents' own sessions and what they cost: continued by id where work was cut off, begun anew
+//! where it went wrong, added up over all attempts.
 #![cfg(target_os = "linux")]
 
 use crate::harness::{Project, until};
@@ -17,8 +17,8 @@ cat > "$PLACE/prompt"
 echo "$BACKSTOP_PHASE $BACKSTOP_ATTEMPT $session" >> "$PLACE/ran"
 "#;
 
-/// Lines that each agent prints: the beginning of session `s-1`, and an end with tokens and money, as
-/// far as it tells them.
+/// Lines that each agent prints: the beginning of session `s-1`, and an end with tokens and money,
+/// as far as it tells them.
 fn begin(agent: &str) -> &'static str {
     match agent {
         "claude" => r#"echo '{"type":"system","subtype":"init","session_id":"s-1"}'"#,

@@ -6,7 +6,8 @@ use crate::plan_text::{PlanText, has};
 use std::io::Write;
 use std::process::Stdio;
 
-/// `backstop run plan.md FLAGS` on a terminal, with this typed. Its exit code and all that was shown.
+/// `backstop run plan.md FLAGS` on a terminal, with this typed. Its exit code and all that was
+/// shown.
 fn on_terminal(project: &Project, flags: &str, typed: &str) -> (i32, String) {
     let line = format!("{} run plan.md {flags}", env!("CARGO_BIN_EXE_backstop"));
     let mut command = project.program("script", &["-qefc", &line, "/dev/null"]);

@@ -63,7 +63,8 @@ impl PlanText {
     }
 }
 
-/// `backstop run plan.md FLAGS`. Phases find the user's tree at `$MAIN`, and a place outside of it at `$PLACE`.
+/// `backstop run plan.md FLAGS`. Phases find the user's tree at `$MAIN`, and a place outside of it
+/// at `$PLACE`.
 pub(crate) fn run(project: &Project, flags: &[&str]) -> Run {
     let place = project.beside("place");
     std::fs::create_dir_all(&place).unwrap();
@@ -111,8 +112,8 @@ pub(crate) fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
 }
 
-/// Sends SIGINT twice, as two keys are typed: the second when the first has been taken. Two that come at
-/// once are one for the system. Gives the time from the second to the end.
+/// Sends SIGINT twice, as two keys are typed: the second when the first has been taken. Two that
+/// come at once are one for the system. Gives the time from the second to the end.
 #[cfg(target_os = "linux")]
 pub(crate) fn interrupt_twice(child: &mut Child) -> std::time::Duration {
     signal(child, "INT");

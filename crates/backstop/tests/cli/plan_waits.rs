@@ -225,7 +225,8 @@ fn usage_that_costs_extra_is_not_used_unless_somebody_allows_it() {
     assert!(this.seconds() < 600);
 }
 
-/// Ends Backstop in the middle of a wait: the first look at the clock while nothing runs is real time.
+/// Ends Backstop in the middle of a wait: the first look at the clock while nothing runs is real
+/// time.
 fn killed_while_it_waits(this: &Simulated, flags: &[&str]) {
     // Without the simulated clock it waits for real, and can be killed.
     let mut child = this.run(flags).env("BACKSTOP_CLOCK_FILE", "").command().spawn().unwrap();

@@ -550,7 +550,8 @@ fn budgets_caches_and_fallbacks() {
     assert_eq!((&row["tokens_in"], &row["cost_millionths"]), (&json!(35), &json!(50_000)), "{stats}");
 }
 
-/// A provider that takes four requests a second, in fixed windows since its start, and refuses more.
+/// A provider that takes four requests a second, in fixed windows since its start, and refuses
+/// more.
 fn four_a_second() -> Provider {
     const LIMIT: usize = 4;
     let window = Duration::from_secs(1);

@@ -1,5 +1,5 @@
-//! One call of an MCP tool from the command line: what is checked, retried, confirmed, explained and
-//! recorded.
+//! One call of an MCP tool from the command line: what is checked, retried, confirmed, explained
+//! and recorded.
 
 use crate::harness::{is_alive, until};
 use crate::plan_text::interrupt_twice;

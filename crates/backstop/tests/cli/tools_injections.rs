@@ -1,5 +1,5 @@
-//! What a server says to an agent through the gateway: words of its own stand in fields for them, and
-//! never where Backstop speaks.
+//! What a server says to an agent through the gateway: words of its own stand in fields for them,
+//! and never where Backstop speaks.
 
 #[path = "../../../backstop-report/tests/support/injections.rs"]
 mod injections;

@@ -1,5 +1,5 @@
-//! Which arguments of which programs are secrets, as a table: flags whose values are, words behind a
-//! subcommand, programs whose values follow their names.
+//! Which arguments of which programs are secrets, as a table: flags whose values are, words behind
+//! a subcommand, programs whose values follow their names.
 
 /// How an argument holds its secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
