@@ -9,6 +9,8 @@ use super::error::AttemptError;
 use super::find::find_result;
 use super::iterations::Iterations;
 use super::judge::Case;
+use super::lines::LineStream;
+use super::own_retries::{LOG_LINE_BYTES_MAX, OwnRetries};
 use super::places::{Places, read_written};
 use super::question::{Questions, SILENCE};
 use super::retry::RetryContext;
@@ -21,12 +23,16 @@ use backstop_classify::Classifier;
 use backstop_core::{Dispatch, Fault, Reason, Redactor, SafeText, Timestamp, Usage};
 use backstop_exec::{Cause, Ended, Input, Limits, Spec, Started, Stop, Streams, supervise};
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How much of the end of an answer is kept.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
+
+/// The longest event that is looked at while it is printed, in bytes.
+const EVENT_BYTES_MAX: usize = 2 << 20;
 
 /// How much of the command line is shown to the classifier.
 const COMMAND_CHARS_MAX: usize = 4 << 10;
@@ -199,6 +205,7 @@ pub fn attempt(
     let dialect = dialect_of(&attempt.work);
     let questions = Questions::new(attempt.allow_overage);
     let iterations = Iterations::new(dialect, attempt.iterations_max);
+    let own_retries = OwnRetries::default();
     if let Some(id) = own_session(&attempt.work, &places) {
         (attempt.on_session)(&id);
     }
@@ -216,8 +223,9 @@ pub fn attempt(
                     folders: vec![attempt.folder.to_owned(), places.result_folder()],
                     on_session: Arc::clone(&attempt.on_session),
                     iterations: &iterations,
+                    own_retries: &own_retries,
                     log: log.clone(),
-                    stderr: Box::new(questions.stream(1, log.clone())),
+                    stderr: errors(&questions, &own_retries, &log, stop),
                 };
                 acp::run(&spec, request, stop, started).map(|(ended, said)| {
                     told = Some(said);
@@ -225,7 +233,8 @@ pub fn attempt(
                 })
             }
             work => {
-                let streams = streams(work, &attempt, input, &log, (&questions, &iterations), stop);
+                let watched = (&questions, &iterations, &own_retries);
+                let streams = streams(work, &attempt, input, &log, watched, stop);
                 supervise(&spec, streams, stop, started)
             }
         };
@@ -263,7 +272,8 @@ pub fn attempt(
         tasks: attempt.tasks,
         question: questions.fault().or_else(|| iterations.fault()).or_else(|| told.as_ref()?.trouble.clone()),
         last_lines: questions.last_lines(),
-        own_retry: questions.own_retry(),
+        own_retry: own_retries.last(),
+        ended_for: own_retries.ended_for(),
         exit_codes: exit_codes(&attempt.work),
     };
     let mask = |text: &SafeText| masked(text, attempt.redactor);
@@ -345,22 +355,31 @@ fn streams(
     attempt: &Attempt<'_>,
     input: Input,
     log: &Tee,
-    (questions, iterations): (&Questions, &Iterations),
+    (questions, iterations, own_retries): (&Questions, &Iterations, &OwnRetries),
     stop: &Stop,
 ) -> Streams {
     if matches!(work, Work::Command(_)) {
         return Streams { stdout: Box::new(log.clone()), stderr: Box::new(log.clone()), input };
     }
-    let named = NamesSession::new(
-        questions.stream(0, log.clone()),
-        dialect_of(work),
-        Arc::clone(&attempt.on_session),
-    );
-    Streams {
-        stdout: Box::new(iterations.stream(named, stop.clone())),
-        stderr: Box::new(questions.stream(1, log.clone())),
-        input,
-    }
+    let dialect = dialect_of(work);
+    let named = NamesSession::new(questions.stream(0, log.clone()), dialect, Arc::clone(&attempt.on_session));
+    let stdout: Box<dyn Write + Send> = if dialect == OutputDialect::Text {
+        Box::new(named)
+    } else {
+        let (iterations, retries, stop) = (iterations.clone(), own_retries.clone(), stop.clone());
+        Box::new(LineStream::new(named, EVENT_BYTES_MAX, move |line| {
+            iterations.event(line, &stop);
+            retries.event(dialect, line, &stop);
+        }))
+    };
+    Streams { stdout, stderr: errors(questions, own_retries, log, stop), input }
+}
+
+/// Where the standard error of an agent goes: its log.
+fn errors(questions: &Questions, retries: &OwnRetries, log: &Tee, stop: &Stop) -> Box<dyn Write + Send> {
+    let (retries, stop) = (retries.clone(), stop.clone());
+    let to = questions.stream(1, log.clone());
+    Box::new(LineStream::new(to, LOG_LINE_BYTES_MAX, move |line| retries.log_line(line, &stop)))
 }
 
 /// What the agent's own exit codes mean.
