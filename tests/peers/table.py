@@ -145,10 +145,12 @@ def failure(name, usual):
 
 
 def cancelled(one):
-    """A person ends Backstop while the agent runs a command."""
+    """A person ends Backstop while the agent runs a command: the first Ctrl-C lets phases end, the second does not."""
     child = one.start()
     try:
         wait_for(lambda: "tail" in one.left(), SECONDS_MAX, f"the command: {one.log_tail()}")
+        child.send_signal(signal.SIGINT)
+        wait_for(lambda: "Ctrl-C" in one.log_tail() or child.poll() is not None, SECONDS_MAX, f"its answer: {one.log_tail()}")
     finally:
         code = one.end(child)
     must(code == 130, f"ended with {code}")
