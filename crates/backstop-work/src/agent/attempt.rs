@@ -205,7 +205,7 @@ pub fn attempt(
     let dialect = dialect_of(&attempt.work);
     let questions = Questions::new(attempt.allow_overage);
     let iterations = Iterations::new(dialect, attempt.iterations_max);
-    let own_retries = OwnRetries::default();
+    let own_retries = OwnRetries::new(dialect);
     if let Some(id) = own_session(&attempt.work, &places) {
         (attempt.on_session)(&id);
     }

@@ -40,9 +40,19 @@ struct State {
     times: u32,
     /// The failure for which it was asked to end.
     ended_for: Option<Failure>,
+    /// Whether it may be asked to end.
+    may_end: bool,
 }
 
 impl OwnRetries {
+    /// Of an agent of this dialect. One that prints plain text may be a script whose commands print to the same streams:
+    /// what is repeated there may be theirs, and ends nothing.
+    pub(super) fn new(dialect: OutputDialect) -> Self {
+        let retries = Self::default();
+        retries.state().may_end = dialect != OutputDialect::Text;
+        retries
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,7 +118,7 @@ impl State {
         let same: String = words.chars().filter(|c| !c.is_ascii_digit()).collect();
         self.times = if self.times > 0 && self.same == same { self.times + 1 } else { 1 };
         self.same = same;
-        if self.times == SAME_MAX && self.ended_for.is_none() {
+        if self.times == SAME_MAX && self.ended_for.is_none() && self.may_end {
             self.ended_for = Some(failure.clone());
             stop.request();
         }
@@ -147,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_third_failure_of_the_same_kind_ends_it() {
-        let (retries, stop) = (OwnRetries::default(), Stop::new());
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
         for at in 1..=3 {
             assert_eq!(stop.requests(), 0, "{at}");
             let line = format!("Attempt {at} failed with status 503. Retrying with backoff... {{}}\n");
@@ -157,6 +167,11 @@ mod tests {
         assert_eq!(stop.requests(), 1);
         let failure = retries.ended_for().unwrap();
         assert!(failure.text.contains("status 503"), "{}", failure.text);
+        let (of_script, other) = (OwnRetries::new(OutputDialect::Text), Stop::new());
+        for _ in 0..5 {
+            of_script.log_line(b"Retrying in 5 s\n", &other);
+        }
+        assert_eq!(other.requests(), 0, "a script's own");
         // It is asked once, however long it goes on.
         retries.log_line(b"Attempt 4 failed with status 503. Retrying with backoff... {}\n", &stop);
         assert_eq!(stop.requests(), 1);
@@ -167,7 +182,7 @@ mod tests {
         let event = br#"{"type":"text","part":{"text":"Compacted."}}"#;
         let tools = br#"{"type":"step_finish","part":{"reason":"tool-calls"}}"#;
         for (between, ends) in [(event.as_slice(), 1), (tools.as_slice(), 0)] {
-            let (retries, stop) = (OwnRetries::default(), Stop::new());
+            let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
             for _ in 0..3 {
                 retries.log_line(opencode("prompt is too long", "").as_bytes(), &stop);
                 assert_eq!(retries.last().unwrap().text, "prompt is too long");
@@ -177,7 +192,7 @@ mod tests {
             assert_eq!(stop.requests(), ends);
         }
         // One failure and then another is no loop; nor is a title that cannot be had.
-        let (retries, stop) = (OwnRetries::default(), Stop::new());
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
         for at in 0..9 {
             let words = if at % 2 == 0 { "Overloaded" } else { "connection reset" };
             retries.log_line(opencode(words, "").as_bytes(), &stop);
@@ -190,7 +205,7 @@ mod tests {
     #[test]
     fn answers_that_break_off_before_the_first_word_are_a_failure() {
         let empty = br#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":0,"output":0}}}"#;
-        let (retries, stop) = (OwnRetries::default(), Stop::new());
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
         for _ in 0..3 {
             retries.event(OpencodeJsonl, br#"{"type":"step_start","part":{}}"#, &stop);
             retries.event(OpencodeJsonl, empty, &stop);
@@ -198,14 +213,14 @@ mod tests {
         assert_eq!(stop.requests(), 1);
         assert_eq!(retries.ended_for().unwrap().reason, Some(Reason::NetworkTransient));
         let said = br#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":9,"output":2}}}"#;
-        let (retries, stop) = (OwnRetries::default(), Stop::new());
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
         (0..9).for_each(|_| retries.event(OpencodeJsonl, said, &stop));
         assert_eq!((stop.requests(), retries.last()), (0, None));
     }
 
     #[test]
     fn what_failed_stands_beside_the_words_that_it_is_tried_again() {
-        let (retries, stop) = (OwnRetries::default(), Stop::new());
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
         retries.log_line(b"Attempt 1 failed: Resource has been exhausted.\n", &stop);
         retries.log_line(b"Suggested retry after 1s.. Retrying after 5092ms...\n", &stop);
         assert!(retries.last().unwrap().text.contains("Resource has been exhausted"));
