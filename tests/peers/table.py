@@ -2,7 +2,8 @@
 """Every agent through Backstop, by its own command line and by the Agent Client Protocol: what Backstop calls each failure, how
 long the attempt took, and what was left behind.
 
-    table.py --bin FOLDER --backstop PATH [--agent NAME]... [--by plain|acp] [--case NAME]... [--out FILE.json]
+    table.py --bin FOLDER --backstop PATH [--agent NAME]... [--by plain|acp] [--case NAME]...
+             [--jobs N] [--out FILE.json]
 
 FOLDER holds the agents and the adapters `claude-agent-acp` and `codex-acp` (`.ci/peers` installs them). Prints a line for each case
 and a table in Markdown at the end; with `--out` results are added to those of earlier calls, so that one agent can be tried at a
@@ -11,6 +12,7 @@ work is not committed, where a session is not continued, or where a process is l
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -235,20 +237,21 @@ def main():
     parser.add_argument("--by", choices=("plain", "acp"))
     parser.add_argument("--case", action="append", choices=list(cases()))
     parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=2, help="how many cells are run side by side")
     args = parser.parse_args()
     results = json.loads(args.out.read_text()) if args.out and args.out.exists() else {}
+    cells = [(agent, by, name) for agent in AGENTS for by in ("plain", "acp") for name in cases()
+             if (not args.agent or agent.name in args.agent) and args.by in (None, by) and (not args.case or name in args.case)]
     failed = 0
-    for agent in AGENTS:
-        for by in ("plain", "acp"):
-            for name in cases():
-                if (args.agent and agent.name not in args.agent) or args.by not in (None, by) or (args.case and name not in args.case):
-                    continue
-                result = try_one(agent, by, name, args)
-                failed += not result["ok"]
-                results[f"{agent.name} {by} {name}"] = result
-                print(f"{agent.name} {by} {name}: {'ok' if result['ok'] else 'FAILED'} {json.dumps(result)}", flush=True)
-                if args.out:
-                    args.out.write_text(json.dumps(results, indent=1) + "\n")
+    # Cells share nothing: each has its own home, state and API. Most of their time is spent waiting for a clock.
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        done = pool.map(lambda cell: try_one(*cell, args), cells)
+        for (agent, by, name), result in zip(cells, done):
+            failed += not result["ok"]
+            results[f"{agent.name} {by} {name}"] = result
+            print(f"{agent.name} {by} {name}: {'ok' if result['ok'] else 'FAILED'} {json.dumps(result)}", flush=True)
+            if args.out:
+                args.out.write_text(json.dumps(results, indent=1) + "\n")
     print(markdown(results))
     sys.exit(1 if failed else 0)
 
