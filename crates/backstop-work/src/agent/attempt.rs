@@ -3,10 +3,10 @@
 use super::acp;
 use super::assignment::Task;
 use super::definition::{Agent, OutputDialect, PromptBy};
+use super::delivery::{answer, envelope};
 use super::dialect::{self, AgentOutput, Report};
 use super::envelope::{Envelope, masked};
 use super::error::AttemptError;
-use super::find::find_result;
 use super::iterations::Iterations;
 use super::judge::Case;
 use super::lines::LineStream;
@@ -27,9 +27,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How much of the end of an answer is kept.
-const ANSWER_BYTES_MAX: usize = 256 << 10;
 
 /// The longest event that is looked at while it is printed, in bytes.
 const EVENT_BYTES_MAX: usize = 2 << 20;
@@ -309,15 +306,6 @@ pub fn attempt(
     })
 }
 
-/// The answer of an agent, cut: what it wrote to the result file, else what it said.
-fn answer(places: &Places, output: &AgentOutput, dialect: OutputDialect) -> Option<String> {
-    let written = read_written(places.scratch(), &places.result()).ok().flatten();
-    let written = written.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let text = written.filter(|text| !text.trim().is_empty()).or_else(|| output.answer(dialect))?;
-    let from = text.ceil_char_boundary(text.len().saturating_sub(ANSWER_BYTES_MAX));
-    Some(text[from..].to_owned())
-}
-
 /// What was used in the session that is continued.
 fn used_before(work: &Work<'_>) -> Usage {
     match work {
@@ -458,56 +446,6 @@ fn environment(attempt: &Attempt<'_>, places: &Places) -> Result<Vec<(String, St
         env.push((name, value));
     }
     Ok(env)
-}
-
-/// The envelope, from the first place that has a valid one; else what was wrong at the place that came closest.
-fn envelope(
-    work: &Work<'_>,
-    places: &Places,
-    output: &AgentOutput,
-    ended: &Ended,
-    key: &str,
-) -> (Option<Envelope>, Option<ResultTrouble>) {
-    let mut closest: Option<ResultTrouble> = None;
-    let mut look = |found: Result<Envelope, ResultTrouble>| match found {
-        Ok(envelope) => Some(envelope),
-        Err(trouble) => {
-            if closest.as_ref().is_none_or(|known| trouble.closeness() > known.closeness()) {
-                closest = Some(trouble);
-            }
-            None
-        }
-    };
-    let written = |path: &Path| match read_written(places.scratch(), path) {
-        Ok(bytes) => bytes.map(|bytes| find_result(&bytes, key)),
-        Err(trouble) => Some(Err(trouble)),
-    };
-    let mut envelope = written(&places.result()).and_then(&mut look);
-    if let Work::Agent { agent, .. } = work
-        && agent.acp.is_none()
-    {
-        let mut or = |found: &mut dyn FnMut() -> Option<Result<Envelope, ResultTrouble>>| {
-            if envelope.is_none() {
-                envelope = found().and_then(&mut look);
-            }
-        };
-        or(&mut || output.structured.as_ref().map(|object| find_result(object.as_bytes(), key)));
-        // What is wrong with that file is no fault of the result's: its words are heard too.
-        or(&mut || {
-            read_written(places.scratch(), &places.last_message())
-                .ok()
-                .flatten()
-                .map(|bytes| find_result(&bytes, key))
-        });
-        or(&mut || Some(find_result(output.words.as_bytes(), key)));
-        if agent.output == OutputDialect::Text {
-            or(&mut || Some(find_result(&ended.stderr.end(usize::MAX), key)));
-        }
-    }
-    // What an agent says over ACP is no result, and may not even be its own words.
-    let is_missing = matches!(work, Work::Agent { agent, .. } if agent.acp.is_some());
-    let trouble = closest.or(is_missing.then_some(ResultTrouble::Missing)).filter(|_| envelope.is_none());
-    (envelope, trouble)
 }
 
 /// The command line as the classifier sees it, which looks for the programs in it.

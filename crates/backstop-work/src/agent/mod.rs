@@ -46,6 +46,7 @@ mod assignment;
 mod attempt;
 mod builtin;
 mod definition;
+mod delivery;
 mod dialect;
 mod envelope;
 mod error;
