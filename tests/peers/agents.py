@@ -180,7 +180,9 @@ def qwen_prepare(world):
     world.write("home/.qwen/settings.json", json.dumps({
         "security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": False},
         "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
-        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False, "disableUpdateNag": True}, "telemetry": {"enabled": False}}))
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False, "disableUpdateNag": True}, "telemetry": {"enabled": False},
+        # Without it Qwen Code writes the file anew, in its own form.
+        "$version": 4}))
     return {"OPENAI_API_KEY": fake_key(), "OPENAI_BASE_URL": world.url("/v1"), "OPENAI_MODEL": "fake-model"}
 
 

@@ -6,7 +6,7 @@
 It listens on a free port of 127.0.0.1, prints `PORT n`, and answers Anthropic Messages (`/v1/messages`, plain and streamed,
 and `/v1/messages/count_tokens`), OpenAI Responses (`/v1/responses`), OpenAI Chat Completions (`/v1/chat/completions`) and
 Gemini (`/v1beta/models/M:generateContent`, `:streamGenerateContent`, `:countTokens`), all plain and streamed. It ends on
-`GET /quit`, after five minutes, or after 200 requests. It never opens a connection itself.
+`GET /quit`, after five minutes, or after 1000 requests. It never opens a connection itself.
 
 The script is a list of steps. Each model request is answered by the first step that is not used up:
 
@@ -43,7 +43,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 sys.dont_write_bytecode = True
 from fake_formats import CWD, Asked, anthropic, chat, gemini, responses  # noqa: E402
 
-REQUESTS_MAX = 200
+REQUESTS_MAX = 1000
 LIFETIME_SECONDS = 300
 BODY_BYTES_MAX = 16 * 1024 * 1024
 SCRIPT_BYTES_MAX = 1024 * 1024

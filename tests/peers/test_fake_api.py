@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+from fake_api import REQUESTS_MAX
+
 HERE = pathlib.Path(__file__).resolve().parent
 SHELLS = [{"name": "Bash"}, {"name": "Write"}]
 CODEX = [{"type": "function", "name": "exec_command"}, {"type": "custom", "name": "apply_patch"}]
@@ -127,7 +129,7 @@ class FakeApi(unittest.TestCase):
 
     def test_it_ends_after_so_many_requests(self):
         self.serve([])
-        self.assertEqual({self.ask()[0] for _ in range(200)}, {200})
+        self.assertEqual({self.ask()[0] for _ in range(REQUESTS_MAX)}, {200})
         self.assertEqual(self.ask()[0], 503)
         self.assertEqual(self.server.wait(timeout=10), 0)
 

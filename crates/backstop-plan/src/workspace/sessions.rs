@@ -85,6 +85,22 @@ pub(super) fn is_old_enough(begun: Timestamp, agent: &Agent, now: Timestamp) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use backstop_work::agent::AcpOptions;
+
+    #[test]
+    fn an_agent_that_loses_its_session_within_the_minute_is_not_asked_for_it() {
+        let acp = |words: &[&str]| {
+            let argv = words.iter().map(|word| (*word).to_owned()).collect();
+            backstop_work::agent::from_acp("mine", argv, AcpOptions::default()).unwrap()
+        };
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1000);
+        let gemini = acp(&["gemini", "--acp"]);
+        assert!(!is_old_enough(at(120), &gemini, at(179)), "the same minute of the clock");
+        assert!(is_old_enough(at(179), &gemini, at(180)), "the next one, a second later");
+        assert!(is_old_enough(at(120), &acp(&["goose", "acp"]), at(121)));
+        let plain = backstop_work::agent::builtin("gemini").unwrap();
+        assert!(is_old_enough(at(120), &plain, at(121)), "its command line loses none");
+    }
 
     #[test]
     fn what_was_cut_off_goes_on_and_what_went_wrong_begins_anew() {

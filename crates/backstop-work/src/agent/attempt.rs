@@ -3,12 +3,14 @@
 use super::acp;
 use super::assignment::Task;
 use super::definition::{Agent, OutputDialect, PromptBy};
+use super::delivery::{answer, envelope};
 use super::dialect::{self, AgentOutput, Report};
 use super::envelope::{Envelope, masked};
 use super::error::AttemptError;
-use super::find::find_result;
 use super::iterations::Iterations;
 use super::judge::Case;
+use super::lines::LineStream;
+use super::own_retries::{LOG_LINE_BYTES_MAX, OwnRetries};
 use super::places::{Places, read_written};
 use super::question::{Questions, SILENCE};
 use super::retry::RetryContext;
@@ -21,12 +23,13 @@ use backstop_classify::Classifier;
 use backstop_core::{Dispatch, Fault, Reason, Redactor, SafeText, Timestamp, Usage};
 use backstop_exec::{Cause, Ended, Input, Limits, Spec, Started, Stop, Streams, supervise};
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much of the end of an answer is kept.
-const ANSWER_BYTES_MAX: usize = 256 << 10;
+/// The longest event that is looked at while it is printed, in bytes.
+const EVENT_BYTES_MAX: usize = 2 << 20;
 
 /// How much of the command line is shown to the classifier.
 const COMMAND_CHARS_MAX: usize = 4 << 10;
@@ -199,6 +202,7 @@ pub fn attempt(
     let dialect = dialect_of(&attempt.work);
     let questions = Questions::new(attempt.allow_overage);
     let iterations = Iterations::new(dialect, attempt.iterations_max);
+    let own_retries = OwnRetries::new(dialect);
     if let Some(id) = own_session(&attempt.work, &places) {
         (attempt.on_session)(&id);
     }
@@ -216,8 +220,9 @@ pub fn attempt(
                     folders: vec![attempt.folder.to_owned(), places.result_folder()],
                     on_session: Arc::clone(&attempt.on_session),
                     iterations: &iterations,
+                    own_retries: &own_retries,
                     log: log.clone(),
-                    stderr: Box::new(questions.stream(1, log.clone())),
+                    stderr: errors(&questions, &own_retries, &log, stop),
                 };
                 acp::run(&spec, request, stop, started).map(|(ended, said)| {
                     told = Some(said);
@@ -225,7 +230,8 @@ pub fn attempt(
                 })
             }
             work => {
-                let streams = streams(work, &attempt, input, &log, (&questions, &iterations), stop);
+                let watched = (&questions, &iterations, &own_retries);
+                let streams = streams(work, &attempt, input, &log, watched, stop);
                 supervise(&spec, streams, stop, started)
             }
         };
@@ -263,7 +269,8 @@ pub fn attempt(
         tasks: attempt.tasks,
         question: questions.fault().or_else(|| iterations.fault()).or_else(|| told.as_ref()?.trouble.clone()),
         last_lines: questions.last_lines(),
-        own_retry: questions.own_retry(),
+        own_retry: own_retries.last(),
+        ended_for: own_retries.ended_for(),
         exit_codes: exit_codes(&attempt.work),
     };
     let mask = |text: &SafeText| masked(text, attempt.redactor);
@@ -297,15 +304,6 @@ pub fn attempt(
         usage: output.own_usage(used_before(&attempt.work)),
         log_trouble: attempt.log.trouble(),
     })
-}
-
-/// The answer of an agent, cut: what it wrote to the result file, else what it said.
-fn answer(places: &Places, output: &AgentOutput, dialect: OutputDialect) -> Option<String> {
-    let written = read_written(places.scratch(), &places.result()).ok().flatten();
-    let written = written.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let text = written.filter(|text| !text.trim().is_empty()).or_else(|| output.answer(dialect))?;
-    let from = text.ceil_char_boundary(text.len().saturating_sub(ANSWER_BYTES_MAX));
-    Some(text[from..].to_owned())
 }
 
 /// What was used in the session that is continued.
@@ -345,22 +343,31 @@ fn streams(
     attempt: &Attempt<'_>,
     input: Input,
     log: &Tee,
-    (questions, iterations): (&Questions, &Iterations),
+    (questions, iterations, own_retries): (&Questions, &Iterations, &OwnRetries),
     stop: &Stop,
 ) -> Streams {
     if matches!(work, Work::Command(_)) {
         return Streams { stdout: Box::new(log.clone()), stderr: Box::new(log.clone()), input };
     }
-    let named = NamesSession::new(
-        questions.stream(0, log.clone()),
-        dialect_of(work),
-        Arc::clone(&attempt.on_session),
-    );
-    Streams {
-        stdout: Box::new(iterations.stream(named, stop.clone())),
-        stderr: Box::new(questions.stream(1, log.clone())),
-        input,
-    }
+    let dialect = dialect_of(work);
+    let named = NamesSession::new(questions.stream(0, log.clone()), dialect, Arc::clone(&attempt.on_session));
+    let stdout: Box<dyn Write + Send> = if dialect == OutputDialect::Text {
+        Box::new(named)
+    } else {
+        let (iterations, retries, stop) = (iterations.clone(), own_retries.clone(), stop.clone());
+        Box::new(LineStream::new(named, EVENT_BYTES_MAX, move |line| {
+            iterations.event(line, &stop);
+            retries.event(dialect, line, &stop);
+        }))
+    };
+    Streams { stdout, stderr: errors(questions, own_retries, log, stop), input }
+}
+
+/// Where the standard error of an agent goes: its log.
+fn errors(questions: &Questions, retries: &OwnRetries, log: &Tee, stop: &Stop) -> Box<dyn Write + Send> {
+    let (retries, stop) = (retries.clone(), stop.clone());
+    let to = questions.stream(1, log.clone());
+    Box::new(LineStream::new(to, LOG_LINE_BYTES_MAX, move |line| retries.log_line(line, &stop)))
 }
 
 /// What the agent's own exit codes mean.
@@ -439,56 +446,6 @@ fn environment(attempt: &Attempt<'_>, places: &Places) -> Result<Vec<(String, St
         env.push((name, value));
     }
     Ok(env)
-}
-
-/// The envelope, from the first place that has a valid one; else what was wrong at the place that came closest.
-fn envelope(
-    work: &Work<'_>,
-    places: &Places,
-    output: &AgentOutput,
-    ended: &Ended,
-    key: &str,
-) -> (Option<Envelope>, Option<ResultTrouble>) {
-    let mut closest: Option<ResultTrouble> = None;
-    let mut look = |found: Result<Envelope, ResultTrouble>| match found {
-        Ok(envelope) => Some(envelope),
-        Err(trouble) => {
-            if closest.as_ref().is_none_or(|known| trouble.closeness() > known.closeness()) {
-                closest = Some(trouble);
-            }
-            None
-        }
-    };
-    let written = |path: &Path| match read_written(places.scratch(), path) {
-        Ok(bytes) => bytes.map(|bytes| find_result(&bytes, key)),
-        Err(trouble) => Some(Err(trouble)),
-    };
-    let mut envelope = written(&places.result()).and_then(&mut look);
-    if let Work::Agent { agent, .. } = work
-        && agent.acp.is_none()
-    {
-        let mut or = |found: &mut dyn FnMut() -> Option<Result<Envelope, ResultTrouble>>| {
-            if envelope.is_none() {
-                envelope = found().and_then(&mut look);
-            }
-        };
-        or(&mut || output.structured.as_ref().map(|object| find_result(object.as_bytes(), key)));
-        // What is wrong with that file is no fault of the result's: its words are heard too.
-        or(&mut || {
-            read_written(places.scratch(), &places.last_message())
-                .ok()
-                .flatten()
-                .map(|bytes| find_result(&bytes, key))
-        });
-        or(&mut || Some(find_result(output.words.as_bytes(), key)));
-        if agent.output == OutputDialect::Text {
-            or(&mut || Some(find_result(&ended.stderr.end(usize::MAX), key)));
-        }
-    }
-    // What an agent says over ACP is no result, and may not even be its own words.
-    let is_missing = matches!(work, Work::Agent { agent, .. } if agent.acp.is_some());
-    let trouble = closest.or(is_missing.then_some(ResultTrouble::Missing)).filter(|_| envelope.is_none());
-    (envelope, trouble)
 }
 
 /// The command line as the classifier sees it, which looks for the programs in it.

@@ -168,7 +168,7 @@ pub const BUILTINS: &[Builtin] = &[
             tested: "1.18.33",
             install: "npm i -g opencode-ai",
             tells: &["sessions", "tokens", "cost"],
-            hides: "a usage limit: it sleeps until the reset and says nothing",
+            hides: "a usage limit: it sleeps until the reset and tells only its log",
         },
     },
     Builtin {
@@ -216,7 +216,7 @@ pub const BUILTINS: &[Builtin] = &[
             tested: "0.61.0",
             install: "npm i -g @google/gemini-cli",
             tells: &["sessions", "tokens"],
-            hides: "a rate limit: it retries for minutes and says nothing; when a limit ends",
+            hides: "when a limit ends; it repeats a refused request for minutes and tells only its log",
         },
     },
     Builtin {

@@ -7,12 +7,8 @@ use super::definition::OutputDialect;
 use super::dialect;
 use backstop_core::{Fault, Reason, SafeText};
 use backstop_exec::Stop;
-use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// The longest line that is looked at, in bytes.
-const LINE_BYTES_MAX: usize = 2 << 20;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The iterations of one attempt.
 #[derive(Debug, Clone)]
@@ -20,11 +16,13 @@ pub(super) struct Iterations {
     count: Arc<AtomicU32>,
     dialect: OutputDialect,
     max: Option<u32>,
+    /// The turn that was counted last: one message may be printed in several events.
+    last: Arc<Mutex<String>>,
 }
 
 impl Iterations {
     pub(super) fn new(dialect: OutputDialect, max: Option<u32>) -> Self {
-        Self { count: Arc::default(), dialect, max }
+        Self { count: Arc::default(), dialect, max, last: Arc::default() }
     }
 
     /// How many there were; nothing where the agent has no event stream.
@@ -42,7 +40,7 @@ impl Iterations {
         })
     }
 
-    /// Counts one that was told in another way. `stop` is requested once they are used up.
+    /// Counts one. `stop` is requested once they are used up.
     pub(super) fn used(&self, stop: &Stop) {
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         if self.max.is_some_and(|max| count == max + 1) {
@@ -50,64 +48,14 @@ impl Iterations {
         }
     }
 
-    /// A stream in which iterations are counted on their way. `stop` is requested once they are used up.
-    pub(super) fn stream<W: Write>(&self, to: W, stop: Stop) -> CountedStream<W> {
-        CountedStream {
-            to,
-            iterations: self.clone(),
-            stop,
-            open: Vec::new(),
-            last: String::new(),
-            is_over: false,
+    /// Counts the one that an event of the agent's output tells of, where it does.
+    pub(super) fn event(&self, line: &[u8], stop: &Stop) {
+        let Some(turn) = dialect::tool_turn(self.dialect, line) else { return };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if turn.is_empty() || turn != *last {
+            *last = turn;
+            self.used(stop);
         }
-    }
-}
-
-pub(super) struct CountedStream<W> {
-    to: W,
-    iterations: Iterations,
-    stop: Stop,
-    /// The line that has not ended yet.
-    open: Vec<u8>,
-    /// The turn that was counted last: one message may be printed in several events.
-    last: String,
-    is_over: bool,
-}
-
-impl<W> CountedStream<W> {
-    fn look(&mut self, bytes: &[u8]) {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let room = LINE_BYTES_MAX.saturating_sub(self.open.len());
-            self.open.extend_from_slice(&piece[..piece.len().min(room)]);
-            if !piece.ends_with(b"\n") {
-                continue;
-            }
-            let line = std::mem::take(&mut self.open);
-            let Some(turn) = dialect::tool_turn(self.iterations.dialect, &line) else { continue };
-            if !turn.is_empty() && turn == self.last {
-                continue;
-            }
-            self.last = turn;
-            let count = self.iterations.count.fetch_add(1, Ordering::Relaxed) + 1;
-            if self.iterations.max.is_some_and(|max| count > max) && !self.is_over {
-                self.is_over = true;
-                self.stop.request();
-            }
-        }
-    }
-}
-
-impl<W: Write> Write for CountedStream<W> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        if self.iterations.dialect != OutputDialect::Text {
-            self.look(&bytes[..written]);
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.to.flush()
     }
 }
 
@@ -117,8 +65,7 @@ mod tests {
 
     fn counted(dialect: OutputDialect, max: u32, lines: &[&str]) -> (Option<u32>, bool, u32) {
         let (iterations, stop) = (Iterations::new(dialect, Some(max)), Stop::new());
-        let mut stream = iterations.stream(Vec::new(), stop.clone());
-        lines.iter().for_each(|line| stream.write_all(format!("{line}\n").as_bytes()).unwrap());
+        lines.iter().for_each(|line| iterations.event(line.as_bytes(), &stop));
         (iterations.count(), iterations.fault().is_some(), u32::from(stop.requests()))
     }
 

@@ -1,7 +1,7 @@
 //! What an attempt comes to: the table of the module's documentation, row by row.
 
 use super::assignment::Task;
-use super::dialect::{AgentOutput, Failure, Report, status_in};
+use super::dialect::{AgentOutput, Failure, Report};
 use super::envelope::Envelope;
 use super::question::asked;
 use super::trouble::ResultTrouble;
@@ -36,8 +36,10 @@ pub(super) struct Case<'a> {
     pub(super) question: Option<Fault>,
     /// The last lines that it wrote, without events.
     pub(super) last_lines: String,
-    /// What it said when it last tried again by itself, where it has done nothing since.
-    pub(super) own_retry: Option<String>,
+    /// The request of its model that failed last, where it has done nothing since but wait to repeat it.
+    pub(super) own_retry: Option<Failure>,
+    /// The request that failed so often in the same way that it was ended for it.
+    pub(super) ended_for: Option<Failure>,
     /// What its own exit codes mean.
     pub(super) exit_codes: &'static [(i32, Reason)],
 }
@@ -53,6 +55,10 @@ impl Case<'_> {
             let left = fault.facts.resets_at.map(|at| at.since(self.at)).filter(|left| !left.is_zero());
             fault.facts.retry_after_seconds = left.map(|left| left.as_secs_f64());
             return Some(fault);
+        }
+        let repeated = self.ended_for.as_ref().filter(|_| self.ended.cause == Cause::Stopped);
+        if let Some(failure) = repeated {
+            return Some(self.repeated(failure));
         }
         if self.ended.cause == Cause::Stopped {
             return self.ended.fault(self.classifier, self.command, self.at);
@@ -98,8 +104,8 @@ impl Case<'_> {
         }
         // A guess from its words is worth less than its own report.
         let fault = self.ended.fault(self.classifier, self.command, self.at)?.without_guess();
-        if let Some(limited) = self.waited_itself() {
-            return Some(limited);
+        if let Some(fault) = self.waited_itself() {
+            return Some(fault);
         }
         let own = self.exit_codes.iter().find(|(code, _)| self.ended.status.code == Some(*code));
         if let Some((_, reason)) = own.filter(|_| self.ended_by_itself() && fault.reason == Reason::Unknown) {
@@ -112,11 +118,19 @@ impl Case<'_> {
         Some(question.unwrap_or(fault))
     }
 
-    /// The limit for which it waited by itself until our clock ended it.
+    /// What it waited for by itself, in silence, until our clock ended it.
     fn waited_itself(&self) -> Option<Fault> {
-        let words = self.own_retry.as_ref().filter(|_| self.ended.cause != Cause::Itself)?;
-        let failure = Failure { status: status_in(words), text: words.clone(), ..Failure::default() };
-        Some(self.reported(&failure)).filter(|fault| fault.reason == Reason::RateLimited)
+        let failure = self.own_retry.as_ref().filter(|_| self.ended.cause != Cause::Itself)?;
+        Some(self.reported(failure)).filter(|fault| fault.reason != Reason::Unknown)
+    }
+
+    /// What it repeated until it was ended for it.
+    fn repeated(&self, failure: &Failure) -> Fault {
+        let mut fault = self.reported(failure);
+        let text =
+            SafeText::new("it repeated the same failed request and did nothing else; it was ended for that");
+        fault.evidence.push(Evidence { rule: "agent.repeated".to_owned(), line: None, text, stream: None });
+        fault
     }
 
     /// Whether two signals say that it worked, and only the exit code says otherwise.
@@ -126,13 +140,13 @@ impl Case<'_> {
             && self.envelope.is_some_and(|envelope| envelope.status == Claim::Complete)
     }
 
-    /// What the agent's own report of a failure means. A status makes it an answer of the provider; otherwise it is
+    /// What the agent's own report of a failure means. What the provider answered is read as that; all else is
     /// what a command printed. What one reading does not recognise, the other may.
     fn reported(&self, failure: &Failure) -> Fault {
         let answer = || self.classifier.classify(&self.answer(failure));
         let printed = || self.classifier.classify(&self.printed(failure));
         let known = |fault: &Fault| fault.reason != Reason::Unknown;
-        let fault = if failure.status.is_some() {
+        let fault = if failure.status.is_some() || failure.is_answer {
             answer().filter(known).or_else(printed)
         } else {
             printed().filter(known).or_else(answer)

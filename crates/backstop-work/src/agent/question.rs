@@ -57,8 +57,6 @@ struct State {
     fault: Option<Fault>,
     /// Whether an agent that goes on with paid usage is let go on.
     allows_overage: bool,
-    /// What it said when it last tried again by itself, where it has done nothing since.
-    own_retry: Option<String>,
 }
 
 /// A line that is no event.
@@ -89,9 +87,6 @@ impl State {
                 self.fault = overage::begun(line);
             }
             // It went on after whatever was asked before.
-            if stream == 0 && !is_retry_event(line) {
-                self.own_retry = None;
-            }
             self.lines.iter_mut().for_each(|line| line.events_after = line.events_after.saturating_add(1));
             self.lines.retain(|line| line.stream != stream && line.events_after <= EVENTS_OUTLIVED);
             return;
@@ -99,11 +94,6 @@ impl State {
         let line = String::from_utf8_lossy(line).trim_end().to_owned();
         if line.is_empty() {
             return;
-        }
-        if stream == 1 && RETRYING.iter().any(|words| line.contains(words)) {
-            // What it failed of stands in the same line, or in the one before.
-            let before = self.lines.back().map(|line| line.text.clone()).unwrap_or_default();
-            self.own_retry = Some(format!("{line}\n{before}"));
         }
         if self.lines.len() == LINES_MAX {
             self.lines.pop_front();
@@ -116,15 +106,6 @@ impl State {
         let open = open.map(|line| String::from_utf8_lossy(line).into_owned());
         self.lines.iter().map(|line| line.text.clone()).chain(open).collect::<Vec<_>>().join("\n")
     }
-}
-
-/// How agents say that they try again by themselves: Qwen Code, Gemini CLI.
-const RETRYING: &[&str] = &["Retrying in ", "Retrying after ", "Retrying with backoff"];
-
-/// Whether an event only says that the agent tries again: Qwen Code's.
-fn is_retry_event(line: &[u8]) -> bool {
-    let line = &line[..line.len().min(200)];
-    String::from_utf8_lossy(line).contains("\"subtype\":\"retry\"")
 }
 
 fn is_event(line: &[u8]) -> bool {
@@ -185,11 +166,6 @@ impl Questions {
     /// The question for which it was ended.
     pub(super) fn fault(&self) -> Option<Fault> {
         self.state().fault.clone()
-    }
-
-    /// What it said when it last tried again by itself, where it has done nothing since.
-    pub(super) fn own_retry(&self) -> Option<String> {
-        self.state().own_retry.clone()
     }
 
     /// The last lines that are no events.

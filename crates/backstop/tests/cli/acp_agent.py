@@ -60,6 +60,28 @@ def complete():
         json.dump({"phase_id": os.environ["BACKSTOP_PHASE"], "status": "complete"}, file)
 
 
+def pass_minute():
+    """A minute passes, on the simulated clock."""
+    clock = os.environ["CLOCK"]
+    ahead = int(open(clock).read()) + 60_000
+    with open(f"{clock}.new", "w") as file:
+        file.write(str(ahead))
+    os.rename(f"{clock}.new", clock)
+
+
+def explore_plan_or_build(phase):
+    """What each part of a campaign is asked for: explorers and planners answer in words, a builder works."""
+    if phase.startswith("plan"):
+        task = {"seq": "001", "slug": "one", "delta": ["one.txt"], "verify": "grep -q one one.txt", "budget": 9, "depends": []}
+        say("### Confidence: PROCEED\n" + json.dumps({"objective": "x", "tasks": [task]}))
+    elif phase == "001":
+        assert permission(f"{cwd}/one.txt") == "y"
+        open("one.txt", "w").write("one\n")
+        complete()
+    else:
+        say(json.dumps({"mode": phase, "status": "ok"}))
+
+
 def turn(request):
     """One prompt. Gives the stop reason."""
     if what == "work":
@@ -71,13 +93,24 @@ def turn(request):
         say("All done.")
     elif what == "talk":
         say(json.dumps({"phase_id": os.environ["BACKSTOP_PHASE"], "status": "complete"}))
-    elif what == "resumed":
+    elif what in ("resumed", "resumed-later"):
+        open("half.txt", "a").write("half\n")
         if os.environ["BACKSTOP_ATTEMPT"] == "1":
-            open("half.txt", "w").write("half\n")
+            if what == "resumed-later":
+                pass_minute()
             send({"id": request["id"], "error": {"code": -32603, "message": "Internal error",
                                                  "data": {"errorKind": "server_error", "message": "connection reset by peer"}}})
             return None
         complete()
+    elif what == "campaign":
+        explore_plan_or_build(os.environ["BACKSTOP_PHASE"])
+    elif what == "overflow":
+        # OpenCode's log, and what it does: it compacts and goes on, without end.
+        while True:
+            sys.stderr.write('level=ERROR message="stream error" small=false error.error="AI_APICallError: prompt is too long"\n')
+            sys.stderr.flush()
+            say("Compacted.")
+            time.sleep(0.05)
     elif what == "limited":
         send({"id": request["id"], "error": {"code": 429, "message": "Resource has been exhausted"}})
         return None

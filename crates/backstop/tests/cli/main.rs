@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stdout)]
 
 mod agent_tools;
+mod agents;
 mod bad_input;
 mod batch;
 mod campaign;

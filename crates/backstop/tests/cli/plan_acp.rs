@@ -4,6 +4,7 @@
 
 use crate::harness::{Project, root, until};
 use crate::plan_text::{PlanText, events, has, place, reasons, run};
+use crate::simulated::Simulated;
 use serde_json::Value;
 
 /// A project whose agent is the scripted one, doing `what`. It is named in the settings.
@@ -74,6 +75,46 @@ fn work_that_was_cut_off_goes_on_in_its_session_by_id() {
     assert_eq!(project.sh("git show --name-only --format= HEAD"), "half.txt\n");
     let log = project.run(&["plan", "logs", "1"]).go().code(0).stdout();
     assert!(!log.contains("This was said before"), "what is replayed is not new: {log}");
+}
+
+#[test]
+fn geminis_session_is_not_loaded_in_the_minute_in_which_it_was_begun() {
+    for (what, begun, loaded) in [("resumed", 2, 0), ("resumed-later", 1, 1)] {
+        let plan = PlanText::new().phase("1", "", "agent = 'mine'");
+        let this = Simulated::new(&format!("acp-gemini-{what}"), &plan, &[]);
+        this.project.settings("[agent.mine]\nacp = [\"gemini\", \"--acp\"]\n");
+        let script = root().join("crates/backstop/tests/cli/acp_agent.py");
+        this.program("gemini", &format!("#!/bin/sh\nexec python3 '{}' {what}\n", script.display()));
+        // The first second of a minute, so that the next one is far away.
+        this.begin_minute();
+        this.run(&["--commit", "auto"]).go().code(0);
+        let methods = methods(&this.project);
+        let count = |method: &str| methods.iter().filter(|known| *known == method).count();
+        assert_eq!((count("session/new"), count("session/load")), (begun, loaded), "{what}: {methods:?}");
+    }
+}
+
+#[test]
+fn explorers_planners_and_builders_of_a_campaign_speak_acp() {
+    let project = project("campaign", "");
+    let script = root().join("crates/backstop/tests/cli/acp_agent.py");
+    let agent = format!("acp:python3 {} campaign", script.display());
+    let place = project.beside("place");
+    std::fs::create_dir_all(&place).unwrap();
+    let args = ["campaign", "Do it now", "--agent", &agent];
+    project.run(&args).env("PLACE", &place.display().to_string()).go().code(0);
+    assert_eq!(project.sh("git show --name-only --format= HEAD"), "one.txt\n");
+    let prompts = methods(&project).iter().filter(|method| *method == "session/prompt").count();
+    assert!(prompts >= 3, "an explorer, a planner and a builder: {:?}", methods(&project));
+}
+
+#[test]
+fn one_that_repeats_a_failed_request_without_end_is_ended_and_its_failure_is_named() {
+    let project = project("overflow", "");
+    run(&project, &["--commit", "none"]).go().code(3);
+    assert_eq!(reasons(&project)[0], "context_overflow");
+    let faults = events(&project, "error.classified");
+    assert!(faults[0].to_string().contains("agent.repeated"), "{}", faults[0]);
 }
 
 #[test]

@@ -135,6 +135,12 @@ impl Simulated {
         self.within(run(&self.project, flags))
     }
 
+    /// Sets the clocks forward to the beginning of a minute.
+    pub(crate) fn begin_minute(&self) {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        std::fs::write(self.project.beside("clock"), (60_000 - now % 60_000).to_string()).unwrap();
+    }
+
     /// How long the clocks are ahead, in seconds.
     pub(crate) fn seconds(&self) -> u64 {
         let millis: u64 =

@@ -5,28 +5,19 @@
 
 use super::super::dialect::{AgentOutput, Failure, Report, copilot, is_session_id, status_in};
 use super::evidence;
-use super::known::MODES;
 use super::message::{self, Incoming};
+use super::patience::{Enough, Patience};
 use super::permission;
+use super::session_settings::{self, NoSuchMode, Setting};
+use super::words::Words;
 use backstop_core::{Fault, Reason, SafeText, Usage};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The version of the protocol that is spoken here.
 const PROTOCOL: u64 = 1;
-/// How many lines that are no messages an agent may write before it is ended.
-const GARBAGE_LINES_MAX: u32 = 50;
-/// How much of such a line is quoted.
+/// How much of an agent's words is quoted.
 const QUOTE_CHARS_MAX: usize = 120;
-/// How many requests that do not exist an agent may make.
-const UNKNOWN_REQUESTS_MAX: u32 = 1000;
-/// How often it may ask for permission, and how often it may be told no.
-const PERMISSIONS_MAX: u32 = 2000;
-const REJECTED_MAX: u32 = 20;
-/// How much of its words is kept: the end.
-const WORDS_BYTES_MAX: usize = 256 << 10;
-/// How much of the last piece of its words is kept.
-const CHUNK_BYTES_MAX: usize = 4 << 10;
 /// How much of a tool call's title is logged.
 const TITLE_CHARS_MAX: usize = 200;
 
@@ -96,7 +87,7 @@ pub(super) struct Conversation {
     /// Whether the session was loaded, which is replayed.
     is_loaded: bool,
     /// Settings that are still to be made, the last one first.
-    settings: Vec<(&'static str, Value)>,
+    settings: Vec<Setting>,
     is_setting_mode: bool,
     is_cancelled: bool,
     pub(super) output: AgentOutput,
@@ -105,16 +96,10 @@ pub(super) struct Conversation {
     /// Why the conversation cannot go on.
     pub(super) trouble: Option<Fault>,
     resets_at: Option<i64>,
-    /// The words since the last tool call, and whether the log is in the middle of a line.
-    open_words: String,
-    /// The last piece of them.
-    last_chunk: String,
-    mid_line: bool,
+    words: Words,
     cost: Option<f64>,
     chunk_usage: Option<Usage>,
-    garbage: (u32, String),
-    unknown: u32,
-    permissions: (u32, u32),
+    patience: Patience,
     acts: Vec<Act>,
 }
 
@@ -135,14 +120,10 @@ impl Conversation {
             session_refused: false,
             trouble: None,
             resets_at: None,
-            open_words: String::new(),
-            last_chunk: String::new(),
-            mid_line: false,
+            words: Words::default(),
             cost: None,
             chunk_usage: None,
-            garbage: (0, String::new()),
-            unknown: 0,
-            permissions: (0, 0),
+            patience: Patience::default(),
             acts: Vec::new(),
         };
         // Nothing is announced: what a client offers, agents use in place of what they can do themselves.
@@ -303,76 +284,18 @@ impl Conversation {
             self.output.session_id = Some(session.clone());
             self.acts.push(Act::Session(session.clone()));
         }
-        match self.settings_for(result, &session) {
+        match session_settings::requests(&self.topic, result, &session) {
             Ok(settings) => self.settings = settings,
-            Err((cause, next)) => return self.fail(Reason::InvalidUsage, cause, &next),
+            Err(NoSuchMode { cause, next }) => return self.fail(Reason::InvalidUsage, cause, &next),
         }
         self.step = Step::Settings;
         self.next_setting();
     }
 
-    /// The settings of the session: its mode, which a loaded session may have lost, and its model.
-    fn settings_for(
-        &self,
-        result: &Value,
-        session: &str,
-    ) -> Result<Vec<(&'static str, Value)>, (String, String)> {
-        let mut settings = Vec::new();
-        let option = |category: &str| {
-            let mut options = result.get("configOptions").and_then(Value::as_array).into_iter().flatten();
-            let is =
-                |option: &&Value, field: &str| option.get(field).and_then(Value::as_str) == Some(category);
-            options.find(|option| is(option, "id") || is(option, "category"))
-        };
-        let set_option = |option: &Value, value: &str| {
-            let id = option.get("id").cloned().unwrap_or_default();
-            ("session/set_config_option", json!({"sessionId": session, "configId": id, "value": value}))
-        };
-        if let Some(model) = &self.topic.model {
-            if let Some(option) = option("model") {
-                settings.push(set_option(option, model));
-            } else if result.get("models").is_some() {
-                settings.push(("session/set_model", json!({"sessionId": session, "modelId": model})));
-            }
-        }
-        let modes = result.get("modes").unwrap_or(&Value::Null);
-        let available = modes.get("availableModes").and_then(Value::as_array).into_iter().flatten();
-        let ids: Vec<&str> = available.filter_map(|mode| mode.get("id").and_then(Value::as_str)).collect();
-        let mode_option = option("mode").filter(|_| ids.is_empty());
-        let values = mode_option
-            .and_then(|option| option.get("options"))
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let values: Vec<&str> =
-            values.filter_map(|value| value.get("value").and_then(Value::as_str)).collect();
-        let has = |mode: &str| ids.contains(&mode) || values.contains(&mode);
-        let wanted = match &self.topic.mode {
-            Some(mode) if !has(mode) => {
-                let known: Vec<String> =
-                    ids.iter().chain(&values).take(10).map(|id| format!("`{}`", quoted(id))).collect();
-                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                return Err((
-                    format!("the agent has no mode `{}`", quoted(mode)),
-                    format!("it has {known}; set `agent.NAME.mode`"),
-                ));
-            }
-            Some(mode) => Some(mode.as_str()),
-            None => self.topic.modes.iter().chain(MODES).copied().find(|mode| has(mode)),
-        };
-        if let Some(mode) = wanted {
-            match mode_option {
-                Some(option) => settings.push(set_option(option, mode)),
-                None => settings.push(("session/set_mode", json!({"sessionId": session, "modeId": mode}))),
-            }
-        }
-        Ok(settings)
-    }
-
     fn next_setting(&mut self) {
-        if let Some((method, params)) = self.settings.pop() {
-            self.is_setting_mode = method != "session/set_model" && params["configId"] != "model";
-            return self.ask(method, params);
+        if let Some(setting) = self.settings.pop() {
+            self.is_setting_mode = session_settings::is_mode(&setting);
+            return self.ask(setting.0, setting.1);
         }
         if self.is_loaded {
             // Some go on replaying after they have answered: none of that belongs to the turn that follows.
@@ -391,7 +314,7 @@ impl Conversation {
 
     fn turn_over(&mut self, result: &Value) {
         let reason = result.get("stopReason").and_then(Value::as_str).unwrap_or("no stop reason");
-        let last = std::mem::take(&mut self.last_chunk);
+        let last = self.words.take_last_chunk();
         self.close_words();
         let own = evidence::usage(result).or(self.chunk_usage);
         let cost = self.cost;
@@ -428,7 +351,7 @@ impl Conversation {
         match kind {
             "agent_message_chunk" => {
                 let text = update.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
-                self.said(text);
+                self.acts.extend(self.words.add(text));
                 if let Some(usage) = update.pointer("/_meta/usage") {
                     let tokens = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or(0);
                     let usage = Usage {
@@ -441,7 +364,7 @@ impl Conversation {
             }
             "tool_call" => {
                 self.close_words();
-                self.last_chunk.clear();
+                self.words.take_last_chunk();
                 let title = update.get("title").and_then(Value::as_str).unwrap_or("a tool");
                 self.log(&format!("> {}", SafeText::new(title).line(TITLE_CHARS_MAX)));
                 self.acts.push(Act::ToolCalled);
@@ -457,49 +380,28 @@ impl Conversation {
         }
     }
 
-    fn said(&mut self, text: &str) {
-        self.open_words.push_str(text);
-        let over = self.open_words.len().saturating_sub(2 * WORDS_BYTES_MAX);
-        if over > 0 {
-            let from = self.open_words.ceil_char_boundary(self.open_words.len() - WORDS_BYTES_MAX);
-            self.open_words.drain(..from);
-        }
-        if !text.is_empty() {
-            self.acts.push(Act::Log(text.to_owned()));
-            self.mid_line = !text.ends_with('\n');
-            self.last_chunk = text[..text.floor_char_boundary(CHUNK_BYTES_MAX)].to_owned();
-        }
-    }
-
     fn log(&mut self, line: &str) {
-        let before = if self.mid_line { "\n" } else { "" };
-        self.mid_line = false;
-        self.acts.push(Act::Log(format!("{before}{line}\n")));
+        let act = self.words.line(line);
+        self.acts.push(act);
     }
 
     /// What it has said so far is one message.
     fn close_words(&mut self) {
-        let words = std::mem::take(&mut self.open_words);
-        self.output.add_text(&words);
-        let kept = &mut self.output.words;
-        if kept.len() > 2 * WORDS_BYTES_MAX {
-            let from = kept.ceil_char_boundary(kept.len() - WORDS_BYTES_MAX);
-            kept.drain(..from);
+        self.words.close(&mut self.output);
+    }
+
+    /// Ends the conversation where it is enough.
+    fn bear(&mut self, enough: Option<Enough>) {
+        if let Some((reason, cause, next)) = enough {
+            self.fail(reason, cause, next);
         }
     }
 
     fn requested(&mut self, id: &Value, method: &str, params: &Value) {
         if method != "session/request_permission" {
-            self.unknown += 1;
             self.acts.push(Act::Send(message::no_such_method(id, method)));
-            if self.unknown > UNKNOWN_REQUESTS_MAX {
-                let cause = format!(
-                    "it made {UNKNOWN_REQUESTS_MAX} requests that do not exist, the last `{}`",
-                    quoted(method)
-                );
-                self.fail(Reason::Validation, cause, "");
-            }
-            return;
+            let enough = self.patience.unknown_request(method);
+            return self.bear(enough);
         }
         if self.is_cancelled {
             let cancelled = json!({"outcome": {"outcome": "cancelled"}});
@@ -507,44 +409,22 @@ impl Conversation {
         }
         let decision = permission::decide(params, &self.topic.folders);
         self.acts.push(Act::Send(message::answer(id, decision.result())));
-        self.permissions.0 += 1;
-        if let Some(denied) = decision.denied {
-            self.permissions.1 += 1;
-            self.log(&format!("- not allowed: {}", SafeText::new(denied.as_str()).line(TITLE_CHARS_MAX * 2)));
-            self.output.add_denial(denied);
+        if let Some(denied) = &decision.denied {
+            self.log(&format!("- not allowed: {}", denied.line(TITLE_CHARS_MAX * 2)));
+            self.output.add_denial(denied.raw().to_owned());
         }
-        let (asked, rejected) = self.permissions;
-        if asked > PERMISSIONS_MAX || rejected > REJECTED_MAX {
-            let last = self.output.denials.last().map(|last| last.line(QUOTE_CHARS_MAX)).unwrap_or_default();
-            let cause = match rejected > REJECTED_MAX {
-                true => format!("it asked {rejected} times for what it is not allowed: {last}"),
-                false => format!("it asked {asked} times for permission"),
-            };
-            self.fail(
-                Reason::PermissionDenied,
-                cause,
-                "say in the phase what it may use, or let it work by its own command line",
-            );
-        }
+        let enough = self.patience.permission(decision.denied.as_ref());
+        self.bear(enough);
     }
 
     fn no_message(&mut self, line: &[u8]) {
-        if self.garbage.0 == 0 {
-            self.garbage.1 = quoted(&String::from_utf8_lossy(&line[..line.len().min(4 * QUOTE_CHARS_MAX)]));
-        }
-        self.garbage.0 += 1;
-        if self.garbage.0 > GARBAGE_LINES_MAX {
-            let cause = format!(
-                "it writes lines that are no messages of the Agent Client Protocol: {}",
-                self.garbage.1
-            );
-            self.fail(Reason::InvalidUsage, cause, NOT_ACP);
-        }
+        let enough = self.patience.garbage(line);
+        self.bear(enough);
     }
 
     /// What is known of lines that were no messages.
     pub(super) fn first_garbage(&self) -> Option<&str> {
-        (self.garbage.0 > 0).then_some(self.garbage.1.as_str())
+        self.patience.first_garbage()
     }
 
     /// The process has ended, by itself or because we ended it. While something was waited for, the first is a failure.
@@ -564,7 +444,8 @@ impl Conversation {
 pub(super) const NOT_ACP: &str =
     "check the command: it must speak the Agent Client Protocol on its standard streams";
 
-fn quoted(text: &str) -> String {
+/// A line of an agent's words, cut.
+pub(super) fn quoted(text: &str) -> String {
     SafeText::new(text.trim()).line(QUOTE_CHARS_MAX)
 }
 

@@ -40,6 +40,8 @@ pub(super) fn failure(error: &Value) -> Failure {
         status,
         reason: reason(code, kind.as_deref(), codex, &words),
         text: if words.is_empty() { "it failed and did not say why".to_owned() } else { words },
+        // OpenCode's name for whatever its provider refuses; it tells no status.
+        is_answer: text(data, "errorName").as_deref() == Some("APIError"),
         fields: json!({"status": http, "errorKind": kind, "codex_error_info": codex}),
         ..Failure::default()
     }
@@ -196,6 +198,14 @@ mod tests {
                 failure.text
             );
         }
+    }
+
+    #[test]
+    fn opencodes_api_errors_are_answers_of_its_provider() {
+        let error =
+            json!({"code": -32603, "message": "invalid x-api-key", "data": {"errorName": "APIError"}});
+        assert!(failure(&error).is_answer);
+        assert!(!failure(&json!({"code": -32603, "message": "invalid argument"})).is_answer);
     }
 
     #[test]

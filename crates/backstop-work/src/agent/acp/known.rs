@@ -57,7 +57,8 @@ pub const KNOWN_ACP: &[KnownAcp] = &[
     KnownAcp {
         name: "opencode",
         argv: &["opencode", "acp"],
-        args: &[],
+        // What its provider answered stands in its log and nowhere else.
+        args: &["--print-logs", "--log-level", "ERROR"],
         env: &[("OPENCODE_PERMISSION", "{\"external_directory\":{\"{result_folder}/*\":\"allow\"}}")],
         modes: &["build"],
         provider: Some("opencode"),

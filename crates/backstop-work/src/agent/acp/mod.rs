@@ -10,13 +10,17 @@ mod conversation;
 mod evidence;
 mod known;
 mod message;
+mod patience;
 mod permission;
+mod session_settings;
+mod words;
 
 pub use known::{KNOWN_ACP, KnownAcp, known_acp};
 
 use super::definition::Agent;
 use super::dialect::AgentOutput;
 use super::iterations::Iterations;
+use super::own_retries::OwnRetries;
 use super::session::OnSession;
 use crate::log::Tee;
 use backstop_core::{Fault, Reason, duration};
@@ -58,6 +62,7 @@ pub(super) struct Request<'a> {
     pub(super) folders: Vec<PathBuf>,
     pub(super) on_session: OnSession,
     pub(super) iterations: &'a Iterations,
+    pub(super) own_retries: &'a OwnRetries,
     pub(super) log: Tee,
     /// Where its errors go.
     pub(super) stderr: Box<dyn Write + Send>,
@@ -100,6 +105,7 @@ pub(super) fn run(
             on_session: request.on_session,
             iterations: request.iterations.clone(),
             iterations_stop: stop.clone(),
+            own_retries: request.own_retries.clone(),
             last_line: Instant::now(),
             step_since: Instant::now(),
             flood: (Instant::now(), 0),
@@ -160,6 +166,7 @@ struct State {
     on_session: OnSession,
     iterations: Iterations,
     iterations_stop: Stop,
+    own_retries: OwnRetries,
     last_line: Instant,
     step_since: Instant,
     /// When the messages that are counted began, and how many there were.
@@ -183,10 +190,14 @@ impl State {
                     }
                 }
                 Act::Log(text) => {
+                    self.own_retries.spoke();
                     let _ = self.log.write_all(text.as_bytes());
                 }
                 Act::Session(id) => (self.on_session)(&id),
-                Act::ToolCalled => self.iterations.used(&self.iterations_stop),
+                Act::ToolCalled => {
+                    self.own_retries.tool_used();
+                    self.iterations.used(&self.iterations_stop);
+                }
             }
         }
     }

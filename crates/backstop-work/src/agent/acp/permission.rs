@@ -3,6 +3,7 @@
 //! What a tool call touches is told by its `locations` and by the paths in its `rawInput`. A command names paths as words:
 //! absolute ones, `~` and `..`. What names no path works in the session's folder.
 
+use backstop_core::SafeText;
 use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
 
@@ -20,9 +21,10 @@ const PATH_FIELDS: &[&str] = &[
     "cwd",
     "directory",
 ];
-/// Where commands read programs and throw output away, whoever they belong to.
-const SYSTEM: &[&str] =
-    &["/dev/null", "/dev/stdout", "/dev/stderr", "/bin", "/usr", "/opt", "/lib", "/lib64", "/nix"];
+/// Where output is thrown away or shown.
+const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
+/// Where commands read programs, whoever they belong to.
+const PROGRAMS: &[&str] = &["/bin", "/usr", "/opt", "/lib", "/lib64", "/nix"];
 
 /// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(super) struct Decision {
     /// The chosen option; nothing where none fits, which is answered with `cancelled`.
     pub(super) option: Option<String>,
     /// What was asked for and not allowed, in words.
-    pub(super) denied: Option<String>,
+    pub(super) denied: Option<SafeText>,
 }
 
 impl Decision {
@@ -58,11 +60,11 @@ pub(super) fn decide(params: &Value, folders: &[PathBuf]) -> Decision {
         (None, Some(once)) => Decision { option: Some(once), denied: None },
         (None, None) => Decision {
             option: option("reject_once"),
-            denied: Some(format!("{title}: it could not be allowed once, only for ever")),
+            denied: Some(format!("{title}: it could not be allowed once, only for ever").into()),
         },
         (Some(path), _) => Decision {
             option: option("reject_once"),
-            denied: Some(format!("{title}: {} is outside of the worktree", path.display())),
+            denied: Some(format!("{title}: {} is outside of the worktree", path.display()).into()),
         },
     }
 }
@@ -85,14 +87,15 @@ fn outside(call: &Value, folders: &[PathBuf]) -> Option<PathBuf> {
     let located = located.filter_map(|location| location.get("path").and_then(Value::as_str));
     let input = call.get("rawInput").unwrap_or(&Value::Null);
     let named = PATH_FIELDS.iter().filter_map(|field| input.get(*field).and_then(Value::as_str));
-    if let Some(path) = located.chain(named).find_map(|path| is_outside(Path::new(path))) {
-        return Some(path);
-    }
     let words = command_words(input);
-    words.iter().filter_map(|word| path_in(word)).find_map(|path| {
-        let full = is_outside(Path::new(&path))?;
-        (!SYSTEM.iter().any(|system| full.starts_with(system))).then_some(full)
-    })
+    let is_below = |path: &Path, folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    // The locations of a command are paths among its words: a program that it calls, a file that it reads.
+    let is_harmless = |path: &PathBuf| is_below(path, SINKS) || !words.is_empty() && is_below(path, PROGRAMS);
+    let mentioned = words.iter().filter_map(|word| path_in(word));
+    let mentioned =
+        located.map(str::to_owned).chain(mentioned).filter_map(|path| is_outside(Path::new(&path)));
+    let worked_on = named.filter_map(|path| is_outside(Path::new(path)));
+    worked_on.filter(|path| !is_below(path, SINKS)).chain(mentioned.filter(|path| !is_harmless(path))).next()
 }
 
 /// The words of a command.
@@ -159,6 +162,8 @@ mod tests {
             json!({"kind": "execute", "rawInput": {"command": "cargo test && git status > /dev/null"}}),
             json!({"kind": "execute", "rawInput": {"command": ["bash", "-lc", "/usr/bin/env ls /w/tree"]}}),
             json!({"kind": "execute", "rawInput": {"command": "echo a/b https://example.org/x"}}),
+            json!({"kind": "execute", "rawInput": {"command": "tail -f /dev/null"}, "locations": [{"path": "/dev/null"}]}),
+            json!({"kind": "execute", "rawInput": {"command": "/usr/bin/env ls"}, "locations": [{"path": "/usr/bin/env"}]}),
             json!({"kind": "fetch", "title": "look something up"}),
             json!({}),
         ] {
@@ -175,6 +180,12 @@ mod tests {
         for (call, path) in [
             (json!({"title": "write", "locations": [{"path": "/etc/passwd"}]}), "/etc/passwd"),
             (json!({"rawInput": {"file_path": "../../x"}}), "/x"),
+            (json!({"kind": "edit", "locations": [{"path": "/usr/bin/env"}]}), "/usr/bin/env"),
+            (
+                json!({"rawInput": {"command": "cat /etc/passwd"}, "locations": [{"path": "/etc/passwd"}]}),
+                "/etc/passwd",
+            ),
+            (json!({"rawInput": {"command": "make", "cwd": "/usr/src"}}), "/usr/src"),
             (json!({"rawInput": {"path": "/w/tree-of-another/x"}}), "/w/tree-of-another/x"),
             (json!({"rawInput": {"command": "rm -rf ~/work"}}), "/~/work"),
             (json!({"rawInput": {"command": "echo x >/home/me/.bashrc"}}), "/home/me/.bashrc"),
@@ -183,7 +194,7 @@ mod tests {
         ] {
             let decision = asked(call.clone());
             assert_eq!(decision.option.as_deref(), Some("no"), "{call}");
-            assert!(decision.denied.unwrap().contains(&format!("{path} is outside")), "{call}");
+            assert!(decision.denied.unwrap().raw().contains(&format!("{path} is outside")), "{call}");
         }
     }
 

@@ -46,12 +46,21 @@ pub(super) struct Failure {
     pub(super) status: Option<u16>,
     /// The words.
     pub(super) text: String,
+    /// Whether the words are the provider's, though no status is told.
+    pub(super) is_answer: bool,
     /// The fields that say what it is, as the agent names them; nothing that the work put there.
     pub(super) fields: Value,
     /// When the limit ends, in seconds since 1970.
     pub(super) resets_at: Option<i64>,
     /// What it is, where a code of the agent's own says so.
     pub(super) reason: Option<Reason>,
+}
+
+impl Failure {
+    /// A failure of which only words are known, and the status that they name.
+    pub(super) fn from_words(words: String) -> Self {
+        Self { status: status_in(&words), text: words, ..Self::default() }
+    }
 }
 
 /// What an agent wrote to its standard output.
@@ -188,6 +197,15 @@ pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// A request of the agent's model that failed and that the agent repeats by itself, where an event says so.
+pub(super) fn failed_request(dialect: OutputDialect, line: &[u8]) -> Option<Failure> {
+    let line = line.trim_ascii();
+    if dialect != OutputDialect::OpencodeJsonl || !line.starts_with(b"{") || line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    opencode::broken_off(&serde_json::from_slice(line).ok()?)
 }
 
 /// The tokens that an agent wrote to a file of its own, where its dialect has one: of the whole session.

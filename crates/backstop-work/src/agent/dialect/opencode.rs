@@ -4,7 +4,7 @@
 //! others.
 
 use super::{AgentOutput, Failure, Report, number, status, text};
-use backstop_core::Usage;
+use backstop_core::{Reason, Usage};
 use serde_json::{Value, json};
 
 pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
@@ -22,6 +22,7 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                 output.report = Report::Failed(Failure {
                     status: status(code),
                     text: words.unwrap_or(name).to_owned(),
+                    is_answer: name == "APIError",
                     fields: json!({"type": "error", "error": {"name": name, "statusCode": status(code)}}),
                     ..Failure::default()
                 });
@@ -30,12 +31,27 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                 // `tool-calls` means that another step follows.
                 if text(event, "/part/reason") == Some("stop") {
                     output.report = Report::Succeeded;
+                } else if let Some(failure) = broken_off(event) {
+                    output.report = Report::Failed(failure);
                 }
                 output.usage = Some(output.usage.unwrap_or_default().plus(step_usage(event)));
             }
             _ => {}
         }
     }
+}
+
+/// The failure that a step stands for whose answer broke off before its first word. It begins the next step as if nothing
+/// were, without end.
+pub(super) fn broken_off(event: &Value) -> Option<Failure> {
+    let is_unknown =
+        text(event, "/type") == Some("step_finish") && text(event, "/part/reason") == Some("unknown");
+    (is_unknown && step_usage(event).output_tokens == 0).then(|| Failure {
+        text: "the connection to the model was lost before it had answered".to_owned(),
+        fields: json!({"type": "step_finish", "reason": "unknown"}),
+        reason: Some(Reason::NetworkTransient),
+        ..Failure::default()
+    })
 }
 
 /// What one step used. Thinking is counted apart from the output there.

@@ -48,6 +48,11 @@ struct Judged {
     ended: Ended,
     tasks: Vec<Task>,
     own_retry: Option<&'static str>,
+    ended_for: Option<&'static str>,
+}
+
+fn retried(words: &str) -> Failure {
+    Failure::from_words(words.to_owned())
 }
 
 impl Judged {
@@ -57,6 +62,7 @@ impl Judged {
             ended: ended(Cause::Itself, Some(code), stdout, ""),
             tasks: Vec::new(),
             own_retry: None,
+            ended_for: None,
         }
     }
 
@@ -89,7 +95,8 @@ impl Judged {
             tasks: &self.tasks,
             question: None,
             last_lines: String::from_utf8_lossy(&self.ended.stdout.end(1 << 10)).into_owned(),
-            own_retry: self.own_retry.map(str::to_owned),
+            own_retry: self.own_retry.map(retried),
+            ended_for: self.ended_for.map(retried),
             exit_codes: builtin(name).map_or(&[], |agent| agent.exit_codes),
         };
         case.fault()

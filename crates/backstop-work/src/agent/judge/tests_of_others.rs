@@ -155,7 +155,7 @@ fn geminis_exit_codes_tell_where_nothing_else_does() {
 }
 
 #[test]
-fn an_agent_that_waits_for_a_limit_by_itself_is_limited_and_not_slow() {
+fn an_agent_that_waits_in_silence_has_failed_of_what_it_said_last() {
     let gemini = "Suggested retry after 1s.. Retrying after 5677ms...\nAttempt 1 failed: Resource has been exhausted (e.g. check quota).";
     let qwen =
         "Retrying in 60s (attempt 1/10): [API Error: 429 Rate limit reached. Please try again in 1s.]\n";
@@ -163,7 +163,10 @@ fn an_agent_that_waits_for_a_limit_by_itself_is_limited_and_not_slow() {
     for (dialect, words, want) in [
         (GeminiJsonl, Some(gemini), Reason::RateLimited),
         (QwenJson, Some(qwen), Reason::RateLimited),
-        (QwenJson, Some(crash), Reason::Timeout),
+        (QwenJson, Some(crash), Reason::NetworkTransient),
+        (OpencodeJsonl, Some("Overloaded"), Reason::NetworkTransient),
+        (OpencodeJsonl, Some("This request would exceed your account's rate limit."), Reason::RateLimited),
+        (QwenJson, Some("Retrying in 60s"), Reason::Timeout),
         (QwenJson, None, Reason::Timeout),
     ] {
         let mut judged = Judged::new(dialect, 0, "");
@@ -171,6 +174,24 @@ fn an_agent_that_waits_for_a_limit_by_itself_is_limited_and_not_slow() {
         judged.own_retry = words;
         assert_eq!(judged.reason(), Some(want), "{words:?}");
     }
+}
+
+#[test]
+fn an_agent_that_was_ended_for_its_repetitions_has_failed_of_what_it_repeated() {
+    let overflow = "prompt is too long: 213462 tokens > 200000 maximum";
+    let mut judged = Judged::new(OpencodeJsonl, 0, "");
+    judged.ended = ended(Cause::Stopped, None, "", "");
+    assert_eq!(judged.reason(), Some(Reason::Interrupted), "somebody else's wish");
+    judged.ended_for = Some(overflow);
+    let fault = judged.fault().unwrap();
+    assert_eq!(fault.reason, Reason::ContextOverflow);
+    assert!(fault.evidence.iter().any(|evidence| evidence.rule == "agent.repeated"), "{fault:?}");
+}
+
+#[test]
+fn what_a_provider_answers_is_read_as_an_answer_though_no_status_is_told() {
+    let key = r#"{"type":"error","error":{"name":"APIError","data":{"message":"invalid x-api-key"}}}"#;
+    assert_eq!(Judged::new(OpencodeJsonl, 1, key).reason(), Some(Reason::AuthError));
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use super::super::patience::{GARBAGE_LINES_MAX, REJECTED_MAX, UNKNOWN_REQUESTS_MAX};
 use super::*;
 
 const CAPABLE: &str = r#"{"id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"additionalDirectories":{}}}}}"#;
@@ -226,13 +227,4 @@ fn failures_are_read_and_a_process_that_ends_too_early_says_when() {
     conversation.ended(true);
     let Report::Failed(failure) = &conversation.output.report else { panic!() };
     assert!(failure.text.contains("before it answered the prompt") && failure.reason == Some(Reason::Crash));
-}
-
-#[test]
-fn its_words_are_bounded() {
-    let mut conversation = at_work();
-    for _ in 0..40 {
-        sent(&mut conversation, &said(&"x".repeat(64 << 10)));
-    }
-    assert!(conversation.open_words.len() <= 2 * WORDS_BYTES_MAX);
 }

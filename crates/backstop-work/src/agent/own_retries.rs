@@ -1,0 +1,232 @@
+//! Requests that an agent repeats by itself: what it says of them, and when they are enough.
+//!
+//! Agents repeat a refused request for minutes, some for ever, and tell nobody but their log. Where
+//! an agent has a setting it is turned down (`builtin.rs`). [`OwnRetries`] is for all others: it
+//! follows both streams and remembers what failed. An agent whose request has failed in the same way
+//! [`SAME_MAX`] times, and that has used no tool in between, is asked to end: the waiting is ours,
+//! which is recorded, shown and shared with everybody who uses the same provider. One that our clock
+//! ends while it waits in silence has failed of what it said last.
+
+use super::definition::OutputDialect;
+use super::dialect::{self, Failure};
+use backstop_exec::Stop;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How often the same request may fail in the same way.
+const SAME_MAX: u32 = 3;
+/// How much of a line of an agent's log is looked at, in bytes.
+pub(super) const LOG_LINE_BYTES_MAX: usize = 4 << 10;
+
+/// How agents say in their log that they try again: Qwen Code, Gemini CLI.
+const RETRYING: &[&str] = &["Retrying in ", "Retrying after ", "Retrying with backoff"];
+/// How OpenCode's log says that a request of its model failed, and where it says of what.
+const OPENCODE_FAILED: &str = "message=\"stream error\"";
+const OPENCODE_ERROR: &str = "error.error=\"";
+/// What stands in such a line where the request was for a title, and not for the work.
+const OPENCODE_ASIDE: &str = " small=true ";
+
+/// The requests of one attempt that failed and were repeated. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct OwnRetries(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// The line of its log before this one: some say there what failed.
+    line_before: String,
+    /// What failed last, where nothing has been done since.
+    last: Option<Failure>,
+    /// What has failed again and again since a tool was last used, and how often.
+    same: String,
+    times: u32,
+    /// The failure for which it was asked to end.
+    ended_for: Option<Failure>,
+    /// Whether it may be asked to end.
+    may_end: bool,
+}
+
+impl OwnRetries {
+    /// Of an agent of this dialect. One that prints plain text may be a script whose commands print to the same streams:
+    /// what is repeated there may be theirs, and ends nothing.
+    pub(super) fn new(dialect: OutputDialect) -> Self {
+        let retries = Self::default();
+        retries.state().may_end = dialect != OutputDialect::Text;
+        retries
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a line of its log, which is its standard error. `stop` is requested once it is enough.
+    pub(super) fn log_line(&self, line: &[u8], stop: &Stop) {
+        let line = String::from_utf8_lossy(line).trim_end().to_owned();
+        if line.is_empty() {
+            return;
+        }
+        let mut state = self.state();
+        let before = std::mem::replace(&mut state.line_before, line.clone());
+        let is_retry = RETRYING.iter().any(|words| line.contains(words));
+        // What failed stands in the same line, or in the one before.
+        let printed = || is_retry.then(|| Failure::from_words(format!("{line}\n{before}")));
+        let answered =
+            opencode_failure(&line).map(|words| Failure { is_answer: true, ..Failure::from_words(words) });
+        if let Some(failure) = answered.or_else(printed) {
+            state.failed(failure, &line, stop);
+        }
+    }
+
+    /// Takes an event of its output.
+    pub(super) fn event(&self, dialect: OutputDialect, line: &[u8], stop: &Stop) {
+        if let Some(failure) = dialect::failed_request(dialect, line) {
+            let kind = failure.text.clone();
+            return self.state().failed(failure, &kind, stop);
+        }
+        if dialect::tool_turn(dialect, line).is_some() {
+            self.tool_used();
+        } else if line.trim_ascii_start().starts_with(b"{\"") && !is_retry(line) {
+            self.spoke();
+        }
+    }
+
+    /// It said something: what failed last was got over.
+    pub(super) fn spoke(&self) {
+        self.state().last = None;
+    }
+
+    /// It used a tool: it works, and whatever fails now fails for the first time.
+    pub(super) fn tool_used(&self) {
+        let mut state = self.state();
+        state.last = None;
+        state.times = 0;
+    }
+
+    /// What failed last, where nothing has been done since.
+    pub(super) fn last(&self) -> Option<Failure> {
+        self.state().last.clone()
+    }
+
+    /// The failure for which it was asked to end.
+    pub(super) fn ended_for(&self) -> Option<Failure> {
+        self.state().ended_for.clone()
+    }
+}
+
+impl State {
+    /// Notes a failure. `words` are those that come again where it does.
+    fn failed(&mut self, failure: Failure, words: &str, stop: &Stop) {
+        // Times and counts differ from one to the next.
+        let same: String = words.chars().filter(|c| !c.is_ascii_digit()).collect();
+        self.times = if self.times > 0 && self.same == same { self.times + 1 } else { 1 };
+        self.same = same;
+        if self.times == SAME_MAX && self.ended_for.is_none() && self.may_end {
+            self.ended_for = Some(failure.clone());
+            stop.request();
+        }
+        self.last = Some(failure);
+    }
+}
+
+/// What a line of OpenCode's log says that a request of its model failed of.
+fn opencode_failure(line: &str) -> Option<String> {
+    if !line.contains(OPENCODE_FAILED) || line.contains(OPENCODE_ASIDE) {
+        return None;
+    }
+    let (_, words) = line.split_once(OPENCODE_ERROR)?;
+    let words = words.strip_suffix('"').unwrap_or(words);
+    Some(words.strip_prefix("AI_APICallError: ").unwrap_or(words).to_owned())
+}
+
+/// Whether an event only says that the agent tries again: Qwen Code's.
+fn is_retry(line: &[u8]) -> bool {
+    String::from_utf8_lossy(&line[..line.len().min(200)]).contains("\"subtype\":\"retry\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use OutputDialect::{GeminiJsonl, OpencodeJsonl, QwenJson};
+    use backstop_core::Reason;
+
+    fn opencode(words: &str, more: &str) -> String {
+        format!(
+            "timestamp=2026-11-18T16:49:13.588Z level=ERROR run=9caeba7e message=\"stream error\" \
+             providerID=fake session.id=ses_1 small=false agent=build{more} \
+             error.error=\"AI_APICallError: {words}\"\n"
+        )
+    }
+
+    #[test]
+    fn the_third_failure_of_the_same_kind_ends_it() {
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
+        for at in 1..=3 {
+            assert_eq!(stop.requests(), 0, "{at}");
+            let line = format!("Attempt {at} failed with status 503. Retrying with backoff... {{}}\n");
+            retries.log_line(line.as_bytes(), &stop);
+            retries.log_line(b"    at processTicksAndRejections (node:internal:103:5)\n", &stop);
+        }
+        assert_eq!(stop.requests(), 1);
+        let failure = retries.ended_for().unwrap();
+        assert!(failure.text.contains("status 503"), "{}", failure.text);
+        let (of_script, other) = (OwnRetries::new(OutputDialect::Text), Stop::new());
+        for _ in 0..5 {
+            of_script.log_line(b"Retrying in 5 s\n", &other);
+        }
+        assert_eq!(other.requests(), 0, "a script's own");
+        // It is asked once, however long it goes on.
+        retries.log_line(b"Attempt 4 failed with status 503. Retrying with backoff... {}\n", &stop);
+        assert_eq!(stop.requests(), 1);
+    }
+
+    #[test]
+    fn words_between_failures_do_not_make_them_others_and_tools_do() {
+        let event = br#"{"type":"text","part":{"text":"Compacted."}}"#;
+        let tools = br#"{"type":"step_finish","part":{"reason":"tool-calls"}}"#;
+        for (between, ends) in [(event.as_slice(), 1), (tools.as_slice(), 0)] {
+            let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
+            for _ in 0..3 {
+                retries.log_line(opencode("prompt is too long", "").as_bytes(), &stop);
+                assert_eq!(retries.last().unwrap().text, "prompt is too long");
+                retries.event(OpencodeJsonl, between, &stop);
+                assert_eq!(retries.last(), None);
+            }
+            assert_eq!(stop.requests(), ends);
+        }
+        // One failure and then another is no loop; nor is a title that cannot be had.
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
+        for at in 0..9 {
+            let words = if at % 2 == 0 { "Overloaded" } else { "connection reset" };
+            retries.log_line(opencode(words, "").as_bytes(), &stop);
+            retries
+                .log_line(opencode("bad title", "").replace("small=false", "small=true").as_bytes(), &stop);
+        }
+        assert_eq!(stop.requests(), 0);
+    }
+
+    #[test]
+    fn answers_that_break_off_before_the_first_word_are_a_failure() {
+        let empty = br#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":0,"output":0}}}"#;
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
+        for _ in 0..3 {
+            retries.event(OpencodeJsonl, br#"{"type":"step_start","part":{}}"#, &stop);
+            retries.event(OpencodeJsonl, empty, &stop);
+        }
+        assert_eq!(stop.requests(), 1);
+        assert_eq!(retries.ended_for().unwrap().reason, Some(Reason::NetworkTransient));
+        let said = br#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":9,"output":2}}}"#;
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
+        (0..9).for_each(|_| retries.event(OpencodeJsonl, said, &stop));
+        assert_eq!((stop.requests(), retries.last()), (0, None));
+    }
+
+    #[test]
+    fn what_failed_stands_beside_the_words_that_it_is_tried_again() {
+        let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
+        retries.log_line(b"Attempt 1 failed: Resource has been exhausted.\n", &stop);
+        retries.log_line(b"Suggested retry after 1s.. Retrying after 5092ms...\n", &stop);
+        assert!(retries.last().unwrap().text.contains("Resource has been exhausted"));
+        retries.event(QwenJson, br#"{"type":"system","subtype":"retry"}"#, &stop);
+        assert!(retries.last().is_some(), "only that it tries again");
+        retries.event(GeminiJsonl, br#"{"type":"message","role":"assistant","content":"x"}"#, &stop);
+        assert_eq!(retries.last(), None);
+    }
+}
