@@ -190,15 +190,20 @@ fn agents_and_gates_work_where_the_plan_says_or_is_run() {
 }
 
 #[test]
-fn a_repository_with_submodules_is_refused_in_words() {
+fn phases_work_in_submodules_and_their_work_lands_there() {
     let project = Project::git("formats-submodules");
     project.sh("git init -q ../inner && git -C ../inner -c user.name=a -c user.email=a@b commit -q --allow-empty -m inner");
     project.sh(
         "git -c protocol.file.allow=always submodule add -q ../inner lib/inner && git commit -q -m submodule",
     );
     project.file("plan.md", "1. [ ] One\n2. [ ] Two\n");
-    let done = project.run(&["run", "plan.md", "--agent", AGENT, "--commit", "auto"]).go().code(2);
-    has(&done.stderr(), &["has submodules", "lib/inner", "--isolation none"]);
+    let agent = r#"sh -c 'cat > /dev/null; test -e lib/inner/.git; echo work >> lib/inner/made.txt; echo "{\"phase_id\":\"$BACKSTOP_PHASE\",\"status\":\"complete\"}" > "$BACKSTOP_RESULT"'"#;
+    project.run(&["run", "plan.md", "--agent", agent, "--commit", "auto"]).go().code(0);
+    let made = std::fs::read_to_string(project.path().join("lib/inner/made.txt")).unwrap();
+    assert_eq!(made, "work\nwork\n", "both phases, one after the other");
+    let inner = project.sh("git -C lib/inner log --format=%s");
+    assert_eq!(inner.lines().count(), 3, "a commit for each phase: {inner}");
+    assert_eq!(project.sh("git status --porcelain -- lib"), "");
 }
 
 #[test]
