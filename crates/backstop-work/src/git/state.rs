@@ -134,7 +134,9 @@ impl<'a> Index<'a> {
         base: &Sha,
         submodules: &[(PathBuf, Sha)],
     ) -> Result<Option<Vec<PathBuf>>, GitError> {
-        let call = self.call().args(["status", "--porcelain=v2", "-z", "--no-renames"]);
+        // Folders that did not change are not listed again.
+        let call = self.call().config("core.untrackedCache=true").config("status.showUntrackedFiles=all");
+        let call = call.args(["status", "--porcelain=v2", "-z", "--no-renames"]);
         let found = call.args(["--untracked-files=all", "--ignore-submodules=none"]).done()?;
         let (mut names, mut left) = (self.added_by_others(base)?, Vec::new());
         names.retain(|path| !self.slot.is_excluded(path));

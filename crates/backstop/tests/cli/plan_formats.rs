@@ -216,3 +216,71 @@ fn what_an_agent_says_is_followed_as_text() {
     has(&done.stdout(), &["I begin."]);
     assert!(!done.stdout().contains("\"type\""), "{}", done.stdout());
 }
+
+/// The lines of the box at the end of a run.
+fn box_lines(text: &str) -> Vec<&str> {
+    let start = text.find(['╔', '+']).unwrap_or(0);
+    text[start..].lines().filter(|line| line.starts_with(['╔', '║', '╠', '╚', '|', '+'])).collect()
+}
+
+#[test]
+fn an_ending_fits_one_screen_and_a_phase_has_its_details() {
+    let project = Project::git("formats-ending");
+    let items: String = (1..=40).map(|n| format!("{n}. [ ] Part {n}\n")).collect();
+    project.file("list.md", items);
+    let work = |fails_at: &str| {
+        format!(
+            r#"sh -c 'cat > /dev/null; if [ "$BACKSTOP_PHASE" = {fails_at} ]; then echo no such thing; exit 1; fi; echo x > made.$BACKSTOP_PHASE; echo "{{\"phase_id\":\"$BACKSTOP_PHASE\",\"status\":\"complete\"}}" > "$BACKSTOP_RESULT"'"#
+        )
+    };
+    let run = |agent: &str, code| {
+        let args = [
+            "run",
+            "list.md",
+            "--agent",
+            agent,
+            "--commit",
+            "none",
+            "--isolation",
+            "none",
+            "--gates",
+            "none",
+        ];
+        project.run(&args).go().code(code)
+    };
+    let halted = run(&work("30"), 3).stderr();
+    let lines = box_lines(&halted);
+    assert!((10..=42).contains(&lines.len()), "{} lines: {halted}", lines.len());
+    has(&halted, &["and 25 more", "Phase 30: Part 30", "plan show PHASE"]);
+    let shown = project.run(&["plan", "show", "30"]).go().code(0).stdout();
+    has(
+        &shown,
+        &["Phase 30: Part 30", "failed", "2 attempts", "attempt 1: ", "attempt 2: ", "backstop plan logs 30"],
+    );
+    let json = project.run(&["plan", "show", "30", "--json"]).go().code(0).json();
+    assert_eq!((json["phase_id"].as_str(), json["status"].as_str()), (Some("30"), Some("failed")));
+    let done = run(&work("none"), 0).stderr();
+    let lines = box_lines(&done);
+    assert!((10..=30).contains(&lines.len()), "{} lines: {done}", lines.len());
+    has(&done, &["Phases: 40", "and 36 more", "Attempts: 42 (1 phase retried)", "Files changed: 40"]);
+    has(
+        &project.run(&["plan", "show", "7"]).go().code(0).stdout(),
+        &["Phase 7: Part 7", "complete", "1 attempt"],
+    );
+    project.run(&["plan", "show", "99"]).go().code(2);
+}
+
+#[test]
+fn how_often_a_phase_is_tried_is_a_setting() {
+    let agent = "sh -c 'cat > /dev/null; echo segfault in the thing; exit 1'";
+    for (setting, attempts) in
+        [("", 2), ("[profile.phase]\nattempts = 4\n", 4), ("[profile.phase]\nattempts = 1\n", 1)]
+    {
+        let project = Project::git("formats-retries");
+        project.file("list.md", "- [ ] Only one\n");
+        project.settings(setting);
+        project.run(&["run", "list.md", "--agent", agent, "--commit", "auto"]).go().code(3);
+        let json = project.run(&["plan", "show", "1", "--json"]).go().code(0).json();
+        assert_eq!(json["total_attempts"].as_u64(), Some(attempts), "{setting}: {json}");
+    }
+}
