@@ -1,7 +1,9 @@
 //! Marks of every format: setting them gives exactly the document that its author would have written
 //! with those marks, whatever its names and line ends are.
 
-use backstop_plan::document::{By, Change, Edit, Format, PlanText, ReadOptions, Status, read, updated_files};
+use backstop_plan::document::{
+    By, Change, Edit, Format, MarkIndex, PlanText, ReadOptions, Status, read, updated_files,
+};
 use proptest::prelude::*;
 
 /// A document of a format with these tasks, done or not, and how it is read.
@@ -138,6 +140,46 @@ proptest! {
             let changed = updated_files(&texts, &options, &edits).unwrap();
             let found = changed.into_iter().next().map_or_else(|| text.clone(), |(_, text)| String::from_utf8(text).unwrap());
             prop_assert_eq!(found, want, "{}", format.name());
+        }
+    }
+
+    /// What is known about the places of marks stays true while they are written: a plan is read
+    /// once, however often it is marked.
+    #[test]
+    fn marks_that_are_set_one_after_another_are_those_of_a_plan_that_is_read_anew_each_time(
+        tasks in tasks(),
+        end in prop::sample::select(&["\n", "\r\n"][..]),
+        steps in prop::collection::vec((0..6_usize, 0..6_usize), 1..12),
+    ) {
+        let before: Vec<(String, bool)> = tasks.iter().map(|(name, done, _)| (name.clone(), *done)).collect();
+        for format in Format::ALL {
+            let (text, by) = document(format, &before, end);
+            let options = ReadOptions { format: Some(format), by: Some(by) };
+            let plan = |text: &str| read(&[PlanText { name: "plan", text: text.as_bytes() }], &options).unwrap();
+            let ids: Vec<_> = plan(&text).phases.into_iter().map(|phase| phase.id).collect();
+            let mut anew = text.clone();
+            let mut index =
+                MarkIndex::read(&[PlanText { name: "plan", text: text.as_bytes() }], &options).unwrap();
+            for (phase, change) in &steps {
+                let phase = ids[phase % ids.len()].clone();
+                let change = match change {
+                    0 => Change::Status(Status::Complete),
+                    1 => Change::Status(Status::NotStarted),
+                    2 => Change::Status(Status::InProgress),
+                    3 => Change::Status(Status::Failed),
+                    4 => Change::Tick(vec![0, 7]),
+                    _ => Change::UntickAll,
+                };
+                let edits = [Edit { phase, change }];
+                let texts = [PlanText { name: "plan", text: anew.as_bytes() }];
+                let changed = updated_files(&texts, &options, &edits).unwrap();
+                let again = changed.into_iter().next().map(|(_, text)| String::from_utf8(text).unwrap());
+                let is_changed = again.is_some();
+                anew = again.unwrap_or(anew);
+                prop_assert_eq!(!index.apply(&edits).is_empty(), is_changed, "{} {:?}", format.name(), edits);
+                let kept = std::str::from_utf8(index.text(0)).unwrap();
+                prop_assert_eq!(kept, &anew, "{} {:?}", format.name(), edits);
+            }
         }
     }
 }

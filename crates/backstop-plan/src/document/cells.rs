@@ -44,7 +44,8 @@ pub(crate) fn split(line: &str, start: usize) -> Vec<Cell> {
     cells
 }
 
-fn cell(line: &str, whole: Range<usize>, start: usize) -> Cell {
+/// The cell in this range of a line that begins at `start`.
+pub(super) fn cell(line: &str, whole: Range<usize>, start: usize) -> Cell {
     let text = &line[whole.clone()];
     let trimmed = text.trim();
     // The text range of an empty cell is empty, where text would begin.

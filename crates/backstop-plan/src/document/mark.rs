@@ -1,6 +1,8 @@
 //! The marks of a document that say what is done, and how each is written: in the document's own
 //! way, without touching another byte.
 
+use super::cells::{self, Cell};
+use super::spelling::{padded, respelt};
 use super::status::{self, Status};
 use std::ops::Range;
 
@@ -23,6 +25,11 @@ pub(crate) enum Place {
     Flag { range: Range<usize> },
     /// ✅ at a heading or a line: where it would be written, and what is there already.
     Sign { at: usize, there: Option<Range<usize>> },
+    /// The status cell of a table, between its borders. `todo`: whether a cell of its column uses
+    /// the words `todo` and `done`.
+    Cell { cell: Cell, todo: bool },
+    /// The status in the quote block of a section; empty where there is none yet.
+    Field { range: Range<usize>, todo: bool },
 }
 
 impl Place {
@@ -30,8 +37,52 @@ impl Place {
     pub(crate) fn start(&self) -> usize {
         match self {
             Place::Box { at, .. } | Place::Sign { at, there: None } => *at,
-            Place::Word { range, .. } | Place::Flag { range } | Place::Sign { there: Some(range), .. } => {
-                range.start
+            Place::Cell { cell, .. } => cell.whole.start,
+            Place::Word { range, .. }
+            | Place::Flag { range }
+            | Place::Field { range, .. }
+            | Place::Sign { there: Some(range), .. } => range.start,
+        }
+    }
+
+    /// The same place in a text that is longer before it by this many bytes.
+    pub(crate) fn moved(&self, by: isize) -> Place {
+        let to = |at: usize| at.saturating_add_signed(by);
+        let range_to = |range: &Range<usize>| to(range.start)..to(range.end);
+        match self {
+            Place::Box { at, bare } => Place::Box { at: to(*at), bare: *bare },
+            Place::Word { range, words } => Place::Word { range: range_to(range), words },
+            Place::Flag { range } => Place::Flag { range: range_to(range) },
+            Place::Sign { at, there } => Place::Sign { at: to(*at), there: there.as_ref().map(range_to) },
+            Place::Cell { cell, todo } => {
+                let cell = Cell { whole: range_to(&cell.whole), text: range_to(&cell.text) };
+                Place::Cell { cell, todo: *todo }
+            }
+            Place::Field { range, todo } => Place::Field { range: range_to(range), todo: *todo },
+        }
+    }
+
+    /// Where the mark is after `new` was written into this range.
+    pub(crate) fn rewritten(&self, written: &Range<usize>, new: &str) -> Place {
+        let start = written.start;
+        let range = start..start + new.len();
+        match self {
+            Place::Box { at, .. } => Place::Box { at: *at, bare: false },
+            Place::Word { words, .. } => Place::Word { range, words },
+            Place::Flag { .. } => Place::Flag { range },
+            Place::Sign { there: None, .. } => {
+                Place::Sign { at: range.end, there: Some(start + 1..range.end) }
+            }
+            Place::Sign { there: Some(_), .. } if new.is_empty() => Place::Sign { at: start, there: None },
+            Place::Sign { at, there: Some(_) } => {
+                Place::Sign { at: at + new.len() - written.len(), there: Some(range) }
+            }
+            Place::Cell { todo, .. } => {
+                Place::Cell { cell: cells::cell(new, 0..new.len(), start), todo: *todo }
+            }
+            Place::Field { todo, .. } => {
+                let spaces = new.len() - new.trim_start().len();
+                Place::Field { range: start + spaces..range.end, todo: *todo }
             }
         }
     }
@@ -86,6 +137,15 @@ pub(crate) fn written(text: &str, place: &Place, status: Status) -> Option<(Rang
             (text.get(range.clone())? != new).then(|| (range.clone(), new.to_owned()))
         }
         Place::Sign { at, there } => sign(text, *at, there.as_ref(), status),
+        Place::Cell { cell: Cell { whole, text: inner }, todo } => {
+            let new = respelt(text.get(inner.clone())?, status, *todo)?;
+            let inner = inner.start - whole.start..inner.end - whole.start;
+            Some((whole.clone(), padded(text.get(whole.clone())?, inner, &new)))
+        }
+        Place::Field { range, todo } => {
+            let new = respelt(text.get(range.clone())?, status, *todo)?;
+            Some((range.clone(), if range.is_empty() { format!(" {new}") } else { new }))
+        }
     }
 }
 

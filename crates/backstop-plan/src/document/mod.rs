@@ -27,7 +27,8 @@
 //! grow with the length of the text and no faster, and the text has a limit.
 //!
 //! Plans of other programs, lists and headings are read by `readers/`, a module for each format, into
-//! a `draft`; `assemble` chooses its phases, and `mark` writes each mark in the document's own way.
+//! a `draft`; `assemble` chooses its phases, `mark` writes each mark in the document's own way, and
+//! `mark_index` knows where all of them are, so that one can be set without reading the plan again.
 //! `normalise` writes any plan in the form above.
 //!
 //! From text to plan: `source` is the checked text and its lines, `block` finds the kind of each
@@ -52,6 +53,7 @@ mod id;
 mod inline;
 mod label;
 mod mark;
+mod mark_index;
 mod normalise;
 mod outline;
 mod plan;
@@ -72,6 +74,7 @@ pub use edit::{Change, Edit, updated, updated_files};
 pub use error::{ERRORS_MAX, NotText, PlanError, PlanErrorKind, PlanErrors};
 pub use format::{By, Format, ReadOptions};
 pub use id::{PhaseId, PhaseIdError};
+pub use mark_index::MarkIndex;
 pub use normalise::normalised;
 pub use plan::{Phase, Plan, Task};
 pub use read::{parse, read};

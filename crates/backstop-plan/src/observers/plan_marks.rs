@@ -2,7 +2,7 @@
 //! sets them; whatever somebody else writes into the file stays.
 
 use super::{MARKS_EVERY, phases_of};
-use crate::document::{Change, Edit, PLAN_BYTES_MAX, PhaseId, ReadOptions, Status as Mark, updated_files};
+use crate::document::{Change, Edit, MarkIndex, PLAN_BYTES_MAX, PhaseId, ReadOptions, Status as Mark};
 use crate::record::{PhaseProgress, RunRecord};
 use crate::start::{recorded_options, story_files, texts};
 use backstop_core::Event;
@@ -19,11 +19,13 @@ pub(super) struct PlanMarks {
     /// What is to be changed, by phase, and since when.
     edits: BTreeMap<usize, Vec<Edit>>,
     changed_at: Option<Duration>,
+    /// The places of the marks, as long as nobody else writes into the files.
+    index: Option<MarkedFiles>,
 }
 
 impl PlanMarks {
     pub(super) fn new(file: PathBuf, options: ReadOptions) -> Self {
-        Self { file, options, edits: BTreeMap::new(), changed_at: None }
+        Self { file, options, edits: BTreeMap::new(), changed_at: None, index: None }
     }
 
     fn note(&mut self, phases: Vec<usize>, state: &HostState<'_, RunRecord>) {
@@ -40,7 +42,10 @@ impl PlanMarks {
             return Ok(());
         }
         // What cannot be written now is written with the next change, or at the end.
-        let written = write(&self.file, &self.options, &edits).inspect(|()| self.edits.clear());
+        let written = write(&self.file, &self.options, &edits, self.index.take()).map(|index| {
+            self.edits.clear();
+            self.index = Some(index);
+        });
         written.map_err(|error| ObserverError(format!("the plan's marks cannot be written: {error}")))
     }
 }
@@ -102,29 +107,58 @@ pub fn mark(file: &Path, record: &RunRecord, phases: &[usize]) -> Result<(), Str
             edits.push(Edit { phase, change: Change::UntickAll });
         }
     }
-    write(file, &recorded_options(record), &edits)
+    write(file, &recorded_options(record), &edits, None).map(|_| ())
 }
 
-/// Makes these edits in the files of a plan. Those that do not change are not written.
-fn write(path: &Path, options: &ReadOptions, edits: &[Edit]) -> Result<(), String> {
-    let read = |path: &Path| {
-        // The path has no links in it; a phase may have put one in the file's place since.
-        let folder = Folder::new(path.parent().unwrap_or(Path::new("/")));
-        let text = folder.read(path, PLAN_BYTES_MAX as u64).map_err(|error| error.to_string())?;
-        text.ok_or_else(|| format!("{} is gone", path.display()))
-    };
-    let text = read(path)?;
-    let others = story_files(path, &text);
-    let stories = others.iter().map(|other| read(other)).collect::<Result<Vec<_>, _>>()?;
-    let all = texts(path, &text, &others, &stories);
-    let changed =
-        updated_files(&all, options, edits).map_err(|error| format!("{}: {error}", path.display()))?;
-    for (at, new) in changed {
-        let file = at.checked_sub(1).map_or(path, |at| &others[at]);
-        let folder = Folder::new(file.parent().unwrap_or(Path::new("/")));
-        folder.replace(file, &new, Durability::OnDisk).map_err(|error| error.to_string())?;
+/// The files of a plan, and where the marks in them are.
+struct MarkedFiles {
+    files: Vec<PathBuf>,
+    index: MarkIndex,
+}
+
+impl MarkedFiles {
+    fn read(path: &Path, options: &ReadOptions) -> Result<Self, String> {
+        let text = read(path)?;
+        let others = story_files(path, &text);
+        let stories = others.iter().map(|other| read(other)).collect::<Result<Vec<_>, _>>()?;
+        let all = texts(path, &text, &others, &stories);
+        let index = MarkIndex::read(&all, options).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self { files: std::iter::once(path.to_owned()).chain(others).collect(), index })
     }
-    Ok(())
+
+    /// Whether the plan's file and those that these edits are about are as they were left.
+    fn is_current(&self, edits: &[Edit]) -> bool {
+        let is_same = |file: usize| read(&self.files[file]).is_ok_and(|text| text == self.index.text(file));
+        is_same(0) && self.index.files_of(edits).into_iter().filter(|file| *file > 0).all(is_same)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    // The path has no links in it; a phase may have put one in the file's place since.
+    let folder = Folder::new(path.parent().unwrap_or(Path::new("/")));
+    let text = folder.read(path, PLAN_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+    text.ok_or_else(|| format!("{} is gone", path.display()))
+}
+
+/// Makes these edits in the files of a plan. Those that do not change are not written. A plan whose
+/// marks are known from the last time is read again only if somebody else has changed it since.
+fn write(
+    path: &Path,
+    options: &ReadOptions,
+    edits: &[Edit],
+    known: Option<MarkedFiles>,
+) -> Result<MarkedFiles, String> {
+    let mut marked = match known.filter(|known| known.is_current(edits)) {
+        Some(known) => known,
+        None => MarkedFiles::read(path, options)?,
+    };
+    for at in marked.index.apply(edits) {
+        let file = &marked.files[at];
+        let folder = Folder::new(file.parent().unwrap_or(Path::new("/")));
+        let text = marked.index.text(at);
+        folder.replace(file, text, Durability::OnDisk).map_err(|error| error.to_string())?;
+    }
+    Ok(marked)
 }
 
 fn status(phase: &NodeRecord) -> Mark {

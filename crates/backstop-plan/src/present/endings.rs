@@ -153,7 +153,7 @@ fn reason_line(ending: &Ending, reason: Reason, now: Timestamp) -> String {
     let End::Halted(failed) = &ending.end else {
         return match ending.frozen {
             Some(_) => "The project was frozen meanwhile: nothing new begins in it".to_owned(),
-            None => "Somebody asked for the end".to_owned(),
+            None => "Interrupted (Ctrl-C)".to_owned(),
         };
     };
     let Some(phase) = failed.first().map(|at| record.phase(*at)) else {
@@ -209,6 +209,12 @@ fn steps(ending: &Ending, reason: Reason, failed: &[FailedPhase], facts: &Facts<
     }
     let End::Halted(nodes) = &ending.end else { return steps };
     steps.extend(start_later(ending, facts));
+    if ending.record.plan.isolation == "worktree" {
+        let worked = failed.iter().filter(|phase| phase.total_attempts > 0).take(LOGS_MAX);
+        steps.extend(worked.map(|phase| {
+            SafeText::new(format!("See the failed work: `backstop plan diff {}`", phase.id.line(40)))
+        }));
+    }
     let fault =
         nodes.first().and_then(|at| ending.record.phase(*at).node.errors.last()).map(|error| &error.fault);
     if let Some(fault) = fault {

@@ -3,6 +3,7 @@
 //! Pure: the record and the time go in, values that `backstop-report` renders come out.
 
 mod changes;
+mod details;
 mod dry_run;
 mod endings;
 mod reading;
@@ -11,6 +12,7 @@ mod status;
 mod waves;
 
 pub use changes::change;
+pub use details::details;
 pub use dry_run::forecast;
 pub use endings::{Facts, completion, halt, wait_sum};
 pub use reading::{done_phases, reading};

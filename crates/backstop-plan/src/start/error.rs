@@ -53,11 +53,6 @@ pub enum RunError {
     Dirty { files: Vec<PathBuf> },
     #[error("this repository has no commit yet, so there is nothing that worktrees can begin from")]
     NoCommit,
-    #[error(
-        "this repository has submodules, which are not in the worktrees that phases run in: {}",
-        some(paths)
-    )]
-    Submodules { paths: Vec<String> },
     #[error("how finished phases are committed is not said")]
     NoCommitMode,
     #[error("this run began with --commit {began}, not with --commit {given}")]
@@ -253,9 +248,6 @@ impl RunError {
             }
             Self::NoCommit => {
                 "make one with `git commit --allow-empty -m start`, or use --isolation none".to_owned()
-            }
-            Self::Submodules { .. } => {
-                "run in the folder itself with --isolation none, or `git submodule deinit` what phases do not need".to_owned()
             }
             Self::NoCommitMode => {
                 "say --commit auto, --commit single, --commit message-only or --commit none".to_owned()

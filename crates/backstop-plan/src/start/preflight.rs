@@ -143,10 +143,6 @@ pub fn preflight(
             before: known,
         })));
     }
-    let submodules = repo.checked_out_submodules();
-    if !submodules.is_empty() {
-        return Err(RunError::Submodules { paths: submodules });
-    }
     let Head { sha: Some(base), branch, .. } = head else { return Err(RunError::NoCommit) };
     // While work is handed in and not integrated, what the user committed since cannot be met yet:
     // then the tree is taken as it was, and they meet at the next start. A tip that does not hold

@@ -7,6 +7,7 @@ use backstop_core::{Delivery, Fault, Reason, SafeText};
 use backstop_runtime::host::AttemptResult;
 use backstop_work::agent::{Attempted, Claim};
 use backstop_work::gate::{Judgement, judge};
+use std::cell::OnceCell;
 use std::time::Duration;
 
 /// How much of the end of an attempt's output is recorded, in bytes.
@@ -45,6 +46,9 @@ impl PhaseRunner<'_> {
         let mut fault = unreported.or_else(|| attempted.fault.clone().map(Box::new));
         // One that claims to be done and exits with an error has to be confirmed by a gate.
         let is_contradicted = attempted.is_contradicted && !self.equipment[dir.node].gates.is_empty();
+        // Looked at once, after the gates: nothing runs from there on.
+        let is_changed = OnceCell::new();
+        let changed = || *is_changed.get_or_init(changed);
         if fault.is_none() || only_claims || is_contradicted {
             let checks = self.run_gates(dir, log, "gates");
             let left = u32::try_from(phase.tasks.len().saturating_sub(done.len())).ok();

@@ -17,8 +17,8 @@ const STATUS_COLUMNS: usize = 8;
 /// The fewest dots of a leader.
 const DOTS_MIN: usize = 3;
 /// A section with more entries than this is folded, and then shows so many at each end.
-const ENTRIES_MAX: usize = 20;
-const ENTRIES_AT_ENDS: usize = 5;
+const ENTRIES_MAX: usize = 6;
+const ENTRIES_AT_ENDS: usize = 2;
 /// How many lines a path may take.
 const PATH_LINES_MAX: usize = 8;
 
@@ -73,17 +73,15 @@ impl Boxed {
         self.row(Spans::default());
     }
 
-    /// The heading of a section, between two rules.
+    /// The heading of a section, below a rule.
     pub(super) fn section(&mut self, heading: &str) {
         let rule = if self.style.unicode { "─" } else { "-" }.repeat(self.room());
         self.row(Spans::default().painted(Paint::Faint, rule.as_str()));
         self.row(Spans::default().painted(Paint::Strong, heading));
-        self.row(Spans::default().painted(Paint::Faint, rule));
-        self.blank();
     }
 
     /// Adds a section with an entry for each item: left out if there are none, folded if there are
-    /// many.
+    /// many, so that the page fits one screen.
     pub(super) fn entries<T>(&mut self, heading: &str, list: &[T], show: impl Fn(&T, &mut Boxed)) {
         if list.is_empty() {
             return;
@@ -95,11 +93,9 @@ impl Boxed {
             if folds && n == ENTRIES_AT_ENDS {
                 let left = list.len() - 2 * ENTRIES_AT_ENDS;
                 self.line(format!("{} and {left} more", ellipsis(self.style)));
-                self.blank();
             }
             if !folds || n < ENTRIES_AT_ENDS || n >= last {
                 show(entry, self);
-                self.blank();
             }
         }
     }
@@ -115,13 +111,6 @@ impl Boxed {
     /// Adds one line, cut to fit.
     pub(super) fn line(&mut self, line: String) {
         self.row(Spans::of(width::cut(&line, self.room(), self.style)));
-    }
-
-    /// Adds a label, a text that is cut to fit, and an end that stays visible.
-    pub(super) fn ending(&mut self, label: &str, text: &str, end: &str) {
-        let end = width::cut(end, self.room() / 2, self.style);
-        let room = self.room().saturating_sub(width::width(label) + width::width(&end));
-        self.row(Spans::of(format!("{label}{}{end}", width::cut(text, room, self.style))));
     }
 
     /// Adds a text in at most `lines_max` lines, indented below its label.

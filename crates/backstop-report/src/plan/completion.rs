@@ -1,10 +1,10 @@
 //! The summary of a complete run: every phase, its duration and attempts, and where the work is.
 
 use super::boxed::Boxed;
-use super::ended_phases::{commit_lines, label};
+use super::ended_phases::label;
 use super::spans::Paint;
 use super::wait::WaitSum;
-use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, NAMES_MAX, command, message, shown};
+use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, NAMES_MAX, SHOW_HINT, command, message, shown};
 use crate::list::{self, count};
 use crate::{Style, duration};
 use backstop_core::{RunId, SafeText, Usage, WorkAt};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How many lines a list of names may have.
 const LINES_MAX: usize = 4;
 /// How many notes are listed.
-const NOTES_MAX: usize = 12;
+const NOTES_MAX: usize = 6;
 
 /// A phase of a complete run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -101,7 +101,6 @@ pub fn completion_summary(given: &Completion, width: usize, style: Style) -> Str
     let mut page = Boxed::new("BACKSTOP COMPLETE", Paint::Good, width, style);
     page.path("Plan: ", &command(&given.plan));
     page.line(format!("Run: {}", given.run));
-    page.blank();
     page.entries("COMPLETED PHASES", &given.phases, CompletePhase::show);
     result(given, &mut page);
     work(given, &mut page);
@@ -137,7 +136,6 @@ impl CompletePhase {
         if self.skipped {
             return page.leader(&label, Paint::Faint, "skipped");
         }
-        page.leader(&label, Paint::Good, "complete");
         let mut parts = Vec::new();
         parts.extend(self.elapsed.map(duration));
         if self.attempts > 1 {
@@ -147,10 +145,9 @@ impl CompletePhase {
         if !self.flaky.is_empty() {
             parts.push(count(many(self.flaky.len()), "flaky test", "flaky tests"));
         }
-        if !parts.is_empty() {
-            page.line(format!("  Time: {}", parts.join(style.dot())));
-        }
-        commit_lines(&self.commits, page);
+        let details =
+            if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(style.dot())) };
+        page.leader(&format!("{label}{details}"), Paint::Good, "complete");
     }
 }
 
@@ -162,10 +159,13 @@ fn result(given: &Completion, page: &mut Boxed) {
         0 => String::new(),
         skipped => format!(", {skipped} skipped"),
     };
-    page.line(format!("Phases: {}{skipped}", given.phases.len()));
-    page.line(format!("Time: {}", duration(given.elapsed)));
     let retried = count(given.count(|phase| phase.retried), "phase retried", "phases retried");
-    page.line(format!("Attempts: {} ({retried})", given.attempts()));
+    let parts = [
+        format!("Phases: {}{skipped}", given.phases.len()),
+        format!("Time: {}", duration(given.elapsed)),
+        format!("Attempts: {} ({retried})", given.attempts()),
+    ];
+    page.text("", &parts.join(style.dot()), LINES_MAX);
     if let Some(words) = given.waits.words() {
         page.line(format!("Waits for limits: {words}"));
     }
@@ -177,17 +177,17 @@ fn result(given: &Completion, page: &mut Boxed) {
     if !gates.is_empty() {
         page.text("Gates skipped: ", &names(&gates), LINES_MAX);
     }
-    page.line(format!("Commits: {}", given.commits()));
-    if let Some(files) = given.files_changed {
-        page.line(format!("Files changed: {files}"));
-    }
-    if let Some(usage) = given.usage {
-        page.line(format!("Tokens: {} in, {} out", usage.input_tokens, usage.output_tokens));
-        if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
-            page.line(format!("Cost: {cost:.2} USD"));
-        }
-    }
-    page.blank();
+    let files = given.files_changed.map(|files| format!("Files changed: {files}"));
+    let cost = given.usage.and_then(|usage| usage.cost_usd).filter(|cost| cost.is_finite());
+    let tokens =
+        given.usage.map(|usage| format!("Tokens: {} in, {} out", usage.input_tokens, usage.output_tokens));
+    let parts = [
+        Some(format!("Commits: {}", given.commits())),
+        files,
+        tokens,
+        cost.map(|cost| format!("Cost: {cost:.2} USD")),
+    ];
+    page.text("", &parts.into_iter().flatten().collect::<Vec<_>>().join(style.dot()), LINES_MAX);
 }
 
 fn work(given: &Completion, page: &mut Boxed) {
@@ -209,7 +209,7 @@ fn work(given: &Completion, page: &mut Boxed) {
             page.command("Commit it: ", &command(commit));
         }
     }
-    page.blank();
+    page.line(SHOW_HINT.to_owned());
     if !given.notes.is_empty() {
         page.section("NOTES");
         for note in given.notes.iter().take(NOTES_MAX) {

@@ -9,12 +9,10 @@ use crate::notice::json_text;
 use backstop_core::{Reason, RunId, SafeText};
 use serde_json::{Value, json};
 
-/// How many commits of a phase are listed.
-const COMMITS_MAX: usize = 3;
 /// How many lines the details of a failure may have.
-const DETAILS_LINES_MAX: usize = 8;
+const DETAILS_LINES_MAX: usize = 3;
 /// How many kept refs are listed.
-const KEPT_REFS_MAX: usize = 8;
+const KEPT_REFS_MAX: usize = 3;
 
 /// A phase that is complete, or was skipped.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -93,19 +91,6 @@ pub(super) fn label(id: &SafeText, name: &SafeText, style: Style) -> String {
     if name.is_empty() { format!("Phase {id}") } else { format!("Phase {id}: {name}") }
 }
 
-/// The lines of commits below a phase.
-pub(super) fn commit_lines(commits: &[(SafeText, SafeText)], page: &mut Boxed) {
-    let style = page.style();
-    for (sha, subject) in commits.iter().take(COMMITS_MAX) {
-        let sha = shown(sha, ID_CHARS_MAX, style);
-        let sha = if sha.is_empty() { sha } else { format!(" ({sha})") };
-        page.ending("  Commit: ", &shown(subject, NAME_CHARS_MAX, style), &sha);
-    }
-    if let Some(rest @ 1..) = commits.len().checked_sub(COMMITS_MAX) {
-        page.line(format!("  and {rest} more"));
-    }
-}
-
 impl CompletedPhase {
     pub(super) fn show(&self, page: &mut Boxed) {
         let label = label(&self.id, &self.name, page.style());
@@ -113,7 +98,6 @@ impl CompletedPhase {
             true => page.leader(&label, Paint::Faint, "skipped"),
             false => page.leader(&label, Paint::Good, "complete"),
         }
-        commit_lines(&self.commits, page);
     }
 
     pub(super) fn json(&self) -> Value {
@@ -154,10 +138,11 @@ impl FailedPhase {
 
 impl BlockedPhase {
     pub(super) fn show(&self, page: &mut Boxed) {
-        page.leader(&label(&self.id, &self.name, page.style()), Paint::Faint, "blocked");
+        let mut label = label(&self.id, &self.name, page.style());
         if !self.by.is_empty() {
-            page.text("  Blocked by: ", &ids(&self.by, page.style()), DETAILS_LINES_MAX);
+            label.push_str(&format!(" (by {})", ids(&self.by, page.style())));
         }
+        page.leader(&label, Paint::Faint, "blocked");
     }
 
     pub(super) fn json(&self) -> Value {
@@ -181,9 +166,9 @@ impl PendingPhase {
 impl PreservedState {
     pub(super) fn show(&self, page: &mut Boxed) {
         page.path("Directory: ", &command(&self.folder));
-        page.line(format!("State files: {}", crate::list::count(self.files, "phase", "phases")));
         page.path("Logs: ", &command(&self.logs));
-        page.line(format!("Run: {}", self.run));
+        let files = crate::list::count(self.files, "phase", "phases");
+        page.line(format!("Run: {}{}State files: {files}", self.run, page.style().dot()));
         for reference in self.kept_refs.iter().take(KEPT_REFS_MAX) {
             page.path("Kept: ", &command(reference));
         }

@@ -43,14 +43,14 @@ pub fn fresh_start(given: &FreshStart) -> Notice {
         None => "to keep the earlier run instead, run ",
     };
     Notice::headed("fresh_start", "FRESH START", given.because.as_ref().map(|because| because.0))
-        .field("command", "User command", Words::outside(&given.command))
+        .field("command", "Command", Words::outside(&given.command))
         .data("plan", json_text(&given.plan))
         .reason_line()
         .with(given.because.as_ref(), |notice, (_, cause)| {
             notice.value("cause", "Cause", crate::notice::Value::Message(cause.clone()))
         })
         .gap()
-        .list("behavior", "Behavior", Marker::Number, steps)
+        .list("behavior", "Starting anew", Marker::Number, steps)
         .gap()
         .field("warning", "Warning", warning)
         .next_line(Words::own(keep).and_code(&given.resume))

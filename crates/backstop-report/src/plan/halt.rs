@@ -5,14 +5,14 @@ use super::boxed::Boxed;
 use super::ended_phases::{BlockedPhase, CompletedPhase, FailedPhase, PendingPhase, PreservedState};
 use super::spans::Paint;
 use super::usage::usage_words;
-use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, command, message, shown};
+use super::{COMMAND_CHARS_MAX, NAME_CHARS_MAX, SHOW_HINT, command, message, shown};
 use crate::Style;
 use backstop_core::{Reason, SafeText, Usage};
 
 /// How many lines the reason may have.
 const REASON_LINES_MAX: usize = 4;
 /// How many steps are listed.
-const STEPS_MAX: usize = 12;
+const STEPS_MAX: usize = 6;
 /// How many lines a step without a command may have.
 const STEP_LINES_MAX: usize = 4;
 
@@ -60,13 +60,13 @@ pub fn halt_summary(given: &HaltSummary, width: usize, style: Style) -> String {
     if let Some(words) = given.usage.map(usage_words).filter(|words| !words.is_empty()) {
         page.line(format!("Used: {words}"));
     }
-    page.blank();
     page.entries("COMPLETED PHASES", &given.completed, CompletedPhase::show);
     let heading = if given.failed.len() == 1 { "FAILED PHASE" } else { "FAILED PHASES" };
     page.entries(heading, &given.failed, FailedPhase::show);
     page.entries("BLOCKED PHASES", &given.blocked, BlockedPhase::show);
     page.entries("PENDING PHASES", &given.pending, PendingPhase::show);
     page.entries("STATE PRESERVED", std::slice::from_ref(&given.state), PreservedState::show);
+    page.line(SHOW_HINT.to_owned());
     resume(given, &mut page);
     page.finish()
 }
@@ -89,7 +89,6 @@ fn resume(given: &HaltSummary, page: &mut Boxed) {
         page.command(&format!("{}. Run: ", n + 1), &command(&given.resume));
     }
     if !given.fresh_hint.raw().trim().is_empty() {
-        page.blank();
         page.sentences("To start fresh: ", &given.fresh_hint.line(COMMAND_CHARS_MAX));
     }
     page.blank();

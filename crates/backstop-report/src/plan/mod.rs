@@ -34,6 +34,7 @@ mod halt;
 mod halt_json;
 mod live;
 mod log;
+mod phase_details;
 mod remaining;
 mod row;
 mod spans;
@@ -55,6 +56,7 @@ pub use halt::{HaltSummary, halt_summary};
 pub use halt_json::halt_json;
 pub use live::{Progress, live_view};
 pub use log::{LogEvent, log_line};
+pub use phase_details::{PhaseDetails, phase_details};
 pub use remaining::{Ahead, Course, remaining};
 pub use row::{PhaseRow, PhaseState};
 pub use status::{PlanStatus, RunState, plan_status, plan_status_json};
@@ -66,6 +68,8 @@ use backstop_core::SafeText;
 
 /// The length to which a phase's id is cut.
 const ID_CHARS_MAX: usize = 20;
+/// Where the details of a phase are, below an ending.
+const SHOW_HINT: &str = "Details of a phase: backstop plan show PHASE";
 /// The length to which a name, a path or a subject is cut.
 const NAME_CHARS_MAX: usize = 200;
 /// The length to which a message is cut.

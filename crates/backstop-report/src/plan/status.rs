@@ -55,7 +55,7 @@ impl RunState {
                 spans.painted(Paint::Bad, "halted").and(format!(": {reason} ({})", reason.class()))
             }
             RunState::Complete => spans.painted(Paint::Good, "complete"),
-            RunState::Interrupted => spans.painted(Paint::Bad, "interrupted").and(": no process runs it"),
+            RunState::Interrupted => spans.painted(Paint::Bad, "interrupted"),
         }
     }
 }
@@ -101,6 +101,11 @@ pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
             used.map(|words| format!("{dot}{words}")).unwrap_or_default()
         )),
     ];
+    let to_run = progress.total.saturating_sub(progress.done);
+    if given.state == RunState::Interrupted && to_run > 0 {
+        let phases = crate::list::count(to_run as u64, "phase", "phases");
+        lines.push(Spans::of(format!("  {phases} to run")));
+    }
     if let Some((at, left)) = given.starts_at {
         lines.push(Spans::of(format!("  starts {} (in {})", date_time(at), duration(left))));
     }

@@ -4,6 +4,7 @@
 //! Every file is written elsewhere first and then moved into place. Called again after a crash, it goes on.
 
 use super::call::nul_list;
+use super::changes::Step;
 use super::slot::remove_if_there;
 use super::working::{Now, Stamp, StepState};
 use super::{GitError, Repo, Sha};
@@ -57,9 +58,16 @@ impl Repo {
             return Ok(Applied::Refused { files });
         }
         staging.put(&todo)?;
-        let nested = paths(Now::Nested).collect();
-        let all =
-            looks.iter().filter(|look| look.now != Now::Nested).map(|look| look.step.path.clone()).collect();
+        let links: Vec<&Step> =
+            looks.iter().map(|look| &look.step).filter(|step| step.is_of_links()).collect();
+        let moved = self.move_submodules(&links)?;
+        let is_left = |path: &OsString| !moved.iter().any(|moved| moved.as_os_str() == path);
+        let nested = paths(Now::Nested).filter(&is_left).collect();
+        let all = looks
+            .iter()
+            .map(|look| (look.now, &look.step.path))
+            .filter(|(now, path)| *now != Now::Nested || !is_left(path));
+        let all = all.map(|(_, path)| path.clone()).collect();
         Ok(Applied::Done { paths: all, nested })
     }
 }

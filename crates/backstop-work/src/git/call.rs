@@ -3,10 +3,10 @@
 //! Every git that is run is run from here, by argv. What it prints is bounded; what it should not see of our
 //! environment is taken away; hooks run only where the caller says so. It must not know what a command is for.
 
-use super::GitError;
 use super::answer::{GitOutput, has, locked};
 use super::child::{self, Bounds, ChildResult};
 use super::interrupt::Interrupt;
+use super::{GitError, filters};
 use backstop_exec::{Spec, StartError};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -68,6 +68,8 @@ pub struct Settings {
     pub lock_pause: Duration,
     /// Ends what runs.
     pub interrupt: Interrupt,
+    /// Filters that are switched off, because their program is missing. None until it was looked for them.
+    pub missing_filters: Option<Vec<String>>,
 }
 
 impl Default for Settings {
@@ -80,6 +82,7 @@ impl Default for Settings {
             lock_tries: LOCK_TRIES,
             lock_pause: LOCK_PAUSE,
             interrupt: Interrupt::default(),
+            missing_filters: None,
         }
     }
 }
@@ -190,6 +193,10 @@ impl Call<'_> {
         argv.extend(["-c", "gc.auto=0", "-c", "maintenance.auto=false"].map(Into::into));
         if !self.hooks {
             argv.extend(["-c", "core.hooksPath=/dev/null"].map(Into::into));
+        }
+        for setting in settings.missing_filters.iter().flatten().flat_map(|name| filters::switched_off(name))
+        {
+            argv.extend(["-c".into(), setting.into()]);
         }
         argv.extend(self.config.iter().chain(&self.args).cloned());
         let mut env = settings.env.clone();

@@ -65,6 +65,13 @@ pub(crate) struct Step {
     pub(crate) to: Option<Entry>,
 }
 
+impl Step {
+    /// Whether a nested repository was at a path and another commit of it is now.
+    pub(crate) fn is_of_links(&self) -> bool {
+        [&self.from, &self.to].iter().all(|entry| entry.as_ref().is_some_and(Entry::is_link))
+    }
+}
+
 impl Repo {
     /// What changed from one commit or tree to another, in the order of the paths.
     pub fn changed_paths(&self, from: &Sha, to: &Sha) -> Result<Vec<Changed>, GitError> {

@@ -53,10 +53,36 @@ impl Repo {
         parent: &Sha,
         message: &str,
     ) -> Result<Committed, CommitTrouble> {
+        self.commit_with(slot, tree, parent, message, false)
+    }
+
+    /// The same where the slot's files are that tree: it was saved, and nobody has worked there since. The caller knows
+    /// that; files are not looked at again.
+    pub fn commit_saved_in(
+        &self,
+        slot: &Slot,
+        tree: &Sha,
+        parent: &Sha,
+        message: &str,
+    ) -> Result<Committed, CommitTrouble> {
+        self.commit_with(slot, tree, parent, message, true)
+    }
+
+    fn commit_with(
+        &self,
+        slot: &Slot,
+        tree: &Sha,
+        parent: &Sha,
+        message: &str,
+        is_saved: bool,
+    ) -> Result<Committed, CommitTrouble> {
         if self.tree_of(parent)? == *tree {
             return Err(CommitTrouble::NoChange);
         }
-        slot.put(parent, tree)?;
+        slot.put(parent, tree, is_saved)?;
+        if let Some(made) = self.plain_commit(slot, tree, parent, message)? {
+            return Ok(made);
+        }
         let call =
             slot.call().config("i18n.commitEncoding=UTF-8").args(["commit", "-q", "--cleanup=verbatim"]);
         let answer = call.args(["-F", "-"]).stdin(message_bytes(message)).with_hooks().answer()?;
@@ -70,18 +96,55 @@ impl Repo {
         slot.call().args(["reset", "--hard", "-q"]).arg(&head).done()?;
         slot.clean()?;
         slot.set_mark(&head)?;
+        slot.place_submodules(&head)?;
         if !parents_of(self, &head)?.contains(parent) {
             return Err(answer.odd().into());
         }
         let made = self.tree_of(&head)?;
         Ok(Committed { changed_by_hook: made != *tree, tree: made, sha: head })
     }
+
+    /// The commit of `git commit` where it would run nothing and sign nothing, made without looking at
+    /// every file twice more. None where it has to be made by `git commit`.
+    fn plain_commit(
+        &self,
+        slot: &Slot,
+        tree: &Sha,
+        parent: &Sha,
+        message: &str,
+    ) -> Result<Option<Committed>, GitError> {
+        if !slot.commits_plainly()? {
+            return Ok(None);
+        }
+        let call = slot.call().config("i18n.commitEncoding=UTF-8").args(["commit-tree", "--no-gpg-sign"]);
+        let call = call.arg("-p").arg(parent).args(["-F", "-"]).arg(tree).stdin(message_bytes(message));
+        let answer = call.answer()?;
+        if answer.code != 0 {
+            // `git commit` says what is missing.
+            return Ok(None);
+        }
+        let sha = answer.sha()?;
+        slot.call().args(["update-ref", "--no-deref", "HEAD"]).arg(&sha).arg(parent).done()?;
+        slot.set_mark(&sha)?;
+        slot.place_submodules(&sha)?;
+        Ok(Some(Committed { changed_by_hook: false, tree: tree.clone(), sha }))
+    }
 }
+
+/// The hooks that a commit runs.
+const COMMIT_HOOKS: &[&str] = &[
+    "pre-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "post-index-change",
+    "reference-transaction",
+];
 
 impl Slot {
     /// Puts the slot at a commit with the files of another tree, staged.
-    fn put(&self, parent: &Sha, tree: &Sha) -> Result<(), GitError> {
-        if self.tree_hash()? != *tree {
+    fn put(&self, parent: &Sha, tree: &Sha, is_saved: bool) -> Result<(), GitError> {
+        if !is_saved && self.tree_hash()? != *tree {
             self.reset_to(parent, None)?;
             return self.put_files(tree);
         }
@@ -89,12 +152,26 @@ impl Slot {
         self.check_head(None)?;
         self.unlock()?;
         self.detach()?;
-        self.call().args(["read-tree", "--reset"]).arg(tree).done()?;
+        self.take_kept_index(tree)?;
         self.call().args(["update-ref", "--no-deref", "HEAD"]).arg(parent).done()?;
-        // Says 1 where a file needs an update: line ends that git would turn.
-        self.call().args(["update-index", "-q", "--refresh"]).answer()?;
         self.set_mark(parent)?;
         self.restore_excluded_files()
+    }
+
+    /// Whether a commit made here runs no hook and is not signed.
+    fn commits_plainly(&self) -> Result<bool, GitError> {
+        let call = self.call().args(["config", "-z", "--get-regexp", r"^(hook\..*|commit\.gpgsign)$"]);
+        let found = call.with_hooks().read_only().answer()?;
+        let is_off = |part: &[u8]| {
+            let text = String::from_utf8_lossy(part).to_lowercase();
+            let value = text.strip_prefix("commit.gpgsign\n");
+            value.is_some_and(|value| ["false", "no", "off", "0", ""].contains(&value))
+        };
+        if !found.parts().all(is_off) {
+            return Ok(false);
+        }
+        let hooks = hooks_folder(self.call(), &self.path)?;
+        Ok(!COMMIT_HOOKS.iter().any(|hook| hooks.join(hook).exists()))
     }
 
     fn put_files(&self, tree: &Sha) -> Result<(), GitError> {

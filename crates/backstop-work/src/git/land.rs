@@ -5,6 +5,7 @@
 
 use super::answer::path_of;
 use super::call::nul_list;
+use super::changes::Step;
 use super::slot::{read_short, remove_if_there};
 use super::working::{Now, StepState, paths_of};
 use super::{GitError, Repo, Sha};
@@ -51,7 +52,9 @@ impl Repo {
         if let Some(ended) = self.elsewhere(branch, from, to)? {
             return Ok(ended);
         }
-        let looks = self.look(self.steps(from, to)?)?;
+        let steps = self.steps(from, to)?;
+        let links: Vec<Step> = steps.iter().filter(|step| step.is_of_links()).cloned().collect();
+        let looks = self.look(steps)?;
         let note = self.git_dir().join(NOTE);
         let words = format!("{from} {to}\n");
         let begun = read_short(&note).as_deref() == Some(words.as_str());
@@ -75,7 +78,10 @@ impl Repo {
             remove_if_there(&note)?;
         }
         match self.elsewhere(branch, from, to)? {
-            Some(Landing::AlreadyThere) => Ok(Landing::Done),
+            Some(Landing::AlreadyThere) => {
+                self.move_submodules(&links.iter().collect::<Vec<_>>())?;
+                Ok(Landing::Done)
+            }
             Some(ended) => Ok(ended),
             None => {
                 let files = listed(&answer.stderr);

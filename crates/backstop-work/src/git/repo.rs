@@ -3,7 +3,7 @@
 //! [`Repo::find`] looks from a folder upwards, as git does. Nothing here changes anything.
 
 use super::call::{Call, Settings};
-use super::{GitError, Interrupt, Sha, version};
+use super::{GitError, Interrupt, Sha, filters, version};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Repo {
     }
 
     /// The same, with another git program, environment or patience.
-    pub fn find_with(folder: &Path, settings: Settings) -> Result<Option<Repo>, GitError> {
+    pub fn find_with(folder: &Path, mut settings: Settings) -> Result<Option<Repo>, GitError> {
         version::check(&settings, folder)?;
         let call = || settings.call(folder).arg("rev-parse").read_only();
         let kinds = call().args(["--is-bare-repository", "--is-inside-git-dir", "--is-inside-work-tree"]);
@@ -86,6 +86,9 @@ impl Repo {
         let root = call().args([absolute, "--show-toplevel"]).done()?.path();
         let git_dir = call().args([absolute, "--git-dir"]).done()?.path();
         let common_dir = call().args([absolute, "--git-common-dir"]).done()?.path();
+        if settings.missing_filters.is_none() {
+            settings.missing_filters = Some(filters::missing(&settings, &root)?);
+        }
         Ok(Some(Repo { root, git_dir, common_dir, settings: Arc::new(settings) }))
     }
 
@@ -102,6 +105,11 @@ impl Repo {
     /// Git's own folder that all worktrees of the repository share.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
+    }
+
+    /// The filters of the user's settings whose program is missing: files stay as they are in the repository.
+    pub fn missing_filters(&self) -> &[String] {
+        self.settings.missing_filters.as_deref().unwrap_or_default()
     }
 
     /// Ends the git processes of this repository that run.

@@ -30,7 +30,20 @@ impl Slot {
         let put_aside = self.put_aside()?;
         self.clean()?;
         self.set_mark(at)?;
+        self.place_submodules(at)?;
         Ok(Reset { put_aside })
+    }
+
+    /// Puts a slot at a commit in which nobody has worked since it was made or since [`Repo::commit_in`] committed in it.
+    /// The caller knows that; files are not looked at where it is there already.
+    pub fn move_untouched(&self, at: &Sha) -> Result<(), GitError> {
+        if self.at()? == *at {
+            return Ok(());
+        }
+        self.call().args(["reset", "--hard", "-q"]).arg(at).done()?;
+        self.clean()?;
+        self.set_mark(at)?;
+        self.place_submodules(at)
     }
 
     /// Puts the files of a saved commit into the slot, uncommitted, on top of the commit that it is at. To be called right

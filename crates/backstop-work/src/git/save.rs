@@ -4,6 +4,7 @@
 //! must not change anything in the slot, and it must not make an earlier save unreachable.
 
 use super::changes::{Changed, Entry};
+use super::state::State;
 use super::{GitError, Repo, Sha, Slot};
 use backstop_core::SafeText;
 use std::path::PathBuf;
@@ -27,6 +28,8 @@ pub struct Saved {
     /// What could not be saved: nested repositories, of which only the name of a commit is in the tree or nothing at
     /// all, and files that cannot be read.
     pub unsaved: Vec<PathBuf>,
+    /// Files that were written and need a filter whose program is missing.
+    pub unfiltered: Vec<PathBuf>,
 }
 
 /// A commit that was made in a slot.
@@ -43,7 +46,17 @@ impl Slot {
     ///
     /// Saving the same again gives the same commit. Where the ref has another one, that one becomes a parent.
     pub fn save(&self, base: &Sha, refname: &str, message: &str) -> Result<Saved, GitError> {
-        let state = self.state(base)?;
+        self.save_state(self.state(base)?, base, refname, message)
+    }
+
+    /// The same of a state that was looked at just before: nobody may have been at work in the slot since.
+    pub fn save_state(
+        &self,
+        state: State,
+        base: &Sha,
+        refname: &str,
+        message: &str,
+    ) -> Result<Saved, GitError> {
         let head = self.head()?.unwrap_or_else(|| base.clone());
         let mut parents = vec![head.clone()];
         if !self.repo.contains(&head, base)? {
@@ -51,14 +64,18 @@ impl Slot {
         }
         let sha = self.keep_state(refname, &state.tree, parents, message)?;
         let steps = self.repo.steps(base, &state.tree)?;
-        // Of a nested repository at a new commit, the tree has nothing but the name of that commit.
+        // Of a nested repository at a new commit, the tree has nothing but the name of that commit. Of a submodule that
+        // commit is kept in the user's own.
         let links = steps.iter().filter(|step| step.to.as_ref().is_some_and(Entry::is_link));
         let mut unsaved = state.left;
-        unsaved.extend(links.map(|step| PathBuf::from(&step.path)));
+        let links = links.map(|step| PathBuf::from(&step.path));
+        unsaved.extend(links.filter(|path| !state.submodules.iter().any(|(known, _)| known == path)));
         unsaved.sort();
         unsaved.dedup();
+        let changed = self.repo.changed_paths(base, &state.tree)?;
         Ok(Saved {
-            changed: self.repo.changed_paths(base, &state.tree)?,
+            unfiltered: self.unfiltered(&changed)?,
+            changed,
             own_commits: self.own_commits(base, &head)?,
             sha,
             tree: state.tree,

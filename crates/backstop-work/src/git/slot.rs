@@ -28,6 +28,10 @@ pub struct Slot {
     pub(crate) exclude: Vec<PathBuf>,
     /// What was put here from the user's tree: where, and where from.
     pub(crate) provided: Vec<(PathBuf, PathBuf)>,
+    /// The message of what is committed in submodules.
+    pub(crate) submodule_message: String,
+    /// The commit from which excluded paths are in the index that is kept.
+    excluded_at: Mutex<Option<Sha>>,
     reused: bool,
 }
 
@@ -54,8 +58,22 @@ impl Slot {
             let path = self.repo.below_root(path);
             if path.is_relative() && !path.as_os_str().is_empty() && !self.exclude.contains(&path) {
                 self.exclude.push(path);
+                self.set_excluded_at(None);
             }
         }
+    }
+
+    /// The message of commits that are made in submodules, of what an attempt leaves there.
+    pub fn set_submodule_message(&mut self, message: String) {
+        self.submodule_message = message;
+    }
+
+    pub(crate) fn excluded_at(&self) -> Option<Sha> {
+        self.excluded_at.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_excluded_at(&self, commit: Option<Sha>) {
+        *self.excluded_at.lock().unwrap_or_else(PoisonError::into_inner) = commit;
     }
 
     /// The commit at which the slot was last put.
@@ -106,6 +124,14 @@ impl Repo {
     /// Makes a slot at a commit, or opens the one that is there, with whatever is in it. One that a crash left
     /// half-made is completed. The folder is absolute and not in the user's tree.
     pub fn add_slot(&self, path: &Path, at: &Sha, reason: &str) -> Result<Slot, GitError> {
+        let slot = self.make_slot(path, at, reason)?;
+        if !slot.was_there() {
+            slot.place_submodules(at)?;
+        }
+        Ok(slot)
+    }
+
+    fn make_slot(&self, path: &Path, at: &Sha, reason: &str) -> Result<Slot, GitError> {
         // Git reads the others' entries while it makes one, and does not like half of one.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,6 +179,7 @@ impl Repo {
             return Err(GitError::HeadNotSaved { path, head });
         }
         slot.remove_provided();
+        slot.remove_submodules()?;
         let files = slot.unclean()?;
         if !files.is_empty() {
             return Err(GitError::NotClean { path, files });
@@ -162,7 +189,11 @@ impl Repo {
         if reason.is_some() {
             worktree("unlock").arg("--").arg(&path).done()?;
         }
-        let removed = worktree("remove").arg("--").arg(&path).done();
+        let mut removed = worktree("remove").arg("--").arg(&path).done();
+        if removed.is_err() && slot.has_submodules()? {
+            // Git removes no worktree with a submodule otherwise. That it is clean was seen above.
+            removed = worktree("remove").arg("--force").arg("--").arg(&path).done();
+        }
         if removed.is_err() && path.exists() {
             // It stays, and nobody shall prune it.
             worktree("lock").arg("--reason").arg(reason.unwrap_or_default()).arg("--").arg(&path).answer()?;
@@ -193,7 +224,16 @@ impl Repo {
         if git_dir == self.git_dir() || path == self.root() {
             return Err(GitError::NotOurs { path });
         }
-        Ok(Slot { repo: self.clone(), path, git_dir, exclude: Vec::new(), provided: Vec::new(), reused })
+        Ok(Slot {
+            repo: self.clone(),
+            path,
+            git_dir,
+            exclude: Vec::new(),
+            provided: Vec::new(),
+            submodule_message: "Work in a submodule".to_owned(),
+            excluded_at: Mutex::default(),
+            reused,
+        })
     }
 
     /// Whether a folder is a worktree that we began to make: it has our reason, and no mark.

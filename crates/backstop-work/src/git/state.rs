@@ -1,7 +1,8 @@
 //! What is in a slot now, as a tree.
 //!
 //! Everything is staged into an index of our own: what whoever worked here has done with theirs is only read, so that a
-//! half merge or a lock left behind is no obstacle. Paths that the slot excludes are as they were at the base. A file
+//! half merge or a lock left behind is no obstacle. It is kept, so that the next look costs one pass over the files and
+//! what has changed. Paths that the slot excludes are as they were at the base. A file
 //! whose bytes did not change does not change, even where staging it would turn its line ends.
 
 use super::answer::path_of;
@@ -18,22 +19,22 @@ const INDEX: &str = "backstop-index";
 
 /// What is in a slot.
 #[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) tree: Sha,
+pub struct State {
+    /// Its tree.
+    pub tree: Sha,
     /// What could not be read into the tree, and nested repositories with changes inside.
     pub(crate) left: Vec<PathBuf>,
+    /// The submodules of the user's tree that are here, with the commits that have what is in them.
+    pub(crate) submodules: Vec<(PathBuf, Sha)>,
 }
 
-/// Our own index of a slot, removed when it is not needed any more.
+/// An index of our own, kept from one look to the next: what git saw of a file that has not changed it need not read
+/// again. Whoever works in the slot has theirs.
 struct Index<'a> {
     slot: &'a Slot,
     file: PathBuf,
-}
-
-impl Drop for Index<'_> {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.file);
-    }
+    /// Whether it is from an earlier look.
+    is_kept: bool,
 }
 
 impl Slot {
@@ -42,15 +43,32 @@ impl Slot {
         Ok(self.state(&self.at()?)?.tree)
     }
 
-    pub(crate) fn state(&self, base: &Sha) -> Result<State, GitError> {
+    /// What is here now. Excluded paths are as they were at the base.
+    pub fn state(&self, base: &Sha) -> Result<State, GitError> {
+        let (submodules, left) = self.save_submodules()?;
         let index = Index::begin(self, base)?;
-        let mut left = index.stage()?;
-        left.extend(index.changed_inside()?);
-        index.restore_excluded(base)?;
-        let tree = index.tree()?;
-        let unturned = index.restore_unchanged(&self.repo.steps(base, &tree)?)?;
-        let tree = if unturned { index.tree()? } else { tree };
-        Ok(State { tree, left })
+        let (tree, more) = match index.read(base, &submodules) {
+            // Whatever is wrong with what was kept: begun anew it is not.
+            Err(_) if index.is_kept => {
+                remove_if_there(&index.file)?;
+                Index::begin(self, base)?.read(base, &submodules)?
+            }
+            read => read?,
+        };
+        Ok(State { tree, left: left.into_iter().chain(more).collect(), submodules })
+    }
+
+    /// Makes the index of the last look, which has this tree, the slot's own; files are not read again.
+    pub(crate) fn take_kept_index(&self, tree: &Sha) -> Result<(), GitError> {
+        let kept = self.git_dir.join(INDEX);
+        let call = self.call().index(&kept).arg("write-tree").answer()?;
+        let is_right = call.code == 0 && call.sha().is_ok_and(|found| found == *tree);
+        if is_right && copy_as_old(&kept, &self.git_dir.join("index")).is_ok() {
+            return Ok(());
+        }
+        self.call().args(["read-tree", "--reset"]).arg(tree).done()?;
+        // Says 1 where a file needs an update: line ends that git would turn.
+        self.call().args(["update-index", "-q", "--refresh"]).answer().map(|_| ())
     }
 
     /// The names of everything but what is excluded.
@@ -70,11 +88,18 @@ impl Slot {
 }
 
 impl<'a> Index<'a> {
-    /// From the index that is there, else from the commit that is checked out, else from the base.
+    /// The one that is kept, else from the index that is there, else from the commit that is checked out, else from
+    /// the base.
     fn begin(slot: &'a Slot, base: &Sha) -> Result<Self, GitError> {
-        let index = Index { slot, file: slot.git_dir.join(INDEX) };
-        remove_if_there(&index.file)?;
+        let mut index = Index { slot, file: slot.git_dir.join(INDEX), is_kept: false };
         remove_if_there(&slot.git_dir.join(format!("{INDEX}.lock")))?;
+        // Which files a sparse checkout leaves out, only the slot's own index knows.
+        if index.file.is_file() && !index.is_sparse()? {
+            index.is_kept = true;
+            return Ok(index);
+        }
+        remove_if_there(&index.file)?;
+        slot.set_excluded_at(None);
         if copy_as_old(&slot.git_dir.join("index"), &index.file).is_ok() && index.unhide().is_ok() {
             return Ok(index);
         }
@@ -84,14 +109,99 @@ impl<'a> Index<'a> {
         Ok(index)
     }
 
+    /// The tree of what is here, and what could not be read into it.
+    fn read(&self, base: &Sha, submodules: &[(PathBuf, Sha)]) -> Result<(Sha, Vec<PathBuf>), GitError> {
+        let changed = if self.is_kept { self.stage_changed(base, submodules)? } else { None };
+        let left = match changed {
+            Some(left) => left,
+            None => {
+                let mut left = self.stage()?;
+                left.extend(self.changed_inside()?);
+                left.retain(|path| !submodules.iter().any(|(known, _)| known == path));
+                left
+            }
+        };
+        self.restore_excluded(base)?;
+        self.set_links(submodules)?;
+        let tree = self.tree()?;
+        let unturned = self.restore_unchanged(&self.slot.repo.steps(base, &tree)?)?;
+        Ok((if unturned { self.tree()? } else { tree }, left))
+    }
+
+    /// Stages what differs from the last look, found in one pass over the files. None where that cannot be done.
+    fn stage_changed(
+        &self,
+        base: &Sha,
+        submodules: &[(PathBuf, Sha)],
+    ) -> Result<Option<Vec<PathBuf>>, GitError> {
+        // Folders that did not change are not listed again.
+        let call = self.call().config("core.untrackedCache=true").config("status.showUntrackedFiles=all");
+        let call = call.args(["status", "--porcelain=v2", "-z", "--no-renames"]);
+        let found = call.args(["--untracked-files=all", "--ignore-submodules=none"]).done()?;
+        let (mut names, mut left) = (self.added_by_others(base)?, Vec::new());
+        names.retain(|path| !self.slot.is_excluded(path));
+        for part in found.parts() {
+            let Some(Difference { path, is_staged, is_changed_inside }) = difference(part) else {
+                return Ok(None);
+            };
+            let path = path_of(path.strip_suffix(b"/").unwrap_or(path));
+            if self.slot.is_excluded(&path) || submodules.iter().any(|(known, _)| *known == path) {
+                continue;
+            }
+            if is_changed_inside {
+                left.push(path.clone());
+            }
+            if !is_staged {
+                names.push(path);
+            }
+        }
+        if !names.is_empty() {
+            let call = self.call().args(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"]);
+            if call.stdin(nul_list(&names)).answer()?.code != 0 {
+                return Ok(None);
+            }
+        }
+        Ok(Some(left))
+    }
+
+    /// What whoever worked here has staged that the base does not have: ignored files too, if they insisted.
+    fn added_by_others(&self, base: &Sha) -> Result<Vec<PathBuf>, GitError> {
+        let call = self.slot.call().args(["diff-index", "--cached", "--name-only", "-z", "--no-renames"]);
+        let added =
+            call.args(["--diff-filter=A", "--ignore-submodules=all"]).arg(base).read_only().answer()?;
+        let is_file = |path: &PathBuf| {
+            let found = self.slot.path.join(path).symlink_metadata();
+            found.is_ok_and(|found| found.is_file() || found.is_symlink())
+        };
+        Ok(if added.code == 0 { added.parts().map(path_of).filter(is_file).collect() } else { Vec::new() })
+    }
+
+    /// Sets the commits of submodules.
+    fn set_links(&self, submodules: &[(PathBuf, Sha)]) -> Result<(), GitError> {
+        if submodules.is_empty() {
+            return Ok(());
+        }
+        let mut entries = Vec::new();
+        for (path, sha) in submodules {
+            entries.extend_from_slice(format!("160000 {sha}\t").as_bytes());
+            entries.extend_from_slice(path.as_os_str().as_bytes());
+            entries.push(0);
+        }
+        self.call().args(["update-index", "-z", "--index-info"]).stdin(entries).done().map(|_| ())
+    }
+
     fn call(&self) -> Call<'_> {
         self.slot.call().index(&self.file)
     }
 
+    fn is_sparse(&self) -> Result<bool, GitError> {
+        let call = self.slot.call().args(["config", "--type=bool", "--get", "core.sparseCheckout"]);
+        Ok(call.answer()?.line() == b"true")
+    }
+
     /// Takes the flags away that make git look past a changed file.
     fn unhide(&self) -> Result<(), GitError> {
-        let sparse = self.call().args(["config", "--type=bool", "--get", "core.sparseCheckout"]).answer()?;
-        let sparse = sparse.line() == b"true";
+        let sparse = self.is_sparse()?;
         let listed = self.call().args(["ls-files", "-v", "-z"]).done()?;
         let (mut assumed, mut skipped) = (Vec::new(), Vec::new());
         for part in listed.parts() {
@@ -140,6 +250,14 @@ impl<'a> Index<'a> {
         if self.slot.exclude.is_empty() {
             return Ok(());
         }
+        if let Some(before) = self.slot.excluded_at() {
+            let call =
+                self.slot.call().literal().args(["diff-tree", "-r", "-z", "--raw"]).arg(before).arg(base);
+            if call.arg("--").args(&self.slot.exclude).read_only().done()?.stdout.is_empty() {
+                return Ok(());
+            }
+        }
+        self.slot.set_excluded_at(Some(base.clone()));
         let call = self.call().args(["reset", "-q", "--no-refresh", "--pathspec-from-file=-"]).literal();
         call.arg("--pathspec-file-nul").arg(base).stdin(nul_list(&self.slot.exclude)).done().map(|_| ())
     }
@@ -173,6 +291,33 @@ impl<'a> Index<'a> {
     fn tree(&self) -> Result<Sha, GitError> {
         self.call().arg("write-tree").done()?.sha()
     }
+}
+
+/// A line of `git status --porcelain=v2`.
+struct Difference<'l> {
+    path: &'l [u8],
+    /// Whether the files are as the index has them; then only the index differs from the last commit.
+    is_staged: bool,
+    /// Whether it is a nested repository with changes inside.
+    is_changed_inside: bool,
+}
+
+fn difference(line: &[u8]) -> Option<Difference<'_>> {
+    let (kind, fields) = match line.first()? {
+        b'?' => return Some(Difference { path: line.get(2..)?, is_staged: false, is_changed_inside: false }),
+        b'1' => (b'1', 9),
+        b'u' => (b'u', 11),
+        _ => return None,
+    };
+    let mut parts = line.splitn(fields, |byte| *byte == b' ').skip(1);
+    let (state, submodule) = (parts.next()?, parts.next()?);
+    let is_inside =
+        submodule.first() == Some(&b'S') && submodule.get(2..4).is_some_and(|inside| inside != b"..");
+    Some(Difference {
+        path: parts.last()?,
+        is_staged: kind == b'1' && state.get(1) == Some(&b'.'),
+        is_changed_inside: is_inside,
+    })
 }
 
 /// Copies an index with its time: git compares it with the times of files to know which to look into again.

@@ -81,6 +81,8 @@ struct Looked<'a> {
     /// Whether the file system knows which files are executable.
     modes: bool,
     hashes: HashMap<&'a OsStr, (Sha, Sha)>,
+    /// Paths that the user's sparse checkout leaves out.
+    left_out: HashSet<OsString>,
 }
 
 impl Repo {
@@ -90,7 +92,8 @@ impl Repo {
             steps.iter().filter(|step| step.to.is_none()).map(|step| step.path.as_os_str()).collect();
         let config = self.call().args(["config", "--type=bool", "--get", "core.fileMode"]).answer()?;
         let modes = config.line() != b"false";
-        let mut looked = Looked { root: self.root(), deleted, modes, hashes: HashMap::new() };
+        let left_out = self.left_out(&steps)?;
+        let mut looked = Looked { root: self.root(), deleted, modes, hashes: HashMap::new(), left_out };
         let found: Vec<AtPath> = steps.iter().map(|step| looked.at_path(&step.path)).collect();
         let files = steps.iter().zip(&found).filter(|(_, found)| matches!(found, AtPath::File(_)));
         let files: Vec<&OsStr> = files.map(|(step, _)| step.path.as_os_str()).collect();
@@ -104,10 +107,27 @@ impl Repo {
         Ok(steps.into_iter().zip(nows).map(|(step, (now, stamp))| StepState { step, now, stamp }).collect())
     }
 
+    /// The paths of these steps that a sparse checkout leaves out: that they are not there is no change of the user's.
+    fn left_out(&self, steps: &[Step]) -> Result<HashSet<OsString>, GitError> {
+        let missing = |step: &&Step| self.root().join(&step.path).symlink_metadata().is_err();
+        let names: Vec<&OsStr> = steps.iter().filter(missing).map(|step| step.path.as_os_str()).collect();
+        let config = self.call().args(["config", "--type=bool", "--get", "core.sparseCheckout"]).answer()?;
+        if names.is_empty() || config.line() != b"true" {
+            return Ok(HashSet::new());
+        }
+        // All of them are listed: there is no list of names on standard input here.
+        let listed = self.call().args(["ls-files", "-t", "-z"]).read_only().done()?;
+        let skipped: HashSet<&[u8]> = listed.parts().filter_map(|part| part.strip_prefix(b"S ")).collect();
+        Ok(names.into_iter().filter(|name| skipped.contains(name.as_bytes())).map(OsStr::to_owned).collect())
+    }
+
     fn now(&self, looked: &Looked<'_>, step: &Step, found: &AtPath) -> Result<Now, GitError> {
         let nested = |entry: &Option<Entry>| entry.as_ref().is_some_and(Entry::is_link);
         if nested(&step.from) || nested(&step.to) {
             return Ok(Now::Nested);
+        }
+        if looked.left_out.contains(&step.path) && step.from.is_some() {
+            return Ok(Now::From);
         }
         for (entry, now) in [(&step.to, Now::To), (&step.from, Now::From)] {
             let gone = matches!(found, AtPath::Instead) && now == Now::To && entry.is_none();

@@ -134,6 +134,7 @@ fn a_submodule_is_left_and_told() {
     let library = World::new();
     world.git(&["submodule", "add", "-q", library.root.to_str().unwrap(), "lib"]);
     let base = world.commit("with a submodule");
+    world.git(&["submodule", "deinit", "-q", "-f", "lib"]);
     let tip = world.worked(&base, "tip", |path| {
         world.git_in(path, &["submodule", "update", "-q", "--init"]);
         write(&path.join("lib/x"), "x");

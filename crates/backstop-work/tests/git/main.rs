@@ -9,4 +9,5 @@ mod repo;
 mod saving;
 mod script;
 mod slots;
+mod special;
 mod world;

@@ -198,11 +198,12 @@ fn line_ends_of_other_files_stay() {
 }
 
 #[test]
-fn a_submodule_is_saved_as_a_link_and_told() {
+fn a_submodule_that_the_user_has_not_checked_out_is_saved_as_a_link_and_told() {
     let world = World::new();
     let library = World::new();
     world.git(&["submodule", "add", "-q", library.root.to_str().unwrap(), "lib"]);
     let base = world.commit("with a submodule");
+    world.git(&["submodule", "deinit", "-q", "-f", "lib"]);
     let slot = world.slot(&base);
     let path = slot.path().to_owned();
     let saved = slot.save(&base, REF, "m").unwrap();

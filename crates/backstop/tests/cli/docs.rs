@@ -235,6 +235,7 @@ fn plans_fit_their_schemas(schema: &dyn Fn(&str) -> Value) {
     fits(&schema("plan-halt"), halted.last().unwrap(), "halt");
     fits(&schema("plan-status"), &say(&["plan", "status", "--json"], 0).json(), "plan status");
     fits(&schema("plan-logs"), &say(&["plan", "logs", "1", "--json"], 0).json(), "plan logs");
+    fits(&schema("plan-phase"), &say(&["plan", "show", "2", "--json"], 0).json(), "plan show");
     let state =
         std::fs::read_to_string(project.path().join(".backstop/runs/plan/phases/phase-2.json")).unwrap();
     fits(&schema("plan-phase"), &serde_json::from_str(&state).unwrap(), "state file");

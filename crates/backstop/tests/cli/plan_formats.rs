@@ -191,15 +191,20 @@ fn agents_and_gates_work_where_the_plan_says_or_is_run() {
 }
 
 #[test]
-fn a_repository_with_submodules_is_refused_in_words() {
+fn phases_work_in_submodules_and_their_work_lands_there() {
     let project = Project::git("formats-submodules");
     project.sh("git init -q ../inner && git -C ../inner -c user.name=a -c user.email=a@b commit -q --allow-empty -m inner");
     project.sh(
         "git -c protocol.file.allow=always submodule add -q ../inner lib/inner && git commit -q -m submodule",
     );
     project.file("plan.md", "1. [ ] One\n2. [ ] Two\n");
-    let done = project.run(&["run", "plan.md", "--agent", AGENT, "--commit", "auto"]).go().code(2);
-    has(&done.stderr(), &["has submodules", "lib/inner", "--isolation none"]);
+    let agent = r#"sh -c 'cat > /dev/null; test -e lib/inner/.git; echo work >> lib/inner/made.txt; echo "{\"phase_id\":\"$BACKSTOP_PHASE\",\"status\":\"complete\"}" > "$BACKSTOP_RESULT"'"#;
+    project.run(&["run", "plan.md", "--agent", agent, "--commit", "auto"]).go().code(0);
+    let made = std::fs::read_to_string(project.path().join("lib/inner/made.txt")).unwrap();
+    assert_eq!(made, "work\nwork\n", "both phases, one after the other");
+    let inner = project.sh("git -C lib/inner log --format=%s");
+    assert_eq!(inner.lines().count(), 3, "a commit for each phase: {inner}");
+    assert_eq!(project.sh("git status --porcelain -- lib"), "");
 }
 
 #[test]
@@ -211,4 +216,72 @@ fn what_an_agent_says_is_followed_as_text() {
     let done = project.run(&["plan", "watch", "1"]).go().code(0);
     has(&done.stdout(), &["I begin."]);
     assert!(!done.stdout().contains("\"type\""), "{}", done.stdout());
+}
+
+/// The lines of the box at the end of a run.
+fn box_lines(text: &str) -> Vec<&str> {
+    let start = text.find(['╔', '+']).unwrap_or(0);
+    text[start..].lines().filter(|line| line.starts_with(['╔', '║', '╠', '╚', '|', '+'])).collect()
+}
+
+#[test]
+fn an_ending_fits_one_screen_and_a_phase_has_its_details() {
+    let project = Project::git("formats-ending");
+    let items: String = (1..=40).map(|n| format!("{n}. [ ] Part {n}\n")).collect();
+    project.file("list.md", items);
+    let work = |fails_at: &str| {
+        format!(
+            r#"sh -c 'cat > /dev/null; if [ "$BACKSTOP_PHASE" = {fails_at} ]; then echo no such thing; exit 1; fi; echo x > made.$BACKSTOP_PHASE; echo "{{\"phase_id\":\"$BACKSTOP_PHASE\",\"status\":\"complete\"}}" > "$BACKSTOP_RESULT"'"#
+        )
+    };
+    let run = |agent: &str, code| {
+        let args = [
+            "run",
+            "list.md",
+            "--agent",
+            agent,
+            "--commit",
+            "none",
+            "--isolation",
+            "none",
+            "--gates",
+            "none",
+        ];
+        project.run(&args).go().code(code)
+    };
+    let halted = run(&work("30"), 3).stderr();
+    let lines = box_lines(&halted);
+    assert!((10..=42).contains(&lines.len()), "{} lines: {halted}", lines.len());
+    has(&halted, &["and 25 more", "Phase 30: Part 30", "plan show PHASE"]);
+    let shown = project.run(&["plan", "show", "30"]).go().code(0).stdout();
+    has(
+        &shown,
+        &["Phase 30: Part 30", "failed", "2 attempts", "attempt 1: ", "attempt 2: ", "backstop plan logs 30"],
+    );
+    let json = project.run(&["plan", "show", "30", "--json"]).go().code(0).json();
+    assert_eq!((json["phase_id"].as_str(), json["status"].as_str()), (Some("30"), Some("failed")));
+    let done = run(&work("none"), 0).stderr();
+    let lines = box_lines(&done);
+    assert!((10..=30).contains(&lines.len()), "{} lines: {done}", lines.len());
+    has(&done, &["Phases: 40", "and 36 more", "Attempts: 42 (1 phase retried)", "Files changed: 40"]);
+    has(
+        &project.run(&["plan", "show", "7"]).go().code(0).stdout(),
+        &["Phase 7: Part 7", "complete", "1 attempt"],
+    );
+    project.run(&["plan", "show", "99"]).go().code(2);
+}
+
+#[test]
+fn how_often_a_phase_is_tried_is_a_setting() {
+    let agent = "sh -c 'cat > /dev/null; echo segfault in the thing; exit 1'";
+    for (setting, attempts) in
+        [("", 2), ("[profile.phase]\nattempts = 4\n", 4), ("[profile.phase]\nattempts = 1\n", 1)]
+    {
+        let project = Project::git("formats-retries");
+        project.file("list.md", "- [ ] Only one\n");
+        project.settings(setting);
+        project.run(&["run", "list.md", "--agent", agent, "--commit", "auto"]).go().code(3);
+        let json = project.run(&["plan", "show", "1", "--json"]).go().code(0).json();
+        assert_eq!(json["total_attempts"].as_u64(), Some(attempts), "{setting}: {json}");
+    }
 }

@@ -107,21 +107,19 @@ impl Worktrees<'_> {
         }
         // Files that are right already are not written again, so that build caches stay valid.
         if tip != base || job.delivery.own_commits > 0 {
-            slot_state.slot.reset_to(tip, slot_state.saved.as_ref()).map_err(fault)?;
+            slot_state.reset_to(tip).map_err(fault)?;
         }
         slot_state.saved = None;
-        match self.repo.commit_in(&slot_state.slot, tree, tip, &message) {
-            Ok(committed) => {
-                slot_state.saved = Some(committed.sha.clone());
-                Ok(Some(Ok(committed.sha)))
-            }
+        match slot_state.commit(&self.repo, tree, tip, &message) {
+            Ok(committed) => Ok(Some(Ok(committed.sha))),
             Err(CommitTrouble::NoChange) => Ok(None),
             // The work is saved, and the slot is put right when it is used again.
             Err(trouble @ CommitTrouble::Git(GitError::Interrupted { .. })) => Err(commit_fault(&trouble)),
             Err(trouble) => {
                 let name = attempt_ref(self.run, self.runner.phase(job.node).id.key(), job.attempt);
                 let name = format!("{name}-refused");
-                slot_state.saved = Some(slot_state.slot.save(tip, &name, &message).map_err(fault)?.sha);
+                let saved = slot_state.slot.save(tip, &name, &message).map_err(fault)?;
+                slot_state.set_saved(&saved);
                 Ok(Some(Err(Box::new(IntegrationResult::Failed(commit_fault(&trouble))))))
             }
         }
@@ -137,8 +135,7 @@ impl Worktrees<'_> {
         merged: &Sha,
     ) -> Result<Option<IntegrationResult>, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        slot_state.slot.reset_to(merged, slot_state.saved.as_ref()).map_err(fault)?;
-        slot_state.saved = None;
+        slot_state.reset_to(merged).map_err(fault)?;
         let key = self.runner.phase(job.node).id.key();
         let checked = {
             let dir = AttemptDir {
@@ -159,8 +156,8 @@ impl Worktrees<'_> {
             checked
         };
         let name = format!("{}-merged", attempt_ref(self.run, key, job.attempt));
-        slot_state.saved =
-            Some(slot_state.slot.save(merged, &name, "the merged tree, after its gates").map_err(fault)?.sha);
+        let saved = slot_state.slot.save(merged, &name, "the merged tree, after its gates");
+        slot_state.set_saved(&saved.map_err(fault)?);
         let found = match checked {
             Ok(checks) => checks.into_iter().find(|checked| !checked.passed),
             Err(fault) => return Ok(Some(IntegrationResult::Failed(fault))),

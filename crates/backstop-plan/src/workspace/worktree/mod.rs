@@ -17,13 +17,14 @@ use super::landing::{Conclusion, Landed};
 use super::phase_runner::{AttemptDir, PhaseRunner};
 use super::weakened::WorkChange;
 use crate::record::RunRecord;
-use backstop_core::{EventKind, Fault, Reason, RunId, SafeText, WorkAt};
+use backstop_core::{Delivery, EventKind, Fault, Reason, RunId, SafeText, WorkAt};
 use backstop_exec::Stop;
 use backstop_runtime::host::{
     AttemptJob, AttemptResult, Concluded, Executor, IntegrationJob, IntegrationResult, Note, Reporter,
 };
 use backstop_work::git::{GitError, Repo, Sha, attempt_ref, tip_ref};
 use slots::{SlotState, Slots};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -136,8 +137,7 @@ impl<'w> Worktrees<'w> {
         slot_state: &mut SlotState,
     ) -> Result<AttemptResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let reset = slot_state.slot.reset_to(base, slot_state.saved.as_ref()).map_err(fault)?;
-        slot_state.saved = None;
+        let reset = slot_state.reset_to(base).map_err(fault)?;
         for path in reset.put_aside {
             let text = format!("a repository inside the worktree was put aside: {}", path.display());
             reporter.note(Note::Message(SafeText::new(text)));
@@ -159,8 +159,16 @@ impl<'w> Worktrees<'w> {
         if let Some(saved) = &earlier {
             slot_state.slot.restore(saved).map_err(fault)?;
         }
+        let message = self.runner.commit_message(job.node, &Delivery::default());
+        slot_state.slot.set_submodule_message(message);
+        let last_state = RefCell::new(None);
         let mut result = {
-            let changed = || slot_state.slot.tree_hash().ok().map(|tree| tree != base_tree);
+            let changed = || {
+                let state = slot_state.slot.state(base).ok()?;
+                let is_changed = state.tree != base_tree;
+                last_state.replace(Some(state));
+                Some(is_changed)
+            };
             let dir = AttemptDir {
                 tip: Some(base.to_string()),
                 node: job.node,
@@ -183,9 +191,17 @@ impl<'w> Worktrees<'w> {
         };
         let name = attempt_ref(self.run, phase, job.attempt);
         let message = self.runner.commit_message(job.node, &result.delivery);
-        let saved = slot_state.slot.save(base, &name, &message).map_err(fault)?;
+        // Work that was judged to be done was looked at after its gates; nobody has worked there since.
+        let saved = match last_state.take().filter(|_| result.fault.is_none()) {
+            Some(state) => slot_state.slot.save_state(state, base, &name, &message),
+            None => slot_state.slot.save(base, &name, &message),
+        };
+        let saved = saved.map_err(fault)?;
         if result.fault.is_none() && !saved.unsaved.is_empty() {
             result.fault = Some(Box::new(unsaved_repositories(&saved.unsaved)));
+        }
+        if result.fault.is_none() && !saved.unfiltered.is_empty() {
+            result.fault = Some(Box::new(needs_filter(&saved.unfiltered, self.repo.missing_filters())));
         }
         if result.fault.is_none() && saved.changed.is_empty() && super::briefing::conflict(job).is_some() {
             result.fault = Some(Box::new(rerun_changed_nothing()));
@@ -214,7 +230,7 @@ impl<'w> Worktrees<'w> {
             );
             reporter.note(Note::Message(SafeText::new(text)));
         }
-        slot_state.saved = Some(saved.sha);
+        slot_state.set_saved(&saved);
         Ok(result)
     }
 
@@ -268,11 +284,9 @@ impl<'w> Worktrees<'w> {
             record,
             &mut |tree, parent, message| {
                 let mut slot_state = self.take_free()?;
-                slot_state.slot.reset_to(parent, slot_state.saved.as_ref())?;
-                slot_state.saved = None;
-                let made = self.repo.commit_in(&slot_state.slot, tree, parent, message);
-                if let Ok(made) = &made {
-                    slot_state.saved = Some(made.sha.clone());
+                slot_state.reset_to(parent)?;
+                let made = slot_state.commit(&self.repo, tree, parent, message);
+                if made.is_ok() {
                     self.give_back(slot_state);
                 }
                 Ok(made.map(|made| made.sha))
@@ -324,6 +338,13 @@ impl Executor for Worktrees<'_> {
     }
 
     fn prepare(&self, stop: &Stop, reporter: &Reporter) -> Result<Vec<EventKind>, Box<Fault>> {
+        if !self.repo.missing_filters().is_empty() {
+            let text = format!(
+                "the program of the git filter {} is not installed: its files are as the repository has them",
+                self.repo.missing_filters().join(", ")
+            );
+            reporter.note(Note::Message(SafeText::new(text)));
+        }
         self.check_start(stop, reporter)
     }
 
@@ -380,6 +401,24 @@ fn unsaved_repositories(paths: &[PathBuf]) -> Fault {
     )));
     fault.suggested_action =
         SafeText::new("remove its `.git` folder, or work on it in a phase of its own repository");
+    fault
+}
+
+/// Committed without its filter, a file would be in the repository as nobody wants it: a large file in
+/// place of a pointer, a secret in place of its cipher.
+fn needs_filter(paths: &[PathBuf], filters: &[String]) -> Fault {
+    let names: Vec<String> = paths.iter().take(3).map(|path| path.display().to_string()).collect();
+    let filters = filters.join(", ");
+    let mut fault = Fault::new(Reason::DependencyMissing);
+    fault.cause = Some(SafeText::new(format!(
+        "written files need the git filter {filters}, whose program is not installed: {}",
+        names.join(", ")
+    )));
+    fault.suggested_action = SafeText::new(if filters == "lfs" {
+        "install git-lfs, then run the same command again".to_owned()
+    } else {
+        format!("install the program of the filter {filters} (`git config --get-regexp ^filter`)")
+    });
     fault
 }
 

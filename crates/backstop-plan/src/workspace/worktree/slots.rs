@@ -2,7 +2,7 @@
 
 use super::Worktrees;
 use backstop_core::Name;
-use backstop_work::git::{GitError, Sha, Slot, attempt_ref};
+use backstop_work::git::{CommitTrouble, Committed, GitError, Repo, Reset, Saved, Sha, Slot, attempt_ref};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{MutexGuard, PoisonError};
@@ -12,12 +12,61 @@ pub(super) struct SlotState {
     pub(super) slot: Slot,
     pub(super) number: usize,
     pub(super) saved: Option<Sha>,
+    /// What its files are, as far as that is known without looking.
+    pub(super) content: Content,
+}
+
+/// What is in a slot. Nobody works there but who took it, and resets it first.
+#[derive(Debug, Default)]
+pub(super) enum Content {
+    /// Somebody may have worked there.
+    #[default]
+    Unknown,
+    /// The commit that it is at, and nothing else.
+    Clean,
+    /// This tree, which was saved.
+    Saved(Sha),
 }
 
 /// The file in a slot's git folder that says which attempt works in it.
 const ATTEMPT_FILE: &str = "backstop-attempt";
 
 impl SlotState {
+    /// Puts the slot at a commit, for whoever works there next.
+    pub(super) fn reset_to(&mut self, at: &Sha) -> Result<Reset, GitError> {
+        let reset = match std::mem::take(&mut self.content) {
+            Content::Clean => self.slot.move_untouched(at).map(|()| Reset::default())?,
+            Content::Unknown | Content::Saved(_) => self.slot.reset_to(at, self.saved.as_ref())?,
+        };
+        self.saved = None;
+        Ok(reset)
+    }
+
+    /// Commits a tree here; afterwards the slot is at that commit.
+    pub(super) fn commit(
+        &mut self,
+        repo: &Repo,
+        tree: &Sha,
+        parent: &Sha,
+        message: &str,
+    ) -> Result<Committed, CommitTrouble> {
+        let made = match std::mem::take(&mut self.content) {
+            Content::Saved(saved) if saved == *tree => {
+                repo.commit_saved_in(&self.slot, tree, parent, message)
+            }
+            _ => repo.commit_in(&self.slot, tree, parent, message),
+        }?;
+        self.saved = Some(made.sha.clone());
+        self.content = Content::Clean;
+        Ok(made)
+    }
+
+    /// Notes that everything here was saved.
+    pub(super) fn set_saved(&mut self, saved: &Saved) {
+        self.saved = Some(saved.sha.clone());
+        self.content = Content::Saved(saved.tree.clone());
+    }
+
     /// Notes which attempt works here, so that its work can be told from others' after a crash.
     pub(super) fn note_attempt(&self, phase: &Name, attempt: u32) {
         // Without it the work is saved all the same, under the slot's name.
@@ -90,7 +139,8 @@ impl Worktrees<'_> {
         let path = self.slot_path(number);
         let mut slot = self.add_slot(&path)?;
         slot.exclude(&self.exclude);
-        let mut slot_state = SlotState { slot, number, saved: None };
+        let content = if slot.was_there() { Content::Unknown } else { Content::Clean };
+        let mut slot_state = SlotState { slot, number, saved: None, content };
         if slot_state.slot.was_there() {
             // A killed process left it: its content is saved before anything is done to it.
             let attempt = slot_state.noted_attempt().map(|(phase, n)| attempt_ref(self.run, &phase, n));
@@ -153,8 +203,8 @@ impl Worktrees<'_> {
         // Slots that a killed process created and this one did not use.
         let left = (made + 1..).take_while(|number| self.slot_path(*number).exists());
         slot_states.extend(left.filter_map(|number| self.open(number).ok()));
-        for slot_state in slot_states {
-            let _ = slot_state.slot.reset_to(&self.base, slot_state.saved.as_ref());
+        for mut slot_state in slot_states {
+            let _ = slot_state.reset_to(&self.base);
             let _ = self.repo.remove_slot(slot_state.slot);
         }
         let _ = std::fs::remove_dir(&self.folder);

@@ -202,8 +202,7 @@ impl Worktrees<'_> {
         work: impl FnOnce(&AttemptDir<'_>, &str) -> Result<T, Box<Fault>>,
     ) -> Result<T, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        slot_state.slot.reset_to(commit, slot_state.saved.as_ref()).map_err(fault)?;
-        slot_state.saved = None;
+        slot_state.reset_to(commit).map_err(fault)?;
         slot_state.slot.provide(self.repo.root(), &self.link, &self.copy).map_err(fault)?;
         let tree = self.repo.tree_of(commit).map_err(fault)?;
         let done = {
@@ -224,7 +223,7 @@ impl Worktrees<'_> {
         // Gates may write files; nothing that a slot holds is thrown away unsaved.
         let name = format!("refs/backstop/{}/%checked-{}", self.run, slot_state.number);
         let saved = slot_state.slot.save(commit, &name, "a tree, after its gates").map_err(fault)?;
-        slot_state.saved = Some(saved.sha);
+        slot_state.set_saved(&saved);
         done
     }
 }

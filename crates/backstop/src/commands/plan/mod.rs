@@ -13,7 +13,8 @@ use backstop_core::{SafeText, shell};
 use backstop_plan::present;
 use backstop_plan::runs::{FoundRun, PhaseChange, resume_command};
 use backstop_plan::start::RunError;
-use backstop_report::plan::{plan_status, plan_status_json};
+use backstop_plan::view::PhaseFile;
+use backstop_report::plan::{phase_details, plan_status, plan_status_json};
 use backstop_runtime::Project;
 use backstop_work::git::Changed;
 use clap::{Args, Subcommand};
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
 pub(crate) enum PlanAction {
     /// Show the state of each phase
     Status(PlanStatus),
+    /// Show all that is recorded of a phase: attempts, gates, commits
+    Show(PlanShow),
     /// Show the log of an attempt of a phase
     Logs(PlanAttempt),
     /// Show what a phase changed
@@ -70,6 +73,18 @@ pub(crate) struct Which {
 /// Show where each phase stands.
 #[derive(Debug, Args)]
 pub(crate) struct PlanStatus {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show a phase.
+#[derive(Debug, Args)]
+pub(crate) struct PlanShow {
+    /// The phase, such as 2A
+    pub(crate) phase: String,
     #[command(flatten)]
     pub(crate) which: Which,
     /// Print JSON
@@ -132,6 +147,7 @@ pub(crate) fn run(args: &Plan, format: Option<LogFormat>) -> Result<u8, CliError
         PlanAction::Watch(args) => watch::watch(&project, args),
         PlanAction::Normalise(args) => document::normalise(&project, args),
         PlanAction::Status(args) => status(&project, args),
+        PlanAction::Show(args) => show(&project, args),
         PlanAction::Logs(args) => logs(&project, args),
         PlanAction::Diff(args) => diff(&project, args),
         PlanAction::Accept(args) => accept(&project, args, format),
@@ -156,6 +172,20 @@ fn status(project: &Project, args: &PlanStatus) -> Result<u8, CliError> {
         terminal::print_json(&plan_status_json(&status))?;
     } else {
         terminal::print(&plan_status(&status, terminal::stdout_width(), terminal::stdout_style()))?;
+    }
+    Ok(DONE)
+}
+
+fn show(project: &Project, args: &PlanShow) -> Result<u8, CliError> {
+    let found = find(project, &args.which)?;
+    let at = found.phase(&args.phase)?;
+    if args.json {
+        terminal::print(&PhaseFile::of(&found.record, at).to_text())?;
+        return Ok(DONE);
+    }
+    let shown = |path: &Path| path.strip_prefix(&project.root).unwrap_or(path).display().to_string();
+    if let Some(details) = present::details(&found, at, &shown, process::now()) {
+        terminal::print(&phase_details(&details, terminal::stdout_style()))?;
     }
     Ok(DONE)
 }
