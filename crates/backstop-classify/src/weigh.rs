@@ -8,7 +8,7 @@ use crate::Classifier;
 use crate::backoff::{self, By, Ruled};
 use crate::credential;
 use crate::grammar::Reading;
-use crate::learned::Sketch;
+use crate::learned::{self, Sketch};
 use crate::matcher::{Match, Matcher};
 use crate::mentioned;
 use crate::observation::Observation;
@@ -44,7 +44,7 @@ const SECTIONS: &str = "sections";
 /// How many pieces of evidence a fault cites.
 const EVIDENCE_MAX: usize = 10;
 /// How many rules the learned back-off is told of.
-const RULES_SEEN_MAX: usize = 8;
+const RULES_SEEN_MAX: usize = 12;
 /// How much of a cited text is shown.
 const TEXT_BYTES_MAX: usize = 500;
 /// How many files are taken from the lines themselves.
@@ -139,18 +139,18 @@ impl Weigher<'_> {
         let reported = || self.reported().unwrap_or(Reason::Unknown);
         let mut others: Vec<&Candidate<'_>> = candidates.iter().collect();
         others.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let rules = winner.into_iter().chain(others).map(|c| &self.classifier.rules[c.rule]);
-        let mut ids: Vec<&str> = Vec::new();
-        for rule in rules {
-            if ids.len() < RULES_SEEN_MAX && !ids.contains(&&*rule.id) {
-                ids.push(&rule.id);
+        let rules = winner.into_iter().chain(others).map(|c| (&*self.classifier.rules[c.rule].id, c.reason));
+        let mut matched: Vec<(&str, Reason)> = Vec::new();
+        for (id, reason) in rules {
+            if matched.len() < RULES_SEEN_MAX && matched.iter().all(|(known, _)| *known != id) {
+                matched.push((id, learned::canonical(reason)));
             }
         }
         Ruled {
             reason: winner.map_or_else(reported, |w| w.reason),
             rule: winner.map(|w| &self.classifier.rules[w.rule]),
             is_users: winner.is_some_and(|w| self.classifier.users.get(w.rule).is_some_and(|users| *users)),
-            ids,
+            matched,
         }
     }
 
