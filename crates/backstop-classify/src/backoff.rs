@@ -30,7 +30,17 @@ const PHRASE_WEIGHT: u8 = 40;
 /// Programs that only run others: what they ran is not known by them.
 const WRAPPERS: &[&str] = &["sh", "bash", "env", "sudo", "time", "timeout", "xargs", "npx", "nice"];
 /// Programs that run what somebody wrote, which is known by them as little.
-const INTERPRETERS: &[&str] = &["python", "python3", "node", "ruby", "perl", "php", "java"];
+const INTERPRETERS: &[&str] = &["python", "python3", "node"];
+/// What an uncaught exception may be instead of a crash: trouble of the world around the program.
+const WORLD: &[Reason] = &[
+    Reason::NetworkTransient,
+    Reason::NetworkPermanent,
+    Reason::AuthError,
+    Reason::PermissionDenied,
+    Reason::ResourceContention,
+    Reason::ResourceExhausted,
+    Reason::DependencyMissing,
+];
 /// What goes before the name of a rule, for its share on tools that rules were written for.
 pub(crate) const KNOWN: &str = "known ";
 /// What goes before the name of a tool that rules were written for.
@@ -171,7 +181,8 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
             let percent = if ruled.reason.retryable() { own } else { own.max(guess.percent) };
             return by_rule(percent, Some(look.reading));
         }
-        if guess.percent >= needed {
+        let is_crash = runs_code && ruled.reason == Reason::Crash && !WORLD.contains(&guess.reason);
+        if guess.percent >= needed && !is_crash {
             let says_so = |finding: &Finding| {
                 is_told(finding) && finding.reason.map(learned::canonical) == Some(guess.reason)
             };
@@ -183,7 +194,9 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
             let nearest = table.nearest(guess.reason, &Sketch::of(&look.streams));
             // A failure that is like none that somebody labelled is unknown.
             let is_known_text = table.known_count(&learned::text_features(&look.streams)) >= KNOWN_WORDS_MIN;
-            if !nearest.is_empty() || is_known_text {
+            // What somebody wrote prints anything; a rule reads how its language ends it.
+            let is_read = runs_code && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
+            if !is_read && (!nearest.is_empty() || is_known_text) {
                 return Decided {
                     reason: guess.reason,
                     confidence: Confidence::of_percent(guess.percent).at_most_medium(),
