@@ -8,11 +8,15 @@ use crate::weigh::Weigher;
 use backstop_core::{Confidence, Evidence, LEARNED, Reason, SafeText, Signal, Surface};
 
 /// From this share on, in percent, a rule is believed and nobody else is asked.
-const SURE_PERCENT: u8 = 90;
+const SURE_PERCENT: u8 = 97;
+/// The share of a rule that was not measured.
+const UNMEASURED_PERCENT: u8 = 90;
 /// The same for a rule, where nobody says which tool it was.
 const UNNAMED_PERCENT: u8 = 70;
-/// By how much the share of another must be higher than that of the rule, in percent.
-const MARGIN_PERCENT: u8 = 6;
+/// By how much a guess may be less sure than a rule that it contradicts, in percent, for a tool that no
+/// rule was written for: the share of a rule is that of all its answers, and where the model says
+/// something else, the rule is more often wrong (measured by `train -- --calibrate`).
+const CONTRADICTED_PERCENT: u8 = 15;
 /// Below this share, in percent, a guess is not worth saying.
 const GUESS_PERCENT_MIN: u8 = 25;
 /// The same for a tool that rules were written for, and know to say nothing.
@@ -25,10 +29,25 @@ const LOG_LINES: u64 = 150;
 const PHRASE_WEIGHT: u8 = 40;
 /// Programs that only run others: what they ran is not known by them.
 const WRAPPERS: &[&str] = &["sh", "bash", "env", "sudo", "time", "timeout", "xargs", "npx", "nice"];
+/// Programs that run what somebody wrote, which is known by them as little.
+const INTERPRETERS: &[&str] = &["python", "python3", "node"];
+/// What an uncaught exception may be instead of a crash: trouble of the world around the program.
+const WORLD: &[Reason] = &[
+    Reason::NetworkTransient,
+    Reason::NetworkPermanent,
+    Reason::AuthError,
+    Reason::PermissionDenied,
+    Reason::ResourceContention,
+    Reason::ResourceExhausted,
+    Reason::DependencyMissing,
+];
 /// What goes before the name of a rule, for its share on tools that rules were written for.
 pub(crate) const KNOWN: &str = "known ";
 /// What goes before the name of a tool that rules were written for.
 pub(crate) const TOOL: &str = "tool ";
+/// How many words and pairs of words of a text the table must know for a guess, where no labelled
+/// failure is like it.
+const KNOWN_WORDS_MIN: usize = 4;
 /// How much of an example's line is shown.
 const EXAMPLE_BYTES_MAX: usize = 120;
 
@@ -70,8 +89,8 @@ pub(crate) struct Ruled<'r> {
     pub(crate) rule: Option<&'r Rule>,
     /// Whether it is a rule of a user's pack.
     pub(crate) is_users: bool,
-    /// The ids of the rules that matched, the deciding one first.
-    pub(crate) ids: Vec<&'r str>,
+    /// The rules that matched and what each stands for, the deciding one first.
+    pub(crate) matched: Vec<(&'r str, Reason)>,
 }
 
 /// The share of right answers of a rule, in percent: on the tools that rules were written for, or on
@@ -81,9 +100,9 @@ fn share(table: Option<&Table>, ruled: &Ruled<'_>, is_known: bool) -> u8 {
     if ruled.is_users {
         return USERS_PERCENT;
     }
-    let Some(table) = table else { return SURE_PERCENT };
+    let Some(table) = table else { return UNMEASURED_PERCENT };
     let of = |name: &str| if is_known { table.share(&format!("{KNOWN}{name}")) } else { table.share(name) };
-    of(&rule.id).or_else(|| of(kind_of(rule))).unwrap_or(SURE_PERCENT)
+    of(&rule.id).or_else(|| of(kind_of(rule))).unwrap_or(UNMEASURED_PERCENT)
 }
 
 /// What the grammar and the model see of a failure.
@@ -105,25 +124,12 @@ pub(crate) fn vector(seen: &Weigher<'_>, ruled: &Ruled<'_>, look: &Look) -> Vect
     let case = Case {
         command: seen.signal.command.as_deref().unwrap_or_default(),
         exit: seen.signal.exit,
+        signal: seen.signal.signal,
         streams: &look.streams,
-        rules: &ruled.ids,
+        rules: &ruled.matched,
         reason: ruled.reason,
+        kind: ruled.rule.map_or("", kind_of),
         reading: &look.reading,
-    };
-    case.vector()
-}
-
-/// The same failure as if all lines that it printed were empty.
-fn vector_without_text(seen: &Weigher<'_>, look: &Look) -> Vector {
-    let blank = |lines: &Vec<String>| vec![String::new(); lines.len()];
-    let streams: Vec<Vec<String>> = look.streams.iter().map(blank).collect();
-    let case = Case {
-        command: seen.signal.command.as_deref().unwrap_or_default(),
-        exit: seen.signal.exit,
-        streams: &streams,
-        rules: &[],
-        reason: Reason::Unknown,
-        reading: &Reading::default(),
     };
     case.vector()
 }
@@ -159,32 +165,46 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     let look = look(seen);
     // What is missing from an answer is for its status to say.
     let is_told = |finding: &Finding| !is_answer || !finding.kind.starts_with("grammar.missing");
-    let finding = best_finding(table, &look.reading).filter(|(finding, _)| is_told(finding));
+    let finding = best_finding(table, &look.reading, &is_told);
     let guess = table
         .filter(|_| seen.classifier.learns && is_of_a_command(seen.signal))
-        .and_then(|table| table.guess(&vector(seen, ruled, &look), &vector_without_text(seen, &look)));
+        .and_then(|table| table.guess(&vector(seen, ruled, &look)));
     let grammars = finding.as_ref().map_or(0, |(_, percent)| *percent);
-    let models = guess.map_or(0, |guess| guess.percent);
-    // A rule is left only for something that is clearly better; a guess says at least something.
+    // A rule is left only for something that is better; a guess says at least something.
     let least = if is_known { GUESS_KNOWN_PERCENT_MIN } else { GUESS_PERCENT_MIN };
-    let needed = if own == 0 { least } else { own + MARGIN_PERCENT };
-    if let Some(guess) = guess.filter(|guess| guess.percent >= needed && guess.percent >= grammars) {
-        if guess.reason == ruled.reason {
+    let runs_code = seen.programs.names.iter().any(|name| INTERPRETERS.contains(&name.as_str()));
+    let allowed = if is_known || runs_code { 0 } else { CONTRADICTED_PERCENT };
+    let needed = if own == 0 { least } else { (own + 1).saturating_sub(allowed) };
+    if let (Some(guess), Some(table)) = (guess, table) {
+        if guess.reason == learned::canonical(ruled.reason) && ruled.rule.is_some() {
             // Two that agree are surer than one, but two are not enough for trying again.
-            let percent = if ruled.reason.retryable() { own } else { own.max(models) };
+            let percent = if ruled.reason.retryable() { own } else { own.max(guess.percent) };
             return by_rule(percent, Some(look.reading));
         }
-        let sketch = Sketch::of(&look.streams);
-        let nearest = table.map(|table| table.nearest(guess.reason, &sketch)).unwrap_or_default();
-        // A failure that is like none that somebody labelled is unknown.
-        if !nearest.is_empty() {
-            return Decided {
-                reason: guess.reason,
-                confidence: Confidence::of_percent(guess.percent).at_most_medium(),
-                by: By::Learned,
-                evidence: cited(guess.reason, nearest),
-                reading: Some(look.reading),
+        let is_crash = runs_code && ruled.reason == Reason::Crash && !WORLD.contains(&guess.reason);
+        if guess.percent >= needed && !is_crash {
+            let says_so = |finding: &Finding| {
+                is_told(finding) && finding.reason.map(learned::canonical) == Some(guess.reason)
             };
+            // What the grammar read says why, which a guess cannot.
+            if let Some((finding, percent)) = best_finding(Some(table), &look.reading, &says_so) {
+                let percent = if guess.reason.retryable() { percent } else { percent.max(guess.percent) };
+                return by_grammar(seen, ruled.reason, finding, percent, look.reading);
+            }
+            let nearest = table.nearest(guess.reason, &Sketch::of(&look.streams));
+            // A failure that is like none that somebody labelled is unknown.
+            let is_known_text = table.known_count(&learned::text_features(&look.streams)) >= KNOWN_WORDS_MIN;
+            // What somebody wrote prints anything; a rule reads how its language ends it.
+            let is_read = runs_code && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
+            if !is_read && (!nearest.is_empty() || is_known_text) {
+                return Decided {
+                    reason: guess.reason,
+                    confidence: Confidence::of_percent(guess.percent).at_most_medium(),
+                    by: By::Learned,
+                    evidence: cited(guess.reason, nearest),
+                    reading: Some(look.reading),
+                };
+            }
         }
     }
     // A rule knows more than the grammar: whose limit it is, what is missing.
@@ -194,21 +214,32 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     }
     match finding {
         Some((finding, percent)) if percent >= needed => {
-            let evidence = Evidence {
-                rule: finding.kind.to_owned(),
-                line: None,
-                text: SafeText::new(seen.classifier.redactor.redact(&finding.text).as_ref()),
-                stream: None,
-            };
-            Decided {
-                reason: finding.reason.unwrap_or(ruled.reason),
-                confidence: Confidence::of_percent(percent).at_most_medium(),
-                evidence: vec![evidence],
-                by: By::Grammar(finding),
-                reading: Some(look.reading),
-            }
+            by_grammar(seen, ruled.reason, finding, percent, look.reading)
         }
         _ => by_rule(own, Some(look.reading)),
+    }
+}
+
+/// The answer of a finding of the grammar; `otherwise` is the reason where it speaks for none.
+fn by_grammar(
+    seen: &Weigher<'_>,
+    otherwise: Reason,
+    finding: Finding,
+    percent: u8,
+    reading: Reading,
+) -> Decided {
+    let evidence = Evidence {
+        rule: finding.kind.to_owned(),
+        line: None,
+        text: SafeText::new(seen.classifier.redactor.redact(&finding.text).as_ref()),
+        stream: None,
+    };
+    Decided {
+        reason: finding.reason.unwrap_or(otherwise),
+        confidence: Confidence::of_percent(percent).at_most_medium(),
+        evidence: vec![evidence],
+        by: By::Grammar(finding),
+        reading: Some(reading),
     }
 }
 
@@ -221,7 +252,7 @@ fn is_of_a_command(signal: &Signal) -> bool {
 /// Whether rules were written for a tool: they read its output, or it is in the corpora they were written
 /// from.
 fn is_known_tool(seen: &Weigher<'_>, table: Option<&Table>, name: &str) -> bool {
-    if WRAPPERS.contains(&name) {
+    if WRAPPERS.contains(&name) || INTERPRETERS.contains(&name) {
         return false;
     }
     let named = |rule: &Rule| rule.tool.as_deref() == Some(name);
@@ -229,9 +260,15 @@ fn is_known_tool(seen: &Weigher<'_>, table: Option<&Table>, name: &str) -> bool 
         || seen.classifier.rules.iter().any(named)
 }
 
-/// The finding with the highest share of right answers; the last one of several.
-fn best_finding(table: Option<&Table>, reading: &Reading) -> Option<(Finding, u8)> {
-    let shares = reading.findings.iter().filter(|finding| finding.reason.is_some()).map(|finding| {
+/// The finding with the highest share of right answers, of those that are wanted; the last one of
+/// several.
+fn best_finding(
+    table: Option<&Table>,
+    reading: &Reading,
+    is_wanted: &dyn Fn(&Finding) -> bool,
+) -> Option<(Finding, u8)> {
+    let wanted = reading.findings.iter().filter(|finding| finding.reason.is_some() && is_wanted(finding));
+    let shares = wanted.map(|finding| {
         let share = table.and_then(|table| table.share(finding.kind)).unwrap_or(GUESS_PERCENT_MIN);
         (finding, share)
     });

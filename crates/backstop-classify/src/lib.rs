@@ -58,6 +58,7 @@ mod trace;
 mod trailing_advice;
 mod waits;
 mod weigh;
+mod went_well;
 
 pub use answer::is_answer;
 pub use audit::{Audit, Auditor, RuleRecord};

@@ -8,7 +8,7 @@ use crate::Classifier;
 use crate::backoff::{self, By, Ruled};
 use crate::credential;
 use crate::grammar::Reading;
-use crate::learned::Sketch;
+use crate::learned::{self, Sketch};
 use crate::matcher::{Match, Matcher};
 use crate::mentioned;
 use crate::observation::Observation;
@@ -20,6 +20,7 @@ use crate::section::Section;
 use crate::test_name;
 use crate::trailing_advice::is_trailing_advice;
 use crate::waits;
+use crate::went_well::is_of_no_failure;
 use backstop_core::wait::LimitWindow;
 use backstop_core::{Class, Evidence, Facts, Fault, Reason, SafeText, Shape, Signal, Surface, duration};
 use std::time::Duration;
@@ -44,11 +45,15 @@ const SECTIONS: &str = "sections";
 /// How many pieces of evidence a fault cites.
 const EVIDENCE_MAX: usize = 10;
 /// How many rules the learned back-off is told of.
-const RULES_SEEN_MAX: usize = 8;
+const RULES_SEEN_MAX: usize = 12;
 /// How much of a cited text is shown.
 const TEXT_BYTES_MAX: usize = 500;
 /// How many files are taken from the lines themselves.
 const MENTIONED_MAX: usize = 5;
+/// How many letters a line has at least that says why.
+const WORD_LETTERS_MIN: usize = 3;
+/// How much a match loses whose line tells of something that passed or is tried again, in weight.
+const WENT_WELL_WEIGHT: f64 = 18.0;
 /// How many names a list of facts holds.
 const LIST_MAX: usize = 50;
 
@@ -139,18 +144,18 @@ impl Weigher<'_> {
         let reported = || self.reported().unwrap_or(Reason::Unknown);
         let mut others: Vec<&Candidate<'_>> = candidates.iter().collect();
         others.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let rules = winner.into_iter().chain(others).map(|c| &self.classifier.rules[c.rule]);
-        let mut ids: Vec<&str> = Vec::new();
-        for rule in rules {
-            if ids.len() < RULES_SEEN_MAX && !ids.contains(&&*rule.id) {
-                ids.push(&rule.id);
+        let rules = winner.into_iter().chain(others).map(|c| (&*self.classifier.rules[c.rule].id, c.reason));
+        let mut matched: Vec<(&str, Reason)> = Vec::new();
+        for (id, reason) in rules {
+            if matched.len() < RULES_SEEN_MAX && matched.iter().all(|(known, _)| *known != id) {
+                matched.push((id, learned::canonical(reason)));
             }
         }
         Ruled {
             reason: winner.map_or_else(reported, |w| w.reason),
             rule: winner.map(|w| &self.classifier.rules[w.rule]),
             is_users: winner.is_some_and(|w| self.classifier.users.get(w.rule).is_some_and(|users| *users)),
-            ids,
+            matched,
         }
     }
 
@@ -279,7 +284,10 @@ impl Weigher<'_> {
             Some(section) if !section.has(found) => BEHIND_SECTION_WEIGHT,
             _ => 0.0,
         };
-        RECENCY_WEIGHT * place - distance.max(outside)
+        let is_quiet =
+            total > LONG_LOG_LINES && rule.weight.0 < VERDICT_WEIGHT && is_of_no_failure(&found.text);
+        let quiet = if is_quiet { WENT_WELL_WEIGHT } else { 0.0 };
+        RECENCY_WEIGHT * place - distance.max(outside).max(quiet)
     }
 
     /// The last match of a rule, in the section that failed if there is one.
@@ -565,8 +573,7 @@ impl Weigher<'_> {
     ) -> Option<SafeText> {
         let agreeing = candidates.iter().filter(|c| c.reason == reason);
         let of_text = agreeing.chain(winner).filter(|c| c.found.is_some() && self.rule(c).cause > 0);
-        let says_why =
-            |c: &Candidate<'_>| self.cited(c).is_some_and(|found| !is_trailing_advice(stated(found)));
+        let says_why = |c: &Candidate<'_>| self.cited(c).is_some_and(says_why);
         let best = of_text.max_by(|a, b| {
             let inside = |c: &Candidate<'_>| self.cited(c).is_some_and(|found| self.is_inside(found));
             let order = says_why(a).cmp(&says_why(b)).then(inside(a).cmp(&inside(b)));
@@ -593,7 +600,7 @@ impl Weigher<'_> {
     /// The match that is cited for a rule.
     fn cited(&self, candidate: &Candidate<'_>) -> Option<&Match> {
         let state = &self.matcher.rules[candidate.rule];
-        let says_why = |found: &&Match| !is_trailing_advice(stated(found));
+        let says_why = |found: &&Match| says_why(found);
         let best = |found: &&Match| says_why(found) && self.is_inside(found);
         if self.rule(candidate).pick_last {
             let matches = || state.matches().rev();
@@ -743,6 +750,12 @@ impl Weigher<'_> {
         let text = self.classifier.redactor.redact(text);
         SafeText::new(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)])
     }
+}
+
+/// Whether a match has words that say why: neither advice nor a number alone, such as `1)`.
+fn says_why(found: &Match) -> bool {
+    let text = stated(found);
+    !is_trailing_advice(text) && text.chars().filter(|c| c.is_alphabetic()).count() >= WORD_LETTERS_MIN
 }
 
 /// The part of a match that states the cause: the captured one, unless that is only advice.

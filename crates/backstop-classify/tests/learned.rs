@@ -61,6 +61,27 @@ fn empty_and_one_byte_outputs_are_unknown() {
 }
 
 #[test]
+fn words_that_nobody_has_labelled_are_unknown() {
+    let classifier = Classifier::builtin();
+    let line = "x".repeat(500);
+    for text in ["boom", "boom\n", line.as_str(), "zorp glimf quabble", "?!", "ok ok ok"] {
+        for exit in [1, 2, 3] {
+            let fault = classifier.classify(&Signal::exited(exit).command("frob x").text(text)).unwrap();
+            assert_eq!(fault.reason, Reason::Unknown, "{text:?}: {fault:?}");
+        }
+    }
+}
+
+#[test]
+fn rules_that_name_a_tool_can_be_left_out() {
+    let tools = ["jest".to_owned()].into();
+    let signal = Signal::exited(1).command("jest").text("Tests:       3 failed, 44 passed, 47 total\n");
+    let by = |classifier: &Classifier| classifier.observe(&signal).unwrap().rule;
+    assert_eq!(by(&Classifier::builtin()).as_deref(), Some("jest.summary"));
+    assert_ne!(by(&Classifier::leaving_out(&tools).unwrap()).as_deref(), Some("jest.summary"));
+}
+
+#[test]
 fn it_is_asked_only_where_no_rule_is_sure_and_can_be_turned_off() {
     let text = "frobnicate: the widget list has an entry that the schema does not allow\n";
     let signal = Signal::exited(1).command("frobnicate list.frob").text(text);

@@ -4,8 +4,9 @@
 use crate::grammar::Reading;
 use backstop_core::{Reason, fnv1a};
 
-/// How many features there are; words are hashed into that many.
-pub const FEATURES: usize = 1 << 13;
+/// How many features there can be; words are hashed into that many. The table keeps those that weigh
+/// most.
+pub const FEATURES: usize = 1 << 18;
 /// How many lines of a stream are read: from its beginning, and from its end.
 const FIRST_LINES: usize = 6;
 const LAST_LINES: usize = 34;
@@ -17,62 +18,101 @@ const WORDS_MAX: usize = 60;
 const PIECE_BYTES: usize = 4;
 /// What a rule or a finding of the grammar counts, where a word counts 1.
 const RECOGNISED: f32 = 2.0;
+/// What a piece of a word counts.
+const PIECE: f32 = 0.6;
 
 /// A failure as numbers: feature and value, by rising feature, of length 1.
-pub type Vector = Vec<(u16, f32)>;
+pub type Vector = Vec<(u32, f32)>;
 
 /// What the back-off sees of a failure.
 pub(crate) struct Case<'c> {
     pub(crate) command: &'c str,
     pub(crate) exit: Option<i64>,
+    pub(crate) signal: Option<i64>,
     /// The lines of each stream.
     pub(crate) streams: &'c [Vec<String>],
-    /// The rules that matched, the deciding one first.
-    pub(crate) rules: &'c [&'c str],
+    /// The rules that matched and what each stands for, the deciding one first.
+    pub(crate) rules: &'c [(&'c str, Reason)],
     /// The reason that the rules found.
     pub(crate) reason: Reason,
+    /// The kind of the rule that decided.
+    pub(crate) kind: &'static str,
     pub(crate) reading: &'c Reading,
 }
 
 impl Case<'_> {
     /// The failure as numbers.
     pub(crate) fn vector(&self) -> Vector {
-        let mut values = vec![0_f32; FEATURES];
+        let mut values: Vec<(u32, f32)> = Vec::new();
+        let mut text: Vec<u8> = Vec::new();
         let mut set = |kind: u8, parts: [&[u8]; 2], value: f32| {
-            let mut text = vec![kind];
+            text.clear();
+            text.push(kind);
             text.extend_from_slice(parts[0]);
             if !parts[1].is_empty() {
                 text.push(b' ');
                 text.extend_from_slice(parts[1]);
             }
-            values[slot(&text)] = value;
+            values.push((slot(&text), value));
         };
         for lines in self.streams {
             for line in read_lines(lines) {
-                words_of(line, |kind, first, second| set(kind, [first, second], 1.0));
+                words_of(line, |kind, first, second| set(kind, [first, second], value_of(kind)));
             }
         }
         words_of(self.command, |kind, first, second| {
-            set(kind.to_ascii_uppercase(), [first, second], 1.0);
+            set(kind.to_ascii_uppercase(), [first, second], value_of(kind));
         });
         for finding in &self.reading.findings {
+            let reason = finding.reason.map_or("", Reason::code).as_bytes();
             set(b'g', [finding.kind.as_bytes(), b""], RECOGNISED);
+            set(b'g', [finding.kind.as_bytes(), reason], RECOGNISED);
+            set(b'f', [reason, b""], RECOGNISED);
         }
-        for (index, rule) in self.rules.iter().enumerate() {
+        for (rule, reason) in self.rules {
             set(b'r', [rule.as_bytes(), b""], RECOGNISED);
-            if index == 0 {
-                set(b'd', [rule.as_bytes(), b""], RECOGNISED);
-            }
+            set(b'm', [reason.code().as_bytes(), b""], RECOGNISED);
         }
+        let decider = self.rules.first().map_or("", |(rule, _)| rule);
+        set(b'd', [decider.as_bytes(), b""], RECOGNISED);
         set(b's', [self.reason.code().as_bytes(), b""], RECOGNISED);
+        set(b's', [self.reason.code().as_bytes(), self.kind.as_bytes()], RECOGNISED);
         set(b'x', [format!("{:?}", self.exit).as_bytes(), b""], 1.0);
+        set(b'y', [format!("{:?}", self.signal).as_bytes(), b""], 1.0);
         let count: usize = self.streams.iter().map(Vec::len).sum();
         set(b'n', [count.min(5).to_string().as_bytes(), b""], 1.0);
         set(b'e', [&[u8::from(self.streams.get(1).is_some_and(|s| !s.is_empty()))], b""], 1.0);
-        let length = values.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-6);
-        let present = values.iter().enumerate().filter(|(_, value)| **value > 0.0);
-        present.filter_map(|(at, value)| Some((u16::try_from(at).ok()?, value / length))).collect()
+        // Of several with one number, the largest value counts.
+        values.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        values.dedup_by_key(|(feature, _)| *feature);
+        let length = values.iter().map(|(_, value)| value * value).sum::<f32>().sqrt().max(1e-6);
+        values.iter_mut().for_each(|(_, value)| *value /= length);
+        values
     }
+}
+
+/// What a word (`w`), a pair of words (`b`) or a piece of a word (`c`) counts.
+fn value_of(kind: u8) -> f32 {
+    if kind == b'c' { PIECE } else { 1.0 }
+}
+
+/// The features of the words and pairs of words that a failure printed, each once.
+pub(crate) fn text_features(streams: &[Vec<String>]) -> Vec<u32> {
+    let mut all: Vec<u32> = Vec::new();
+    for line in streams.iter().flat_map(|lines| read_lines(lines)) {
+        words_of(line, |kind, first, second| {
+            // Marks and numbers are in every text.
+            let is_word = |word: &[u8]| word.len() > 2;
+            if kind == b'w' && is_word(first) {
+                all.push(slot(&[&[kind], first].concat()));
+            } else if kind == b'b' && is_word(first) && is_word(second) {
+                all.push(slot(&[&[kind], first, b" ", second].concat()));
+            }
+        });
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The lines of a stream that are read: its last ones, and its first ones.
@@ -92,9 +132,9 @@ pub(super) fn read_lines(lines: &[String]) -> impl Iterator<Item = &str> {
     lines.iter().take(FIRST_LINES.min(before)).map(String::as_str).chain(last.into_iter().rev())
 }
 
-fn slot(text: &[u8]) -> usize {
+fn slot(text: &[u8]) -> u32 {
     let hash = fnv1a(text);
-    ((hash ^ (hash >> 29)) % FEATURES as u64) as usize
+    u32::try_from((hash ^ (hash >> 29)) % FEATURES as u64).unwrap_or(0)
 }
 
 /// Calls `set` for each word (`w`), pair of words (`b`) and piece of a long word (`c`) of a line.
@@ -152,9 +192,11 @@ mod tests {
         Case {
             command: "frob x",
             exit: Some(exit),
+            signal: None,
             streams: &[lines],
             rules: &[],
             reason: Reason::Unknown,
+            kind: "",
             reading: &reading,
         }
         .vector()

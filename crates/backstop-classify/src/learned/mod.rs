@@ -17,7 +17,7 @@ pub use features::{FEATURES, Vector};
 pub use sketch::{SKETCH_BYTES, Sketch};
 pub use table::{BadTable, LabelledExample, Table, TableParts};
 
-pub(crate) use features::Case;
+pub(crate) use features::{Case, text_features};
 
 use std::sync::OnceLock;
 

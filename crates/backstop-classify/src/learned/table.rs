@@ -1,16 +1,17 @@
 //! The table of the back-off: how it is written and read.
 //!
-//! All numbers are little-endian. `BSL1`, the version of the data (16 hexadecimal digits), the
-//! reasons with their scale and bias, the weights (one byte each, all reasons of a feature side by
-//! side), the shares of right answers by the model's own probability, those of the rules and of the
+//! All numbers are little-endian. `BSL2`, the version of the data (16 hexadecimal digits), the
+//! reasons with their scale and bias, the features that weigh most (three bytes each, rising), their
+//! weights (half a byte each, all reasons of a feature side by side), the shares of right answers by the model's own probability, those of the rules and of the
 //! grammar's findings, and the labelled examples.
 
-use super::features::{FEATURES, Vector};
+use super::features::Vector;
 use super::sketch::{SKETCH_BYTES, Sketch};
 use backstop_core::Reason;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
-const MAGIC: &[u8; 4] = b"BSL1";
+const MAGIC: &[u8; 4] = b"BSL2";
 const VERSION_BYTES: usize = 16;
 /// How many steps the model's own probability is cut into.
 const STEPS: usize = 20;
@@ -21,8 +22,12 @@ const NEAREST_MAX: usize = 3;
 /// How many bytes two sketches share at least, for one failure to be like the other.
 const LIKENESS_MIN: usize = 4;
 
-/// By how much the text must at least multiply the odds of an answer.
-const ODDS_GAINED_MIN: f32 = 1.0;
+/// How many features are kept.
+const KEPT_MAX: usize = 13_000;
+/// How many bytes the number of a feature has.
+const FEATURE_BYTES: usize = 3;
+/// The largest size of a weight, in steps.
+const WEIGHT_STEPS: f32 = 7.0;
 
 /// A failure whose reason somebody has labelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +53,8 @@ pub struct TableParts {
     pub bias: Vec<f32>,
     /// For each feature, a weight for each reason.
     pub weights: Vec<f32>,
+    /// For each feature, how many failures have it.
+    pub counts: Vec<u32>,
     /// The share of right answers for each step of the model's own probability, in percent.
     pub calibration: Vec<u8>,
     /// The share of right answers of rules and of findings of the grammar, in percent.
@@ -69,6 +76,9 @@ pub struct Table {
     bytes: Cow<'static, [u8]>,
     version: String,
     reasons: Vec<(Reason, f32, f32)>,
+    /// How many features are kept, where their numbers are and where their weights are.
+    kept: usize,
+    features: usize,
     weights: usize,
     calibration: usize,
     shares: usize,
@@ -92,21 +102,26 @@ impl TableParts {
         out.extend(version);
         let count = self.reasons.len();
         out.push(u8::try_from(count).unwrap_or(u8::MAX));
-        let mut bytes = vec![0_u8; FEATURES * count];
+        let mut scales = Vec::new();
         for (index, reason) in self.reasons.iter().enumerate() {
             let column = self.weights.iter().skip(index).step_by(count.max(1));
-            let largest = column.clone().fold(1e-6_f32, |most, weight| most.max(weight.abs()));
-            let scale = largest / 127.0;
-            for (feature, weight) in column.enumerate() {
-                #[allow(clippy::cast_possible_truncation)] // It is between -127 and 127.
-                let rounded = (weight / scale).round() as i8;
-                bytes[feature * count + index] = rounded.to_le_bytes()[0];
-            }
+            let scale = column.fold(1e-6_f32, |most, weight| most.max(weight.abs()));
             text(&mut out, reason.code());
             out.extend(scale.to_le_bytes());
             out.extend(self.bias.get(index).copied().unwrap_or_default().to_le_bytes());
+            scales.push(scale);
         }
-        out.extend(bytes);
+        let kept = self.kept();
+        out.extend(u16::try_from(kept.len()).unwrap_or(u16::MAX).to_le_bytes());
+        for feature in &kept {
+            out.extend(&u32::try_from(*feature).unwrap_or_default().to_le_bytes()[..FEATURE_BYTES]);
+        }
+        for feature in &kept {
+            let row = &self.weights[feature * count..(feature + 1) * count];
+            let codes: Vec<u8> =
+                row.iter().zip(&scales).map(|(weight, scale)| code(weight / scale)).collect();
+            out.extend(codes.chunks(2).map(|pair| pair[0] | pair.get(1).copied().unwrap_or(0) << 4));
+        }
         let mut calibration = self.calibration.clone();
         calibration.resize(STEPS, 0);
         out.extend(calibration);
@@ -125,6 +140,38 @@ impl TableParts {
         }
         out
     }
+}
+
+impl TableParts {
+    /// The features that weigh most, rising. One that many failures have weighs more.
+    fn kept(&self) -> Vec<usize> {
+        let count = self.reasons.len().max(1);
+        let mut all: Vec<(f32, usize)> = Vec::new();
+        for (feature, row) in self.weights.chunks(count).enumerate() {
+            let size = row.iter().map(|weight| weight * weight).sum::<f32>().sqrt();
+            let times = self.counts.get(feature).copied().unwrap_or(1) as f32;
+            if size > 0.0 {
+                all.push((size * times.sqrt().sqrt(), feature));
+            }
+        }
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let mut kept: Vec<usize> = all.into_iter().take(KEPT_MAX).map(|(_, feature)| feature).collect();
+        kept.sort_unstable();
+        kept
+    }
+}
+
+/// A weight between -1 and 1 in half a byte: its sign and its size, in finer steps near zero.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is between 0 and 7.
+fn code(weight: f32) -> u8 {
+    let size = (weight.abs().sqrt() * WEIGHT_STEPS).round().min(WEIGHT_STEPS) as u8;
+    if weight < 0.0 && size > 0 { size | 8 } else { size }
+}
+
+/// The weight that half a byte stands for.
+fn decode(code: u8) -> f32 {
+    let size = f32::from(code & 7) / WEIGHT_STEPS;
+    if code & 8 == 0 { size * size } else { -size * size }
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {
@@ -180,8 +227,11 @@ impl Table {
             let reason: Reason = cursor.text()?.parse().map_err(|_| BadTable)?;
             reasons.push((reason, cursor.number()?, cursor.number()?));
         }
+        let kept = usize::from(cursor.short()?);
+        let features = cursor.at;
+        cursor.take(kept * FEATURE_BYTES)?;
         let weights = cursor.at;
-        cursor.take(FEATURES * reasons.len())?;
+        cursor.take(kept * reasons.len().div_ceil(2))?;
         let calibration = cursor.at;
         cursor.take(STEPS)?;
         let shares = cursor.at;
@@ -198,7 +248,7 @@ impl Table {
         if cursor.at != bytes.len() {
             return Err(BadTable);
         }
-        Ok(Self { version, reasons, weights, calibration, shares, examples, bytes })
+        Ok(Self { version, reasons, kept, features, weights, calibration, shares, examples, bytes })
     }
 
     /// The version of the data that it was made from.
@@ -229,10 +279,9 @@ impl Table {
         let count = self.reasons.len();
         let mut sums = vec![0_f32; count];
         for (feature, value) in vector {
-            let at = self.weights + usize::from(*feature) * count;
-            let Some(row) = self.bytes.get(at..at + count) else { continue };
-            for (sum, weight) in sums.iter_mut().zip(row) {
-                *sum += value * f32::from(i8::from_le_bytes([*weight]));
+            let Some(row) = self.row(*feature) else { continue };
+            for (index, sum) in sums.iter_mut().enumerate() {
+                *sum += value * decode(row[index / 2] >> (index % 2 * 4) & 15);
             }
         }
         let scores: Vec<f32> =
@@ -246,21 +295,43 @@ impl Table {
         all
     }
 
+    /// The weights of a feature, if it was kept.
+    fn row(&self, feature: u32) -> Option<&[u8]> {
+        let number = |at: usize| {
+            let bytes = &self.bytes[self.features + at * FEATURE_BYTES..][..FEATURE_BYTES];
+            u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0])
+        };
+        let (mut first, mut end) = (0, self.kept);
+        while first < end {
+            let middle = usize::midpoint(first, end);
+            match number(middle).cmp(&feature) {
+                Ordering::Less => first = middle + 1,
+                Ordering::Greater => end = middle,
+                Ordering::Equal => {
+                    let bytes = self.reasons.len().div_ceil(2);
+                    return self.bytes.get(self.weights + middle * bytes..)?.get(..bytes);
+                }
+            }
+        }
+        None
+    }
+
+    /// How many of these features were kept: how much of a text is known.
+    pub(crate) fn known_count(&self, features: &[u32]) -> usize {
+        features.iter().filter(|feature| self.row(**feature).is_some()).count()
+    }
+
     /// The step of the calibration that a probability belongs to.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is between 0 and 1.
     pub fn step(probability: f32) -> usize {
         ((probability.clamp(0.0, 1.0) * STEPS as f32) as usize).min(STEPS - 1)
     }
 
-    /// What the model takes a failure for. `without` is the same failure without its text: an answer
-    /// that it would give to that one, too, says nothing about this failure.
-    pub(crate) fn guess(&self, vector: &Vector, without: &Vector) -> Option<Guess> {
+    /// What the model takes a failure for.
+    pub(crate) fn guess(&self, vector: &Vector) -> Option<Guess> {
         let (reason, probability) = self.probabilities(vector).first().copied()?;
-        let before = self.probabilities(without).into_iter().find(|(known, _)| *known == reason)?.1;
-        let odds = |probability: f32| probability.max(1e-6) / (1.0 - probability).max(1e-6);
-        let is_by_text = odds(probability) >= ODDS_GAINED_MIN * odds(before);
         let percent = *self.bytes.get(self.calibration + Self::step(probability))?;
-        (reason != Reason::Unknown && is_by_text).then_some(Guess { reason, percent })
+        (reason != Reason::Unknown).then_some(Guess { reason, percent })
     }
 
     /// The labelled examples of a reason that are most like a failure.
@@ -299,6 +370,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learned::FEATURES;
 
     fn parts() -> TableParts {
         let reasons = vec![Reason::Crash, Reason::LintError];
@@ -307,6 +379,7 @@ mod tests {
         TableParts {
             version: "0123456789abcdef".to_owned(),
             bias: vec![0.0, 0.1],
+            counts: vec![1; FEATURES],
             calibration: (0..20).map(|n| n * 5).collect(),
             shares: vec![("a.b".to_owned(), 77)],
             examples: vec![LabelledExample {
@@ -327,12 +400,9 @@ mod tests {
             (table.version(), table.share("a.b"), table.share("c")),
             ("0123456789abcdef", Some(77), None)
         );
-        let nothing = Vector::new();
-        let guess = table.guess(&vec![(0, 1.0)], &nothing).unwrap();
-        assert_eq!(guess.reason, Reason::Crash);
-        assert_eq!(table.guess(&vec![(1, 1.0)], &nothing).unwrap().reason, Reason::LintError);
-        // What it would say without the text is no answer.
-        assert_eq!(table.guess(&vec![(1, 0.1)], &vec![(1, 1.0)]), None);
+        assert_eq!(table.guess(&vec![(0, 1.0)]).unwrap().reason, Reason::Crash);
+        assert_eq!(table.guess(&vec![(1, 1.0)]).unwrap().reason, Reason::LintError);
+        assert_eq!((table.known_count(&[0, 1]), table.known_count(&[2, 7])), (2, 0));
         let near = table.nearest(Reason::LintError, &Sketch([7; SKETCH_BYTES]));
         assert_eq!(near[0].id, "x-1");
         assert!(table.nearest(Reason::Crash, &Sketch([7; SKETCH_BYTES])).is_empty());

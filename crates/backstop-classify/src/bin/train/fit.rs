@@ -2,8 +2,8 @@
 //! is on tools that it was not written for.
 
 use crate::model::{Model, Point};
-use backstop_classify::learned::{LabelledExample, LabelledFailure, Table, TableParts, canonical};
-use backstop_classify::{Classifier, Observation};
+use backstop_classify::learned::{FEATURES, LabelledExample, LabelledFailure, Table, TableParts, canonical};
+use backstop_classify::{Classifier, ClassifierError, Observation};
 use backstop_core::{Reason, fnv1a};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +51,26 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn new(classifier: &Classifier, failure: &LabelledFailure, is_unseen: bool) -> Option<Self> {
+    /// What is seen of all these failures. What is seen of tools that no rule should have been written
+    /// for is seen without the rules that name them, one part of the tools after the other: otherwise
+    /// rules would look better than they are on tools that nobody has seen.
+    pub(crate) fn all(failures: &[(LabelledFailure, bool)]) -> Result<Vec<Self>, ClassifierError> {
+        let everything = Classifier::builtin();
+        let mut samples = Vec::new();
+        for fold in 0..FOLDS {
+            let of_fold = failures.iter().filter(|(failure, _)| fold_of(&failure.tool, "outer") == fold);
+            let unseen = of_fold.clone().filter(|(_, is_unseen)| *is_unseen);
+            let left_out =
+                Classifier::leaving_out(&unseen.map(|(failure, _)| failure.tool.clone()).collect())?;
+            for (failure, is_unseen) in of_fold {
+                let classifier = if *is_unseen { &left_out } else { &everything };
+                samples.extend(Self::new(classifier, failure, *is_unseen));
+            }
+        }
+        Ok(samples)
+    }
+
+    fn new(classifier: &Classifier, failure: &LabelledFailure, is_unseen: bool) -> Option<Self> {
         let seen = classifier.observe(&failure.signal)?;
         let known = REASONS.iter().position(|reason| failure.reason == Some(*reason));
         Some(Self { class: known.unwrap_or(REASONS.len() - 1), failure: failure.clone(), seen, is_unseen })
@@ -59,8 +78,12 @@ impl Sample {
 
     /// The part that its tool belongs to.
     pub(crate) fn fold(&self, salt: &str) -> u64 {
-        fnv1a(format!("{salt}{}", self.failure.tool).as_bytes()) % FOLDS
+        fold_of(&self.failure.tool, salt)
     }
+}
+
+fn fold_of(tool: &str, salt: &str) -> u64 {
+    fnv1a(format!("{salt}{tool}").as_bytes()) % FOLDS
 }
 
 pub(crate) fn tools(samples: &[Sample]) -> BTreeSet<&str> {
@@ -92,10 +115,20 @@ pub(crate) fn table_of(samples: &[&Sample], version: &str) -> TableParts {
         reasons: REASONS.to_vec(),
         bias: fitted.bias,
         weights: fitted.weights,
+        counts: counts(samples),
         calibration: calibration(samples),
         shares: all_shares(samples),
         examples: examples(samples),
     }
+}
+
+/// How many failures have each feature.
+fn counts(samples: &[&Sample]) -> Vec<u32> {
+    let mut counts = vec![0; FEATURES];
+    for (feature, _) in samples.iter().flat_map(|sample| &sample.seen.vector) {
+        counts[*feature as usize] += 1;
+    }
+    counts
 }
 
 /// The share of right guesses for each step of the model's probability, on tools that it was not

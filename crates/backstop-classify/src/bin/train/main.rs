@@ -4,6 +4,7 @@
 //! cargo run -p backstop-classify --bin train                writes learned/table.bin and the calibration
 //! cargo run -p backstop-classify --bin train -- --check     trains, and compares with the table that is there
 //! cargo run -p backstop-classify --bin train -- --calibrate prints the calibration alone, by tools left out
+//! cargo run -p backstop-classify --bin train -- --mistakes  the same, with each answer that was wrong
 //! ```
 //!
 //! The same corpora make the same table, byte by byte. Held-out files are never read.
@@ -13,7 +14,6 @@ mod calibration;
 mod fit;
 mod model;
 
-use backstop_classify::Classifier;
 use backstop_classify::learned::{data_version, is_for_training, is_held_out, read_corpus};
 use fit::Sample;
 use std::path::Path;
@@ -40,17 +40,13 @@ fn run(argument: Option<&str>) -> Result<(), String> {
             read_corpus(name, text).map_err(|bad| bad.to_string())?.into_iter().map(|row| (row, is_unseen)),
         );
     }
-    let classifier = Classifier::builtin();
-    let failures = rows.iter().filter(|(row, _)| row.reason.is_some() && !is_held_out(&row.tool));
-    let samples: Vec<Sample> =
-        failures.filter_map(|(row, is_unseen)| Sample::new(&classifier, row, *is_unseen)).collect();
+    rows.retain(|(row, _)| row.reason.is_some() && !is_held_out(&row.tool));
+    let samples = Sample::all(&rows).map_err(|error| error.to_string())?;
     println!("{} failures of {} tools", samples.len(), fit::tools(&samples).len());
     let path = folder.join("learned/table.bin");
     match argument {
-        Some("--calibrate") => {
-            calibration::print(&samples);
-            Ok(())
-        }
+        Some("--calibrate") => calibration::print(&samples, false).map_err(|error| error.to_string()),
+        Some("--mistakes") => calibration::print(&samples, true).map_err(|error| error.to_string()),
         Some("--check") => {
             let there = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             if fit::table(&samples, &data_version(&files)).write() == there {
@@ -60,13 +56,13 @@ fn run(argument: Option<&str>) -> Result<(), String> {
             Err("the table is not that of the corpora and rules: run it without --check".to_owned())
         }
         None => {
-            calibration::print(&samples);
+            calibration::print(&samples, false).map_err(|error| error.to_string())?;
             let bytes = fit::table(&samples, &data_version(&files)).write();
             std::fs::write(&path, &bytes).map_err(|error| format!("{}: {error}", path.display()))?;
             println!("{}: {} bytes", path.display(), bytes.len());
             Ok(())
         }
-        Some(other) => Err(format!("`{other}` is neither --check nor --calibrate")),
+        Some(other) => Err(format!("`{other}` is none of --check, --calibrate and --mistakes")),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use backstop_classify::learned::{FEATURES, Vector};
 
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 20;
 const STEP: f32 = 0.6;
 /// How much a weight shrinks in each round.
 const SHRINK: f32 = 0.002;
@@ -49,7 +49,7 @@ impl Model {
         let mut wrong = self.probabilities(point.vector);
         wrong[point.class] -= 1.0;
         for (feature, value) in point.vector {
-            let at = usize::from(*feature) * self.classes;
+            let at = *feature as usize * self.classes;
             for (class, wrong) in wrong.iter().enumerate() {
                 let gradient = wrong * value * point.weight;
                 let square = &mut squares[at + class];
@@ -65,7 +65,7 @@ impl Model {
     pub(crate) fn probabilities(&self, vector: &Vector) -> Vec<f32> {
         let mut scores = self.bias.clone();
         for (feature, value) in vector {
-            let at = usize::from(*feature) * self.classes;
+            let at = *feature as usize * self.classes;
             for (score, weight) in scores.iter_mut().zip(&self.weights[at..at + self.classes]) {
                 *score += value * weight;
             }
