@@ -17,6 +17,10 @@ const UNNAMED_PERCENT: u8 = 70;
 /// rule was written for: the share of a rule is that of all its answers, and where the model says
 /// something else, the rule is more often wrong (measured by `train -- --calibrate`).
 const CONTRADICTED_PERCENT: u8 = 15;
+/// From this share on, in percent, a guess that nothing is to be tried again is a reason for doubt.
+const DOUBT_PERCENT: u8 = 50;
+/// How sure a rule is at most that is doubted, in percent: too little for trying again.
+const DOUBTED_PERCENT_MAX: u8 = 60;
 /// Below this share, in percent, a guess is not worth saying.
 const GUESS_PERCENT_MIN: u8 = 25;
 /// The same for a tool that rules were written for, and know to say nothing.
@@ -39,7 +43,6 @@ const WORLD: &[Reason] = &[
     Reason::PermissionDenied,
     Reason::ResourceContention,
     Reason::ResourceExhausted,
-    Reason::DependencyMissing,
 ];
 /// What goes before the name of a rule, for its share on tools that rules were written for.
 pub(crate) const KNOWN: &str = "known ";
@@ -155,7 +158,9 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     let is_written = (is_known || (is_unnamed && own >= UNNAMED_PERCENT))
         && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
     let is_answer = seen.signal.surface == Surface::Response;
-    let believed = own > 0 && (own >= SURE_PERCENT || is_written || is_log || is_answer);
+    // What would be tried again is asked about, whoever is sure of it.
+    let is_sure = own >= SURE_PERCENT && (is_known || !ruled.reason.retryable());
+    let believed = own > 0 && (is_sure || is_written || is_log || is_answer);
     // A rule may say that nothing is known: of a difference that was asked for, for example.
     let is_denied =
         ruled.reason == Reason::Unknown && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
@@ -173,6 +178,7 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     // A rule is left only for something that is better; a guess says at least something.
     let least = if is_known { GUESS_KNOWN_PERCENT_MIN } else { GUESS_PERCENT_MIN };
     let runs_code = seen.programs.names.iter().any(|name| INTERPRETERS.contains(&name.as_str()));
+    let is_crash = runs_code && ruled.reason == Reason::Crash;
     let allowed = if is_known || runs_code { 0 } else { CONTRADICTED_PERCENT };
     let needed = if own == 0 { least } else { (own + 1).saturating_sub(allowed) };
     if let (Some(guess), Some(table)) = (guess, table) {
@@ -181,8 +187,8 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
             let percent = if ruled.reason.retryable() { own } else { own.max(guess.percent) };
             return by_rule(percent, Some(look.reading));
         }
-        let is_crash = runs_code && ruled.reason == Reason::Crash && !WORLD.contains(&guess.reason);
-        if guess.percent >= needed && !is_crash {
+        let is_thrown = is_crash && !WORLD.contains(&guess.reason);
+        if guess.percent >= needed && !is_thrown {
             let says_so = |finding: &Finding| {
                 is_told(finding) && finding.reason.map(learned::canonical) == Some(guess.reason)
             };
@@ -212,8 +218,12 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     if ruled.rule.is_some() && finding.as_ref().is_some_and(agrees) {
         return by_rule(own.max(grammars), Some(look.reading));
     }
+    // A rule that would try again is not believed against a guess that would not.
+    let is_doubted = ruled.reason.retryable()
+        && guess.is_some_and(|guess| !guess.reason.retryable() && guess.percent >= DOUBT_PERCENT);
+    let own = if is_doubted { own.min(DOUBTED_PERCENT_MAX) } else { own };
     match finding {
-        Some((finding, percent)) if percent >= needed => {
+        Some((finding, percent)) if percent >= needed && !is_crash && !is_doubted => {
             by_grammar(seen, ruled.reason, finding, percent, look.reading)
         }
         _ => by_rule(own, Some(look.reading)),

@@ -61,8 +61,11 @@ pub(crate) fn visible(line: &[u8], at: usize) -> &[u8] {
     &line[start..end]
 }
 
-/// A line without the timestamp that CI services write in front of every line.
+/// A line without the timestamp that CI services and BuildKit write in front of every line.
 pub(crate) fn without_timestamp(line: &[u8]) -> &[u8] {
+    if line.first() == Some(&b'#') {
+        return without_step(line).unwrap_or(line);
+    }
     const SHAPE: &[u8] = b"dddd-dd-ddTdd:dd:dd";
     if line.len() < SHAPE.len() + 2 || !line[0].is_ascii_digit() {
         return line;
@@ -77,6 +80,33 @@ pub(crate) fn without_timestamp(line: &[u8]) -> &[u8] {
         Some(b"Z ") => &rest[fraction + 2..],
         _ => line,
     }
+}
+
+/// A line of BuildKit without the number of its step and the seconds: `#12 3.456 cc -c a.c`.
+fn without_step(line: &[u8]) -> Option<&[u8]> {
+    let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let rest = &line[1..];
+    let step = digits(rest);
+    let rest = rest.get(step..)?.strip_prefix(b" ")?;
+    let whole = digits(rest);
+    let rest = rest.get(whole..)?.strip_prefix(b".")?;
+    let part = digits(rest);
+    let rest = rest.get(part..)?.strip_prefix(b" ")?;
+    (step > 0 && whole > 0 && part > 0).then_some(rest)
+}
+
+/// A line without the head that Kubernetes' tools write in front of a message that is logged:
+/// `E1118 17:00:00.123456   4711 memcache.go:265] message`. `None` if it has none.
+pub(crate) fn logged_message(line: &str) -> Option<&str> {
+    let bytes = line.as_bytes();
+    let is_head = bytes.len() > 22
+        && b"EWIF".contains(&bytes[0])
+        && bytes[1..5].iter().all(u8::is_ascii_digit)
+        && bytes[5] == b' '
+        && bytes[8] == b':'
+        && bytes[11] == b':';
+    let end = line.find("] ").filter(|_| is_head)?;
+    line[..end].contains(".go:").then(|| &line[end + 2..])
 }
 
 #[cfg(test)]
@@ -112,5 +142,24 @@ mod tests {
     fn timestamps_of_ci_are_looked_through() {
         assert_eq!(without_timestamp(b"2024-05-01T10:00:00.1234567Z ##[error]x"), b"##[error]x");
         assert_eq!(without_timestamp(b"2024-05-01T10:00:00 x"), b"2024-05-01T10:00:00 x");
+        assert_eq!(without_timestamp(b"#12 3.456 a.c:1:2: error: x"), b"a.c:1:2: error: x");
+        for line in [&b"#12 ERROR: process"[..], b"# 3.4 x", b"#12 3 x", b"#", b"#include <a.h>"] {
+            assert_eq!(without_timestamp(line), line);
+        }
+    }
+
+    #[test]
+    fn the_head_of_a_logged_message_is_found() {
+        let line =
+            "E1118 17:00:00.123456    4711 memcache.go:265] couldn't get current server API group list";
+        assert_eq!(logged_message(line), Some("couldn't get current server API group list"));
+        for line in [
+            "E1118 x] y",
+            "",
+            "Error from server (NotFound): pods \"x\" not found",
+            "W1118 17:00:00 [a] b c d e",
+        ] {
+            assert_eq!(logged_message(line), None, "{line}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::Classifier;
 use crate::backoff::{self, By, Ruled};
+use crate::clean::logged_message;
 use crate::credential;
 use crate::grammar::Reading;
 use crate::learned::{self, Sketch};
@@ -56,6 +57,9 @@ const WORD_LETTERS_MIN: usize = 3;
 const WENT_WELL_WEIGHT: f64 = 18.0;
 /// How many names a list of facts holds.
 const LIST_MAX: usize = 50;
+
+/// The next step where a command failed and printed nothing.
+const SILENT_STEP: &str = "it printed nothing: run it with its verbose or debug option, or read its log file";
 
 /// Reasons whose facts are about the code, whichever of them decides.
 const FIXABLE: &[Reason] = &[
@@ -122,6 +126,11 @@ impl Weigher<'_> {
         if fault.suggested_action.raw() == reason.first_step() {
             // No rule suggests anything: what is known of the fault may.
             fault.suggest_first_step();
+        }
+        let is_silent = self.signal.surface == Surface::Command
+            && self.matcher.excerpts.iter().all(crate::excerpt::Excerpt::is_empty);
+        if reason == Reason::Unknown && is_silent {
+            fault.suggested_action = SafeText::new(SILENT_STEP);
         }
         fault
     }
@@ -519,7 +528,10 @@ impl Weigher<'_> {
         let mut files: Vec<SafeText> = Vec::new();
         for candidate in winner.into_iter().chain(candidates.iter().filter(|c| c.reason == reason)) {
             let lines = [candidate.found, self.cited(candidate)];
-            for path in lines.into_iter().flatten().flat_map(|found| mentioned::files(&found.text)) {
+            let lines = lines.into_iter().flatten().map(|found| &*found.text);
+            // Where a message was logged is a place in the tool's own source.
+            let messages = lines.map(|line| logged_message(line).unwrap_or(line));
+            for path in messages.flat_map(mentioned::files) {
                 let path = self.safe(path);
                 if files.len() < MENTIONED_MAX && !files.contains(&path) {
                     files.push(path);
@@ -755,7 +767,9 @@ impl Weigher<'_> {
 /// Whether a match has words that say why: neither advice nor a number alone, such as `1)`.
 fn says_why(found: &Match) -> bool {
     let text = stated(found);
-    !is_trailing_advice(text) && text.chars().filter(|c| c.is_alphabetic()).count() >= WORD_LETTERS_MIN
+    !is_trailing_advice(text)
+        && logged_message(text).is_none()
+        && text.chars().filter(|c| c.is_alphabetic()).count() >= WORD_LETTERS_MIN
 }
 
 /// The part of a match that states the cause: the captured one, unless that is only advice.

@@ -130,3 +130,48 @@ fn every_way_to_be_wrong_is_told_with_its_place() {
     let stderr = Run::new(&["rules", "test"]).arg(&file).go().code(2).stderr();
     assert!(stderr.contains("bytes.toml:2:1: the pack is not UTF-8"), "{stderr}");
 }
+
+#[test]
+fn audit_finds_no_rule_that_is_mostly_wrong_on_the_corpora_and_logs() {
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../backstop-classify/tests");
+    let files = ["corpus/system.jsonl", "corpus/ecosystem.jsonl", "corpus/more.jsonl", "marked_logs.jsonl"];
+    let audit = |least: &str, json: bool| {
+        let mut run = Run::new(&["rules", "audit", "--least", least]);
+        if json {
+            run = run.arg("--json");
+        }
+        for file in files {
+            run = run.arg(format!("{tests}/{file}"));
+        }
+        run.go().code(0)
+    };
+    let all = audit("6", true).json();
+    assert!(all["failures"].as_u64().unwrap() > 900, "{}", all["failures"]);
+    let rules = all["rules"].as_array().unwrap();
+    let deciding = |rule: &&serde_json::Value| rule["decided"].as_u64() > Some(0);
+    assert!(rules.iter().filter(deciding).count() > 200);
+    for rule in rules {
+        let (decided, wrong) = (rule["decided"].as_u64().unwrap(), rule["wrong"].as_u64().unwrap());
+        assert!(decided < 6 || wrong * 2 <= decided, "{rule}");
+    }
+    let text = audit("6", false).stdout();
+    assert!(!text.contains("generic.rebuild") && !text.contains("javac.summary"), "{text}");
+}
+
+#[test]
+fn audit_lists_a_rule_that_is_mostly_wrong_and_refuses_a_bad_row_by_its_line() {
+    let folder = Folder::new("rules-audit");
+    let row = |id: u32| {
+        format!(
+            "{{\"id\":\"r-{id}\",\"tool\":\"t{id}\",\"exit_code\":1,\"stderr\":\"Traceback (most recent call \
+             last):\\n  File \\\"a.py\\\", line 1\\nKeyError: 'x'\",\"kind\":\"lint_error\"}}\n"
+        )
+    };
+    let corpus = folder.file("wrong.jsonl", &(1..=7).map(row).collect::<String>());
+    let text = Run::new(&["rules", "audit"]).arg(&corpus).go().code(0).stdout();
+    assert!(text.contains("python.") && text.contains("r-1"), "{text}");
+    let bad = folder
+        .file("bad.jsonl", &(row(1) + "{\"id\":\"x\",\"tool\":\"t\",\"exit_code\":1,\"kind\":\"frob\"}\n"));
+    let told = Run::new(&["rules", "audit"]).arg(&bad).go().code(2).stderr();
+    assert!(told.contains("bad.jsonl:2: `frob` is no reason"), "{told}");
+}

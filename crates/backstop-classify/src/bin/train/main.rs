@@ -5,12 +5,14 @@
 //! cargo run -p backstop-classify --bin train -- --check     trains, and compares with the table that is there
 //! cargo run -p backstop-classify --bin train -- --calibrate prints the calibration alone, by tools left out
 //! cargo run -p backstop-classify --bin train -- --mistakes  the same, with each answer that was wrong
+//! cargo run -p backstop-classify --bin train -- --cost      prints what asking the table costs
 //! ```
 //!
 //! The same corpora make the same table, byte by byte. Held-out files are never read.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A command of the repository.
 
 mod calibration;
+mod cost;
 mod fit;
 mod model;
 
@@ -47,6 +49,10 @@ fn run(argument: Option<&str>) -> Result<(), String> {
     match argument {
         Some("--calibrate") => calibration::print(&samples, false).map_err(|error| error.to_string()),
         Some("--mistakes") => calibration::print(&samples, true).map_err(|error| error.to_string()),
+        Some("--cost") => {
+            cost::print(&samples);
+            Ok(())
+        }
         Some("--check") => {
             let there = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             if fit::table(&samples, &data_version(&files)).write() == there {
@@ -62,7 +68,7 @@ fn run(argument: Option<&str>) -> Result<(), String> {
             println!("{}: {} bytes", path.display(), bytes.len());
             Ok(())
         }
-        Some(other) => Err(format!("`{other}` is none of --check, --calibrate and --mistakes")),
+        Some(other) => Err(format!("`{other}` is none of --check, --calibrate, --mistakes and --cost")),
     }
 }
 
