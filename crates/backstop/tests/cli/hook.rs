@@ -381,6 +381,29 @@ fn a_failing_tool_is_classified_recorded_and_answered_with_advice() {
 }
 
 #[test]
+fn a_failing_command_of_gemini_copilot_and_qwen_is_answered_in_their_own_words() {
+    let events = [
+        json!({"hook_event_name": "AfterTool", "session_id": "g", "tool_name": "run_shell_command",
+            "tool_input": {"command": "npm test"},
+            "tool_response": {"llmContent": "Output: boom\nExit Code: 3\nProcess Group PGID: 1", "returnDisplay": "boom"}}),
+        json!({"sessionId": "c", "toolName": "bash", "toolArgs": {"command": "npm test"},
+            "toolResult": {"resultType": "success", "textResultForLlm": "boom\n<shellId: 0 completed with exit code 3>"}}),
+        json!({"hook_event_name": "PostToolUseFailure", "session_id": "q", "tool_name": "run_shell_command",
+            "tool_input": {"command": "npm test"}, "is_interrupt": false,
+            "error": "Command: npm test\nOutput: boom\nExit Code: 3\nSignal: (none)"}),
+    ];
+    for (n, event) in events.iter().enumerate() {
+        let project = Project::new(&format!("hook-others-{n}"));
+        let answer = agent(&project, event).code(0).json();
+        let text = answer.to_string();
+        assert!(text.contains("additionalContext") && text.contains("Backstop on the failed"), "{text}");
+        let recorded = project.events();
+        let failed: Vec<&Value> = recorded.iter().filter(|e| e["kind"] == "error.classified").collect();
+        assert_eq!((failed.len(), &failed[0]["operation"]), (1, &"npm test".into()), "{event}");
+    }
+}
+
+#[test]
 fn how_a_command_of_codex_ended_is_read_from_its_transcript() {
     let project = Project::new("hook-agent-codex");
     let ended = |id: &str, exit: i64| {

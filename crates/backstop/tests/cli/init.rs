@@ -120,6 +120,29 @@ fn files_and_folders_that_it_made_go_too() {
 }
 
 #[test]
+fn hooks_of_gemini_copilot_and_qwen_go_in_once_and_come_out_to_the_byte() {
+    for (agent, file) in
+        [("gemini", Some(".gemini/settings.json")), ("copilot", None), ("qwen", Some(".qwen/settings.json"))]
+    {
+        let project = Project::new(&format!("init-{agent}"));
+        if let Some(file) = file {
+            std::fs::create_dir_all(project.path().join(file).parent().unwrap()).unwrap();
+            project.file(file, "{ \"ui\":{\"theme\":\"x\"},\n\t\"hooks\" : {\"Stop\": [ ]} }\n");
+        }
+        let before = tree(&project.path());
+        let flag = format!("--{agent}");
+        let first = init(&project, &[&flag]).go().code(0);
+        assert!(first.stdout().contains("backstop hook agent"), "{agent}: {}", first.stdout());
+        let after = tree(&project.path());
+        assert_ne!(after, before, "{agent}");
+        let again = init(&project, &[&flag]).go().code(0);
+        assert_eq!((again.stdout().as_str(), tree(&project.path())), ("", after), "{agent}");
+        init(&project, &[&flag, "--remove"]).go().code(0);
+        assert_eq!(tree(&project.path()), before, "{agent}");
+    }
+}
+
+#[test]
 fn folders_that_hold_something_else_stay() {
     let project = Project::new("init-shared-folder");
     init(&project, &["--claude"]).go().code(0);
