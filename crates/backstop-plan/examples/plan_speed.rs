@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures real time and prints it")]
 
 use backstop_files::{Durability, Folder};
-use backstop_plan::document::{Change, Edit, MarkIndex, PlanText, ReadOptions, Status, parse};
+use backstop_plan::document::{Change, Edit, MarkIndex, PlanText, ReadOptions, parse};
 use std::time::Instant;
 
 fn milliseconds(times: u32, mut what: impl FnMut()) -> f64 {

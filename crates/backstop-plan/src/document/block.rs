@@ -4,6 +4,7 @@
 //! list any indentation may be a list item or a fence, and a fence is only ended by a fence. It
 //! must not know what a phase is.
 
+use super::error::{PlanError, PlanErrorKind};
 use super::source::Source;
 use super::{HEADINGS_MAX, TASKS_MAX};
 
@@ -124,6 +125,20 @@ pub(crate) fn read<'t>(source: &Source<'t>) -> Blocks<'t> {
     let fence = reader.fence.map(|fence| (fence.line, "code fence"));
     reader.blocks.unclosed = fence.or(reader.comment.map(|line| (line, "HTML comment")));
     reader.blocks
+}
+
+/// Finds the kind of each line of a text that has no more tasks and headings than are allowed.
+pub(crate) fn read_bounded<'t>(source: &Source<'t>) -> Result<Blocks<'t>, PlanError> {
+    let blocks = read(source);
+    let too_many =
+        |line: usize, what, limit| PlanError::at(line + 1, 1, PlanErrorKind::TooMany { what, limit });
+    if let Some(one_more) = blocks.checkboxes.get(TASKS_MAX) {
+        return Err(too_many(one_more.line, "tasks", TASKS_MAX));
+    }
+    if let Some(one_more) = blocks.headings.get(HEADINGS_MAX) {
+        return Err(too_many(one_more.line, "headings", HEADINGS_MAX));
+    }
+    Ok(blocks)
 }
 
 impl<'t> Reader<'t> {

@@ -13,7 +13,6 @@ use super::section::{self, Owner, Sections};
 use super::source::Source;
 use super::table::{self, Column, Row, Table, in_row};
 use super::warning::Warnings;
-use super::{HEADINGS_MAX, TASKS_MAX};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -41,15 +40,7 @@ impl<'t> Outline<'t> {
     /// Reads the structure of a plan.
     pub(crate) fn read(text: &'t [u8]) -> Result<Self, PlanError> {
         let source = Source::new(text)?;
-        let blocks = block::read(&source);
-        let too_many =
-            |line: usize, what, limit| PlanError::at(line + 1, 1, PlanErrorKind::TooMany { what, limit });
-        if let Some(one_more) = blocks.checkboxes.get(TASKS_MAX) {
-            return Err(too_many(one_more.line, "tasks", TASKS_MAX));
-        }
-        if let Some(one_more) = blocks.headings.get(HEADINGS_MAX) {
-            return Err(too_many(one_more.line, "headings", HEADINGS_MAX));
-        }
+        let blocks = block::read_bounded(&source)?;
         let mut table = table::find(&source, &blocks)?;
         let mut errors = std::mem::take(&mut table.errors);
         let (ids, known, names) = ids(&source, &mut table, &mut errors);

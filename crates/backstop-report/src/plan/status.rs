@@ -103,7 +103,7 @@ pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
     ];
     let to_run = progress.total.saturating_sub(progress.done);
     if given.state == RunState::Interrupted && to_run > 0 {
-        let phases = crate::list::count(to_run as u64, "phase", "phases");
+        let phases = crate::list::count(u64::from(to_run), "phase", "phases");
         lines.push(Spans::of(format!("  {phases} to run")));
     }
     if let Some((at, left)) = given.starts_at {

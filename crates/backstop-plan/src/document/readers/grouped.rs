@@ -1,7 +1,8 @@
 //! Groups below headings: which headings begin one, and what is in them. The readers of formats with
 //! `## Phase N` or `### Task N` use it.
 
-use super::super::draft::{Entry, Group};
+use super::super::draft::{Draft, Entry, Group};
+use super::super::format::By;
 use super::super::inline::plain;
 use super::super::status::Status;
 use super::markdown::{Head, Markdown};
@@ -162,6 +163,27 @@ pub(super) fn passed_over(document: &Markdown<'_>, groups: &[&Head]) -> Vec<(usi
     let holds = |head: &Head| groups.iter().any(|group| (head.line + 1..head.end).contains(&group.line));
     let others = document.heads.iter().filter(|head| head.level <= level && !is_group(head) && !holds(head));
     others.map(|head| (head.line, head.text.clone())).collect()
+}
+
+/// A draft with a group for each of these headings, a phase each; the sections with one of the names
+/// in `checks` have the commands that check every phase.
+pub(super) fn draft(
+    document: &Markdown<'_>,
+    heads: &[&Head],
+    checks: &[&str],
+    group: &dyn Fn(&Head) -> Group,
+) -> Draft {
+    let (checks, others) = section_checks(document, checks);
+    let mut draft = Draft {
+        groups: heads.iter().map(|head| group(head)).collect(),
+        usual: By::Phase,
+        renumber: true,
+        checks,
+        passed_over: passed_over(document, heads),
+        ..Draft::default()
+    };
+    draft.passed_over.extend(others);
+    draft
 }
 
 /// The commands of the sections with one of these names.

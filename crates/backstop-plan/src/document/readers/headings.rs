@@ -2,9 +2,8 @@
 //! plain ones.
 
 use super::super::draft::{Draft, Entry};
-use super::super::format::By;
 use super::super::inline::plain;
-use super::grouped::{group, is_about, labelled, passed_over, section_checks};
+use super::grouped::{draft, group, is_about, labelled};
 use super::markdown::{Head, Markdown};
 
 const CHECKS: &[&str] = &["verification", "validation", "validation commands", "testing", "how to verify"];
@@ -49,21 +48,11 @@ pub(super) fn score(document: &Markdown<'_>) -> u32 {
 
 pub(super) fn read(document: &Markdown<'_>) -> Draft {
     let heads = heads(document);
-    let (checks, others) = section_checks(document, CHECKS);
     let entry = |mut entry: Entry, text: &str| {
         if entry.name.is_empty() {
             entry.name = plain(text);
         }
         entry
     };
-    let mut draft = Draft {
-        groups: heads.iter().map(|head| group(document, head, &entry)).collect(),
-        usual: By::Phase,
-        renumber: true,
-        checks,
-        passed_over: passed_over(document, &heads),
-        ..Draft::default()
-    };
-    draft.passed_over.extend(others);
-    draft
+    draft(document, &heads, CHECKS, &|head| group(document, head, &entry))
 }

@@ -4,14 +4,13 @@
 use super::super::block::{self, Blocks, Kind, ListItem};
 use super::super::checks;
 use super::super::draft::{After, Entry, Step};
-use super::super::error::{PlanError, PlanErrorKind};
+use super::super::error::PlanError;
 use super::super::inline::plain;
 use super::super::label::{self, Label};
 use super::super::mark::{Mark, Place};
 use super::super::settings_block;
 use super::super::source::Source;
 use super::super::status::{self, COLOURED, Status};
-use super::super::{HEADINGS_MAX, TASKS_MAX};
 use crate::document::settings::Settings;
 use std::ops::Range;
 
@@ -63,15 +62,7 @@ impl<'t> Markdown<'t> {
     /// Finds headings and list items.
     pub(crate) fn read(text: &'t [u8], file: usize) -> Result<Self, PlanError> {
         let source = Source::new(text)?;
-        let blocks = block::read(&source);
-        let too_many =
-            |line: usize, what, limit| PlanError::at(line + 1, 1, PlanErrorKind::TooMany { what, limit });
-        if let Some(one_more) = blocks.checkboxes.get(TASKS_MAX) {
-            return Err(too_many(one_more.line, "tasks", TASKS_MAX));
-        }
-        if let Some(one_more) = blocks.headings.get(HEADINGS_MAX) {
-            return Err(too_many(one_more.line, "headings", HEADINGS_MAX));
-        }
+        let blocks = block::read_bounded(&source)?;
         let mut all = Self { source, blocks, heads: Vec::new(), file };
         all.heads = all.find_heads();
         Ok(all)

@@ -1,8 +1,7 @@
 //! A plan of ralphex: `### Task N: …` with checkboxes, and a "Validation Commands" section.
 
 use super::super::draft::Draft;
-use super::super::format::By;
-use super::grouped::{passed_over, section_checks};
+use super::grouped::draft;
 use super::markdown::Markdown;
 use super::superpowers::{task, tasks};
 
@@ -15,16 +14,5 @@ pub(super) fn score(document: &Markdown<'_>) -> u32 {
 }
 
 pub(super) fn read(document: &Markdown<'_>) -> Draft {
-    let heads = tasks(document);
-    let (checks, others) = section_checks(document, CHECKS);
-    let mut draft = Draft {
-        groups: heads.iter().map(|head| task(document, head)).collect(),
-        usual: By::Phase,
-        renumber: true,
-        checks,
-        passed_over: passed_over(document, &heads),
-        ..Draft::default()
-    };
-    draft.passed_over.extend(others);
-    draft
+    draft(document, &tasks(document), CHECKS, &|head| task(document, head))
 }

@@ -2,9 +2,8 @@
 //! checkboxes or in bold.
 
 use super::super::draft::{Draft, Entry, Group};
-use super::super::format::By;
 use super::super::inline::plain;
-use super::grouped::{files, group, labelled, passed_over};
+use super::grouped::{draft, files, group, labelled};
 use super::markdown::{Head, Markdown};
 
 /// The headings of tasks.
@@ -26,14 +25,7 @@ pub(super) fn score(document: &Markdown<'_>) -> u32 {
 }
 
 pub(super) fn read(document: &Markdown<'_>) -> Draft {
-    let heads = tasks(document);
-    Draft {
-        groups: heads.iter().map(|head| task(document, head)).collect(),
-        usual: By::Phase,
-        renumber: true,
-        passed_over: passed_over(document, &heads),
-        ..Draft::default()
-    }
+    draft(document, &tasks(document), &[], &|head| task(document, head))
 }
 
 /// A task with its steps and files.
