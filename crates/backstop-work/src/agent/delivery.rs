@@ -1,4 +1,5 @@
-//! What an attempt delivers: its result, from the first place that has a valid one, or its answer in words.
+//! What an attempt delivers: its result, from the first place that has a valid one, or its answer in
+//! words.
 
 use super::attempt::Work;
 use super::definition::OutputDialect;

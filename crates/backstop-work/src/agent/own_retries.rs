@@ -45,8 +45,8 @@ struct State {
 }
 
 impl OwnRetries {
-    /// Of an agent of this dialect. One that prints plain text may be a script whose commands print to the same streams:
-    /// what is repeated there may be theirs, and ends nothing.
+    /// Of an agent of this dialect. One that prints plain text may be a script whose commands print
+    /// to the same streams: what is repeated there may be theirs, and ends nothing.
     pub(super) fn new(dialect: OutputDialect) -> Self {
         let retries = Self::default();
         retries.state().may_end = dialect != OutputDialect::Text;

@@ -141,6 +141,14 @@ impl Simulated {
         std::fs::write(self.project.beside("clock"), (60_000 - now % 60_000).to_string()).unwrap();
     }
 
+    /// Sets the clocks forward by a minute.
+    pub(crate) fn pass_minute(&self) {
+        let (clock, next) = (self.project.beside("clock"), self.project.beside("clock.new"));
+        let ahead: i64 = std::fs::read_to_string(&clock).unwrap().trim().parse().unwrap();
+        std::fs::write(&next, (ahead + 60_000).to_string()).unwrap();
+        std::fs::rename(next, clock).unwrap();
+    }
+
     /// How long the clocks are ahead, in seconds.
     pub(crate) fn seconds(&self) -> u64 {
         let millis: u64 =

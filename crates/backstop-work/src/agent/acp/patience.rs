@@ -1,5 +1,5 @@
-//! How much that is no conversation an agent may do before it is ended: lines that are no messages, requests that do not
-//! exist, permissions that it asks for again and again.
+//! How much that is no conversation an agent may do before it is ended: lines that are no messages,
+//! requests that do not exist, permissions that it asks for again and again.
 
 use super::conversation::{NOT_ACP, quoted};
 use backstop_core::{Reason, SafeText};
