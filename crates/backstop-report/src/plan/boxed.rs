@@ -39,7 +39,6 @@ impl Boxed {
         let left = (page.room() - width::width(&title)) / 2;
         page.row(Spans::of(" ".repeat(left)).painted(paint, title));
         page.border(["╠", "═", "╣"]);
-        page.blank();
         page
     }
 
@@ -67,10 +66,6 @@ impl Boxed {
             false => Spans::of(side).then(inside),
         };
         self.out.push_str(&format!("{}\n", line.show(self.style)));
-    }
-
-    pub(super) fn blank(&mut self) {
-        self.row(Spans::default());
     }
 
     /// The heading of a section, below a rule.

@@ -221,7 +221,6 @@ fn work(given: &Completion, page: &mut Boxed) {
         if given.notes.len() > NOTES_MAX {
             page.line(list::more(given.notes.len(), NOTES_MAX).trim_start().to_owned());
         }
-        page.blank();
     }
 }
 

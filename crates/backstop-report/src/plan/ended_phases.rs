@@ -166,7 +166,6 @@ impl PendingPhase {
 impl PreservedState {
     pub(super) fn show(&self, page: &mut Boxed) {
         page.path("Directory: ", &command(&self.folder));
-        page.path("Logs: ", &command(&self.logs));
         let files = crate::list::count(self.files, "phase", "phases");
         page.line(format!("Run: {}{}State files: {files}", self.run, page.style().dot()));
         for reference in self.kept_refs.iter().take(KEPT_REFS_MAX) {

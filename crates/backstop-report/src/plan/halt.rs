@@ -91,5 +91,4 @@ fn resume(given: &HaltSummary, page: &mut Boxed) {
     if !given.fresh_hint.raw().trim().is_empty() {
         page.sentences("To start fresh: ", &given.fresh_hint.line(COMMAND_CHARS_MAX));
     }
-    page.blank();
 }
