@@ -1,8 +1,8 @@
 //! Exit codes that answer a question: `grep` found nothing, two files differ.
 //!
-//! The programs are data (`answers.toml`), compiled in by the build script. Whether an answer counts
-//! as a failure is for the caller to say: a gate that runs `diff` has failed, a person who runs it has
-//! not.
+//! The programs are data (`answers.toml`), compiled in by the build script. Whether an answer
+//! counts as a failure is for the caller to say: a gate that runs `diff` has failed, a person who
+//! runs it has not.
 
 use crate::program::only_call;
 

@@ -157,9 +157,9 @@ impl Automaton {
         let mut states = [0u16; LANES];
         for at in 0..shortest {
             for lane in 0..LANES {
-                // SAFETY: `at < shortest`, the length of every lane. A class is below `1 << shift` and
-                // a state below the number of rows: `shapes_fit` and the construction of the table
-                // hold that.
+                // SAFETY: `at < shortest`, the length of every lane. A class is below `1 << shift`
+                // and a state below the number of rows: `shapes_fit` and the construction of the
+                // table hold that.
                 states[lane] = unsafe {
                     let byte = *lanes[lane].get_unchecked(at);
                     let class = *self.classes.get_unchecked(usize::from(byte));

@@ -13,9 +13,9 @@ const SURE_PERCENT: u8 = 97;
 const UNMEASURED_PERCENT: u8 = 90;
 /// The same for a rule, where nobody says which tool it was.
 const UNNAMED_PERCENT: u8 = 70;
-/// By how much a guess may be less sure than a rule that it contradicts, in percent, for a tool that no
-/// rule was written for: the share of a rule is that of all its answers, and where the model says
-/// something else, the rule is more often wrong (measured by `train -- --calibrate`).
+/// By how much a guess may be less sure than a rule that it contradicts, in percent, for a tool
+/// that no rule was written for: the share of a rule is that of all its answers, and where the
+/// model says something else, the rule is more often wrong (measured by `train -- --calibrate`).
 const CONTRADICTED_PERCENT: u8 = 15;
 /// From this share on, in percent, a guess that nothing is to be tried again is a reason for doubt.
 const DOUBT_PERCENT: u8 = 50;
@@ -96,8 +96,8 @@ pub(crate) struct Ruled<'r> {
     pub(crate) matched: Vec<(&'r str, Reason)>,
 }
 
-/// The share of right answers of a rule, in percent: on the tools that rules were written for, or on
-/// all others.
+/// The share of right answers of a rule, in percent: on the tools that rules were written for, or
+/// on all others.
 fn share(table: Option<&Table>, ruled: &Ruled<'_>, is_known: bool) -> u8 {
     let (Some(rule), false) = (ruled.rule, ruled.reason == Reason::Unknown) else { return 0 };
     if ruled.is_users {
@@ -259,8 +259,8 @@ fn is_of_a_command(signal: &Signal) -> bool {
     signal.surface == Surface::Command && (signal.command.is_some() || signal.exit.is_some())
 }
 
-/// Whether rules were written for a tool: they read its output, or it is in the corpora they were written
-/// from.
+/// Whether rules were written for a tool: they read its output, or it is in the corpora they were
+/// written from.
 fn is_known_tool(seen: &Weigher<'_>, table: Option<&Table>, name: &str) -> bool {
     if WRAPPERS.contains(&name) || INTERPRETERS.contains(&name) {
         return false;

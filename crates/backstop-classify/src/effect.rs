@@ -228,8 +228,8 @@ impl Effects {
     }
 }
 
-/// Whether what follows a program's name at the beginning of a line makes it a message of the program,
-/// which programs write to standard error: `git: x`, `npm notice x`, `npm error x`.
+/// Whether what follows a program's name at the beginning of a line makes it a message of the
+/// program, which programs write to standard error: `git: x`, `npm notice x`, `npm error x`.
 fn is_message(rest: &str) -> bool {
     const LEVELS: [&str; 6] = ["notice", "warn", "warning", "error", "ERR!", "info"];
     let level = rest.strip_prefix(' ').and_then(|rest| rest.split(' ').next());
@@ -285,8 +285,8 @@ impl Effect {
             Changes::One | Changes::Refused | Changes::Reported | Changes::Many => return None,
         }
         if fault.reason == Reason::RateLimited {
-            // Of a program that prints the status, only the status counts: a body may speak of 429 in
-            // an answer to something that was carried out.
+            // Of a program that prints the status, only the status counts: a body may speak of 429
+            // in an answer to something that was carried out.
             let says_so = fault.facts.status == Some(429) || !prints_answer;
             return says_so.then_some(NothingDone::NotCarriedOut);
         }
@@ -398,8 +398,8 @@ fn only_shows(rule: &EffectRule, call: &Call) -> bool {
     HARMLESS_OPTIONS.iter().any(|option| line.has_flag(option))
 }
 
-/// Whether a rule is about a call. What says that a command changes something counts wherever it may
-/// stand; what says that it does not counts only where it stands for certain.
+/// Whether a rule is about a call. What says that a command changes something counts wherever it
+/// may stand; what says that it does not counts only where it stands for certain.
 fn matches(rule: &EffectRule, call: &Call) -> bool {
     let any = |list: &[Cow<'static, str>], test: &dyn Fn(&str) -> bool| list.iter().any(|entry| test(entry));
     let is_program = |name: &str| match name {
@@ -493,8 +493,8 @@ fn may_begin(pattern: &str, line: &Line<'_>) -> bool {
         .all(|wanted| operands.any(|(word, _)| wanted.split('|').any(|one| is_named(one, word))))
 }
 
-/// Whether a word is what a pattern names: a glob, a name that says that it changes something, or code
-/// that does.
+/// Whether a word is what a pattern names: a glob, a name that says that it changes something, or
+/// code that does.
 fn is_named(pattern: &str, word: &str) -> bool {
     match pattern {
         names::PATTERN => names::says_change(word),
@@ -758,7 +758,8 @@ mod tests {
             // The issue was made, and its number was printed, before what came next failed.
             ("gh issue create -t x", Reason::RateLimited, "HTTP 429: too many requests", true, None),
             ("gh issue create -t x", net, refused, true, None),
-            // These repeat requests themselves, or run scripts of the project: only a refusal counts.
+            // These repeat requests themselves, or run scripts of the project: only a refusal
+            // counts.
             ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", false, done),
             ("npm publish", Reason::RateLimited, "npm error 429 Too Many Requests - PUT x", true, None),
             ("npm publish", net, "npm error code ECONNREFUSED: connection refused", false, None),

@@ -30,8 +30,8 @@ pub struct Observation {
 const NO_PROGRAM: &str = "(left out)";
 
 impl Classifier {
-    /// A classifier with the built-in rules except those that name one of these tools, in lower case:
-    /// how it does on these tools says how it does on tools that no rule was written for.
+    /// A classifier with the built-in rules except those that name one of these tools, in lower
+    /// case: how it does on these tools says how it does on tools that no rule was written for.
     pub fn leaving_out(tools: &BTreeSet<String>) -> Result<Self, ClassifierError> {
         let is_named = |name: &str| tools.contains(&name.to_lowercase());
         let names_one = |rule: &&Rule| {

@@ -1,4 +1,5 @@
-//! Commands that only read and show text: what stands in it happened elsewhere, and to somebody else.
+//! Commands that only read and show text: what stands in it happened elsewhere, and to somebody
+//! else.
 
 use crate::program::all_calls;
 

@@ -1,4 +1,5 @@
-//! A failure as one JSON object, the way `classify --batch` and corpora have it: a line in, a [`Signal`] out.
+//! A failure as one JSON object, the way `classify --batch` and corpora have it: a line in, a
+//! [`Signal`] out.
 
 use backstop_core::{Signal, Surface, Timestamp};
 use serde::Deserialize;
@@ -59,8 +60,8 @@ struct Row<'l> {
     error_type: Option<String>,
 }
 
-/// Reads a line: its id, which may be anything, and what it says of a failure. What is wrong with it comes back as a
-/// sentence. `at` is the time that dates in headers are counted from.
+/// Reads a line: its id, which may be anything, and what it says of a failure. What is wrong with
+/// it comes back as a sentence. `at` is the time that dates in headers are counted from.
 pub fn read_row(line: &[u8], at: Timestamp) -> Result<(Value, Signal), String> {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err("a line is one JSON object".to_owned());

@@ -49,8 +49,8 @@ impl Marks {
         let at = marks.iter().rposition(|mark| mark.failed)?;
         let end = marks[at];
         let begins = |mark: &&Mark| mark.stream == end.stream && mark.line + LINES_MIN <= end.line;
-        // Several failed marks may follow one another; a section begins after one that did not fail,
-        // or after a failed one that lies further up.
+        // Several failed marks may follow one another; a section begins after one that did not
+        // fail, or after a failed one that lies further up.
         let start = marks[..at].iter().rev().find(begins).map_or(0, |mark| mark.line);
         Some(Section { stream: end.stream, first: start, last: end.line })
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// The rules that select lines.
 const RULES: &str = "wait.";
-/// How far from the line that decided a line may be that belongs to the same failure: the headers of
-/// an answer lie between them.
+/// How far from the line that decided a line may be that belongs to the same failure: the headers
+/// of an answer lie between them.
 const NEAR_LINES: u64 = 80;
 /// How far from the line that decided a sentence counts as beside it.
 const BESIDE_LINES: u64 = 3;

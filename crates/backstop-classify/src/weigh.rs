@@ -108,7 +108,10 @@ impl Weigher<'_> {
         let mut fault = Fault::new(reason);
         fault.facts = self.facts(reason, winner, &candidates);
         fault.cause = match &decided.by {
-            By::Grammar(finding) => Some(self.safe(&finding.text)),
+            By::Grammar(finding) => {
+                fault.facts.status = fault.facts.status.or_else(|| finding.status());
+                Some(self.safe(&finding.text))
+            }
             _ => self.cause(reason, winner, &candidates),
         };
         fault.evidence = decided.evidence;
@@ -698,8 +701,8 @@ impl Weigher<'_> {
         let agreeing = candidates.iter().filter(|c| c.reason == reason);
         let mut templates: Vec<&str> =
             winner.into_iter().chain(agreeing).filter_map(|c| self.rule(c).next.as_deref()).collect();
-        // A login is renewed by a command, which goes before the advice of a rule that does not know
-        // whether a key or a login was used.
+        // A login is renewed by a command, which goes before the advice of a rule that does not
+        // know whether a key or a login was used.
         let renewed_by_command = facts.renewal.as_ref().is_some_and(|how| how.raw().starts_with('`'));
         if reason == Reason::AuthError && (renewed_by_command || templates.is_empty()) {
             let text = self.decisive_text(reason, winner, candidates);
@@ -807,8 +810,8 @@ fn python_package(module: &str) -> String {
     known.map_or(root, |(_, package)| package).to_owned()
 }
 
-/// Whether a runner finds a test by this name: not that of a file that was run as a program, and not
-/// that of a module that could not be loaded.
+/// Whether a runner finds a test by this name: not that of a file that was run as a program, and
+/// not that of a module that could not be loaded.
 fn has_name_of_its_own(test: &str) -> bool {
     !test.starts_with("__main__.") && !test.contains("_FailedTest")
 }

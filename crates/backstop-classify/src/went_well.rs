@@ -1,5 +1,5 @@
-//! Lines of a log that speak of trouble but not of a failure: names of tests that passed, attempts that
-//! are made again.
+//! Lines of a log that speak of trouble but not of a failure: names of tests that passed, attempts
+//! that are made again.
 
 /// How a line begins that tells of a test that passed.
 const PASSED_BEGINNINGS: &[&str] =

@@ -3,7 +3,8 @@
 //! `effects/fresh.tsv` afterwards, to see how the table does with what it was not written for.
 //! `effects/unseen.tsv` was labelled before the table was hardened against values, names and limits
 //! that passed for harmless words, and the table is not tuned to its rows: its score is printed
-//! (`--nocapture`). `effects/later.tsv` was written when that was done. `\n` in a command stands for a line break.
+//! (`--nocapture`). `effects/later.tsv` was written when that was done. `\n` in a command stands
+//! for a line break.
 
 use backstop_classify::{Effects, Repeatable};
 
@@ -26,7 +27,8 @@ fn commands_that_the_table_was_not_written_for_are_told_apart() {
     measure(include_str!("effects/later.tsv"), 40, LATER_RIGHT_MIN);
 }
 
-/// Measures how many of each half are told right, and prints it; a failure lists what is told wrong.
+/// Measures how many of each half are told right, and prints it; a failure lists what is told
+/// wrong.
 #[expect(clippy::print_stdout, reason = "the score is what people run this for")]
 fn measure(list: &str, half_min: usize, right_min: f64) {
     let effects = Effects::builtin();

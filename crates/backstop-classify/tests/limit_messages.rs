@@ -2,8 +2,8 @@
 //! which window, and until when.
 //!
 //! `corpus/limits.jsonl` was collected. The two other tables were made up after such messages and
-//! labelled before the reader was tried on them; what was wrong with the first was mended then, what
-//! was wrong with the second was not looked at.
+//! labelled before the reader was tried on them; what was wrong with the first was mended then,
+//! what was wrong with the second was not looked at.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on says where")]
 

@@ -1,5 +1,5 @@
-//! Logs of CI services and build tools, each with the passage that says why it failed: the cause that is
-//! cited lies in it, and not in set-up, in what passed or in what was tried again.
+//! Logs of CI services and build tools, each with the passage that says why it failed: the cause
+//! that is cited lies in it, and not in set-up, in what passed or in what was tried again.
 #![allow(clippy::unwrap_used)]
 
 use backstop_classify::{Auditor, Classifier};

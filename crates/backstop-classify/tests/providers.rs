@@ -1,5 +1,5 @@
-//! What HTTP libraries of many languages, providers and gateways say when a request fails. The labels
-//! follow the written rules of the corpora; a row is not a rule.
+//! What HTTP libraries of many languages, providers and gateways say when a request fails. The
+//! labels follow the written rules of the corpora; a row is not a rule.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use backstop_classify::learned::canonical;

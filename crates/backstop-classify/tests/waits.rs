@@ -1,5 +1,5 @@
-//! The table of waits: how many of its forms are read as they are labelled, by the reader itself and
-//! on the way from a signal to a fault.
+//! The table of waits: how many of its forms are read as they are labelled, by the reader itself
+//! and on the way from a signal to a fault.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

@@ -138,8 +138,8 @@ impl PhaseAdmission {
         Ok(Self { project: Arc::clone(project), phases, attempts_before, allowance, sentence_max })
     }
 
-    /// What was learned from the failures since the run was started or resumed, when it has ended. What
-    /// failed before that was learned then.
+    /// What was learned from the failures since the run was started or resumed, when it has ended.
+    /// What failed before that was learned then.
     pub(crate) fn learn(&self, record: &RunRecord) {
         for (at, (workers, before)) in self.phases.iter().zip(&self.attempts_before).enumerate() {
             let node = record.phase(at).node;

@@ -1,4 +1,5 @@
-//! Agents by name: those of the configuration, the built-in ones, and any command that speaks the Agent Client Protocol.
+//! Agents by name: those of the configuration, the built-in ones, and any command that speaks the
+//! Agent Client Protocol.
 
 use backstop_config::Config;
 use backstop_work::agent::{
@@ -8,7 +9,8 @@ use backstop_work::agent::{
 /// What stands before a command that speaks the Agent Client Protocol, in place of an agent's name.
 pub const ACP_PREFIX: &str = "acp:";
 
-/// The agents of the configuration. One with both kinds of command is run by its command line: that tells more.
+/// The agents of the configuration. One with both kinds of command is run by its command line: that
+/// tells more.
 pub fn own_agents(config: &Config) -> Result<Vec<Agent>, AgentError> {
     let mut agents = Vec::new();
     for (name, argv) in config.commands("agent", "command") {
@@ -27,7 +29,8 @@ pub fn own_agents(config: &Config) -> Result<Vec<Agent>, AgentError> {
     Ok(agents)
 }
 
-/// The agent of this name: one of `own`, a built-in one, or what follows `acp:`. Nothing where there is none.
+/// The agent of this name: one of `own`, a built-in one, or what follows `acp:`. Nothing where
+/// there is none.
 pub fn named_agent(name: &str, own: &[Agent]) -> Result<Option<Agent>, AgentError> {
     if let Some(line) = name.strip_prefix(ACP_PREFIX) {
         let argv: Vec<String> = line.split_whitespace().map(str::to_owned).collect();

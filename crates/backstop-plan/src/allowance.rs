@@ -1,6 +1,7 @@
 //! What the agents of a run may use in all: tokens and money, as far as they say what they use.
 //!
-//! It is asked before each attempt; an attempt that is under way is not ended. What an agent does not tell cannot be counted.
+//! It is asked before each attempt; an attempt that is under way is not ended. What an agent does
+//! not tell cannot be counted.
 
 use backstop_config::PlanSettings;
 use backstop_core::{Fault, Reason, SafeText, Usage};

@@ -1,5 +1,5 @@
-//! Runs that nobody carries on: Backstop was killed, or the machine was started again. They are found
-//! in every project of the user, so that a login item or a timer can go on with them.
+//! Runs that nobody carries on: Backstop was killed, or the machine was started again. They are
+//! found in every project of the user, so that a login item or a timer can go on with them.
 
 use crate::record::RunRecord;
 use crate::runs::resume_command;
@@ -37,16 +37,16 @@ pub struct InterruptedRun {
 }
 
 impl InterruptedRun {
-    /// Opens the file that the output of the resumed run is appended to; nothing where that cannot be
-    /// written.
+    /// Opens the file that the output of the resumed run is appended to; nothing where that cannot
+    /// be written.
     pub fn open_log(&self) -> Option<(File, PathBuf)> {
         let own = self.is_campaign.then(|| format!("{CAMPAIGN}-{}", self.run).parse().ok()).flatten();
         let views = ViewFolder::new(&self.project, &own.unwrap_or_else(|| view_name(&self.plan)));
         Some((views.open_resumed_log().ok()?, views.resumed_log()))
     }
 
-    /// Starts the command that goes on with it, by our own program, without a terminal and in a group
-    /// of its own: it lives on when we end. Gives where its output goes.
+    /// Starts the command that goes on with it, by our own program, without a terminal and in a
+    /// group of its own: it lives on when we end. Gives where its output goes.
     pub fn start(&self, program: &Path) -> std::io::Result<Option<PathBuf>> {
         let words = shell::words(&self.resume).unwrap_or_default();
         let surface = if self.is_campaign { CAMPAIGN } else { "run" };
@@ -73,9 +73,9 @@ impl InterruptedRun {
     }
 }
 
-/// All runs of plans and campaigns that were cut off, in every project, and the databases that cannot
-/// be read. Only the last run of a plan counts, and the last campaign of a project; one that halted, was stopped or runs below another is left to
-/// whoever looks after it.
+/// All runs of plans and campaigns that were cut off, in every project, and the databases that
+/// cannot be read. Only the last run of a plan counts, and the last campaign of a project; one that
+/// halted, was stopped or runs below another is left to whoever looks after it.
 pub fn interrupted_runs(
     folder: &StateFolder,
     is_alive: &dyn Fn(&ProcessId) -> bool,

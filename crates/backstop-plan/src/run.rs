@@ -49,8 +49,8 @@ pub struct PlanRun<'r> {
 }
 
 /// What a larger run asks of its phases. Phases that failed for good are set aside while the others
-/// go on, all whose dependencies are complete may run at once, and the end is recorded by the larger
-/// run.
+/// go on, all whose dependencies are complete may run at once, and the end is recorded by the
+/// larger run.
 #[derive(Clone, Copy)]
 pub struct Stage<'r> {
     /// At which ends the work is brought to the user.
@@ -222,8 +222,8 @@ impl PlanRun<'_> {
     }
 }
 
-/// Passes requests to stop on. Those that end attempts end hooks of git as well, at once: a hook that
-/// hangs may be what the host waits for.
+/// Passes requests to stop on. Those that end attempts end hooks of git as well, at once: a hook
+/// that hangs may be what the host waits for.
 fn interrupting(requests: Receiver<StopRequest>, git: Interrupt) -> Receiver<StopRequest> {
     let (sender, passed_on) = channel();
     // Ends with the process, or when whoever asks is gone.

@@ -1,5 +1,5 @@
-//! Work of a run that lies in the repository: what an attempt changed, and the refs that hold what is
-//! not on the user's branch.
+//! Work of a run that lies in the repository: what an attempt changed, and the refs that hold what
+//! is not on the user's branch.
 
 use crate::Ending;
 use crate::runs::FoundRun;

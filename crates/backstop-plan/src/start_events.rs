@@ -62,8 +62,8 @@ pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
     }
 }
 
-/// The events for what a new run's plan marks as done or skipped: it is not run. And what a person is
-/// told about it.
+/// The events for what a new run's plan marks as done or skipped: it is not run. And what a person
+/// is told about it.
 pub fn marked(plan: &Plan) -> (Vec<EventKind>, Option<String>) {
     let (mut kinds, mut done, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     for phase in &plan.phases {

@@ -1,10 +1,11 @@
-//! Plans as people and models write them, in all formats: each is read as it was meant, and its marks
-//! are set in its own way.
+//! Plans as people and models write them, in all formats: each is read as it was meant, and its
+//! marks are set in its own way.
 //!
-//! A file of `corpus/` has many: a line `===== NAME` (with `crlf` at its end for other line ends), the
-//! document, for BMAD a line `+++++ NAME.md` before each story, a line `-----` (with `by=task` or
-//! `by=phase`), then format and granularity, the gates, and a line for each phase: its id, `x` for done,
-//! `s` for skipped, `.` for open, what it waits for (`<`) and what it may run beside (`|`).
+//! A file of `corpus/` has many: a line `===== NAME` (with `crlf` at its end for other line ends),
+//! the document, for BMAD a line `+++++ NAME.md` before each story, a line `-----` (with `by=task`
+//! or `by=phase`), then format and granularity, the gates, and a line for each phase: its id, `x`
+//! for done, `s` for skipped, `.` for open, what it waits for (`<`) and what it may run beside
+//! (`|`).
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! Marks of every format: setting them gives exactly the document that its author would have written
-//! with those marks, whatever its names and line ends are.
+//! Marks of every format: setting them gives exactly the document that its author would have
+//! written with those marks, whatever its names and line ends are.
 
 use backstop_plan::document::{
     By, Change, Edit, Format, MarkIndex, PlanText, ReadOptions, Status, read, updated_files,

@@ -1,4 +1,5 @@
-//! Plans as people write them, good and bad: what is read, what is told, and what an edit leaves alone.
+//! Plans as people write them, good and bad: what is read, what is told, and what an edit leaves
+//! alone.
 
 use backstop_plan::document::{Change, Edit, Limit, Plan, PlanError, Status, parse, updated};
 use std::time::Duration;

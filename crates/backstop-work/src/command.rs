@@ -10,7 +10,8 @@ use std::fmt;
 /// The most words of a command.
 const WORDS_MAX: usize = 1000;
 
-/// A command line. One for a shell was written by a person, as a whole; nothing is ever put into it.
+/// A command line. One for a shell was written by a person, as a whole; nothing is ever put into
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum CommandLine {

@@ -1,7 +1,8 @@
-//! Where everything that processes write goes: a log that several streams share, and the end that is kept.
+//! Where everything that processes write goes: a log that several streams share, and the end that
+//! is kept.
 //!
-//! A log that cannot be written is given up and the process goes on: to end it because our disk is full would be a false
-//! finding. A cap and masking are the caller's business.
+//! A log that cannot be written is given up and the process goes on: to end it because our disk is
+//! full would be a false finding. A cap and masking are the caller's business.
 
 use backstop_core::Redactor;
 use std::io::Write;

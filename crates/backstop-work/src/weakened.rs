@@ -1,8 +1,8 @@
-//! Signs that a change weakens what it is judged by: tests deleted, skipped or changed without being
-//! asked for, findings silenced, thresholds lowered, gates' commands and settings changed.
+//! Signs that a change weakens what it is judged by: tests deleted, skipped or changed without
+//! being asked for, findings silenced, thresholds lowered, gates' commands and settings changed.
 //!
-//! A sign is no proof: it is shown to people, who decide. Pure: a unified diff in, sentences out. It
-//! must not run anything, and it must not judge the work.
+//! A sign is no proof: it is shown to people, who decide. Pure: a unified diff in, sentences out.
+//! It must not run anything, and it must not judge the work.
 
 mod test_work;
 

@@ -1,5 +1,5 @@
-//! Programs of one line, `python -c '…'`: whether the code sends a request that can change something,
-//! or mail. The pattern `@code` of a rule stands for such code.
+//! Programs of one line, `python -c '…'`: whether the code sends a request that can change
+//! something, or mail. The pattern `@code` of a rule stands for such code.
 
 use super::glob;
 

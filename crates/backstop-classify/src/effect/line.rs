@@ -181,9 +181,9 @@ impl<'w> Line<'w> {
         is_on
     }
 
-    /// What follows a letter in a group of them, if it is there: nothing after `n` in `-rlptn`, `GET`
-    /// after `X` in `-sXGET`. Only where it is known which letters take a value can a group be taken
-    /// apart.
+    /// What follows a letter in a group of them, if it is there: nothing after `n` in `-rlptn`,
+    /// `GET` after `X` in `-sXGET`. Only where it is known which letters take a value can a group
+    /// be taken apart.
     fn letter(&self, given: &'w str, name: &str) -> Option<&'w str> {
         if given == name {
             return Some("");

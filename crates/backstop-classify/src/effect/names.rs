@@ -113,9 +113,9 @@ const ENDINGS: &[&str] = &[
     "bat",
 ];
 
-/// Whether a name of a script or a target says that it changes something. One harmless word does not
-/// outweigh a harmful one, unless it says what is done to it (`test:deploy`), what of it is meant
-/// (`release-notes`) or where it ends (`deploy:local`).
+/// Whether a name of a script or a target says that it changes something. One harmless word does
+/// not outweigh a harmful one, unless it says what is done to it (`test:deploy`), what of it is
+/// meant (`release-notes`) or where it ends (`deploy:local`).
 pub(super) fn says_change(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let name =

@@ -59,8 +59,9 @@ impl Diagnostic {
     }
 }
 
-/// Reads one line: `path:line[:col]: [severity:] message [rule]`, `path(line,col): error CODE: message`,
-/// `--> path:line`, `at path:line`, `"path" line N:`, `path line N`, `line N column M - Error:`.
+/// Reads one line: `path:line[:col]: [severity:] message [rule]`,
+/// `path(line,col): error CODE: message`, `--> path:line`, `at path:line`, `"path" line N:`,
+/// `path line N`, `line N column M - Error:`.
 pub(crate) fn read(line: &str) -> Option<Diagnostic> {
     let text = line.trim();
     let (file, number, message) =

@@ -76,17 +76,19 @@ pub(super) fn read(line: &str, status: &dyn Fn(u16) -> Option<Reason>) -> Option
         };
         return Some(("grammar.inner_exit", reason));
     }
-    for before in STATUSES {
-        for (at, _) in line.match_indices(before) {
-            let Some((code, after)) = number(&line[at + before.len()..]) else { continue };
-            let fits = (400..600).contains(&code) && !after.starts_with(|c: char| c.is_ascii_alphanumeric());
-            let code = u16::try_from(code).ok().filter(|_| fits);
-            if let Some(reason) = code.and_then(status) {
-                return Some(("grammar.inner_status", reason));
-            }
-        }
-    }
-    None
+    let reason = statuses(line).find_map(status)?;
+    Some(("grammar.inner_status", reason))
+}
+
+/// The HTTP statuses of errors that a lower-case line names.
+pub(super) fn statuses(line: &str) -> impl Iterator<Item = u16> {
+    let named = STATUSES.iter().flat_map(move |before| {
+        line.match_indices(before).filter_map(|(at, before)| number(&line[at + before.len()..]))
+    });
+    named.filter_map(|(code, after)| {
+        let fits = (400..600).contains(&code) && !after.starts_with(|c: char| c.is_ascii_alphanumeric());
+        u16::try_from(code).ok().filter(|_| fits)
+    })
 }
 
 #[cfg(test)]

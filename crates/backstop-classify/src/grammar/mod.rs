@@ -1,5 +1,5 @@
-//! What all tools share, read once: how a diagnostic is written, how an inner command's exit code or
-//! a status is told, what an exception's name says, what is missing, how a usage text looks, how
+//! What all tools share, read once: how a diagnostic is written, how an inner command's exit code
+//! or a status is told, what an exception's name says, what is missing, how a usage text looks, how
 //! findings are counted.
 //!
 //! The grammar knows no tool. It reads the lines that an excerpt kept, only where no rule of a tool
@@ -39,6 +39,14 @@ pub(crate) struct Finding {
 pub(crate) struct Reading {
     pub(crate) findings: Vec<Finding>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl Finding {
+    /// The HTTP status that it is about.
+    pub(crate) fn status(&self) -> Option<u16> {
+        let is_status = self.kind == "grammar.inner_status";
+        is_status.then(|| inner_code::statuses(&self.text.to_ascii_lowercase()).next())?
+    }
 }
 
 /// Reads lines. `status` says what an HTTP status stands for.

@@ -2,8 +2,8 @@
 
 use super::words::has_any;
 
-/// Whether a lower-case line says that there are too many tokens for a context. A limit of tokens in
-/// a time is a rate limit.
+/// Whether a lower-case line says that there are too many tokens for a context. A limit of tokens
+/// in a time is a rate limit.
 pub(super) fn is_overflow(line: &str) -> bool {
     let nouns = [
         has_any(line, &["token", "tokens"]),

@@ -1,4 +1,5 @@
-//! Counts at the end: `3 errors, 2 warnings`, `2 of 10 tests failed`, `4 files would be reformatted`.
+//! Counts at the end: `3 errors, 2 warnings`, `2 of 10 tests failed`,
+//! `4 files would be reformatted`.
 
 use super::words::{has_any, number};
 use backstop_core::Reason;

@@ -4,8 +4,8 @@
 use crate::grammar::Reading;
 use backstop_core::{Reason, fnv1a};
 
-/// How many features there can be; words are hashed into that many. The table keeps those that weigh
-/// most.
+/// How many features there can be; words are hashed into that many. The table keeps those that
+/// weigh most.
 pub const FEATURES: usize = 1 << 18;
 /// How many lines of a stream are read: from its beginning, and from its end.
 const FIRST_LINES: usize = 6;

@@ -1,9 +1,10 @@
 //! The table of the back-off: how it is written and read.
 //!
 //! All numbers are little-endian. `BSL2`, the version of the data (16 hexadecimal digits), the
-//! reasons with their scale and bias, the features that weigh most (three bytes each, rising), their
-//! weights (half a byte each, all reasons of a feature side by side), the shares of right answers by the model's own probability, those of the rules and of the
-//! grammar's findings, and the labelled examples.
+//! reasons with their scale and bias, the features that weigh most (three bytes each, rising),
+//! their weights (half a byte each, all reasons of a feature side by side), the shares of right
+//! answers by the model's own probability, those of the rules and of the grammar's findings, and
+//! the labelled examples.
 
 use super::features::Vector;
 use super::sketch::{SKETCH_BYTES, Sketch};

@@ -368,8 +368,8 @@ pub(super) fn skip_options(words: &[String], valued: &[&str]) -> usize {
     at
 }
 
-/// Where else the words that follow options may begin: behind the word that an option may take as its
-/// value.
+/// Where else the words that follow options may begin: behind the word that an option may take as
+/// its value.
 pub(super) fn other_starts(words: &[String]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = 0;

@@ -167,8 +167,8 @@ const TRANSPARENT: &[&str] = &[
 /// What a shell's script contains where it is more than one plain command.
 const OPERATORS: &[char] = &[';', '|', '&', '\n', '(', ')', '`', '{', '}', '!', '$'];
 
-/// The one program whose exit code a command line ends with, and its arguments. `None` where several
-/// run, or where that cannot be told.
+/// The one program whose exit code a command line ends with, and its arguments. `None` where
+/// several run, or where that cannot be told.
 pub(crate) fn only_call(words: &[String]) -> Option<(String, Vec<String>)> {
     only_call_within(words, 0)
 }
@@ -377,8 +377,8 @@ impl Programs {
     }
 
     /// Reads the command that `ssh`, `eval`, `find -exec`, `su -c` or `docker run` runs. Only for
-    /// calls: what runs on another machine says nothing about the output that rules look at. Returns
-    /// whether there was one that replaces the rest of the words.
+    /// calls: what runs on another machine says nothing about the output that rules look at.
+    /// Returns whether there was one that replaces the rest of the words.
     fn read_inner_command(&mut self, words: &[String], depth: usize) -> bool {
         let (name, rest) = (base(&words[0]), &words[1..]);
         match name {

@@ -105,13 +105,13 @@ fn pin_the_end(units: &mut [Unit], parts: &[Part]) {
 fn join_by_call(links: &[Links], units: &mut Vec<Unit>) {
     let mut unit_of_call: HashMap<&str, usize> = HashMap::new();
     let mut joined: Vec<usize> = (0..units.len()).collect();
-    for n in 0..units.len() {
-        for item in &units[n].items {
+    for (n, unit) in units.iter().enumerate() {
+        for item in &unit.items {
             for call in &links[*item].calls {
                 unit_of_call.entry(call).or_insert(n);
             }
         }
-        for item in &units[n].items {
+        for item in &unit.items {
             for answered in &links[*item].answers {
                 if let Some(&asked) = unit_of_call.get(&**answered) {
                     let (one, other) = (first_of(&mut joined, asked), first_of(&mut joined, n));

@@ -1,5 +1,5 @@
-//! From a draft to a plan: which of its entries are phases, their ids, what waits for what. All that
-//! is wrong is found at once.
+//! From a draft to a plan: which of its entries are phases, their ids, what waits for what. All
+//! that is wrong is found at once.
 
 use super::draft::{After, Draft, Entry, Group, Step};
 use super::error::{PlanError, PlanErrorKind, PlanErrors, shown_text};

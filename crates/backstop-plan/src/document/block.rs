@@ -292,8 +292,8 @@ fn item(rest: &str) -> Option<&str> {
     (after.is_empty() || after.starts_with([' ', '\t'])).then_some(after)
 }
 
-/// Where the mark of a checkbox is, whether it has none, and the sign: a space, `x`, `~` for what is
-/// being worked on, `-` for what was given up. A star behind it means optional.
+/// Where the mark of a checkbox is, whether it has none, and the sign: a space, `x`, `~` for what
+/// is being worked on, `-` for what was given up. A star behind it means optional.
 fn checkbox(after: &str) -> Option<(usize, bool, u8)> {
     let trimmed = after.trim_start_matches([' ', '\t']);
     let inner = trimmed.strip_prefix('[')?;

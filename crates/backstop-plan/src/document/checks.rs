@@ -133,8 +133,8 @@ fn is_single_check(line: &str) -> bool {
     !(runs || other || line.ends_with('&'))
 }
 
-/// The commands in these lines, and the lines of code that are none. A line comes with its number and
-/// whether it is code of a shell.
+/// The commands in these lines, and the lines of code that are none. A line comes with its number
+/// and whether it is code of a shell.
 pub(crate) fn commands<'l>(
     lines: impl Iterator<Item = (usize, &'l str, bool)>,
 ) -> (Vec<String>, Vec<(usize, String)>) {

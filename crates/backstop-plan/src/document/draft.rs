@@ -1,5 +1,5 @@
-//! What a reader finds in a document: groups of tasks with their marks, before it is chosen which of
-//! them are the phases of a run.
+//! What a reader finds in a document: groups of tasks with their marks, before it is chosen which
+//! of them are the phases of a run.
 
 use super::format::{By, Format};
 use super::mark::Mark;

@@ -33,8 +33,8 @@ pub enum Change {
     UntickAll,
 }
 
-/// The text with these edits made. A phase or task that is no longer there is skipped, and so is the
-/// status of a row that is too short to have one.
+/// The text with these edits made. A phase or task that is no longer there is skipped, and so is
+/// the status of a row that is too short to have one.
 pub fn updated(text: &[u8], edits: &[Edit]) -> Result<Vec<u8>, PlanErrors> {
     let changed = updated_files(&[PlanText { name: "", text }], &ReadOptions::default(), edits)?;
     Ok(changed.into_iter().next().map_or_else(|| text.to_vec(), |(_, text)| text))

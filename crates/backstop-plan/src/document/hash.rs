@@ -37,8 +37,8 @@ pub(crate) fn table(outline: &Outline<'_>) -> String {
     hasher.hex()
 }
 
-/// The hash of a phase that is an entry of a draft. Checkboxes and signs at the ends of lines make no
-/// difference.
+/// The hash of a phase that is an entry of a draft. Checkboxes and signs at the ends of lines make
+/// no difference.
 pub(crate) fn entry(id: &str, name: &str, section: &str) -> String {
     let mut hasher = Sha256::new();
     part(&mut hasher, id);

@@ -4,7 +4,8 @@
 /// A heading's or item's id and name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Label {
-    /// The word before the number, in lower case: `phase`, `step`, `task`. Empty where there is none.
+    /// The word before the number, in lower case: `phase`, `step`, `task`. Empty where there is
+    /// none.
     pub(crate) word: String,
     /// The number, such as `2`, `1.1` or `2A`.
     pub(crate) id: String,
@@ -75,7 +76,8 @@ const NUMBERS: &[(&str, &str)] = &[
     ("ten", "10"),
 ];
 
-/// The label of a heading without markup: a word of a row and a number, or a number and a separator.
+/// The label of a heading without markup: a word of a row and a number, or a number and a
+/// separator.
 pub(crate) fn heading(text: &str) -> Option<Label> {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric()).trim_end();
     for glued in GLUED {
@@ -139,8 +141,8 @@ fn number(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end..]))
 }
 
-/// A number that an item's text or a heading begins with, such as `1.`, `1)`, `1.1` or `2:`, and the
-/// rest. A number that is only a word of the text (`3 retries`) is none.
+/// A number that an item's text or a heading begins with, such as `1.`, `1)`, `1.1` or `2:`, and
+/// the rest. A number that is only a word of the text (`3 retries`) is none.
 pub(crate) fn numeric(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches(['*', '_']).trim_start();
     let (id, rest) = number(text)?;

@@ -106,8 +106,8 @@ impl Vocabulary {
     }
 }
 
-/// The replacement that gives a mark another status; nothing where it has it already or the document
-/// has no way to say it.
+/// The replacement that gives a mark another status; nothing where it has it already or the
+/// document has no way to say it.
 pub(crate) fn written(text: &str, place: &Place, status: Status) -> Option<(Range<usize>, String)> {
     match place {
         Place::Box { at, bare } => {

@@ -98,8 +98,8 @@ impl MarkIndex {
         marks.map(|mark| self.marks[*mark].file).collect()
     }
 
-    /// Makes these edits, the last one of a mark counts, and says which files have changed. A phase or
-    /// task that is not there is skipped.
+    /// Makes these edits, the last one of a mark counts, and says which files have changed. A phase
+    /// or task that is not there is skipped.
     pub fn apply(&mut self, edits: &[Edit]) -> BTreeSet<usize> {
         let mut wanted: BTreeMap<MarkId, Status> = BTreeMap::new();
         let mut groups = BTreeSet::new();
@@ -155,8 +155,8 @@ impl MarkIndex {
     }
 }
 
-/// By how many bytes each mark of a file was moved by what was written before it: a Fenwick tree over
-/// the numbers of marks.
+/// By how many bytes each mark of a file was moved by what was written before it: a Fenwick tree
+/// over the numbers of marks.
 #[derive(Debug, Default)]
 struct Moves(Vec<isize>);
 

@@ -26,10 +26,10 @@
 //! It must not read a file, a clock or the environment, nor decide what runs when. Work and memory
 //! grow with the length of the text and no faster, and the text has a limit.
 //!
-//! Plans of other programs, lists and headings are read by `readers/`, a module for each format, into
-//! a `draft`; `assemble` chooses its phases, `mark` writes each mark in the document's own way, and
-//! `mark_index` knows where all of them are, so that one can be set without reading the plan again.
-//! `normalise` writes any plan in the form above.
+//! Plans of other programs, lists and headings are read by `readers/`, a module for each format,
+//! into a `draft`; `assemble` chooses its phases, `mark` writes each mark in the document's own
+//! way, and `mark_index` knows where all of them are, so that one can be set without reading the
+//! plan again. `normalise` writes any plan in the form above.
 //!
 //! From text to plan: `source` is the checked text and its lines, `block` finds the kind of each
 //! line, `inline` removes markup, `cells` and `table` find the overview table, `heading` and

@@ -86,8 +86,8 @@ impl<'t> Outline<'t> {
     }
 }
 
-/// The ids of the rows, with the names that are written beside them. Rows without an id of their own
-/// are errors, and left out.
+/// The ids of the rows, with the names that are written beside them. Rows without an id of their
+/// own are errors, and left out.
 fn ids(
     source: &Source<'_>,
     table: &mut Table,

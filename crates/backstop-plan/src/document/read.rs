@@ -228,8 +228,8 @@ impl<'o, 't> Reader<'o, 't> {
         any.then_some(flags)
     }
 
-    /// The order of the table as dependencies, where no column has any; neighbours that may run side
-    /// by side do.
+    /// The order of the table as dependencies, where no column has any; neighbours that may run
+    /// side by side do.
     fn in_order(
         &self,
         named: Vec<Vec<usize>>,

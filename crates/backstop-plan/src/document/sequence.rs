@@ -3,8 +3,8 @@
 
 use backstop_core::order as graph;
 
-/// The most phases that are declared parallel with each other by standing side by side; more go in a
-/// further wave.
+/// The most phases that are declared parallel with each other by standing side by side; more go in
+/// a further wave.
 const BESIDE_MAX: usize = 100;
 
 /// A phase as the order of a document shows it.

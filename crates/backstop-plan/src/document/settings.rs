@@ -57,7 +57,8 @@ pub struct Settings {
     /// Files or patterns that the phase must not change.
     #[serde(deserialize_with = "files")]
     pub protect: Vec<String>,
-    /// Agents that take over while the phase's own is limited, in order. An empty list means nobody.
+    /// Agents that take over while the phase's own is limited, in order. An empty list means
+    /// nobody.
     pub fallback_agents: Option<Vec<String>>,
     /// The folder below the project in which its agent and its gates work.
     #[serde(deserialize_with = "folder")]

@@ -98,7 +98,8 @@ pub(crate) struct Table {
     pub(crate) header: Row,
     /// The position of each column, by its place in `NAMES`.
     places: [Option<usize>; NAMES.len()],
-    /// Whether the first column has another name than in Backstop's own form: its cells may be names.
+    /// Whether the first column has another name than in Backstop's own form: its cells may be
+    /// names.
     pub(crate) is_loose: bool,
     /// What is wrong with its rows.
     pub(crate) errors: Vec<PlanError>,

@@ -42,7 +42,8 @@ pub struct PlanFiles {
 }
 
 impl PlanFiles {
-    /// Views go to `views`, marks into `plan_file`, which is read by `options`; `resume` is the command that resumes the run.
+    /// Views go to `views`, marks into `plan_file`, which is read by `options`; `resume` is the
+    /// command that resumes the run.
     pub fn new(views: &ViewFolder, plan_file: PathBuf, options: ReadOptions, resume: String) -> Self {
         Self {
             execution_log: ExecutionLog::new(views.clone()),

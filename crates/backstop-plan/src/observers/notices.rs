@@ -1,6 +1,6 @@
 //! Tells people what they should know before a run ends: that it waits for a rate limit, and until
-//! when, once for each wait and only where it is long; and that a phase has changed what it is judged
-//! by.
+//! when, once for each wait and only where it is long; and that a phase has changed what it is
+//! judged by.
 
 use crate::record::RunRecord;
 use backstop_core::{Event, EventKind};

@@ -171,8 +171,8 @@ fn reason_line(ending: &Ending, reason: Reason, now: Timestamp) -> String {
     }
 }
 
-/// Whose limit ended a phase, and when it ends: `anthropic, weekly limit, resets 2026-11-20 08:00 UTC,
-/// which is longer than one wait may be`.
+/// Whose limit ended a phase, and when it ends:
+/// `anthropic, weekly limit, resets 2026-11-20 08:00 UTC, which is longer than one wait may be`.
 fn limit_words(phase: PhaseProgress<'_>, now: Timestamp) -> Option<String> {
     let facts =
         &phase.node.errors.last().filter(|error| error.fault.reason == Reason::RateLimited)?.fault.facts;

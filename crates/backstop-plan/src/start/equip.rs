@@ -42,7 +42,8 @@ struct Gates {
 
 impl Equipper {
     /// Reads the configuration and looks at the project's files. `is_trusted` says whether somebody
-    /// trusts the project: then the gates that its files suggest are run, unless the settings say no.
+    /// trusts the project: then the gates that its files suggest are run, unless the settings say
+    /// no.
     pub fn new(config: &Config, folder: &Path, is_trusted: bool) -> Result<Self, RunError> {
         let settings = config.plan();
         let agents = own_agents(config)?;
@@ -66,8 +67,8 @@ impl Equipper {
         })
     }
 
-    /// The gates that the project's files suggest, where somebody should say whether they are run: the
-    /// plan, the settings and whoever trusts the project have said nothing.
+    /// The gates that the project's files suggest, where somebody should say whether they are run:
+    /// the plan, the settings and whoever trusts the project have said nothing.
     pub fn undecided_gates(&self, plan: &Plan) -> Vec<String> {
         let is_undecided = self.settings.gates == "ask" && !self.gates.auto && self.gates.config.is_empty();
         let left_open = plan.phases.iter().any(|phase| phase.settings.gates.is_none());
@@ -245,8 +246,8 @@ impl Equipper {
         Ok(gates)
     }
 
-    /// The configuration's gates, each in place of the detected one of its name. Those that the files
-    /// of a phase's own folder suggest are run there.
+    /// The configuration's gates, each in place of the detected one of its name. Those that the
+    /// files of a phase's own folder suggest are run there.
     fn usual(&self, dir: Option<&str>) -> Vec<Gate> {
         let mut gates = self.gates.config.clone();
         if self.gates.auto {

@@ -42,7 +42,8 @@ pub struct PreparedPlan {
     pub settings: PlanSettings,
     /// Where its views are written.
     pub views: ViewFolder,
-    /// Whether a person was asked about the gates that the project's files suggest, and what they said.
+    /// Whether a person was asked about the gates that the project's files suggest, and what they
+    /// said.
     pub run_gates: Option<bool>,
     project: Arc<Project>,
     equipper: Equipper,

@@ -46,8 +46,8 @@ impl Baselines {
         found.map_or(&self.now, |(_, baseline)| baseline)
     }
 
-    /// The tip has moved on from `old`, and the gates said this of the new one. Gives all that is known
-    /// of the new tip, where that is more than was known before.
+    /// The tip has moved on from `old`, and the gates said this of the new one. Gives all that is
+    /// known of the new tip, where that is more than was known before.
     pub(super) fn advance(&mut self, old: &str, found: &[BaseGate]) -> Option<Vec<BaseGate>> {
         let before = self.now.clone();
         for gate in found {

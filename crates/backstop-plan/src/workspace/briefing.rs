@@ -127,8 +127,8 @@ impl PhaseRunner<'_> {
         }
     }
 
-    /// The commit message of a phase: the delivered one, else one made of its id and name. Secrets in
-    /// it are masked: commits are pushed.
+    /// The commit message of a phase: the delivered one, else one made of its id and name. Secrets
+    /// in it are masked: commits are pushed.
     pub(super) fn commit_message(&self, node: usize, delivery: &Delivery) -> String {
         let message = match &delivery.message {
             // Terminals show commit messages: escape sequences are taken out.

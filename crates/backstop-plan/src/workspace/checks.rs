@@ -24,8 +24,8 @@ impl PhaseRunner<'_> {
         self.baselines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The work of a phase came in, and the tip has moved on from `old`: what it has mended counts from
-    /// now on. Gives what is to be recorded.
+    /// The work of a phase came in, and the tip has moved on from `old`: what it has mended counts
+    /// from now on. Gives what is to be recorded.
     pub(super) fn advance_baseline(&self, node: usize, old: &str) -> Option<EventKind> {
         let found = self.gates_found.lock().unwrap_or_else(PoisonError::into_inner).remove(&node)?;
         let gates = self.baselines().advance(old, &found)?;
@@ -185,8 +185,9 @@ impl PhaseRunner<'_> {
         }
     }
 
-    /// Tries the gates of all phases on the base, before anybody works: what is red or missing there
-    /// is said and recorded. A tool that the plan asks for and that no work can bring is a fault.
+    /// Tries the gates of all phases on the base, before anybody works: what is red or missing
+    /// there is said and recorded. A tool that the plan asks for and that no work can bring is a
+    /// fault.
     pub(super) fn check_base(
         &self,
         dir: &AttemptDir<'_>,

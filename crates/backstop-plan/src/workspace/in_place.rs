@@ -42,8 +42,8 @@ pub struct InPlace<'p> {
     pub touched: Mutex<BTreeMap<usize, Touched>>,
 }
 
-/// What the attempts of a phase have changed, the failed ones included: what those leave stays in the
-/// folder.
+/// What the attempts of a phase have changed, the failed ones included: what those leave stays in
+/// the folder.
 #[derive(Debug, Clone)]
 pub struct Touched {
     /// The files before the first of them, as a tree.

@@ -151,7 +151,8 @@ pub(super) struct AttemptDir<'b> {
     pub(super) slot: usize,
     /// The commit that holds what the failed or lost attempt before this one left.
     pub(super) previous: Option<String>,
-    /// Whether the tree that the attempt begins from has changed since the failed attempt before it.
+    /// Whether the tree that the attempt begins from has changed since the failed attempt before
+    /// it.
     pub(super) moved_since: bool,
     /// Whether the folder has what the attempt left whose session may be continued.
     pub(super) has_earlier_work: bool,

@@ -1,8 +1,9 @@
 //! Whether a retry continues the agent's own session, or starts a new one.
 //!
-//! A session is continued by its id where the last attempt was only cut off: its work is right as far as it goes, and the agent
-//! knows what it has done. Where it took a wrong path (failed tests, a conflict, an untrue claim), a new session is told what
-//! failed and does not carry the old thoughts along.
+//! A session is continued by its id where the last attempt was only cut off: its work is right as
+//! far as it goes, and the agent knows what it has done. Where it took a wrong path (failed tests,
+//! a conflict, an untrue claim), a new session is told what failed and does not carry the old
+//! thoughts along.
 
 use super::phase_runner::AttemptDir;
 use backstop_core::{Reason, Timestamp};
@@ -31,7 +32,8 @@ impl ContinueSession {
         }
     }
 
-    /// Whether a session whose last attempt ended like this is continued; nothing stands for a lost one.
+    /// Whether a session whose last attempt ended like this is continued; nothing stands for a lost
+    /// one.
     fn wants(self, reason: Option<Reason>) -> bool {
         match self {
             ContinueSession::Never => false,

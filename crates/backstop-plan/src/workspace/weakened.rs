@@ -25,8 +25,8 @@ impl PhaseRunner<'_> {
         !equipment.protect.is_empty() || !equipment.gates.is_empty() || !equipment.idioms.is_empty()
     }
 
-    /// Protected files that were changed are a fault that halts the run. Signs that the work weakened
-    /// its own gates are noted, and go with what it delivers.
+    /// Protected files that were changed are a fault that halts the run. Signs that the work
+    /// weakened its own gates are noted, and go with what it delivers.
     pub(super) fn look_for_weakening(
         &self,
         node: usize,

@@ -73,7 +73,8 @@ pub struct Attempt<'a> {
     pub work: Work<'a>,
     /// The folder that it works in.
     pub folder: &'a Path,
-    /// A private folder for its files, outside of the tree and of this attempt alone. An absolute path, in UTF-8.
+    /// A private folder for its files, outside of the tree and of this attempt alone. An absolute
+    /// path, in UTF-8.
     pub scratch: &'a Path,
     /// The phase's key.
     pub phase_key: &'a str,
@@ -99,8 +100,8 @@ pub struct Attempt<'a> {
     pub wanted: Wanted,
     /// How many turns with tools the agent has, where that is limited and its dialect shows them.
     pub iterations_max: Option<u32>,
-    /// Whether an agent may go on with paid usage once its subscription is used up. One that may not
-    /// is ended, and its limit waited for.
+    /// Whether an agent may go on with paid usage once its subscription is used up. One that may
+    /// not is ended, and its limit waited for.
     pub allow_overage: bool,
 }
 
@@ -178,8 +179,9 @@ impl Attempted {
     }
 }
 
-/// Runs an attempt once and says what came of it. Blocking; `stop` is of this attempt alone. `now` is
-/// asked when it has ended: an agent may have worked for hours before it says when its limit ends.
+/// Runs an attempt once and says what came of it. Blocking; `stop` is of this attempt alone. `now`
+/// is asked when it has ended: an agent may have worked for hours before it says when its limit
+/// ends.
 pub fn attempt(
     attempt: Attempt<'_>,
     classifier: &Classifier,
@@ -330,7 +332,8 @@ fn session_refused(work: &Work<'_>, ended: &Ended, output: &AgentOutput) -> bool
     resume.refused.iter().any(|words| reported.contains(words) || printed.contains(words))
 }
 
-/// The id of the session, where the agent takes one from us: it is known before the agent says anything.
+/// The id of the session, where the agent takes one from us: it is known before the agent says
+/// anything.
 fn own_session(work: &Work<'_>, places: &Places) -> Option<String> {
     let Work::Agent { agent, session, .. } = work else { return None };
     let given = session.as_ref().map(|session| session.id.clone());

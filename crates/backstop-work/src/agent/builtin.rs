@@ -43,23 +43,26 @@ pub struct About {
     pub hides: &'static str,
 }
 
-/// Every agent that is known by name. All take their prompt on standard input: a command line is seen by every user of
-/// the machine, and has a length.
+/// Every agent that is known by name. All take their prompt on standard input: a command line is
+/// seen by every user of the machine, and has a length.
 pub const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "claude",
         argv: &[
             "claude",
             "-p",
-            // A line for everything that it does, not one at the end: the inactivity clock needs to see that it works.
+            // A line for everything that it does, not one at the end: the inactivity clock needs to
+            // see that it works.
             "--output-format",
             "stream-json",
             // Without it stream-json is refused.
             "--verbose",
-            // It edits files unasked. What else it asks for is denied, goes on, and is told in `permission_denials`.
+            // It edits files unasked. What else it asks for is denied, goes on, and is told in
+            // `permission_denials`.
             "--permission-mode",
             "acceptEdits",
-            // Without it, commands are denied headless, gates among them, and the run goes on as if nothing were.
+            // Without it, commands are denied headless, gates among them, and the run goes on as if
+            // nothing were.
             "--allowedTools",
             "Bash",
             // The result file lies outside of the tree; only its own folder is opened.
@@ -73,11 +76,12 @@ pub const BUILTINS: &[Builtin] = &[
         ],
         model_flag: "--model",
         output: OutputDialect::ClaudeJson,
-        // By itself it tries ten times, over three minutes, even a refused key. The waiting is ours: it is recorded,
-        // shared with other phases and shown.
+        // By itself it tries ten times, over three minutes, even a refused key. The waiting is
+        // ours: it is recorded, shared with other phases and shown.
         env: &[("CLAUDE_CODE_MAX_RETRIES", "2")],
         provider: Some("anthropic"),
-        // Newer versions find a session from another worktree of its repository too; older ones refuse it.
+        // Newer versions find a session from another worktree of its repository too; older ones
+        // refuse it.
         resume: Resume {
             words: &["--resume", "{session}"],
             refused: &["No conversation found with session ID"],
@@ -142,7 +146,8 @@ pub const BUILTINS: &[Builtin] = &[
             "run",
             "--format",
             "json",
-            // It keeps what a provider answered to its log, retries and says nothing: the log is the only trace.
+            // It keeps what a provider answered to its log, retries and says nothing: the log is
+            // the only trace.
             "--print-logs",
             "--log-level",
             "ERROR",
@@ -233,8 +238,8 @@ pub const BUILTINS: &[Builtin] = &[
             // The result file lies outside of the tree; only its own folder is opened.
             "--add-dir",
             "{result_folder}",
-            // It names its session at the very end only. With an id of ours one that was killed can be continued: the same
-            // flag begins a session and continues it.
+            // It names its session at the very end only. With an id of ours one that was killed can
+            // be continued: the same flag begins a session and continues it.
             "--session-id",
             "{session}",
             // Its events have no tokens.
@@ -287,7 +292,8 @@ pub const BUILTINS: &[Builtin] = &[
             later_minute: false,
         },
         exit_codes: &[(55, Reason::BudgetExhausted)],
-        // By itself it tries ten times more, a minute apart. These are defaults: a person's own settings beat them.
+        // By itself it tries ten times more, a minute apart. These are defaults: a person's own
+        // settings beat them.
         settings: Some("{\"model\": {\"generationConfig\": {\"maxRetries\": 0}}}\n"),
         about: About {
             tested: "0.24.4",

@@ -1,6 +1,7 @@
 //! What an agent is: a command line with places to fill in.
 //!
-//! Placeholders are filled in argument by argument; nothing goes through a shell, and what is filled in is not looked at again.
+//! Placeholders are filled in argument by argument; nothing goes through a shell, and what is
+//! filled in is not looked at again.
 
 use super::agent_error::AgentError;
 use super::places::Places;
@@ -115,8 +116,8 @@ pub struct Agent {
 /// How an agent of the Agent Client Protocol is talked to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AcpOptions {
-    /// The mode that it is to work in. Without one, the mode that asks least and still asks for what
-    /// is outside of its folder.
+    /// The mode that it is to work in. Without one, the mode that asks least and still asks for
+    /// what is outside of its folder.
     pub mode: Option<String>,
 }
 
@@ -133,7 +134,8 @@ pub struct TemplateOptions {
     pub provider: Option<String>,
 }
 
-/// An agent of one's own. It takes its prompt from the file that `{prompt_file}` names, else on standard input.
+/// An agent of one's own. It takes its prompt from the file that `{prompt_file}` names, else on
+/// standard input.
 pub fn from_template(name: &str, argv: Vec<String>, options: TemplateOptions) -> Result<Agent, AgentError> {
     let by_file = argv.iter().any(|a| a.contains("{prompt_file}"));
     let agent = Agent {

@@ -1,5 +1,5 @@
-//! What an attempt delivers: its result, from the first place that has a valid one, or its answer in
-//! words.
+//! What an attempt delivers: its result, from the first place that has a valid one, or its answer
+//! in words.
 
 use super::attempt::Work;
 use super::definition::OutputDialect;
@@ -23,7 +23,8 @@ pub(super) fn answer(places: &Places, output: &AgentOutput, dialect: OutputDiale
     Some(text[from..].to_owned())
 }
 
-/// The envelope, from the first place that has a valid one; else what was wrong at the place that came closest.
+/// The envelope, from the first place that has a valid one; else what was wrong at the place that
+/// came closest.
 pub(super) fn envelope(
     work: &Work<'_>,
     places: &Places,

@@ -1,8 +1,8 @@
 //! What an agent says it did: the result envelope.
 //!
-//! Only `phase_id` and `status` decide whether it is one. Everything else is read as far as it can be: a number in quotes is
-//! a number, a list of finished tasks is their count, what fits nothing is left out. What was odd is noted
-//! ([`Envelope::oddities`]). Every text and list is cut.
+//! Only `phase_id` and `status` decide whether it is one. Everything else is read as far as it can
+//! be: a number in quotes is a number, a list of finished tasks is their count, what fits nothing
+//! is left out. What was odd is noted ([`Envelope::oddities`]). Every text and list is cut.
 
 use super::phase;
 use super::trouble::ResultTrouble;
@@ -214,7 +214,8 @@ fn count(field: &str, value: Option<&Value>, odd: &mut Oddities) -> Option<u32> 
     count.and_then(|n| u32::try_from(n).ok())
 }
 
-/// The numbers of finished tasks, counted from 1. A list with anything else in it says nothing about which are done.
+/// The numbers of finished tasks, counted from 1. A list with anything else in it says nothing
+/// about which are done.
 fn done(value: Option<&Value>, odd: &mut Oddities) -> Option<Vec<usize>> {
     let items = match value? {
         Value::Null => return None,

@@ -1,8 +1,9 @@
 //! Finds the result in whatever an agent wrote.
 //!
-//! One pass over the text, however hostile it is, remembers where objects with a `phase_id` begin and end. Only the last few of them
-//! are read as JSON, last first. So prose with braces, an echoed template, another phase's result and trailing braces do no
-//! harm, and `{{{{…` costs no more than any other text.
+//! One pass over the text, however hostile it is, remembers where objects with a `phase_id` begin
+//! and end. Only the last few of them are read as JSON, last first. So prose with braces, an echoed
+//! template, another phase's result and trailing braces do no harm, and `{{{{…` costs no more than
+//! any other text.
 
 use super::envelope::Envelope;
 use super::trouble::ResultTrouble;
@@ -18,7 +19,8 @@ const CANDIDATES_MAX: usize = 16;
 /// The key that makes an object worth reading.
 const KEY: &[u8] = b"phase_id";
 
-/// The last object of the text that is a valid result of this phase, or what is wrong with the closest to one.
+/// The last object of the text that is a valid result of this phase, or what is wrong with the
+/// closest to one.
 pub fn find_result(text: &[u8], phase_key: &str) -> Result<Envelope, ResultTrouble> {
     let mut trouble = ResultTrouble::Missing;
     for (from, to) in candidates(text).into_iter().rev() {
@@ -59,7 +61,8 @@ fn candidates(text: &[u8]) -> VecDeque<(usize, usize)> {
     let mut at = 0;
     while at < text.len() {
         match text[at] {
-            // What is no object at the first look is not followed: prose and code are full of braces.
+            // What is no object at the first look is not followed: prose and code are full of
+            // braces.
             b'{' if begins_object(text, at + 1) => {
                 if open.len() == DEPTH_MAX {
                     open.pop_front();
@@ -89,14 +92,16 @@ fn candidates(text: &[u8]) -> VecDeque<(usize, usize)> {
     found
 }
 
-/// Whether what follows a brace can be the inside of an object. It looks no further than a few blanks.
+/// Whether what follows a brace can be the inside of an object. It looks no further than a few
+/// blanks.
 fn begins_object(text: &[u8], from: usize) -> bool {
     const BLANKS_MAX: usize = 256;
     let mut rest = text[from..].iter().take(BLANKS_MAX);
     rest.find(|b| !b.is_ascii_whitespace()).is_some_and(|b| matches!(b, b'"' | b'}'))
 }
 
-/// Where a string ends. At the end of the line at the latest: no JSON string goes over one, prose does.
+/// Where a string ends. At the end of the line at the latest: no JSON string goes over one, prose
+/// does.
 fn string_end(text: &[u8], from: usize) -> usize {
     let mut at = from;
     while at < text.len() {

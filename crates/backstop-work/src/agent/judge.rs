@@ -36,7 +36,8 @@ pub(super) struct Case<'a> {
     pub(super) question: Option<Fault>,
     /// The last lines that it wrote, without events.
     pub(super) last_lines: String,
-    /// The request of its model that failed last, where it has done nothing since but wait to repeat it.
+    /// The request of its model that failed last, where it has done nothing since but wait to
+    /// repeat it.
     pub(super) own_retry: Option<Failure>,
     /// The request that failed so often in the same way that it was ended for it.
     pub(super) ended_for: Option<Failure>,
@@ -140,8 +141,8 @@ impl Case<'_> {
             && self.envelope.is_some_and(|envelope| envelope.status == Claim::Complete)
     }
 
-    /// What the agent's own report of a failure means. What the provider answered is read as that; all else is
-    /// what a command printed. What one reading does not recognise, the other may.
+    /// What the agent's own report of a failure means. What the provider answered is read as that;
+    /// all else is what a command printed. What one reading does not recognise, the other may.
     fn reported(&self, failure: &Failure) -> Fault {
         let answer = || self.classifier.classify(&self.answer(failure));
         let printed = || self.classifier.classify(&self.printed(failure));

@@ -1,15 +1,17 @@
 //! One attempt of a phase: an agent or a command, run once in a folder, and what came of it.
 //!
-//! An [`Agent`] is data: a command line with placeholders, how it takes its prompt, in which dialect it answers. [`prompt`]
-//! makes the prompt of an [`Assignment`]. [`attempt`] runs it under a clock and gives an [`Attempted`]: the fault, where there
-//! is one, and the [`Envelope`] in which the agent says what it did. Three signals judge a phase, and two of them are made
-//! here: how the process ended, and what it claims. The third, the gates, is made elsewhere.
+//! An [`Agent`] is data: a command line with placeholders, how it takes its prompt, in which
+//! dialect it answers. [`prompt`] makes the prompt of an [`Assignment`]. [`attempt`] runs it under
+//! a clock and gives an [`Attempted`]: the fault, where there is one, and the [`Envelope`] in which
+//! the agent says what it did. Three signals judge a phase, and two of them are made here: how the
+//! process ended, and what it claims. The third, the gates, is made elsewhere.
 //!
 //! It must not retry, decide, record, run gates or touch git.
 //!
 //! # How an attempt is judged
 //!
-//! The first row that fits decides. The envelope is returned beside the fault, whichever row it was.
+//! The first row that fits decides. The envelope is returned beside the fault, whichever row it
+//! was.
 //!
 //! | row | seen | fault |
 //! |---|---|---|
@@ -29,16 +31,18 @@
 //! Where rows 6 or 7 decide and the envelope claims `complete`, the attempt is
 //! [contradicted](Attempted::is_contradicted): gates that pass may decide otherwise.
 //!
-//! What counts as the dialect's report: for claude the last `result` line by `is_error`, `api_error_status`,
-//! `terminal_reason` and `subtype` (`"subtype":"success"` stands on failures too); for codex the last `turn.failed` or
-//! `turn.completed` (`error` lines are printed by successful runs too); for opencode the last `error` or final `step_finish`;
-//! for gemini the last `result` by `status`; for copilot the last `session.error` or the exit code in `result`; for qwen what
-//! counts for claude. Over ACP (`acp`) only failures are reports: an error of JSON-RPC, or a turn that ended otherwise than
-//! with `end_turn`. A command and an agent of plain text report nothing.
+//! What counts as the dialect's report: for claude the last `result` line by `is_error`,
+//! `api_error_status`, `terminal_reason` and `subtype` (`"subtype":"success"` stands on failures
+//! too); for codex the last `turn.failed` or `turn.completed` (`error` lines are printed by
+//! successful runs too); for opencode the last `error` or final `step_finish`; for gemini the last
+//! `result` by `status`; for copilot the last `session.error` or the exit code in `result`; for
+//! qwen what counts for claude. Over ACP (`acp`) only failures are reports: an error of JSON-RPC,
+//! or a turn that ended otherwise than with `end_turn`. A command and an agent of plain text report
+//! nothing.
 //!
-//! The envelope is looked for in the file that `BACKSTOP_RESULT` names, then in the agent's structured output, then in
-//! what it said: the first valid one counts. A command's envelope, and that of an agent over ACP, is looked for in the file
-//! only.
+//! The envelope is looked for in the file that `BACKSTOP_RESULT` names, then in the agent's
+//! structured output, then in what it said: the first valid one counts. A command's envelope, and
+//! that of an agent over ACP, is looked for in the file only.
 
 mod acp;
 mod agent_error;

@@ -1,5 +1,5 @@
-//! Paid usage beside a subscription. An agent whose subscription is used up may go on with usage that
-//! costs extra, and says so in an event; unless somebody allowed that, the limit is what it is
+//! Paid usage beside a subscription. An agent whose subscription is used up may go on with usage
+//! that costs extra, and says so in an event; unless somebody allowed that, the limit is what it is
 //! without it: waited for.
 
 use backstop_core::{Fault, LimitWindow, Reason, Timestamp};

@@ -2,10 +2,10 @@
 //!
 //! Agents repeat a refused request for minutes, some for ever, and tell nobody but their log. Where
 //! an agent has a setting it is turned down (`builtin.rs`). [`OwnRetries`] is for all others: it
-//! follows both streams and remembers what failed. An agent whose request has failed in the same way
-//! [`SAME_MAX`] times, and that has used no tool in between, is asked to end: the waiting is ours,
-//! which is recorded, shown and shared with everybody who uses the same provider. One that our clock
-//! ends while it waits in silence has failed of what it said last.
+//! follows both streams and remembers what failed. An agent whose request has failed in the same
+//! way [`SAME_MAX`] times, and that has used no tool in between, is asked to end: the waiting is
+//! ours, which is recorded, shown and shared with everybody who uses the same provider. One that
+//! our clock ends while it waits in silence has failed of what it said last.
 
 use super::definition::OutputDialect;
 use super::dialect::{self, Failure};

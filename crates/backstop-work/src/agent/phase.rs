@@ -9,9 +9,11 @@ fn bare(name: &str) -> String {
     name.chars().filter(|c| !c.is_whitespace() && *c != '-').flat_map(char::to_lowercase).collect()
 }
 
-/// Whether `given` names the phase `key`: the same but for case, spaces, hyphens and a leading `phase`.
+/// Whether `given` names the phase `key`: the same but for case, spaces, hyphens and a leading
+/// `phase`.
 ///
-/// Both are also compared with the prefix, so that a phase called `phaseout` is not taken for `out`.
+/// Both are also compared with the prefix, so that a phase called `phaseout` is not taken for
+/// `out`.
 pub(super) fn is_same(given: &str, key: &str) -> bool {
     let (given, key) = (bare(given), bare(key));
     if given.is_empty() || key.is_empty() {

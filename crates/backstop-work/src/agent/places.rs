@@ -1,7 +1,8 @@
 //! The files of one attempt: prompt, result, schema, last message, retry context.
 //!
-//! They lie in a private folder that the caller made, outside of the tree. The result has a folder of its own in there, the only one
-//! that an agent is let into. What is left of an earlier attempt is taken away first: an old result is no result.
+//! They lie in a private folder that the caller made, outside of the tree. The result has a folder
+//! of its own in there, the only one that an agent is let into. What is left of an earlier attempt
+//! is taken away first: an old result is no result.
 
 use super::schema::RESULT_SCHEMA;
 use super::trouble::ResultTrouble;
@@ -68,8 +69,8 @@ impl Places {
         self.scratch.join("settings.json")
     }
 
-    /// An id for a new session, for an agent that takes one: a UUID made of the attempt's own folder, which no other
-    /// attempt has. So it is known before the agent says anything.
+    /// An id for a new session, for an agent that takes one: a UUID made of the attempt's own
+    /// folder, which no other attempt has. So it is known before the agent says anything.
     pub(super) fn new_session(&self) -> String {
         let hash = |salt: u8| fnv1a(&[&[salt], self.scratch.as_os_str().as_encoded_bytes()].concat());
         let (high, low) = (hash(1), hash(2));
@@ -135,8 +136,8 @@ impl Places {
     }
 }
 
-/// Reads a file below the scratch folder that the process was to write; `None` where it did not. Its folder is the
-/// process's, too: a link on the way is refused like one in its place.
+/// Reads a file below the scratch folder that the process was to write; `None` where it did not.
+/// Its folder is the process's, too: a link on the way is refused like one in its place.
 pub(super) fn read_written(scratch: &Path, path: &Path) -> Result<Option<Vec<u8>>, ResultTrouble> {
     let invalid = |what: String| ResultTrouble::invalid("BACKSTOP_RESULT", what);
     Folder::new(scratch).read(path, RESULT_BYTES_MAX).map_err(|error| match error {

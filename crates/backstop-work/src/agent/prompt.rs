@@ -1,7 +1,8 @@
 //! The prompt of an assignment.
 //!
-//! The plan's section is the task. Everything else from outside (errors, hunks) stands in fences as data. No fence can be closed from
-//! inside. The result that is shown as an example is itself no valid result: whoever echoes it has claimed nothing.
+//! The plan's section is the task. Everything else from outside (errors, hunks) stands in fences as
+//! data. No fence can be closed from inside. The result that is shown as an example is itself no
+//! valid result: whoever echoes it has claimed nothing.
 
 use super::assignment::{Assignment, GateToRun, Task};
 use super::retry::RetryContext;
@@ -48,7 +49,8 @@ pub fn prompt(assignment: &Assignment) -> String {
     out
 }
 
-/// The prompt of an attempt that continues the agent's session: it knows the task, and its files are as it left them.
+/// The prompt of an attempt that continues the agent's session: it knows the task, and its files
+/// are as it left them.
 pub fn continuation(assignment: &Assignment, why: &SafeText) -> String {
     let mut out = String::new();
     let id = line(&SafeText::new(&assignment.phase_id));
@@ -326,7 +328,8 @@ mod tests {
                 retry.previous_error_details = error.into();
             }
             let text = prompt(&assignment);
-            // Outside of fences, every line is one of ours: headings are exactly those that we wrote.
+            // Outside of fences, every line is one of ours: headings are exactly those that we
+            // wrote.
             let mut fence: Option<usize> = None;
             let mut headings = Vec::new();
             for line in text.lines() {

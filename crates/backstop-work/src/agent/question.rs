@@ -1,9 +1,10 @@
-//! A question that nobody will answer: an agent that asks for permission, a login, trust, an update or a model waits for ever
-//! when it runs headless.
+//! A question that nobody will answer: an agent that asks for permission, a login, trust, an update
+//! or a model waits for ever when it runs headless.
 //!
-//! [`Questions`] follows both streams of an agent while it runs. Where it has been silent for [`SILENCE`] and its last lines are a
-//! known question (`questions.toml`), it is asked to end. Lines that are events of the agent's own format are no questions:
-//! whatever a model says is in them.
+//! [`Questions`] follows both streams of an agent while it runs. Where it has been silent for
+//! [`SILENCE`] and its last lines are a known question (`questions.toml`), it is asked to end.
+//! Lines that are events of the agent's own format are no questions: whatever a model says is in
+//! them.
 
 use super::overage;
 use crate::log::Tee;
@@ -21,8 +22,8 @@ pub(super) const SILENCE: Duration = Duration::from_secs(30);
 const LINES_MAX: usize = 14;
 /// How much of a line is looked at.
 const LINE_BYTES_MAX: usize = 1 << 10;
-/// How many events of the other stream a line outlives: the two streams are read apart, and what was written first may be
-/// read last.
+/// How many events of the other stream a line outlives: the two streams are read apart, and what
+/// was written first may be read last.
 const EVENTS_OUTLIVED: u8 = 2;
 /// How much of the question is quoted.
 const QUOTE_CHARS_MAX: usize = 160;

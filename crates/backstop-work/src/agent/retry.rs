@@ -21,7 +21,8 @@ pub struct RetryContext {
 }
 
 impl RetryContext {
-    /// As JSON, for the file that `BACKSTOP_RETRY_CONTEXT` names. Controls are escapes: it may be printed.
+    /// As JSON, for the file that `BACKSTOP_RETRY_CONTEXT` names. Controls are escapes: it may be
+    /// printed.
     pub fn to_json(&self) -> String {
         // Six strings and numbers: this cannot fail.
         SafeText::json(&serde_json::to_string_pretty(self).unwrap_or_default())

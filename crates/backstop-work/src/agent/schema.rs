@@ -1,7 +1,7 @@
 //! The shape of a result, as a JSON schema, for agents that can be held to one.
 
-/// The shape of a result. Every field is named and required, and what may be absent may be null: some providers take
-/// no other schema.
+/// The shape of a result. Every field is named and required, and what may be absent may be null:
+/// some providers take no other schema.
 pub const RESULT_SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"required":["phase_id","status","tasks_total","tasks_completed","tasks_done","quality_gates","commit_message","files","error"],"properties":{"phase_id":{"type":"string"},"status":{"type":"string","enum":["complete","failed"]},"tasks_total":{"type":["integer","null"]},"tasks_completed":{"type":["integer","null"]},"tasks_done":{"type":["array","null"],"items":{"type":"integer"}},"quality_gates":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["name","passed"],"properties":{"name":{"type":"string"},"passed":{"type":"boolean"}}}},"commit_message":{"type":["string","null"]},"files":{"type":"object","additionalProperties":false,"required":["created","modified","deleted"],"properties":{"created":{"type":"array","items":{"type":"string"}},"modified":{"type":"array","items":{"type":"string"}},"deleted":{"type":"array","items":{"type":"string"}}}},"error":{"type":["object","null"],"additionalProperties":false,"required":["type","message","details"],"properties":{"type":{"type":"string"},"message":{"type":"string"},"details":{"type":["string","null"]}}}}}"#;
 
 #[cfg(test)]

@@ -38,8 +38,9 @@ pub struct SurveyedAgent {
     pub install: Option<&'static str>,
 }
 
-/// The agents that are known, and those of the configuration. One of the configuration takes the place of a known one of
-/// its name. `is_found` looks for a program; those that are there are asked for their version, all at once.
+/// The agents that are known, and those of the configuration. One of the configuration takes the
+/// place of a known one of its name. `is_found` looks for a program; those that are there are asked
+/// for their version, all at once.
 pub fn survey(own: &[Agent], is_found: &dyn Fn(&str) -> bool) -> Vec<SurveyedAgent> {
     let is_own = |name: &str| own.iter().any(|agent| agent.name == name);
     let plain = BUILTINS.iter().filter(|known| !is_own(known.name)).map(of_builtin);

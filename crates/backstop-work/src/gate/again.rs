@@ -1,7 +1,8 @@
 //! Failed tests, run again unchanged.
 //!
-//! Every round runs all tests that have failed so far, so that what passes has passed together. Where a runner ends at the
-//! first failure, what came after it was never run: then the whole gate must pass too.
+//! Every round runs all tests that have failed so far, so that what passes has passed together.
+//! Where a runner ends at the first failure, what came after it was never run: then the whole gate
+//! must pass too.
 
 use super::narrow::narrow;
 use super::once::{CommandResult, GateContext};
@@ -42,7 +43,8 @@ pub(super) fn rerun_failed(
         if let Some(fault) = &last.fault {
             join(&mut failed, &fault.facts);
         }
-        // The account that the names are laid beside is that of the run which named the last of them.
+        // The account that the names are laid beside is that of the run which named the last of
+        // them.
         if failed.failed_tests.len() > known {
             text = last.text;
         }
@@ -50,7 +52,8 @@ pub(super) fn rerun_failed(
     Ok(RerunResult { once: first, flaky: Vec::new(), reruns })
 }
 
-/// One round: the failed tests alone where they can be named, the whole gate where they cannot or where that is not enough.
+/// One round: the failed tests alone where they can be named, the whole gate where they cannot or
+/// where that is not enough.
 fn round(
     gate: &Gate,
     failed: &Facts,

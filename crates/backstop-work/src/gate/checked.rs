@@ -34,7 +34,8 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// That it failed and then passed unchanged, as a fault to be recorded. Nothing, where it did not.
+    /// That it failed and then passed unchanged, as a fault to be recorded. Nothing, where it did
+    /// not.
     pub fn flaky_fault(&self) -> Option<Fault> {
         if !self.passed || self.reruns == 0 {
             return None;

@@ -7,13 +7,15 @@ use std::time::Duration;
 /// A check that a phase must pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gate {
-    /// `lint`, `format`, `typecheck`, `test`, or a name of one's own. Where two stacks give the same, `lint:rust`.
+    /// `lint`, `format`, `typecheck`, `test`, or a name of one's own. Where two stacks give the
+    /// same, `lint:rust`.
     pub name: String,
     /// The command that checks.
     pub check: CommandLine,
     /// The command that puts right what it finds. It is named, never run.
     pub fix: Option<CommandLine>,
-    /// How long the check may run. A gate that says so has this one clock, and may be silent for as long.
+    /// How long the check may run. A gate that says so has this one clock, and may be silent for as
+    /// long.
     pub timeout: Option<Duration>,
     /// Who asks for it.
     pub origin: Origin,

@@ -1,8 +1,9 @@
 //! What failed in a gate, one by one, so that two runs of it can be compared: a tree that was red
 //! before somebody worked on it is judged by what got worse.
 //!
-//! Failed tests are told apart by name, findings of formatters by file, other findings by their lines
-//! without numbers. It must not guess: where not everything that failed is named, nothing is compared.
+//! Failed tests are told apart by name, findings of formatters by file, other findings by their
+//! lines without numbers. It must not guess: where not everything that failed is named, nothing is
+//! compared.
 
 use backstop_core::{Fault, Reason, SafeText};
 use std::collections::BTreeMap;

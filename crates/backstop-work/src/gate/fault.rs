@@ -1,7 +1,7 @@
 //! What a failed gate is.
 //!
-//! The classifier reads the output. Where it finds nothing, the gate's name says what it is. What is not the work's doing
-//! (the network, a full disk, a missing tool) stays what it is.
+//! The classifier reads the output. Where it finds nothing, the gate's name says what it is. What
+//! is not the work's doing (the network, a full disk, a missing tool) stays what it is.
 
 use super::missing::missing_tool;
 use super::{Gate, GateError, Passes};
@@ -36,7 +36,8 @@ pub(super) fn ended(
     })
 }
 
-/// What it is that a command could not be started. That the folder is not there is nobody's finding.
+/// What it is that a command could not be started. That the folder is not there is nobody's
+/// finding.
 pub(super) fn not_started(
     gate: &Gate,
     error: StartError,
@@ -85,7 +86,8 @@ fn listing(gate: &Gate, ended: &Ended, command: &str) -> Fault {
     fault
 }
 
-/// What the classifier says, and what it cannot know: which tool the gate needs, and what its name means.
+/// What the classifier says, and what it cannot know: which tool the gate needs, and what its name
+/// means.
 fn explained(gate: &Gate, fault: Fault, code: Option<i32>, tail: &[u8]) -> Fault {
     let tool = missing_tool(&gate.check, fault.facts.missing.as_ref(), code, tail);
     if let Some(tool) = tool {

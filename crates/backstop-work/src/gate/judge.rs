@@ -49,8 +49,9 @@ fn is_the_worlds(reason: Reason) -> bool {
     )
 }
 
-/// Whether the work is done. `claim` is nothing for a command, which claims nothing. `tree_changed` and `tasks_left` are
-/// nothing where nobody knows; what nobody knows does not speak for an agent that says it failed.
+/// Whether the work is done. `claim` is nothing for a command, which claims nothing. `tree_changed`
+/// and `tasks_left` are nothing where nobody knows; what nobody knows does not speak for an agent
+/// that says it failed.
 pub fn judge(
     claim: Option<Claim>,
     checks: &[Checked],

@@ -1,7 +1,8 @@
 //! Whether it is the gate's own tool that is missing.
 //!
-//! A linter that is not installed is no lint error. The classifier knows what shells and cargo say; runners of tools
-//! (`npx`, `uv run`, `rustup`) have words of their own, which mean this only where they name a word of the gate's command.
+//! A linter that is not installed is no lint error. The classifier knows what shells and cargo say;
+//! runners of tools (`npx`, `uv run`, `rustup`) have words of their own, which mean this only where
+//! they name a word of the gate's command.
 
 use super::CommandLine;
 use backstop_core::SafeText;
@@ -9,8 +10,8 @@ use backstop_core::SafeText;
 /// The exit code with which a shell says that there is no such program.
 const NOT_FOUND: i32 = 127;
 
-/// What runners say of a tool that is not there: what stands before its name, and what after it. Nothing after it means
-/// the end of the line.
+/// What runners say of a tool that is not there: what stands before its name, and what after it.
+/// Nothing after it means the end of the line.
 const MISSING_PHRASES: &[(&str, &str)] = &[
     // uv run
     ("Failed to spawn: `", "`"),

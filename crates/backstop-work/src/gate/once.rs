@@ -58,8 +58,8 @@ impl GateContext<'_> {
             env: self.run.env.clone(),
             limits: limits(gate, &self.run.limits),
             dies_with_us: self.run.dies_with_us,
-            // Both go to one log: in the order in which they were written. Where standard output must be
-            // empty, it has to be told from the other.
+            // Both go to one log: in the order in which they were written. Where standard output
+            // must be empty, it has to be told from the other.
             joined: gate.passes != Passes::SaysNothing,
             ..Spec::default()
         };
@@ -98,7 +98,8 @@ impl GateContext<'_> {
     }
 }
 
-/// A gate with a timeout of its own has that one clock: a long silent check is what it was made for.
+/// A gate with a timeout of its own has that one clock: a long silent check is what it was made
+/// for.
 fn limits(gate: &Gate, usual: &Limits) -> Limits {
     match gate.timeout {
         Some(timeout) => Limits { wall: Some(timeout), idle: None, ..usual.clone() },

@@ -31,7 +31,8 @@ pub struct GateRun<'a> {
     pub log: Log,
     /// When this begins.
     pub at: Timestamp,
-    /// Whether they are ended when this process is killed, as [`Spec::dies_with_us`](backstop_exec::Spec) says.
+    /// Whether they are ended when this process is killed, as
+    /// [`Spec::dies_with_us`](backstop_exec::Spec) says.
     pub dies_with_us: bool,
 }
 
@@ -43,10 +44,11 @@ impl<'a> GateRun<'a> {
     }
 }
 
-/// Runs gates in order, all of them even when one fails. When somebody asks for the end, the running one is ended and
-/// the rest are not run: the answer is shorter then.
+/// Runs gates in order, all of them even when one fails. When somebody asks for the end, the
+/// running one is ended and the rest are not run: the answer is shorter then.
 ///
-/// `started` is called when a command runs, `done` when a gate is over; it may judge what was found. This blocks; the caller gives it a thread.
+/// `started` is called when a command runs, `done` when a gate is over; it may judge what was
+/// found. This blocks; the caller gives it a thread.
 pub fn run(
     gates: &[Gate],
     run: &GateRun<'_>,

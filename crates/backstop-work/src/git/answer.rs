@@ -1,4 +1,5 @@
-//! What git answered: its output as the things it stands for, and its words where nothing else tells.
+//! What git answered: its output as the things it stands for, and its words where nothing else
+//! tells.
 
 use super::{GitError, Sha};
 use backstop_core::SafeText;

@@ -1,7 +1,9 @@
-//! Applying: the user's files are made equal to a commit's, uncommitted, and the index stays as it is.
+//! Applying: the user's files are made equal to a commit's, uncommitted, and the index stays as it
+//! is.
 //!
-//! All or nothing as far as the user's changes go: if one path has other content than was expected, none is touched.
-//! Every file is written elsewhere first and then moved into place. Called again after a crash, it goes on.
+//! All or nothing as far as the user's changes go: if one path has other content than was expected,
+//! none is touched. Every file is written elsewhere first and then moved into place. Called again
+//! after a crash, it goes on.
 
 use super::call::nul_list;
 use super::changes::Step;
@@ -34,8 +36,8 @@ pub enum Applied {
 }
 
 impl Repo {
-    /// Makes the user's files equal to those of `tip` wherever it differs from `base`, but for the paths in `except`,
-    /// which may be absolute or below the root.
+    /// Makes the user's files equal to those of `tip` wherever it differs from `base`, but for the
+    /// paths in `except`, which may be absolute or below the root.
     pub fn apply_tree(&self, base: &Sha, tip: &Sha, except: &[&Path]) -> Result<Applied, GitError> {
         let except: Vec<PathBuf> = except.iter().map(|path| self.below_root(path)).collect();
         let mut steps = self.steps(base, tip)?;

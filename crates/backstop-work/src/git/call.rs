@@ -1,7 +1,8 @@
 //! One call of git: its arguments, its environment, and patience with locks.
 //!
-//! Every git that is run is run from here, by argv. What it prints is bounded; what it should not see of our
-//! environment is taken away; hooks run only where the caller says so. It must not know what a command is for.
+//! Every git that is run is run from here, by argv. What it prints is bounded; what it should not
+//! see of our environment is taken away; hooks run only where the caller says so. It must not know
+//! what a command is for.
 
 use super::answer::{GitOutput, has, locked};
 use super::child::{self, Bounds, ChildResult};
@@ -27,7 +28,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(250);
 /// How long one argument list may be, when many names go into one.
 pub(crate) const ARGUMENT_BYTES_MAX: usize = 96 << 10;
 
-/// What would make git work on something else than the folder it is run in, or read names in another way.
+/// What would make git work on something else than the folder it is run in, or read names in
+/// another way.
 const FOREIGN: [&str; 20] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -68,7 +70,8 @@ pub struct Settings {
     pub lock_pause: Duration,
     /// Ends what runs.
     pub interrupt: Interrupt,
-    /// Filters that are switched off, because their program is missing. None until it was looked for them.
+    /// Filters that are switched off, because their program is missing. None until it was looked
+    /// for them.
     pub missing_filters: Option<Vec<String>>,
 }
 
@@ -251,10 +254,10 @@ impl Call<'_> {
     }
 }
 
-/// Whether git is known to start no other program for a command, where its hooks are switched off: it
-/// reads or writes refs, commits and settings, and neither files nor the index. What looks at files
-/// may ask a monitor for changes or pass their content through filters; merges may run drivers, and
-/// content that a partial clone lacks is fetched.
+/// Whether git is known to start no other program for a command, where its hooks are switched off:
+/// it reads or writes refs, commits and settings, and neither files nor the index. What looks at
+/// files may ask a monitor for changes or pass their content through filters; merges may run
+/// drivers, and content that a partial clone lacks is fetched.
 fn runs_nothing_else(args: &[OsString]) -> bool {
     let word = |at: usize| args.get(at).and_then(|arg| arg.to_str()).unwrap_or_default();
     match word(0) {

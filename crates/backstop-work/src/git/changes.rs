@@ -84,8 +84,8 @@ impl Repo {
         Ok(steps.into_iter().map(|step| Changed { how: how(&step), path: step.path }).collect())
     }
 
-    /// Tracked files that the user has changed, staged or not, submodules too. Untracked files do not count, and
-    /// neither do the paths in `except`, which may be absolute or below the root.
+    /// Tracked files that the user has changed, staged or not, submodules too. Untracked files do
+    /// not count, and neither do the paths in `except`, which may be absolute or below the root.
     pub fn dirty(&self, except: &[&Path]) -> Result<Vec<PathBuf>, GitError> {
         let except: Vec<PathBuf> = except.iter().map(|path| self.below_root(path)).collect();
         let call = self.call().args(["status", "--porcelain=v1", "-z", "--no-renames"]);

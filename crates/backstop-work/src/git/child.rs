@@ -1,4 +1,5 @@
-//! One run of git: bounded time, bounded output, and nothing left of it afterwards, its hooks included.
+//! One run of git: bounded time, bounded output, and nothing left of it afterwards, its hooks
+//! included.
 //!
 //! It must not know what is run or what the output means.
 

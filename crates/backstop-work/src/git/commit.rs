@@ -1,6 +1,7 @@
 //! Commits: plumbing ones for what is only kept, real ones for what the user gets.
 //!
-//! A real commit is made by `git commit` in a slot, so that hooks and signing work as the user has set them up.
+//! A real commit is made by `git commit` in a slot, so that hooks and signing work as the user has
+//! set them up.
 
 use super::answer::path_of;
 use super::call::{Call, nul_list};
@@ -24,8 +25,8 @@ pub struct Committed {
 }
 
 impl Repo {
-    /// Makes a commit object. No hook runs, nothing is signed and no ref moves. Where git does not know who commits,
-    /// Backstop does.
+    /// Makes a commit object. No hook runs, nothing is signed and no ref moves. Where git does not
+    /// know who commits, Backstop does.
     pub fn commit_tree(&self, tree: &Sha, parents: &[&Sha], message: &str) -> Result<Sha, GitError> {
         let call = || {
             let mut call =
@@ -42,10 +43,11 @@ impl Repo {
         if answer.code == 0 { answer.sha() } else { Err(answer.failed()) }
     }
 
-    /// Commits a tree on top of a parent, in a slot whose files are that tree already or all saved. Hooks and signing
-    /// work; no ref moves. What a hook makes of the files is what is committed.
+    /// Commits a tree on top of a parent, in a slot whose files are that tree already or all saved.
+    /// Hooks and signing work; no ref moves. What a hook makes of the files is what is committed.
     ///
-    /// Afterwards the slot is at the new commit. Where it failed, the slot has the tree on top of the parent.
+    /// Afterwards the slot is at the new commit. Where it failed, the slot has the tree on top of
+    /// the parent.
     pub fn commit_in(
         &self,
         slot: &Slot,
@@ -56,8 +58,8 @@ impl Repo {
         self.commit_with(slot, tree, parent, message, false)
     }
 
-    /// The same where the slot's files are that tree: it was saved, and nobody has worked there since. The caller knows
-    /// that; files are not looked at again.
+    /// The same where the slot's files are that tree: it was saved, and nobody has worked there
+    /// since. The caller knows that; files are not looked at again.
     pub fn commit_saved_in(
         &self,
         slot: &Slot,
@@ -104,8 +106,8 @@ impl Repo {
         Ok(Committed { changed_by_hook: made != *tree, tree: made, sha: head })
     }
 
-    /// The commit of `git commit` where it would run nothing and sign nothing, made without looking at
-    /// every file twice more. None where it has to be made by `git commit`.
+    /// The commit of `git commit` where it would run nothing and sign nothing, made without looking
+    /// at every file twice more. None where it has to be made by `git commit`.
     fn plain_commit(
         &self,
         slot: &Slot,

@@ -15,8 +15,8 @@ use std::path::Path;
 const LIST: &str = "backstop-paths";
 
 impl Repo {
-    /// Commits these paths as they are in the working tree, new and deleted ones too. Paths that are unchanged or
-    /// ignored are passed over. Whether a hook changed them is not known here.
+    /// Commits these paths as they are in the working tree, new and deleted ones too. Paths that
+    /// are unchanged or ignored are passed over. Whether a hook changed them is not known here.
     pub fn commit_paths(&self, paths: &[OsString], message: &str) -> Result<Committed, CommitTrouble> {
         let changes = self.changes()?;
         let wanted: Vec<&OsString> = paths.iter().filter(|path| changes.contains_key(*path)).collect();

@@ -30,7 +30,8 @@ pub struct Conflict {
     pub kind: ConflictKind,
     /// The lines that changed from the base to the tip, first and last, counted in the tip's file.
     pub ours: Vec<(u32, u32)>,
-    /// The lines that changed from the base to the work, first and last, counted in the work's file.
+    /// The lines that changed from the base to the work, first and last, counted in the work's
+    /// file.
     pub theirs: Vec<(u32, u32)>,
     /// The marked lines, with some around them. Empty where there are none, or too many.
     pub hunks: SafeText,
@@ -118,7 +119,8 @@ fn ranges(repo: &Repo, base: Option<&Entry>, side: Option<&Entry>) -> Result<Vec
     Ok(lines.filter_map(range).take(RANGES_MAX).collect())
 }
 
-/// The new lines of `@@ -1,2 +3,4 @@`. Where lines were only deleted, the line after which they were.
+/// The new lines of `@@ -1,2 +3,4 @@`. Where lines were only deleted, the line after which they
+/// were.
 fn range(line: &[u8]) -> Option<(u32, u32)> {
     let rest = line.strip_prefix(b"@@ -")?;
     let text = std::str::from_utf8(&rest[..rest.len().min(60)]).ok()?;

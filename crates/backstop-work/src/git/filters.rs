@@ -1,8 +1,8 @@
 //! Filters (Git LFS, git-crypt) whose program is not installed.
 //!
-//! Git cannot check a file out by such a filter, and refuses. It is switched off for every call of ours: files stay as
-//! they are in the repository, which for LFS are pointers. What is written to such a file would be committed without
-//! its filter, so it is told and not kept.
+//! Git cannot check a file out by such a filter, and refuses. It is switched off for every call of
+//! ours: files stay as they are in the repository, which for LFS are pointers. What is written to
+//! such a file would be committed without its filter, so it is told and not kept.
 
 use super::call::{Settings, nul_list};
 use super::changes::{Changed, How};

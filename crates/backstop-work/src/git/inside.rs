@@ -1,6 +1,7 @@
 //! Whether a process works in a folder: then what it holds there is not stale.
 //!
-//! On Linux every process that we may look at is looked at. Elsewhere the caller's word is taken that nobody does.
+//! On Linux every process that we may look at is looked at. Elsewhere the caller's word is taken
+//! that nobody does.
 
 use std::path::Path;
 

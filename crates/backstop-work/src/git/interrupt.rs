@@ -43,8 +43,8 @@ impl Drop for RunningGit {
 }
 
 impl Interrupt {
-    /// Ends every git that runs hooks, and lets no other one begin. What git does without hooks goes
-    /// on: it is short, and it saves work.
+    /// Ends every git that runs hooks, and lets no other one begin. What git does without hooks
+    /// goes on: it is short, and it saves work.
     pub fn hooks(&self) {
         self.request(|entry| entry.hooks);
     }

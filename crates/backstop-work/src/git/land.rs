@@ -1,7 +1,7 @@
 //! Landing: the user's checked-out branch is fast-forwarded, with its files.
 //!
-//! It must not move a branch that has moved, and must not overwrite what the user has changed. Called again after a
-//! crash, it completes what was begun.
+//! It must not move a branch that has moved, and must not overwrite what the user has changed.
+//! Called again after a crash, it completes what was begun.
 
 use super::answer::path_of;
 use super::call::nul_list;
@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Says which landing has begun, in git's own folder: files that are cut off are then known to be ours.
+/// Says which landing has begun, in git's own folder: files that are cut off are then known to be
+/// ours.
 const NOTE: &str = "backstop-landing";
 /// The last exit code that is git's own. What is above says that a signal ended it.
 const KILLED: i32 = 128;
@@ -46,8 +47,9 @@ pub enum Landing {
 }
 
 impl Repo {
-    /// Fast-forwards the checked-out branch from one commit to a later one, with the user's files. `branch` is the
-    /// one that must be checked out, as `refs/heads/main`; None means a commit without a branch.
+    /// Fast-forwards the checked-out branch from one commit to a later one, with the user's files.
+    /// `branch` is the one that must be checked out, as `refs/heads/main`; None means a commit
+    /// without a branch.
     pub fn land_ff(&self, branch: Option<&str>, from: &Sha, to: &Sha) -> Result<Landing, GitError> {
         if let Some(ended) = self.elsewhere(branch, from, to)? {
             return Ok(ended);
@@ -108,7 +110,8 @@ impl Repo {
         Ok((now.as_ref() != Some(from)).then_some(Landing::Moved { now }))
     }
 
-    /// The paths that an earlier landing, cut off, has already written; or the paths that the user has changed.
+    /// The paths that an earlier landing, cut off, has already written; or the paths that the user
+    /// has changed.
     fn in_the_way<'a>(
         &self,
         from: &Sha,
@@ -155,8 +158,8 @@ impl Repo {
         Ok(whole.starts_with(&now))
     }
 
-    /// Takes back what a landing that was cut off has written, so that git finds its files as it left them. What is
-    /// removed here is in the commit that lands.
+    /// Takes back what a landing that was cut off has written, so that git finds its files as it
+    /// left them. What is removed here is in the commit that lands.
     fn roll_back(&self, half: &[&StepState]) -> Result<(), GitError> {
         let (added, known): (Vec<&StepState>, Vec<&StepState>) =
             half.iter().partition(|look| look.step.from.is_none());

@@ -21,8 +21,9 @@ impl How {
 }
 
 impl Repo {
-    /// Every path that differs from the last commit, untracked ones included, ignored ones not. The paths in `except`, and
-    /// what is below them, do not count; they may be absolute or below the root.
+    /// Every path that differs from the last commit, untracked ones included, ignored ones not. The
+    /// paths in `except`, and what is below them, do not count; they may be absolute or below the
+    /// root.
     pub fn changed_now(&self, except: &[&Path]) -> Result<Vec<OsString>, GitError> {
         let except: Vec<PathBuf> = except.iter().map(|path| self.below_root(path)).collect();
         let call = self.call().args(["status", "--porcelain=v1", "-z", "--no-renames"]);
@@ -45,9 +46,9 @@ impl Repo {
         Ok(call.arg("--").read_only().done()?.stdout)
     }
 
-    /// What changed from one commit or tree to another in these paths, in all where there are none, as a
-    /// patch for programs: a file that moved was deleted in one place and added in another, and no
-    /// setting of the user's changes how it looks.
+    /// What changed from one commit or tree to another in these paths, in all where there are none,
+    /// as a patch for programs: a file that moved was deleted in one place and added in another,
+    /// and no setting of the user's changes how it looks.
     pub fn patch(&self, from: &Sha, to: &Sha, paths: &[&OsStr]) -> Result<Vec<u8>, GitError> {
         let call = self.call().config("core.quotePath=false").literal();
         let call = call.args(["diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv"]);
@@ -55,8 +56,8 @@ impl Repo {
         Ok(call.arg("--").args(paths).read_only().done()?.stdout)
     }
 
-    /// All files as a tree, untracked ones included, ignored ones not. The paths in `except` are as they
-    /// were committed. What the user has staged stays as it is.
+    /// All files as a tree, untracked ones included, ignored ones not. The paths in `except` are as
+    /// they were committed. What the user has staged stays as it is.
     pub fn snapshot(&self, except: &[&Path]) -> Result<Sha, GitError> {
         let index = self.git_dir().join(SNAPSHOT_INDEX);
         let result = self.snapshot_in(&index, except);
@@ -76,7 +77,8 @@ impl Repo {
             name.push(self.below_root(path));
             names.push(name);
         }
-        // It says no where a file cannot be read, or an excluded one is ignored, and stages the rest.
+        // It says no where a file cannot be read, or an excluded one is ignored, and stages the
+        // rest.
         self.call().index(index).args(["add", "-A", "--ignore-errors", "--"]).args(names).answer()?;
         self.call().index(index).arg("write-tree").done()?.sha()
     }

@@ -41,8 +41,8 @@ impl Repo {
         conflict::describe(self, &tree, found).map(Merged::Conflicted)
     }
 
-    /// The merge by which a commit came into `head`, and its parent that does not have the commit. The
-    /// oldest where there are more; none where `head` is only built on top of the commit.
+    /// The merge by which a commit came into `head`, and its parent that does not have the commit.
+    /// The oldest where there are more; none where `head` is only built on top of the commit.
     pub fn merge_of(&self, commit: &Sha, head: &Sha) -> Result<Option<(Sha, Sha)>, GitError> {
         let range = format!("{commit}..{head}");
         let call = self.call().args(["rev-list", "--merges", "--parents", "--topo-order", "--reverse"]);

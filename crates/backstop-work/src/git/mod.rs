@@ -1,13 +1,16 @@
-//! Git: where attempts work, how they are saved, how they come together and how they reach the user's branch.
+//! Git: where attempts work, how they are saved, how they come together and how they reach the
+//! user's branch.
 //!
-//! A [`Repo`] is the user's repository. A [`Slot`] is a worktree of ours, outside the user's tree, in which one attempt
-//! works at a time. [`Slot::save`] keeps an attempt as a commit on a private ref, [`Repo::merge`] brings two together
-//! without a checkout, [`Repo::commit_in`] makes the real commit with hooks and signing, and [`Repo::land_ff`] or
-//! [`Repo::apply_tree`] bring it to the user.
+//! A [`Repo`] is the user's repository. A [`Slot`] is a worktree of ours, outside the user's tree,
+//! in which one attempt works at a time. [`Slot::save`] keeps an attempt as a commit on a private
+//! ref, [`Repo::merge`] brings two together without a checkout, [`Repo::commit_in`] makes the real
+//! commit with hooks and signing, and [`Repo::land_ff`] or [`Repo::apply_tree`] bring it to the
+//! user.
 //!
-//! It must not remove what is not saved, move a branch that has moved, overwrite what the user has changed, or build a
-//! shell string from outside text. Everything is done by the `git` program, version 2.38 or later, called by argv with
-//! bounded time and output. Blocking. A [`Repo`] may be used by several threads at once, a [`Slot`] by one.
+//! It must not remove what is not saved, move a branch that has moved, overwrite what the user has
+//! changed, or build a shell string from outside text. Everything is done by the `git` program,
+//! version 2.38 or later, called by argv with bounded time and output. Blocking. A [`Repo`] may be
+//! used by several threads at once, a [`Slot`] by one.
 
 mod answer;
 mod apply;

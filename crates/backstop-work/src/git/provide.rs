@@ -1,7 +1,8 @@
-//! What a fresh worktree lacks and the work needs: `.env`, `node_modules`. Linked or copied from the user's tree.
+//! What a fresh worktree lacks and the work needs: `.env`, `node_modules`. Linked or copied from
+//! the user's tree.
 //!
-//! Only paths below the root are taken, nothing that is there is replaced, and nothing provided is ever saved: what git
-//! does not track it does not get from here.
+//! Only paths below the root are taken, nothing that is there is replaced, and nothing provided is
+//! ever saved: what git does not track it does not get from here.
 
 use super::{GitError, Slot};
 use backstop_core::SafeText;
@@ -44,7 +45,8 @@ pub enum ProvidedHow {
 }
 
 impl Slot {
-    /// Links and copies paths from another folder into the slot. Whatever is provided is excluded from then on.
+    /// Links and copies paths from another folder into the slot. Whatever is provided is excluded
+    /// from then on.
     pub fn provide(
         &mut self,
         from: &Path,
@@ -87,7 +89,8 @@ impl Slot {
         })
     }
 
-    /// Removes what was provided and is still as it was. What differs stays, and keeps the slot from being removed.
+    /// Removes what was provided and is still as it was. What differs stays, and keeps the slot
+    /// from being removed.
     pub(crate) fn remove_provided(&self) {
         for (target, source) in &self.provided {
             let ours = match std::fs::read_link(target) {

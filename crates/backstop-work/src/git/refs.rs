@@ -14,7 +14,8 @@ pub fn tip_ref(run: RunId) -> String {
     format!("{OURS}/{run}/tip")
 }
 
-/// The ref of a saved attempt. No name of a phase gives the ref of another, or one that git does not take.
+/// The ref of a saved attempt. No name of a phase gives the ref of another, or one that git does
+/// not take.
 pub fn attempt_ref(run: RunId, phase: &Name, attempt: u32) -> String {
     let phase = phase.as_str();
     let refused = phase.contains("..") || phase.ends_with('.') || phase.ends_with(".lock");
@@ -55,8 +56,8 @@ impl Repo {
         Ok(found.into_iter().find(|(found, _)| found == name).map(|(_, sha)| sha))
     }
 
-    /// Moves a ref from `old` to `new`; `None` means that there must be none. False where somebody else moved it:
-    /// then nothing was done.
+    /// Moves a ref from `old` to `new`; `None` means that there must be none. False where somebody
+    /// else moved it: then nothing was done.
     pub fn set_ref(&self, name: &str, new: &Sha, old: Option<&Sha>) -> Result<bool, GitError> {
         let old_text = old.map_or("", Sha::as_str);
         let call = self.call().args(["update-ref", "--no-deref", checked(name)?]).arg(new).arg(old_text);
@@ -72,7 +73,8 @@ impl Repo {
         self.list(&format!("{OURS}/{run}"))
     }
 
-    /// Deletes all refs of a run, and says which. All or none go, and none that has moved meanwhile.
+    /// Deletes all refs of a run, and says which. All or none go, and none that has moved
+    /// meanwhile.
     pub fn delete_refs(&self, run: RunId) -> Result<Vec<(String, Sha)>, GitError> {
         let refs = self.runs_refs(run)?;
         let commands = refs.iter().flat_map(|(name, sha)| [format!("delete {name}"), sha.to_string()]);

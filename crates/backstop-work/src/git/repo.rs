@@ -107,7 +107,8 @@ impl Repo {
         &self.common_dir
     }
 
-    /// The filters of the user's settings whose program is missing: files stay as they are in the repository.
+    /// The filters of the user's settings whose program is missing: files stay as they are in the
+    /// repository.
     pub fn missing_filters(&self) -> &[String] {
         self.settings.missing_filters.as_deref().unwrap_or_default()
     }

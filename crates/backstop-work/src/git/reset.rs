@@ -1,6 +1,8 @@
-//! Putting a slot at another commit for the next attempt. Ignored files stay: that is what keeps it warm.
+//! Putting a slot at another commit for the next attempt. Ignored files stay: that is what keeps it
+//! warm.
 //!
-//! It must not throw away what is not saved. What git cannot save, a repository inside the slot, is put aside.
+//! It must not throw away what is not saved. What git cannot save, a repository inside the slot, is
+//! put aside.
 
 use super::repo::head;
 use super::slot::remove_if_there;
@@ -19,8 +21,8 @@ pub struct Reset {
 impl Slot {
     /// Puts the slot at a commit. Nobody may be at work in it.
     ///
-    /// `saved` is the commit that has what is here now; with `None` there must be nothing but the commit that is
-    /// checked out. Otherwise it is an error and nothing is changed.
+    /// `saved` is the commit that has what is here now; with `None` there must be nothing but the
+    /// commit that is checked out. Otherwise it is an error and nothing is changed.
     pub fn reset_to(&self, at: &Sha, saved: Option<&Sha>) -> Result<Reset, GitError> {
         self.repo.tree_of(at)?;
         self.check_saved(saved)?;
@@ -34,8 +36,9 @@ impl Slot {
         Ok(Reset { put_aside })
     }
 
-    /// Puts a slot at a commit in which nobody has worked since it was made or since [`Repo::commit_in`] committed in it.
-    /// The caller knows that; files are not looked at where it is there already.
+    /// Puts a slot at a commit in which nobody has worked since it was made or since
+    /// [`Repo::commit_in`] committed in it. The caller knows that; files are not looked at where it
+    /// is there already.
     pub fn move_untouched(&self, at: &Sha) -> Result<(), GitError> {
         if self.at()? == *at {
             return Ok(());
@@ -46,8 +49,8 @@ impl Slot {
         self.place_submodules(at)
     }
 
-    /// Puts the files of a saved commit into the slot, uncommitted, on top of the commit that it is at. To be called right
-    /// after [`Slot::reset_to`].
+    /// Puts the files of a saved commit into the slot, uncommitted, on top of the commit that it is
+    /// at. To be called right after [`Slot::reset_to`].
     pub fn restore(&self, saved: &Sha) -> Result<(), GitError> {
         self.call().args(["read-tree", "-u", "--reset"]).arg(saved).done()?;
         self.call().args(["reset", "-q"]).arg(&self.at()?).done().map(|_| ())
@@ -118,7 +121,8 @@ impl Slot {
         call.args(self.all_but_excluded()).done().map(|_| ())
     }
 
-    /// Moves repositories that somebody made inside the slot beside it: their content is saved nowhere.
+    /// Moves repositories that somebody made inside the slot beside it: their content is saved
+    /// nowhere.
     fn put_aside(&self) -> Result<Vec<PathBuf>, GitError> {
         let answer = self.call().args(["ls-files", "-o", "--exclude-standard", "-z"]).read_only().done()?;
         let mut moved = Vec::new();

@@ -1,7 +1,8 @@
 //! Saving an attempt: everything that is in a slot, as a commit on a private ref.
 //!
-//! It is plumbing: no hook runs and nothing is signed. The commits of whoever worked here stay reachable from it. It
-//! must not change anything in the slot, and it must not make an earlier save unreachable.
+//! It is plumbing: no hook runs and nothing is signed. The commits of whoever worked here stay
+//! reachable from it. It must not change anything in the slot, and it must not make an earlier save
+//! unreachable.
 
 use super::changes::{Changed, Entry};
 use super::state::State;
@@ -25,8 +26,8 @@ pub struct Saved {
     pub own_commits: Vec<OwnCommit>,
     /// The commit that is checked out in the slot; the base where there is none.
     pub head: Sha,
-    /// What could not be saved: nested repositories, of which only the name of a commit is in the tree or nothing at
-    /// all, and files that cannot be read.
+    /// What could not be saved: nested repositories, of which only the name of a commit is in the
+    /// tree or nothing at all, and files that cannot be read.
     pub unsaved: Vec<PathBuf>,
     /// Files that were written and need a filter whose program is missing.
     pub unfiltered: Vec<PathBuf>,
@@ -42,14 +43,17 @@ pub struct OwnCommit {
 }
 
 impl Slot {
-    /// Saves what is in the slot as a commit on a ref: deletions and new files too, ignored and excluded ones not.
+    /// Saves what is in the slot as a commit on a ref: deletions and new files too, ignored and
+    /// excluded ones not.
     ///
-    /// Saving the same again gives the same commit. Where the ref has another one, that one becomes a parent.
+    /// Saving the same again gives the same commit. Where the ref has another one, that one becomes
+    /// a parent.
     pub fn save(&self, base: &Sha, refname: &str, message: &str) -> Result<Saved, GitError> {
         self.save_state(self.state(base)?, base, refname, message)
     }
 
-    /// The same of a state that was looked at just before: nobody may have been at work in the slot since.
+    /// The same of a state that was looked at just before: nobody may have been at work in the slot
+    /// since.
     pub fn save_state(
         &self,
         state: State,
@@ -64,8 +68,8 @@ impl Slot {
         }
         let sha = self.keep_state(refname, &state.tree, parents, message)?;
         let steps = self.repo.steps(base, &state.tree)?;
-        // Of a nested repository at a new commit, the tree has nothing but the name of that commit. Of a submodule that
-        // commit is kept in the user's own.
+        // Of a nested repository at a new commit, the tree has nothing but the name of that commit.
+        // Of a submodule that commit is kept in the user's own.
         let links = steps.iter().filter(|step| step.to.as_ref().is_some_and(Entry::is_link));
         let mut unsaved = state.left;
         let links = links.map(|step| PathBuf::from(&step.path));

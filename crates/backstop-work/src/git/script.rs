@@ -1,7 +1,7 @@
 //! `commits.sh`: the commits that somebody else is to make, as a script.
 //!
-//! Any name and any message goes through unchanged, and nothing in them is ever run. The script stops where something
-//! else is staged, and passes over what is committed already.
+//! Any name and any message goes through unchanged, and nothing in them is ever run. The script
+//! stops where something else is staged, and passes over what is committed already.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,8 @@ pub struct ScriptEntry {
     pub paths: Vec<OsString>,
     /// Paths that were deleted, below the root.
     pub deleted: Vec<OsString>,
-    /// How many more paths belong to it that must not be written down: their names look like secrets.
+    /// How many more paths belong to it that must not be written down: their names look like
+    /// secrets.
     pub unnamed: usize,
 }
 

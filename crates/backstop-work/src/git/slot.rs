@@ -1,8 +1,9 @@
 //! Worktrees of ours, in which attempts work.
 //!
-//! A slot is made once and kept warm. It is detached, so that it pins no branch, and locked, so that nobody prunes it.
-//! A mark in its git folder says that it was made to the end and at which commit it was last put. It must not be made
-//! over anything that is there, and it must not be removed by force.
+//! A slot is made once and kept warm. It is detached, so that it pins no branch, and locked, so
+//! that nobody prunes it. A mark in its git folder says that it was made to the end and at which
+//! commit it was last put. It must not be made over anything that is there, and it must not be
+//! removed by force.
 
 use super::call::{Call, Settings};
 use super::changes::status_paths;
@@ -51,8 +52,8 @@ impl Slot {
         self.reused
     }
 
-    /// Paths below the root that belong to no attempt: the plan, the folder of Backstop. They are in nothing that is
-    /// saved, and untracked ones are not cleaned away.
+    /// Paths below the root that belong to no attempt: the plan, the folder of Backstop. They are
+    /// in nothing that is saved, and untracked ones are not cleaned away.
     pub fn exclude(&mut self, paths: &[PathBuf]) {
         for path in paths {
             let path = self.repo.below_root(path);
@@ -82,7 +83,8 @@ impl Slot {
         read_short(&self.git_dir.join(MARK)).and_then(|text| text.trim().parse().ok()).ok_or_else(ours)
     }
 
-    /// The commit that is checked out. None where whoever worked here left a branch without commits.
+    /// The commit that is checked out. None where whoever worked here left a branch without
+    /// commits.
     pub fn head(&self) -> Result<Option<Sha>, GitError> {
         repo::head_sha(&self.repo.settings, &self.path)
     }
@@ -95,7 +97,8 @@ impl Slot {
         Ok(call.done()?.stdout)
     }
 
-    /// A git in the slot: nothing of the user's that would make it slow, refuse a line end or reach into submodules.
+    /// A git in the slot: nothing of the user's that would make it slow, refuse a line end or reach
+    /// into submodules.
     pub(crate) fn call(&self) -> Call<'_> {
         slot_call(&self.repo.settings, &self.path)
     }
@@ -121,8 +124,8 @@ fn slot_call<'a>(settings: &'a Settings, folder: &'a Path) -> Call<'a> {
 }
 
 impl Repo {
-    /// Makes a slot at a commit, or opens the one that is there, with whatever is in it. One that a crash left
-    /// half-made is completed. The folder is absolute and not in the user's tree.
+    /// Makes a slot at a commit, or opens the one that is there, with whatever is in it. One that a
+    /// crash left half-made is completed. The folder is absolute and not in the user's tree.
     pub fn add_slot(&self, path: &Path, at: &Sha, reason: &str) -> Result<Slot, GitError> {
         let slot = self.make_slot(path, at, reason)?;
         if !slot.was_there() {
@@ -168,8 +171,8 @@ impl Repo {
         Ok(slot.at().is_ok().then_some(slot))
     }
 
-    /// Removes a slot that has nothing in it that is not committed; ignored files go with it. Its commit must be
-    /// saved elsewhere. Otherwise it is left as it is.
+    /// Removes a slot that has nothing in it that is not committed; ignored files go with it. Its
+    /// commit must be saved elsewhere. Otherwise it is left as it is.
     pub fn remove_slot(&self, slot: Slot) -> Result<(), GitError> {
         let path = slot.path.clone();
         if let Some(head) = slot.head()?
@@ -209,7 +212,8 @@ impl Repo {
         let call = || self.settings.call(path).args(["rev-parse", "--path-format=absolute"]).read_only();
         let mut common = call().arg("--git-common-dir").answer()?;
         if common.code != 0 {
-            // The repository may have moved: then both ends of the link are put right. Nothing else is touched.
+            // The repository may have moved: then both ends of the link are put right. Nothing else
+            // is touched.
             self.call().args(["worktree", "repair", "--"]).arg(path).answer()?;
             common = call().arg("--git-common-dir").answer()?;
         }

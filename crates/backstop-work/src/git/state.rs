@@ -1,9 +1,10 @@
 //! What is in a slot now, as a tree.
 //!
-//! Everything is staged into an index of our own: what whoever worked here has done with theirs is only read, so that a
-//! half merge or a lock left behind is no obstacle. It is kept, so that the next look costs one pass over the files and
-//! what has changed. Paths that the slot excludes are as they were at the base. A file
-//! whose bytes did not change does not change, even where staging it would turn its line ends.
+//! Everything is staged into an index of our own: what whoever worked here has done with theirs is
+//! only read, so that a half merge or a lock left behind is no obstacle. It is kept, so that the
+//! next look costs one pass over the files and what has changed. Paths that the slot excludes are
+//! as they were at the base. A file whose bytes did not change does not change, even where staging
+//! it would turn its line ends.
 
 use super::answer::path_of;
 use super::call::{ARGUMENT_BYTES_MAX, Call, nul_list};
@@ -28,8 +29,8 @@ pub struct State {
     pub(crate) submodules: Vec<(PathBuf, Sha)>,
 }
 
-/// An index of our own, kept from one look to the next: what git saw of a file that has not changed it need not read
-/// again. Whoever works in the slot has theirs.
+/// An index of our own, kept from one look to the next: what git saw of a file that has not changed
+/// it need not read again. Whoever works in the slot has theirs.
 struct Index<'a> {
     slot: &'a Slot,
     file: PathBuf,
@@ -58,7 +59,8 @@ impl Slot {
         Ok(State { tree, left: left.into_iter().chain(more).collect(), submodules })
     }
 
-    /// Makes the index of the last look, which has this tree, the slot's own; files are not read again.
+    /// Makes the index of the last look, which has this tree, the slot's own; files are not read
+    /// again.
     pub(crate) fn take_kept_index(&self, tree: &Sha) -> Result<(), GitError> {
         let kept = self.git_dir.join(INDEX);
         let call = self.call().index(&kept).arg("write-tree").answer()?;
@@ -88,8 +90,8 @@ impl Slot {
 }
 
 impl<'a> Index<'a> {
-    /// The one that is kept, else from the index that is there, else from the commit that is checked out, else from
-    /// the base.
+    /// The one that is kept, else from the index that is there, else from the commit that is
+    /// checked out, else from the base.
     fn begin(slot: &'a Slot, base: &Sha) -> Result<Self, GitError> {
         let mut index = Index { slot, file: slot.git_dir.join(INDEX), is_kept: false };
         remove_if_there(&slot.git_dir.join(format!("{INDEX}.lock")))?;
@@ -128,7 +130,8 @@ impl<'a> Index<'a> {
         Ok((if unturned { self.tree()? } else { tree }, left))
     }
 
-    /// Stages what differs from the last look, found in one pass over the files. None where that cannot be done.
+    /// Stages what differs from the last look, found in one pass over the files. None where that
+    /// cannot be done.
     fn stage_changed(
         &self,
         base: &Sha,
@@ -164,7 +167,8 @@ impl<'a> Index<'a> {
         Ok(Some(left))
     }
 
-    /// What whoever worked here has staged that the base does not have: ignored files too, if they insisted.
+    /// What whoever worked here has staged that the base does not have: ignored files too, if they
+    /// insisted.
     fn added_by_others(&self, base: &Sha) -> Result<Vec<PathBuf>, GitError> {
         let call = self.slot.call().args(["diff-index", "--cached", "--name-only", "-z", "--no-renames"]);
         let added =
@@ -233,7 +237,8 @@ impl<'a> Index<'a> {
         let paths = changed.parts().chain(new.parts());
         let mut left: Vec<PathBuf> = paths.map(path_of).collect();
         left.retain(|path| !self.slot.is_excluded(path));
-        // It also says no where an excluded path is one that git ignores, and has staged everything else then.
+        // It also says no where an excluded path is one that git ignores, and has staged everything
+        // else then.
         Ok(left)
     }
 
@@ -296,7 +301,8 @@ impl<'a> Index<'a> {
 /// A line of `git status --porcelain=v2`.
 struct Difference<'l> {
     path: &'l [u8],
-    /// Whether the files are as the index has them; then only the index differs from the last commit.
+    /// Whether the files are as the index has them; then only the index differs from the last
+    /// commit.
     is_staged: bool,
     /// Whether it is a nested repository with changes inside.
     is_changed_inside: bool,
@@ -320,7 +326,8 @@ fn difference(line: &[u8]) -> Option<Difference<'_>> {
     })
 }
 
-/// Copies an index with its time: git compares it with the times of files to know which to look into again.
+/// Copies an index with its time: git compares it with the times of files to know which to look
+/// into again.
 pub(crate) fn copy_as_old(from: &Path, to: &Path) -> std::io::Result<()> {
     let time = from.metadata()?.modified()?;
     std::fs::copy(from, to)?;

@@ -1,8 +1,9 @@
 //! Submodules: repositories inside the repository, each with worktrees of its own.
 //!
-//! A slot has the submodules that are checked out in the user's tree, each as a slot of the submodule's own
-//! repository: nothing is cloned, and commits that are made there are in the user's submodule at once. What an attempt
-//! leaves there uncommitted becomes a commit of the submodule, and the phase's work has the name of that commit.
+//! A slot has the submodules that are checked out in the user's tree, each as a slot of the
+//! submodule's own repository: nothing is cloned, and commits that are made there are in the user's
+//! submodule at once. What an attempt leaves there uncommitted becomes a commit of the submodule,
+//! and the phase's work has the name of that commit.
 
 use super::changes::{Entry, Step};
 use super::{GitError, Repo, Sha, Slot};
@@ -39,8 +40,8 @@ impl Repo {
         Ok(found.filter(|found| found.root() != self.root()))
     }
 
-    /// Checks out the commits of submodules in the user's tree that these steps change, where the user has the one that
-    /// was there and nothing of theirs is in the way. Says which.
+    /// Checks out the commits of submodules in the user's tree that these steps change, where the
+    /// user has the one that was there and nothing of theirs is in the way. Says which.
     pub(crate) fn move_submodules(&self, steps: &[&Step]) -> Result<Vec<PathBuf>, GitError> {
         let mut moved = Vec::new();
         let known = if steps.is_empty() { Vec::new() } else { self.checked_out_submodules() };
@@ -102,8 +103,8 @@ impl Slot {
         Ok(found)
     }
 
-    /// Puts the submodules of the user's tree here, at the commits that a commit of the repository names. What is in
-    /// them is saved.
+    /// Puts the submodules of the user's tree here, at the commits that a commit of the repository
+    /// names. What is in them is saved.
     pub(crate) fn place_submodules(&self, at: &Sha) -> Result<(), GitError> {
         let paths = self.repo.checked_out_submodules();
         if paths.is_empty() {
@@ -111,7 +112,8 @@ impl Slot {
         }
         for (path, sha) in self.links(at, &paths)? {
             let Some(repo) = self.repo.submodule(&path)? else { continue };
-            // A commit that the user's submodule does not have would have to be fetched: it stays empty.
+            // A commit that the user's submodule does not have would have to be fetched: it stays
+            // empty.
             if repo.tree_of(&sha).is_err() {
                 continue;
             }
@@ -136,8 +138,8 @@ impl Slot {
         Ok((saved, left))
     }
 
-    /// A commit with all that is in this slot of a submodule: the one that is checked out, or a new one on top of it. The
-    /// same content gives the same commit.
+    /// A commit with all that is in this slot of a submodule: the one that is checked out, or a new
+    /// one on top of it. The same content gives the same commit.
     fn save_in_submodule(&self) -> Result<(Sha, Vec<PathBuf>), GitError> {
         let base = self.at()?;
         let state = self.state(&base)?;

@@ -85,7 +85,8 @@ pub(crate) fn read(answer: &GitOutput, hooks: &Path) -> CommitTrouble {
     if UNSIGNED.iter().any(|words| has(&all, words)) {
         return CommitTrouble::Signing { output };
     }
-    // Git itself fails with 128; 1 without words of its own is what a hook that says no makes of it.
+    // Git itself fails with 128; 1 without words of its own is what a hook that says no makes of
+    // it.
     if has(&all, "aborted by hook") || (answer.code == 1 && any_hook(hooks)) {
         return CommitTrouble::Hook { output };
     }

@@ -1,7 +1,7 @@
 //! What the user's files are now, compared with what they were and what they are to be.
 //!
-//! A file counts as unchanged if its bytes are the blob's, or if git would stage it as the blob. A path that leads
-//! through a link is never followed. Nothing here changes anything.
+//! A file counts as unchanged if its bytes are the blob's, or if git would stage it as the blob. A
+//! path that leads through a link is never followed. Nothing here changes anything.
 
 use super::changes::{Entry, Step};
 use super::state::{raw_hashes, staged_hashes};
@@ -68,8 +68,8 @@ enum AtPath {
     Emptied,
     File(Metadata),
     Link(Vec<u8>),
-    /// Something for which there is no file at this path: a folder with other things in it, or something else than a
-    /// folder on the way. It is gone, if it was to go.
+    /// Something for which there is no file at this path: a folder with other things in it, or
+    /// something else than a folder on the way. It is gone, if it was to go.
     Instead,
     Foreign,
 }
@@ -107,7 +107,8 @@ impl Repo {
         Ok(steps.into_iter().zip(nows).map(|(step, (now, stamp))| StepState { step, now, stamp }).collect())
     }
 
-    /// The paths of these steps that a sparse checkout leaves out: that they are not there is no change of the user's.
+    /// The paths of these steps that a sparse checkout leaves out: that they are not there is no
+    /// change of the user's.
     fn left_out(&self, steps: &[Step]) -> Result<HashSet<OsString>, GitError> {
         let missing = |step: &&Step| self.root().join(&step.path).symlink_metadata().is_err();
         let names: Vec<&OsStr> = steps.iter().filter(missing).map(|step| step.path.as_os_str()).collect();

@@ -72,7 +72,8 @@ fn after_a_crash_at_any_path_it_goes_on() {
     for done in 0..all.len() {
         world.git(&["reset", "-q", "--hard", base.as_str()]);
         world.git(&["clean", "-ffdq"]);
-        // What a crash leaves: deletions come first, then files in order, one of them still on its way.
+        // What a crash leaves: deletions come first, then files in order, one of them still on its
+        // way.
         let deleted: Vec<_> = all.iter().filter(|c| c.how == backstop_work::git::How::Deleted).collect();
         for change in deleted.iter().take(done) {
             std::fs::remove_file(world.root.join(&change.path)).unwrap();

@@ -171,7 +171,8 @@ fn a_forced_ignored_file_is_saved() {
 fn line_ends_of_other_files_stay() {
     for config in ["false", "true", "input"] {
         let world = World::new();
-        // Committed with CRLF, and declared to be text only afterwards: git would turn it whenever it looks.
+        // Committed with CRLF, and declared to be text only afterwards: git would turn it whenever
+        // it looks.
         world.write("crlf.txt", "one\r\ntwo\r\n");
         world.write("auto", "one\r\ntwo\r\n");
         world.write("lf.txt", "one\ntwo\n");

@@ -1,4 +1,5 @@
-//! Repositories that are not just files: submodules, sparse checkouts, filters that are not installed.
+//! Repositories that are not just files: submodules, sparse checkouts, filters that are not
+//! installed.
 
 use crate::world::{World, write};
 use backstop_work::git::{Applied, Changed, How, Landing};
@@ -117,7 +118,8 @@ fn a_slot_of_a_sparse_checkout_is_as_sparse_and_keeps_what_is_written_outside() 
 
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
 
-/// A repository with a pointer of LFS, by somebody who has the filter's settings and not its program.
+/// A repository with a pointer of LFS, by somebody who has the filter's settings and not its
+/// program.
 fn without_lfs(required: bool) -> World {
     let world = World::new();
     world.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");

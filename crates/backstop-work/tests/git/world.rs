@@ -114,7 +114,8 @@ impl World {
         command.output().unwrap()
     }
 
-    /// From now on whatever checks out a `*.deadly` file is killed with everything it started, until `survive`.
+    /// From now on whatever checks out a `*.deadly` file is killed with everything it started,
+    /// until `survive`.
     pub(crate) fn kill_checkouts(&self) {
         let flag = self.top.join("kill");
         write(&flag, "");

@@ -1,4 +1,5 @@
-//! The agents that are known by name: what is installed, and what becomes of those that repeat a failed request.
+//! The agents that are known by name: what is installed, and what becomes of those that repeat a
+//! failed request.
 #![cfg(target_os = "linux")]
 
 use crate::plan_text::{PlanText, events, has, place, reasons};

@@ -89,7 +89,8 @@ fn geminis_session_is_not_loaded_in_the_minute_in_which_it_was_begun() {
         this.begin_minute();
         let mut child = this.run(&["--commit", "auto"]).command().spawn().unwrap();
         if loaded > 0 {
-            // A minute passes once the session is recorded, and only then does the first attempt fail.
+            // A minute passes once the session is recorded, and only then does the first attempt
+            // fail.
             until("the session is recorded", || !events(&this.project, "session.started").is_empty());
             this.pass_minute();
             std::fs::write(this.project.beside("place").join("go"), "").unwrap();

@@ -149,6 +149,39 @@ fn help_is_grouped_short_with_h_and_whole_with_help() {
 }
 
 #[test]
+fn comments_are_wrapped_at_100_columns() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<_> = std::fs::read_dir(&crates).unwrap().flatten().map(|e| e.path()).collect();
+    let mut read = 0;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            read += 1;
+            let mut in_code = false;
+            for (at, line) in std::fs::read_to_string(&path).unwrap().lines().enumerate() {
+                let Some(comment) = line.trim_start().strip_prefix("//") else {
+                    in_code = false;
+                    continue;
+                };
+                let comment = comment.trim_start_matches(['/', '!']).trim_start();
+                in_code ^= comment.starts_with("```");
+                let columns = line.chars().count();
+                let is_whole = in_code || comment.starts_with('|') || comment.contains("://");
+                assert!(is_whole || columns <= 100, "{}:{}: {columns} columns", path.display(), at + 1);
+            }
+        }
+    }
+    assert!(read > 300, "{read}");
+}
+
+#[test]
 fn prose_is_wrapped_at_100_columns() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let pages = |folder: &str| std::fs::read_dir(root.join(folder)).unwrap().flatten().map(|e| e.path());

@@ -167,7 +167,7 @@ fn audit_lists_a_rule_that_is_mostly_wrong_and_refuses_a_bad_row_by_its_line() {
              last):\\n  File \\\"a.py\\\", line 1\\nKeyError: 'x'\",\"kind\":\"lint_error\"}}\n"
         )
     };
-    let corpus = folder.file("wrong.jsonl", &(1..=7).map(row).collect::<String>());
+    let corpus = folder.file("wrong.jsonl", (1..=7).map(row).collect::<String>());
     let text = Run::new(&["rules", "audit"]).arg(&corpus).go().code(0).stdout();
     assert!(text.contains("python.") && text.contains("r-1"), "{text}");
     let bad = folder

@@ -1,5 +1,5 @@
-//! Measures the whole classifier on tools that were left out of the table and of the rules, and prints
-//! how often each level of confidence was right.
+//! Measures the whole classifier on tools that were left out of the table and of the rules, and
+//! prints how often each level of confidence was right.
 
 use crate::fit::{self, FOLDS, Sample};
 use backstop_classify::learned::{Table, canonical};
@@ -46,8 +46,9 @@ impl Count {
     }
 }
 
-/// Prints the calibration: for each level and for each ten percent, how many answers there were, how
-/// sure they said they were, and how many were right. With `mistakes`, also each answer that was wrong.
+/// Prints the calibration: for each level and for each ten percent, how many answers there were,
+/// how sure they said they were, and how many were right. With `mistakes`, also each answer that
+/// was wrong.
 pub(crate) fn print(samples: &[Sample], mistakes: bool) -> Result<(), ClassifierError> {
     let mut levels: BTreeMap<ConfidenceLevel, Count> = BTreeMap::new();
     let mut tens: BTreeMap<u8, Count> = BTreeMap::new();

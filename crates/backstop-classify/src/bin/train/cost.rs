@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 /// How often each failure is classified.
 const TIMES: u32 = 5;
 
-/// Prints the time that a failure takes with the back-off and without it, and the memory in use before
-/// and after its first answer.
+/// Prints the time that a failure takes with the back-off and without it, and the memory in use
+/// before and after its first answer.
 pub(crate) fn print(samples: &[Sample]) {
     let (with, without) = (Classifier::builtin(), Classifier::builtin().learning(false));
     let signals: Vec<_> = samples.iter().filter(|s| s.is_unseen).map(|s| &s.failure.signal).collect();

@@ -1,5 +1,5 @@
-//! Makes a table from labelled failures: the model, how good its guesses are, and how good each rule
-//! is on tools that it was not written for.
+//! Makes a table from labelled failures: the model, how good its guesses are, and how good each
+//! rule is on tools that it was not written for.
 
 use crate::model::{Model, Point};
 use backstop_classify::learned::{FEATURES, LabelledExample, LabelledFailure, Table, TableParts, canonical};
@@ -51,9 +51,9 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// What is seen of all these failures. What is seen of tools that no rule should have been written
-    /// for is seen without the rules that name them, one part of the tools after the other: otherwise
-    /// rules would look better than they are on tools that nobody has seen.
+    /// What is seen of all these failures. What is seen of tools that no rule should have been
+    /// written for is seen without the rules that name them, one part of the tools after the other:
+    /// otherwise rules would look better than they are on tools that nobody has seen.
     pub(crate) fn all(failures: &[(LabelledFailure, bool)]) -> Result<Vec<Self>, ClassifierError> {
         let everything = Classifier::builtin();
         let mut samples = Vec::new();
@@ -174,8 +174,8 @@ fn percent(right: f64, of: f64) -> u8 {
     (100.0 * right / of.max(1e-9)).clamp(0.0, 99.0) as u8
 }
 
-/// The shares on tools that no rule was written for, those on tools that rules were written for, and
-/// which these are.
+/// The shares on tools that no rule was written for, those on tools that rules were written for,
+/// and which these are.
 fn all_shares(samples: &[&Sample]) -> Vec<(String, u8)> {
     let unseen: Vec<&Sample> = samples.iter().copied().filter(|sample| sample.is_unseen).collect();
     let seen: Vec<&Sample> = samples.iter().copied().filter(|sample| !sample.is_unseen).collect();

@@ -85,7 +85,8 @@ pub(super) fn read_story(document: &Markdown<'_>) -> Draft {
     }
 }
 
-/// A story as a group: its tasks are its items, its acceptance criteria are checked off by the agent.
+/// A story as a group: its tasks are its items, its acceptance criteria are checked off by the
+/// agent.
 fn story(document: &Markdown<'_>, file: usize) -> Group {
     let title = document.heads.iter().find(|head| head.level == 1);
     let mut entry = Entry {

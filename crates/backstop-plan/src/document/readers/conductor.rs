@@ -46,7 +46,8 @@ pub(super) fn read(document: &Markdown<'_>) -> Draft {
     draft
 }
 
-/// The text without the commit that Conductor adds: `(abc1234)`, `[abc1234]`, `[checkpoint: abc1234]`.
+/// The text without the commit that Conductor adds: `(abc1234)`, `[abc1234]`,
+/// `[checkpoint: abc1234]`.
 fn without_commit(text: &str) -> &str {
     let is_hash = |inner: &str| {
         let hash = inner.trim().trim_start_matches("checkpoint:").trim_start_matches("commit").trim();

@@ -1,5 +1,5 @@
-//! Groups below headings: which headings begin one, and what is in them. The readers of formats with
-//! `## Phase N` or `### Task N` use it.
+//! Groups below headings: which headings begin one, and what is in them. The readers of formats
+//! with `## Phase N` or `### Task N` use it.
 
 use super::super::draft::{Draft, Entry, Group};
 use super::super::format::By;
@@ -165,8 +165,8 @@ pub(super) fn passed_over(document: &Markdown<'_>, groups: &[&Head]) -> Vec<(usi
     others.map(|head| (head.line, head.text.clone())).collect()
 }
 
-/// A draft with a group for each of these headings, a phase each; the sections with one of the names
-/// in `checks` have the commands that check every phase.
+/// A draft with a group for each of these headings, a phase each; the sections with one of the
+/// names in `checks` have the commands that check every phase.
 pub(super) fn draft(
     document: &Markdown<'_>,
     heads: &[&Head],

@@ -8,8 +8,8 @@ use super::markdown::{Head, Markdown};
 
 const CHECKS: &[&str] = &["verification", "validation", "validation commands", "testing", "how to verify"];
 
-/// The headings that are phases: labelled ones, else those of the first level that has two which are
-/// not about the plan.
+/// The headings that are phases: labelled ones, else those of the first level that has two which
+/// are not about the plan.
 fn heads<'m>(document: &'m Markdown<'_>) -> Vec<&'m Head> {
     let found = labelled(document, &|_| true);
     if found.len() > 1 {

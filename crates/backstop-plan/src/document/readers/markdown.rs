@@ -1,5 +1,5 @@
-//! What all readers of Markdown share: headings with their labels, list items with their checkboxes,
-//! the text and the commands of a section.
+//! What all readers of Markdown share: headings with their labels, list items with their
+//! checkboxes, the text and the commands of a section.
 
 use super::super::block::{self, Blocks, Kind, ListItem};
 use super::super::checks;
@@ -187,7 +187,8 @@ impl<'t> Markdown<'t> {
         self.blocks.items[items].iter().filter_map(step).collect()
     }
 
-    /// An entry for an item: its text with what is nested in it, below the heading that it is under.
+    /// An entry for an item: its text with what is nested in it, below the heading that it is
+    /// under.
     pub(crate) fn entry_of_item(&self, at: usize, limit: usize, under: Option<&Head>) -> Entry {
         let item = self.item(at);
         let end = self.item_end(at, limit);

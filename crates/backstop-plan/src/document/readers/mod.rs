@@ -60,7 +60,8 @@ const MARKDOWN: &[Reader] = &[
     Reader { format: Format::List, score: list::score, read: list::read },
 ];
 
-/// How sure it is that a table of phases with dependencies and status is the plan: nobody else has one.
+/// How sure it is that a table of phases with dependencies and status is the plan: nobody else has
+/// one.
 pub(crate) const OWN_TABLE_SCORE: u32 = 99;
 /// How sure it is that a table of phases is the plan.
 pub(crate) const TABLE_SCORE: u32 = 90;
@@ -143,8 +144,8 @@ fn settings(document: &Markdown<'_>, draft: &mut Draft) -> Result<(), Vec<PlanEr
 /// The folder that a `sprint-status.yaml` names, and the keys of its stories with their ids.
 pub(super) type StoryList = (Option<String>, Vec<(String, String)>);
 
-/// The names of the files that may be the story of each key of a `sprint-status.yaml`, and the folder
-/// that it names for them; nothing where a text is no such file.
+/// The names of the files that may be the story of each key of a `sprint-status.yaml`, and the
+/// folder that it names for them; nothing where a text is no such file.
 pub fn stories_of(text: &[u8]) -> Option<StoryList> {
     bmad::stories(text)
 }

@@ -1,5 +1,5 @@
-//! A PRP: context sections, a list of tasks in order (also in a code fence, as `Task 1:` lines), and
-//! "Validation Loop" levels with commands. Checkboxes are its success criteria, no tasks.
+//! A PRP: context sections, a list of tasks in order (also in a code fence, as `Task 1:` lines),
+//! and "Validation Loop" levels with commands. Checkboxes are its success criteria, no tasks.
 
 use super::super::block::Kind;
 use super::super::draft::{Draft, Entry, Group};

@@ -1,5 +1,5 @@
-//! A ralph loop's `prd.json`: `userStories: [{id, title, acceptanceCriteria, priority, passes}]`. The
-//! order is that of the priorities.
+//! A ralph loop's `prd.json`: `userStories: [{id, title, acceptanceCriteria, priority, passes}]`.
+//! The order is that of the priorities.
 
 use super::super::draft::{After, Draft, Entry, Group, Step};
 use super::super::format::{By, Format};

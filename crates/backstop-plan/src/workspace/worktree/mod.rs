@@ -191,7 +191,8 @@ impl<'w> Worktrees<'w> {
         };
         let name = attempt_ref(self.run, phase, job.attempt);
         let message = self.runner.commit_message(job.node, &result.delivery);
-        // Work that was judged to be done was looked at after its gates; nobody has worked there since.
+        // Work that was judged to be done was looked at after its gates; nobody has worked there
+        // since.
         let saved = match last_state.take().filter(|_| result.fault.is_none()) {
             Some(state) => slot_state.slot.save_state(state, base, &name, &message),
             None => slot_state.slot.save(base, &name, &message),
@@ -404,8 +405,8 @@ fn unsaved_repositories(paths: &[PathBuf]) -> Fault {
     fault
 }
 
-/// Committed without its filter, a file would be in the repository as nobody wants it: a large file in
-/// place of a pointer, a secret in place of its cipher.
+/// Committed without its filter, a file would be in the repository as nobody wants it: a large file
+/// in place of a pointer, a secret in place of its cipher.
 fn needs_filter(paths: &[PathBuf], filters: &[String]) -> Fault {
     let names: Vec<String> = paths.iter().take(3).map(|path| path.display().to_string()).collect();
     let filters = filters.join(", ");

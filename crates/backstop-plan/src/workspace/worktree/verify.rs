@@ -34,8 +34,8 @@ enum UsersSide {
 }
 
 impl Worktrees<'_> {
-    /// Tries the gates on the tree that the run starts from, and brings the run's work together with
-    /// what the user has committed since.
+    /// Tries the gates on the tree that the run starts from, and brings the run's work together
+    /// with what the user has committed since.
     pub(super) fn check_start(&self, stop: &Stop, reporter: &Reporter) -> Result<Vec<EventKind>, Box<Fault>> {
         let mut events = Vec::new();
         if !self.runner.to_come.is_empty() && !self.runner.gates_to_come().is_empty() {
@@ -91,9 +91,9 @@ impl Worktrees<'_> {
         Ok(Some(merged))
     }
 
-    /// Runs the gates on a commit that has the run's work and the user's commits. What fails there and
-    /// not on the user's commits alone is a conflict; what fails on those too is the user's, and
-    /// phases are not blamed for it.
+    /// Runs the gates on a commit that has the run's work and the user's commits. What fails there
+    /// and not on the user's commits alone is a conflict; what fails on those too is the user's,
+    /// and phases are not blamed for it.
     fn verify_together(
         &self,
         together: &Sha,

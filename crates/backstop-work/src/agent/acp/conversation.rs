@@ -1,7 +1,8 @@
 //! The conversation with one agent: which message is answered by which, and what it adds up to.
 //!
-//! It does no I/O and reads no clock. Lines come in; messages to send, text for the log and the end of the conversation go
-//! out. The steps are `initialize`, then `session/new` (or `resume`, or `load`), then the mode, the model, the prompt.
+//! It does no I/O and reads no clock. Lines come in; messages to send, text for the log and the end
+//! of the conversation go out. The steps are `initialize`, then `session/new` (or `resume`, or
+//! `load`), then the mode, the model, the prompt.
 
 use super::super::dialect::{AgentOutput, Failure, Report, copilot, is_session_id, status_in};
 use super::evidence;
@@ -126,7 +127,8 @@ impl Conversation {
             patience: Patience::default(),
             acts: Vec::new(),
         };
-        // Nothing is announced: what a client offers, agents use in place of what they can do themselves.
+        // Nothing is announced: what a client offers, agents use in place of what they can do
+        // themselves.
         let client = json!({"name": "backstop", "version": env!("CARGO_PKG_VERSION")});
         new.ask(
             "initialize",
@@ -169,7 +171,8 @@ impl Conversation {
         std::mem::take(&mut self.acts)
     }
 
-    /// Asks it to leave off, where it is at work. What it asks from now on is answered with `cancelled`.
+    /// Asks it to leave off, where it is at work. What it asks from now on is answered with
+    /// `cancelled`.
     pub(super) fn cancel(&mut self) -> Vec<Act> {
         if let (Step::Prompt, Some(session), false) = (self.step, &self.session, self.is_cancelled) {
             self.acts.push(Act::Send(message::notification("session/cancel", json!({"sessionId": session}))));
@@ -298,7 +301,8 @@ impl Conversation {
             return self.ask(setting.0, setting.1);
         }
         if self.is_loaded {
-            // Some go on replaying after they have answered: none of that belongs to the turn that follows.
+            // Some go on replaying after they have answered: none of that belongs to the turn that
+            // follows.
             self.step = Step::Replay;
         } else {
             self.prompt();
@@ -427,7 +431,8 @@ impl Conversation {
         self.patience.first_garbage()
     }
 
-    /// The process has ended, by itself or because we ended it. While something was waited for, the first is a failure.
+    /// The process has ended, by itself or because we ended it. While something was waited for, the
+    /// first is a failure.
     pub(super) fn ended(&mut self, by_itself: bool) {
         self.close_words();
         if self.step == Step::Over || !by_itself {

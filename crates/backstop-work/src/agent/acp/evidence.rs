@@ -1,4 +1,5 @@
-//! What the fields of an answer say beyond the protocol: each agent puts what its provider said elsewhere.
+//! What the fields of an answer say beyond the protocol: each agent puts what its provider said
+//! elsewhere.
 
 use super::super::dialect::{Failure, status_in};
 use backstop_core::{Reason, Usage};
@@ -85,7 +86,8 @@ fn reason(code: Option<i64>, kind: Option<&str>, codex: &Value, words: &str) -> 
     }
 }
 
-/// Why a turn ended, where that is no success: `refusal`, `max_tokens`, `max_turn_requests`, `cancelled`.
+/// Why a turn ended, where that is no success: `refusal`, `max_tokens`, `max_turn_requests`,
+/// `cancelled`.
 pub(super) fn stopped(reason: &str) -> Option<Failure> {
     let (words, reason) = match reason {
         "end_turn" => return None,

@@ -11,7 +11,8 @@ pub struct KnownAcp {
     pub args: &'static [&'static str],
     /// Variables for it alone.
     pub env: &'static [(&'static str, &'static str)],
-    /// Modes in which it asks least and still asks for what is outside of its folder, the best first.
+    /// Modes in which it asks least and still asks for what is outside of its folder, the best
+    /// first.
     pub modes: &'static [&'static str],
     /// Whose models it uses, where it uses those of one.
     pub provider: Option<&'static str>,
@@ -27,8 +28,8 @@ pub struct KnownAcp {
 pub(super) const MODES: &[&str] =
     &["acceptEdits", "autoEdit", "auto-edit", "auto_edit", "smart_approve", "build"];
 
-/// Every program that is known. Those that also have a row of [`BUILTINS`](super::super::BUILTINS) are better run by that:
-/// a command line tells more.
+/// Every program that is known. Those that also have a row of [`BUILTINS`](super::super::BUILTINS)
+/// are better run by that: a command line tells more.
 pub const KNOWN_ACP: &[KnownAcp] = &[
     KnownAcp {
         name: "claude-agent-acp",

@@ -1,6 +1,7 @@
 //! JSON-RPC 2.0 as the Agent Client Protocol uses it: one message a line.
 //!
-//! Messages stay JSON values: fields, updates and codes that nobody here knows pass through unharmed.
+//! Messages stay JSON values: fields, updates and codes that nobody here knows pass through
+//! unharmed.
 
 use serde_json::{Value, json};
 

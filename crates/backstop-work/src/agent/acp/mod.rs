@@ -1,9 +1,11 @@
-//! An agent that speaks the Agent Client Protocol: it is started, talked to over its standard streams, and ended.
+//! An agent that speaks the Agent Client Protocol: it is started, talked to over its standard
+//! streams, and ended.
 //!
-//! [`run`] supervises the process as every command is ([`backstop_exec::supervise`]) and holds the conversation meanwhile
-//! ([`conversation`], which does no I/O). Its clocks are ours, because agents have none: silence and the wall clock end it,
-//! and so does a step that is not answered. The end is always the same: `session/cancel`, its input closed, then the
-//! supervisor's signals and whatever is left ended by identity.
+//! [`run`] supervises the process as every command is ([`backstop_exec::supervise`]) and holds the
+//! conversation meanwhile ([`conversation`], which does no I/O). Its clocks are ours, because
+//! agents have none: silence and the wall clock end it, and so does a step that is not answered.
+//! The end is always the same: `session/cancel`, its input closed, then the supervisor's signals
+//! and whatever is left ended by identity.
 #![allow(clippy::disallowed_methods)] // The monotonic clock: a process runs in real time.
 
 mod conversation;
@@ -38,12 +40,14 @@ use std::time::{Duration, Instant};
 const LINE_BYTES_MAX: usize = 8 << 20;
 /// How many messages may wait to be written.
 const QUEUE_MAX: usize = 256;
-/// How many messages in so long are a flood. What a model says comes in pieces, a hundred of them in a second.
+/// How many messages in so long are a flood. What a model says comes in pieces, a hundred of them
+/// in a second.
 const FLOOD_MESSAGES: u32 = 25_000;
 const FLOOD_WITHIN: Duration = Duration::from_secs(5);
 /// How long an agent has for each step before the prompt.
 const STEP_MAX: Duration = Duration::from_secs(90);
-/// How long a loaded session must have been silent before its replay counts as over, and how long that may take.
+/// How long a loaded session must have been silent before its replay counts as over, and how long
+/// that may take.
 const REPLAY_SILENCE: Duration = Duration::from_millis(700);
 const REPLAY_MAX: Duration = Duration::from_secs(20);
 /// How long a cancelled turn has to end, and then the process once its input is closed.
@@ -116,7 +120,8 @@ pub(super) fn run(
     )));
     talk.state().act(first);
     let limits = (spec.limits.wall, spec.limits.idle);
-    // The clocks are kept here, because an end begins with words; the supervisor only makes sure of it.
+    // The clocks are kept here, because an end begins with words; the supervisor only makes sure of
+    // it.
     let spec = Spec {
         limits: backstop_exec::Limits {
             wall: limits.0.map(|wall| wall + CANCEL_MAX + CLOSE_MAX + CLOSE_MAX),
@@ -133,7 +138,8 @@ pub(super) fn run(
     let ended = std::thread::scope(|scope| {
         scope.spawn(move || {
             let mut to = File::from(OwnedFd::from(writer));
-            // It ends with the queue, or when nobody reads any more. Dropping the file closes the agent's input.
+            // It ends with the queue, or when nobody reads any more. Dropping the file closes the
+            // agent's input.
             for message in messages {
                 if to.write_all(message.as_bytes()).and_then(|()| to.write_all(b"\n")).is_err() {
                     break;

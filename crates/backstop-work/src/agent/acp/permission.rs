@@ -1,7 +1,9 @@
-//! Answers to `session/request_permission`: inside of the worktree once, outside of it no, and never for ever.
+//! Answers to `session/request_permission`: inside of the worktree once, outside of it no, and
+//! never for ever.
 //!
-//! What a tool call touches is told by its `locations` and by the paths in its `rawInput`. A command names paths as words:
-//! absolute ones, `~` and `..`. What names no path works in the session's folder.
+//! What a tool call touches is told by its `locations` and by the paths in its `rawInput`. A
+//! command names paths as words: absolute ones, `~` and `..`. What names no path works in the
+//! session's folder.
 
 use backstop_core::SafeText;
 use serde_json::{Value, json};
@@ -89,7 +91,8 @@ fn outside(call: &Value, folders: &[PathBuf]) -> Option<PathBuf> {
     let named = PATH_FIELDS.iter().filter_map(|field| input.get(*field).and_then(Value::as_str));
     let words = command_words(input);
     let is_below = |path: &Path, folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
-    // The locations of a command are paths among its words: a program that it calls, a file that it reads.
+    // The locations of a command are paths among its words: a program that it calls, a file that it
+    // reads.
     let is_harmless = |path: &PathBuf| is_below(path, SINKS) || !words.is_empty() && is_below(path, PROGRAMS);
     let mentioned = words.iter().filter_map(|word| path_in(word));
     let mentioned =
@@ -113,7 +116,8 @@ fn command_words(input: &Value) -> Vec<String> {
     }
 }
 
-/// The path that a word of a command is, where it may leave the folder. A home folder is outside, whosever it is.
+/// The path that a word of a command is, where it may leave the folder. A home folder is outside,
+/// whosever it is.
 fn path_in(word: &str) -> Option<String> {
     if word.starts_with('~') || word.starts_with("$HOME") || word.starts_with("${HOME}") {
         return Some(format!("/{word}"));
@@ -125,7 +129,8 @@ fn path_in(word: &str) -> Option<String> {
     leaves.then(|| word.to_owned())
 }
 
-/// A path without `.` and `..`, without looking at the disk: what is asked about may not be there yet.
+/// A path without `.` and `..`, without looking at the disk: what is asked about may not be there
+/// yet.
 fn lexical(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

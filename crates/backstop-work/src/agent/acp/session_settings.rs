@@ -18,8 +18,8 @@ pub(super) struct NoSuchMode {
 }
 
 /// The requests that make the settings of a session, the last one first. `result` is what the agent
-/// answered when the session was begun, loaded or resumed: it names the modes and options that there
-/// are.
+/// answered when the session was begun, loaded or resumed: it names the modes and options that
+/// there are.
 pub(super) fn requests(topic: &Topic, result: &Value, session: &str) -> Result<Vec<Setting>, NoSuchMode> {
     let mut settings: Vec<Setting> = Vec::new();
     let set_option = |option: &Value, value: &str| {

@@ -1,4 +1,5 @@
-//! What an agent says in a turn: for the log as it comes, as messages for what is known of the turn.
+//! What an agent says in a turn: for the log as it comes, as messages for what is known of the
+//! turn.
 
 use super::super::dialect::AgentOutput;
 use super::conversation::Act;

@@ -1,7 +1,7 @@
 //! claude: `--output-format stream-json` or `json`.
 //!
-//! The last `result` decides. Its `subtype` is `success` on failures too, and older versions exit 0 on them: `is_error`,
-//! `api_error_status` and `terminal_reason` are what counts.
+//! The last `result` decides. Its `subtype` is `success` on failures too, and older versions exit 0
+//! on them: `is_error`, `api_error_status` and `terminal_reason` are what counts.
 
 use super::{AgentOutput, Failure, Report, number, status, text};
 use backstop_core::Usage;
@@ -78,7 +78,8 @@ fn ends(event: &Value, resets_at: Option<i64>, messages: &Usage, output: &mut Ag
         output.add_denial(what.map_or_else(|| tool.to_owned(), |what| format!("{tool}: {what}")));
     }
     let cost = event.get("total_cost_usd").and_then(Value::as_f64);
-    // `usage` is of the main agent alone, `modelUsage` is of its subagents too, and of the whole session.
+    // `usage` is of the main agent alone, `modelUsage` is of its subagents too, and of the whole
+    // session.
     let models = event.get("modelUsage").and_then(Value::as_object).filter(|models| !models.is_empty());
     output.usage_of_session = models.is_some();
     output.usage = match models {
@@ -108,7 +109,8 @@ fn tokens(usage: &Value) -> Usage {
     }
 }
 
-/// What the messages say that they used: all that is known of a run that was ended before its `result`.
+/// What the messages say that they used: all that is known of a run that was ended before its
+/// `result`.
 fn add_message(event: &Value, seen: &mut BTreeSet<String>, sum: &mut Usage) {
     let Some(usage) = event.pointer("/message/usage") else { return };
     // A message with several parts is printed once for each.

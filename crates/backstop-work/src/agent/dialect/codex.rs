@@ -1,6 +1,7 @@
 //! codex: `exec --json`.
 //!
-//! Only `turn.failed` and `turn.completed` decide: `error` lines and failed items are printed by successful runs too.
+//! Only `turn.failed` and `turn.completed` decide: `error` lines and failed items are printed by
+//! successful runs too.
 
 use super::{AgentOutput, Failure, Report, number, status_in, text};
 use backstop_core::Usage;
@@ -29,7 +30,8 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
             }
             Some("turn.completed") => {
                 output.report = Report::Succeeded;
-                // It counts from the beginning of the thread, continued or not: the last one counts.
+                // It counts from the beginning of the thread, continued or not: the last one
+                // counts.
                 if let Some(usage) = event.get("usage") {
                     output.usage_of_session = true;
                     output.usage = Some(Usage {

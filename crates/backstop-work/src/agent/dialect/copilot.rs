@@ -1,7 +1,8 @@
 //! Copilot CLI: `--output-format json`.
 //!
-//! A `session.error` decides, unless the model has spoken after it; else the exit code in `result`. What the provider
-//! answered stands in `model.call_failure` only, with the time of its reset. Tokens are in a file of their own.
+//! A `session.error` decides, unless the model has spoken after it; else the exit code in `result`.
+//! What the provider answered stands in `model.call_failure` only, with the time of its reset.
+//! Tokens are in a file of their own.
 
 use super::{AgentOutput, Failure, Report, number, status, text};
 use backstop_core::{Reason, Usage};

@@ -1,7 +1,8 @@
 //! Gemini CLI: `--output-format stream-json`.
 //!
-//! The last `result` decides, by its `status`. The provider's answer stands as JSON in its message. Where it prints no
-//! `result`, its exit code tells: an HTTP status modulo 256 (173 is 429), or one of its own (`builtin.rs`).
+//! The last `result` decides, by its `status`. The provider's answer stands as JSON in its message.
+//! Where it prints no `result`, its exit code tells: an HTTP status modulo 256 (173 is 429), or one
+//! of its own (`builtin.rs`).
 
 use super::{AgentOutput, Failure, Report, number, status, status_in, text};
 use backstop_core::{Reason, Usage};
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     // Its words come in pieces.
     let mut open = String::new();
-    // Some of what went wrong stands in an event of its own, before a `result` that only says that it did.
+    // Some of what went wrong stands in an event of its own, before a `result` that only says that
+    // it did.
     let mut error = String::new();
     for event in events {
         match text(event, "/type") {

@@ -1,7 +1,8 @@
 //! What an agent writes to its standard output, in its own dialect.
 //!
-//! One file for each dialect turns its output into an [`AgentOutput`]: whether it reports success or failure, its words, and what
-//! else it tells. Nothing here judges; a line that is not understood is passed over.
+//! One file for each dialect turns its output into an [`AgentOutput`]: whether it reports success
+//! or failure, its words, and what else it tells. Nothing here judges; a line that is not
+//! understood is passed over.
 
 mod claude;
 mod codex;
@@ -77,7 +78,8 @@ pub(super) struct AgentOutput {
     pub(super) session_id: Option<String>,
     pub(super) denials: Vec<SafeText>,
     pub(super) usage: Option<Usage>,
-    /// Whether `usage` is that of the whole session, what was used before it was continued included.
+    /// Whether `usage` is that of the whole session, what was used before it was continued
+    /// included.
     pub(super) usage_of_session: bool,
 }
 
@@ -119,12 +121,14 @@ impl AgentOutput {
     }
 }
 
-/// Reads an agent's standard output. What lies between the kept beginning and the kept end is not read.
+/// Reads an agent's standard output. What lies between the kept beginning and the kept end is not
+/// read.
 pub(super) fn read_output(dialect: OutputDialect, stdout: &HeadTail) -> AgentOutput {
     let (before, after) = stdout.tail();
     let mut text = stdout.head().to_vec();
     if stdout.left_out_bytes() > 0 {
-        // Neither half of a torn line is an event, and no result reaches from one to the other: no JSON holds a NUL.
+        // Neither half of a torn line is an event, and no result reaches from one to the other: no
+        // JSON holds a NUL.
         text.extend_from_slice(b"\n\0\n");
     }
     text.extend_from_slice(before);
@@ -170,7 +174,8 @@ pub(super) fn session_of(dialect: OutputDialect, line: &[u8]) -> Option<String> 
     id.filter(|id| is_session_id(id)).map(str::to_owned)
 }
 
-/// The turn that an event belongs to, where the agent uses a tool in it; empty where turns have no names.
+/// The turn that an event belongs to, where the agent uses a tool in it; empty where turns have no
+/// names.
 pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
     let line = line.trim_ascii();
     if !line.starts_with(b"{") || line.len() > LINE_BYTES_MAX {
@@ -199,7 +204,8 @@ pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
     }
 }
 
-/// A request of the agent's model that failed and that the agent repeats by itself, where an event says so.
+/// A request of the agent's model that failed and that the agent repeats by itself, where an event
+/// says so.
 pub(super) fn failed_request(dialect: OutputDialect, line: &[u8]) -> Option<Failure> {
     let line = line.trim_ascii();
     if dialect != OutputDialect::OpencodeJsonl || !line.starts_with(b"{") || line.len() > LINE_BYTES_MAX {
@@ -208,7 +214,8 @@ pub(super) fn failed_request(dialect: OutputDialect, line: &[u8]) -> Option<Fail
     opencode::broken_off(&serde_json::from_slice(line).ok()?)
 }
 
-/// The tokens that an agent wrote to a file of its own, where its dialect has one: of the whole session.
+/// The tokens that an agent wrote to a file of its own, where its dialect has one: of the whole
+/// session.
 pub(super) fn usage_file(dialect: OutputDialect, bytes: &[u8]) -> Option<Usage> {
     match dialect {
         OutputDialect::CopilotJsonl => copilot::usage_file(bytes),
@@ -216,7 +223,8 @@ pub(super) fn usage_file(dialect: OutputDialect, bytes: &[u8]) -> Option<Usage> 
     }
 }
 
-/// Whether this can be the id of a session. It becomes a word of a command line: no option, no path, no control.
+/// Whether this can be the id of a session. It becomes a word of a command line: no option, no
+/// path, no control.
 pub(super) fn is_session_id(id: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     id.len() <= SESSION_BYTES_MAX
@@ -247,8 +255,8 @@ fn number(value: &Value, path: &str) -> u64 {
     value.pointer(path).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// The status that an agent's words name: `unexpected status 401 Unauthorized`, `last status: 429`, `(HTTP 401)`, or the
-/// first number of them: `[API Error: 429 …`, `Error: 529 Overloaded`.
+/// The status that an agent's words name: `unexpected status 401 Unauthorized`, `last status: 429`,
+/// `(HTTP 401)`, or the first number of them: `[API Error: 429 …`, `Error: 529 Overloaded`.
 pub(super) fn status_in(words: &str) -> Option<u16> {
     const MARKS: [&str; 4] = ["unexpected status ", "last status: ", "(HTTP ", "Last error: "];
     let read = |text: &str| -> Option<u16> {

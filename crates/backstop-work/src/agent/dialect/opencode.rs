@@ -1,7 +1,7 @@
 //! opencode: `run --format json`.
 //!
-//! An `error` decides unless the model has finished after it. Exit codes mean little there: it exits 0 after errors, and hangs after
-//! others.
+//! An `error` decides unless the model has finished after it. Exit codes mean little there: it
+//! exits 0 after errors, and hangs after others.
 
 use super::{AgentOutput, Failure, Report, number, status, text};
 use backstop_core::{Reason, Usage};
@@ -41,8 +41,8 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     }
 }
 
-/// The failure that a step stands for whose answer broke off before its first word. It begins the next step as if nothing
-/// were, without end.
+/// The failure that a step stands for whose answer broke off before its first word. It begins the
+/// next step as if nothing were, without end.
 pub(super) fn broken_off(event: &Value) -> Option<Failure> {
     let is_unknown =
         text(event, "/type") == Some("step_finish") && text(event, "/part/reason") == Some("unknown");

@@ -1,5 +1,6 @@
-//! Qwen Code: `--output-format stream-json`, which is Claude Code's, with differences: what went wrong stands in
-//! `error.message` (a status in its words), and tokens are counted from the beginning of a session, continued or not.
+//! Qwen Code: `--output-format stream-json`, which is Claude Code's, with differences: what went
+//! wrong stands in `error.message` (a status in its words), and tokens are counted from the
+//! beginning of a session, continued or not.
 
 use super::{AgentOutput, Report, claude, status_in, text};
 use serde_json::Value;

@@ -372,7 +372,8 @@ fn its_own_report_of_a_failure_counts_whatever_the_exit_code_is() {
         let want = (Reason::DependencyMissing, Some("need @types/jest".into()));
         assert_eq!((fault.reason, fault.cause), want, "{:?}", judged.ended.stdout);
     }
-    // One that does not say of what it failed adds its words to what nobody recognises, and to nothing else.
+    // One that does not say of what it failed adds its words to what nobody recognises, and to
+    // nothing else.
     let unnamed = r#"{"phase_id":"2a","status":"failed","error":"I give up"}"#;
     let fault = Judged::new(Text, 1, &format!("working\n{unnamed}\n")).fault().unwrap();
     assert_eq!((fault.reason, fault.cause), (Reason::TaskIncomplete, Some("I give up".into())));

@@ -1,4 +1,5 @@
-//! What a folder shows of one stack: packages that it names, tools that it configures, scripts that it has.
+//! What a folder shows of one stack: packages that it names, tools that it configures, scripts that
+//! it has.
 
 use super::files::Files;
 use super::table::{Manager, Needs};

@@ -1,8 +1,8 @@
 //! Which gates a folder has.
 //!
-//! It reads a bounded number of small files of the folder itself and runs nothing. What it looks for is a table
-//! (`table.rs`); `evidence.rs` is what a folder shows of a stack, `files.rs` how files are read. What cannot be read is
-//! a note, never an error. Subfolders are not looked into.
+//! It reads a bounded number of small files of the folder itself and runs nothing. What it looks
+//! for is a table (`table.rs`); `evidence.rs` is what a folder shows of a stack, `files.rs` how
+//! files are read. What cannot be read is a note, never an error. Subfolders are not looked into.
 
 mod evidence;
 mod files;
@@ -43,7 +43,8 @@ pub struct Detected {
     pub stacks: Vec<Stack>,
     /// Their gates: for each stack lint, format, typecheck, test, where it has them.
     pub gates: Vec<Gate>,
-    /// What a reader should know: what could not be read, what was left out. Text from the folder is escaped in it.
+    /// What a reader should know: what could not be read, what was left out. Text from the folder
+    /// is escaped in it.
     pub notes: Vec<String>,
 }
 

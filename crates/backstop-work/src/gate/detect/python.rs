@@ -82,7 +82,8 @@ fn keys(value: Option<&Value>, packages: &mut BTreeSet<String>) {
     packages.extend(table.into_iter().flat_map(|table| table.keys()).filter_map(|key| package(key)));
 }
 
-/// The package of a requirement, such as `pytest[x]>=8 ; python_version > "3"`, as it is written everywhere.
+/// The package of a requirement, such as `pytest[x]>=8 ; python_version > "3"`, as it is written
+/// everywhere.
 fn package(line: &str) -> Option<String> {
     let name = line.trim().split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).next()?;
     let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -1,7 +1,8 @@
 //! Whether the names of failed tests are all that failed.
 //!
-//! A suite that does not load, a binary that crashes or a name that was lost in other output fails a run too. Where the
-//! runner counts more failures than there are names, running the named tests again would prove nothing.
+//! A suite that does not load, a binary that crashes or a name that was lost in other output fails
+//! a run too. Where the runner counts more failures than there are names, running the named tests
+//! again would prove nothing.
 
 use super::proof::{before, without_colours};
 use super::runner::Runner;

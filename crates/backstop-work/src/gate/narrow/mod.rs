@@ -1,8 +1,9 @@
 //! A test command narrowed to the tests that failed.
 //!
-//! Names of tests come from outside. They go to the runner as arguments, never through a shell and never as a flag;
-//! where the runner takes a pattern they are escaped. What cannot be narrowed so is run again as a whole: that costs time
-//! and is never wrong. A narrowed run that passes is believed only where its output proves that the tests were run.
+//! Names of tests come from outside. They go to the runner as arguments, never through a shell and
+//! never as a flag; where the runner takes a pattern they are escaped. What cannot be narrowed so
+//! is run again as a whole: that costs time and is never wrong. A narrowed run that passes is
+//! believed only where its output proves that the tests were run.
 //!
 //! It must not run anything.
 
@@ -17,7 +18,8 @@ use std::path::Path;
 
 pub(super) use proof::Proof;
 
-/// With more failed tests than this, the whole gate is run again. The classifier keeps no more than this many names.
+/// With more failed tests than this, the whole gate is run again. The classifier keeps no more than
+/// this many names.
 const NAMES_MAX: usize = 99;
 /// With more bytes of names than this, too.
 const NAMES_BYTES_MAX: usize = 64 << 10;
@@ -33,7 +35,8 @@ pub(super) struct Narrowed {
     pub(super) stops_early: bool,
 }
 
-/// The command narrowed to what failed, where that can be done safely. `text` is what the failed run wrote.
+/// The command narrowed to what failed, where that can be done safely. `text` is what the failed
+/// run wrote.
 pub(super) fn narrow(check: &CommandLine, facts: &Facts, folder: &Path, text: &[u8]) -> Option<Narrowed> {
     let found = runner::find(check.words()?, folder)?;
     let names = names(facts)?;

@@ -1,7 +1,8 @@
 //! Which test runner a command runs.
 //!
-//! Wrappers that start a program directly (`uv run`, `poetry run`) are kept. Those that go through a shell (`npx`,
-//! `npm test`) are replaced by the program itself, where it lies in `node_modules/.bin`.
+//! Wrappers that start a program directly (`uv run`, `poetry run`) are kept. Those that go through
+//! a shell (`npx`, `npm test`) are replaced by the program itself, where it lies in
+//! `node_modules/.bin`.
 
 use super::super::detect::read_package_scripts;
 use crate::command::plain_words;

@@ -102,7 +102,8 @@ fn pytest(line: &Line<'_>, text: &[u8]) -> Option<Narrowed> {
     })
 }
 
-/// `go test -run '^(A|B)$' -count=1 -v …`: whole tests, for a subtest is found by another pattern on each level.
+/// `go test -run '^(A|B)$' -count=1 -v …`: whole tests, for a subtest is found by another pattern
+/// on each level.
 fn go(line: &Line<'_>, names: &[&str]) -> Option<Narrowed> {
     if line.has(&["-run", "--run", "-json", "--json", "-skip", "--skip"]) {
         return None;
@@ -197,7 +198,8 @@ pub(super) fn escaped(name: &str) -> String {
     out
 }
 
-/// Files that hold tests, as arguments that are never flags. Nothing, where one of the files does not.
+/// Files that hold tests, as arguments that are never flags. Nothing, where one of the files does
+/// not.
 fn test_files(files: &[&str]) -> Vec<String> {
     let holds = |file: &&str| {
         (file.contains(".test.") || file.contains(".spec.") || file.contains("__tests__"))
