@@ -266,11 +266,9 @@ fn night(seed: u64) {
 /// How many nights run at once.
 const SIDE_BY_SIDE: u64 = 4;
 
-/// How many nights there are, where `BACKSTOP_NIGHTS` does not say: a hundred take minutes on a
-/// small machine.
-const NIGHTS: u64 = 40;
+/// How many nights there are, where `BACKSTOP_NIGHTS` does not say.
+const NIGHTS: u64 = 100;
 
-/// With `BACKSTOP_NIGHTS=100` there are a hundred.
 #[test]
 fn random_nights_never_land_what_is_worse_lose_work_or_wait_too_long() {
     let nights = std::env::var("BACKSTOP_NIGHTS").ok().and_then(|text| text.parse().ok()).unwrap_or(NIGHTS);
