@@ -585,19 +585,20 @@ fn a_person_s_reason_for_another_plan_reaches_the_planner() {
 
 #[test]
 fn a_forced_cascade_goes_on_with_tasks_that_can_begin() {
-    let failing = (1..=12).map(|n| task(&format!("{n:03}"), &[], "false"));
-    let good = (13..=15).map(|n| task(&format!("{n:03}"), &[], "true"));
+    // Three may be slow: what the fourth worker tries without success is more than twenty attempts.
+    let failing = (1..=14).map(|n| task(&format!("{n:03}"), &[], "false"));
+    let good = (15..=17).map(|n| task(&format!("{n:03}"), &[], "true"));
     let tasks = Value::from(failing.chain(good).collect::<Vec<Value>>());
     let script = format!("case $BACKSTOP_PHASE in plan1) {} ;; {BUILD}", plan(&tasks));
     let project = project("forced", &script);
     let done = campaign(&project, &["Do it now", "--jobs", "4"]).go().code(4);
-    has(&done, &["3 of 15 complete, 12 blocked, 0 to come"]);
+    has(&done, &["3 of 17 complete, 14 blocked, 0 to come"]);
     assert!(!done.stderr().contains("Ctrl-C again"), "{}", done.stderr());
     let forced = project.events().into_iter().any(|event| event["strategy"] == "iteration_exhausted");
     assert!(forced);
     let all = states(&project);
     assert!(all.windows(2).any(|two| two == ["CASCADE", "EXECUTE"]), "{all:?}");
-    assert_eq!(project.read("015.txt"), "x\n");
+    assert_eq!(project.read("017.txt"), "x\n");
 }
 
 #[test]
