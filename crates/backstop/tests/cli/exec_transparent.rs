@@ -339,7 +339,7 @@ fn in_a_container_signals_do_what_they_do_without_us() {
     let container = ["unshare", "--user", "--map-root-user", "--fork", "--pid", "--mount-proc"];
     let enter = |line: &str, wrapped| {
         let (_project, bare) = prepared(line, wrapped);
-        let mut command = Command::new(container[0]);
+        let mut command = crate::harness::with_default_signals(Command::new(container[0]));
         command.args(&container[1..]).arg(bare.get_program()).args(bare.get_args());
         command.current_dir(bare.get_current_dir().unwrap());
         for (name, value) in bare.get_envs() {

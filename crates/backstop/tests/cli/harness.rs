@@ -115,7 +115,7 @@ const SENT: [libc::c_int; 9] = [
 
 /// The command with default actions for these signals. What a process ignores its children
 /// ignore, too: tests that run as a background job of a shell would send SIGINT in vain.
-fn with_default_signals(mut command: Command) -> Command {
+pub(crate) fn with_default_signals(mut command: Command) -> Command {
     static IS_IGNORED: OnceLock<bool> = OnceLock::new();
     let is_ignored = |signal: &libc::c_int| {
         // SAFETY: the struct is made of numbers, and nothing is changed.
