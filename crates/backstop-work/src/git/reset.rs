@@ -37,7 +37,7 @@ impl Slot {
     }
 
     /// Puts a slot at a commit in which nobody has worked since it was made or since
-    /// [`Repo::commit_in`] committed in it. The caller knows that; files are not looked at where it
+    /// `Repo::commit_in` committed in it. The caller knows that; files are not looked at where it
     /// is there already.
     pub fn move_untouched(&self, at: &Sha) -> Result<(), GitError> {
         if self.at()? == *at {
