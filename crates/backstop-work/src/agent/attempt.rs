@@ -15,7 +15,7 @@ use super::places::{Places, read_written};
 use super::question::{Questions, SILENCE};
 use super::retry::RetryContext;
 use super::schema::RESULT_SCHEMA;
-use super::session::{Continued, NamesSession, OnSession};
+use super::session::{Continued, OnSession, SessionSearch};
 use super::trouble::ResultTrouble;
 use crate::CommandLine;
 use crate::log::{Log, Tee};
@@ -353,12 +353,14 @@ fn streams(
         return Streams { stdout: Box::new(log.clone()), stderr: Box::new(log.clone()), input };
     }
     let dialect = dialect_of(work);
-    let named = NamesSession::new(questions.stream(0, log.clone()), dialect, Arc::clone(&attempt.on_session));
+    let to = questions.stream(0, log.clone());
     let stdout: Box<dyn Write + Send> = if dialect == OutputDialect::Text {
-        Box::new(named)
+        Box::new(to)
     } else {
         let (iterations, retries, stop) = (iterations.clone(), own_retries.clone(), stop.clone());
-        Box::new(LineStream::new(named, EVENT_BYTES_MAX, move |line| {
+        let mut session = SessionSearch::new(dialect, Arc::clone(&attempt.on_session));
+        Box::new(LineStream::new(to, EVENT_BYTES_MAX, move |line| {
+            session.line(line);
             iterations.event(line, &stop);
             retries.event(dialect, line, &stop);
         }))

@@ -3,7 +3,6 @@
 use super::definition::OutputDialect;
 use super::dialect;
 use backstop_core::Usage;
-use std::io::Write;
 use std::sync::Arc;
 
 /// How much of the output is looked through for the id of a session: agents name it first.
@@ -21,66 +20,48 @@ pub struct Continued {
 /// Is told the id of an agent's session as soon as the agent names it.
 pub type OnSession = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// An output stream in which the agent names its session.
-pub(super) struct NamesSession<W> {
-    to: W,
+/// Looks for the session that an agent names, line by line of its output.
+pub(super) struct SessionSearch {
     dialect: OutputDialect,
-    /// The line that has not ended yet.
-    open: Vec<u8>,
     /// How much may still be looked through; 0 once the session is known.
     left_bytes: usize,
     tell: OnSession,
 }
 
-impl<W> NamesSession<W> {
-    pub(super) fn new(to: W, dialect: OutputDialect, tell: OnSession) -> Self {
+impl SessionSearch {
+    pub(super) fn new(dialect: OutputDialect, tell: OnSession) -> Self {
         let left_bytes = if dialect == OutputDialect::Text { 0 } else { SEARCHED_BYTES_MAX };
-        Self { to, dialect, open: Vec::new(), left_bytes, tell }
+        Self { dialect, left_bytes, tell }
     }
 
-    fn look(&mut self, bytes: &[u8]) {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.left_bytes == 0 {
-                return;
-            }
-            let taken = piece.len().min(self.left_bytes);
-            self.left_bytes -= taken;
-            self.open.extend_from_slice(&piece[..taken]);
-            if piece.ends_with(b"\n") {
-                if let Some(id) = dialect::session_of(self.dialect, &self.open) {
-                    self.left_bytes = 0;
-                    (self.tell)(&id);
-                }
-                self.open.clear();
-            }
+    pub(super) fn line(&mut self, line: &[u8]) {
+        if self.left_bytes == 0 {
+            return;
         }
-    }
-}
-
-impl<W: Write> Write for NamesSession<W> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        self.look(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.to.flush()
+        self.left_bytes = self.left_bytes.saturating_sub(line.len());
+        if let Some(id) = dialect::session_of(self.dialect, line) {
+            self.left_bytes = 0;
+            (self.tell)(&id);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::LineStream;
     use super::*;
+    use std::io::Write;
     use std::sync::Mutex;
 
     fn told(dialect: OutputDialect, pieces: &[&str]) -> Vec<String> {
         let ids = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&ids);
         let tell: OnSession = Arc::new(move |id| to.lock().unwrap().push(id.to_owned()));
-        let mut stream = NamesSession::new(Vec::new(), dialect, tell);
+        let mut search = SessionSearch::new(dialect, tell);
+        let mut written = Vec::new();
+        let mut stream = LineStream::new(&mut written, SEARCHED_BYTES_MAX, |line| search.line(line));
         pieces.iter().for_each(|piece| stream.write_all(piece.as_bytes()).unwrap());
-        assert_eq!(stream.to, pieces.concat().as_bytes());
+        assert_eq!(written, pieces.concat().as_bytes());
         ids.lock().unwrap().clone()
     }
 
