@@ -51,6 +51,22 @@ impl RunJournal {
         self.row().run.events
     }
 
+    /// What is appended next comes after this version, which this writer wrote though that was not
+    /// confirmed. Where the run is at another one, nothing changes.
+    pub fn continue_from(&self, version: u64) -> Result<(), StoreError> {
+        let file = || self.journal.file().to_owned();
+        let read = self.journal.row(self.id)?;
+        let mut read = read.ok_or_else(|| StoreError::NoSuchRun { run: self.id, file: file() })?;
+        let found = read.run.events;
+        if found != version {
+            return Err(StoreError::Conflict { run: self.id, expected: version, found });
+        }
+        let mut row = self.row();
+        read.run.process = row.run.process;
+        *row = read;
+        Ok(())
+    }
+
     /// The number of the run in the database.
     pub(crate) fn number(&self) -> i64 {
         self.row().n

@@ -100,6 +100,21 @@ fn the_row_follows_the_events() {
 }
 
 #[test]
+fn a_writer_goes_on_from_what_it_wrote_without_knowing() {
+    let place = Place::new();
+    let journal = place.journal();
+    let run = journal.begin(header(0x7f3a), vec![started("npm ci")]).unwrap();
+    let unaware = RunJournal::resume(&journal, run.id(), header(0x7f3a).process).unwrap();
+    run.append(vec![attempt("npm ci", 1)]).unwrap();
+    let error = unaware.continue_from(3).unwrap_err();
+    assert_eq!(error, StoreError::Conflict { run: run.id(), expected: 3, found: 2 });
+    unaware.append_at(2, vec![finished("npm ci", 1)]).unwrap_err();
+    unaware.continue_from(2).unwrap();
+    unaware.append_at(2, vec![finished("npm ci", 1)]).unwrap();
+    assert_eq!(journal.load(run.id()).unwrap().len(), 3);
+}
+
+#[test]
 fn a_writer_that_knows_an_old_version_writes_nothing() {
     let place = Place::new();
     let journal = place.journal();

@@ -1,7 +1,7 @@
 //! Where the host records: an append-only log of one run's events, with a version.
 
 use crate::recorder::Recorder;
-use backstop_core::{Event, EventKind, RunId};
+use backstop_core::{Event, EventKind, Reason, RunId};
 use backstop_store::{Journal, RunJournal, StoreError};
 
 /// The log of one run. A writer names the version that it knows: where somebody else has written
@@ -15,6 +15,10 @@ pub trait RunLog: Sync {
 
     /// All events of the run, oldest first.
     fn load(&self) -> Result<Vec<Event>, RunLogError>;
+
+    /// What is appended next comes after this version: events that this writer wrote, though that
+    /// was not confirmed, are on record.
+    fn continue_from(&self, version: u64) -> Result<(), RunLogError>;
 }
 
 /// Why a run's log could not be written or read.
@@ -37,6 +41,8 @@ pub enum RunLogError {
     /// The log cannot be used: the disk is full, the file is damaged, the store cannot be reached.
     #[error("{what}")]
     Unavailable {
+        /// The reason, of the taxonomy.
+        reason: Reason,
         /// What happened, and where.
         what: String,
         /// What to type next.
@@ -58,8 +64,18 @@ impl From<StoreError> for RunLogError {
         let hint = error.hint();
         match error {
             StoreError::Conflict { run, expected, found } => Self::Conflict { run, expected, found, hint },
-            error => Self::Unavailable { what: error.to_string(), hint },
+            error => Self::Unavailable { reason: reason(&error), what: error.to_string(), hint },
         }
+    }
+}
+
+/// What keeps a store from being used, in the words of the taxonomy.
+fn reason(error: &StoreError) -> Reason {
+    match error {
+        StoreError::Busy { .. } => Reason::ResourceContention,
+        StoreError::Full { .. } => Reason::DiskFull,
+        StoreError::ReadOnly { .. } | StoreError::NotOwned { .. } => Reason::PermissionDenied,
+        _ => Reason::StateInvalid,
     }
 }
 
@@ -67,6 +83,7 @@ impl From<StoreError> for RunLogError {
 fn check_not_removed(journal: &Journal) -> Result<(), RunLogError> {
     match journal.file().try_exists() {
         Ok(false) => Err(RunLogError::Unavailable {
+            reason: Reason::StateInvalid,
             what: format!("{} was removed while this ran", journal.file().display()),
             hint: "what was done so far is in the project and its branches; the same command starts anew"
                 .to_owned(),
@@ -82,7 +99,12 @@ impl RunLog for RunJournal {
     }
 
     fn load(&self) -> Result<Vec<Event>, RunLogError> {
+        check_not_removed(self.journal())?;
         Ok(self.journal().load(self.id())?)
+    }
+
+    fn continue_from(&self, version: u64) -> Result<(), RunLogError> {
+        Ok(RunJournal::continue_from(self, version)?)
     }
 }
 
@@ -100,6 +122,10 @@ impl RunLog for Recorder {
     }
 
     fn load(&self) -> Result<Vec<Event>, RunLogError> {
-        Ok(self.events())
+        Ok(self.recorded()?)
+    }
+
+    fn continue_from(&self, version: u64) -> Result<(), RunLogError> {
+        Ok(Recorder::continue_from(self, version)?)
     }
 }

@@ -22,6 +22,7 @@ mod nodes;
 mod observer;
 mod outcomes;
 mod progress;
+mod record_again;
 mod recording;
 mod sessions;
 mod steps;

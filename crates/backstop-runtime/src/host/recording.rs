@@ -11,14 +11,17 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
     pub(super) fn commit(&mut self) -> Result<(), HostError> {
         while !self.pending.is_empty() {
             let kinds = std::mem::take(&mut self.pending);
-            let events = self.parts.log.append(self.progress().seq, kinds)?;
+            let events = match self.parts.log.append(self.progress().seq, kinds.clone()) {
+                Ok(events) => events,
+                Err(error) => self.record_again(kinds, error)?,
+            };
             self.follow(&events)?;
         }
         Ok(())
     }
 
     /// Everything that follows from what was recorded.
-    fn follow(&mut self, events: &[Event]) -> Result<(), HostError> {
+    pub(super) fn follow(&mut self, events: &[Event]) -> Result<(), HostError> {
         for event in events {
             self.parts.record.apply(event);
             for observer in &mut self.parts.observers {

@@ -2,15 +2,33 @@
 //! plan.
 
 use super::*;
-use backstop_core::{Delivery, EVENT_SCHEMA, EventId, PhaseRecord, PlanRecord, RunId, Timestamp, profile};
+use backstop_core::{
+    Delivery, EVENT_SCHEMA, EventId, PhaseRecord, PlanRecord, RunId, SafeText, Timestamp, profile,
+};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-/// A log in memory. It can be told to refuse from some version on.
+/// A log in memory. It can be told to refuse from some version on, or to fail once.
 #[derive(Default)]
 struct MemoryLog {
     events: Mutex<Vec<Event>>,
     full_at: Option<u64>,
+    fails_once: Mutex<Option<FailsOnce>>,
+    continued_from: Mutex<Vec<u64>>,
+}
+
+/// The log fails once, when events of a kind are appended.
+struct FailsOnce {
+    kind: &'static str,
+    /// What is on record all the same.
+    writes: Writes,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Writes {
+    Nothing,
+    TheUpdate,
+    SomethingElse,
 }
 
 impl MemoryLog {
@@ -46,10 +64,21 @@ impl RunLog for MemoryLog {
         }
         if self.full_at.is_some_and(|full| found >= full) {
             return Err(RunLogError::Unavailable {
+                reason: Reason::DiskFull,
                 what: "the disk is full".into(),
                 hint: "free some".into(),
             });
         }
+        let fails = {
+            let mut planned = self.fails_once.lock().unwrap();
+            let is_due = |planned: &mut FailsOnce| kinds.iter().any(|kind| kind.name() == planned.kind);
+            planned.take_if(is_due).map(|planned| planned.writes)
+        };
+        let kinds = if fails == Some(Writes::SomethingElse) {
+            vec![EventKind::StateMessage { message: SafeText::new("somebody else was here") }]
+        } else {
+            kinds
+        };
         let event = |(seq, kind): (u64, EventKind)| Event {
             schema: EVENT_SCHEMA,
             id: EventId { run: run_id(), seq },
@@ -62,12 +91,26 @@ impl RunLog for MemoryLog {
             kind,
         };
         let new: Vec<Event> = (found + 1..).zip(kinds).map(event).collect();
-        events.extend(new.clone());
-        Ok(new)
+        if fails != Some(Writes::Nothing) {
+            events.extend(new.clone());
+        }
+        match fails {
+            None => Ok(new),
+            Some(_) => Err(RunLogError::Unavailable {
+                reason: Reason::ResourceContention,
+                what: "the database is locked".into(),
+                hint: "try again".into(),
+            }),
+        }
     }
 
     fn load(&self) -> Result<Vec<Event>, RunLogError> {
         Ok(self.events.lock().unwrap().clone())
+    }
+
+    fn continue_from(&self, version: u64) -> Result<(), RunLogError> {
+        self.continued_from.lock().unwrap().push(version);
+        Ok(())
     }
 }
 
@@ -410,6 +453,62 @@ fn where_nothing_can_be_recorded_nothing_is_done() {
     assert!(error.to_string().contains("nothing can be recorded: the disk is full"), "{error}");
     assert_eq!(error.hint(), "free some");
     assert_eq!(notes.seen, ["started 0 1", "closed"]);
+}
+
+/// A run of one node whose log fails once, when the end of the attempt is recorded.
+fn log_that_fails_once(writes: Writes) -> MemoryLog {
+    let fails_once = Mutex::new(Some(FailsOnce { kind: "attempt.finished", writes }));
+    let log = MemoryLog { fails_once, ..MemoryLog::default() };
+    start(&log, &[("a", &[])]);
+    log
+}
+
+#[test]
+fn an_update_that_is_due_is_recorded_once_more_after_its_failure() {
+    let log = log_that_fails_once(Writes::Nothing);
+    let mut notes = Notes::default();
+    let ending = go(&log, &Scripted::new(&|_| ok()), &(), vec![&mut notes]).unwrap();
+    assert_eq!(ending.end, End::Complete);
+    assert_eq!(
+        log.names(),
+        [
+            "attempt.started a",
+            "error.classified journal.append",
+            "attempt.finished a",
+            "state.entered a",
+            "recovery.attempted journal.append",
+            "commit.made plan.md",
+            "run.ended"
+        ]
+    );
+    let kinds = log.kinds();
+    let recovery = kinds.iter().find(|kind| kind.name() == "recovery.attempted");
+    let Some(EventKind::RecoveryAttempted { strategy, success, .. }) = recovery else { panic!("{kinds:?}") };
+    assert_eq!((strategy.as_str(), *success), ("record_again", true));
+    assert!(notes.seen.contains(&"error.classified".to_owned()), "observers are told: {:?}", notes.seen);
+}
+
+#[test]
+fn an_update_that_is_on_record_already_is_not_recorded_twice() {
+    let log = log_that_fails_once(Writes::TheUpdate);
+    let ending = go(&log, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap();
+    assert_eq!(ending.end, End::Complete);
+    let names = log.names();
+    let count = |name: &str| names.iter().filter(|known| known.starts_with(name)).count();
+    assert_eq!((count("attempt.finished"), count("error.classified")), (1, 1), "{names:?}");
+    assert_eq!(*log.continued_from.lock().unwrap(), [5]);
+    let kinds = log.kinds();
+    let recovery = kinds.iter().find(|kind| kind.name() == "recovery.attempted");
+    let Some(EventKind::RecoveryAttempted { strategy, success, .. }) = recovery else { panic!("{kinds:?}") };
+    assert_eq!((strategy.as_str(), *success), ("already_recorded", true));
+}
+
+#[test]
+fn an_update_is_not_recorded_after_events_that_nobody_here_knows() {
+    let log = log_that_fails_once(Writes::SomethingElse);
+    let error = go(&log, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("the database is locked"), "{error}");
+    assert!(!log.has("attempt.finished"), "{:?}", log.names());
 }
 
 #[test]

@@ -253,10 +253,24 @@ impl Recorder {
 
     /// All that was recorded of this run; where nothing could be, what would have been.
     pub fn events(&self) -> Vec<Event> {
+        self.recorded().unwrap_or_else(|_| self.in_memory().clone())
+    }
+
+    /// Like [`Self::events`], where a journal that cannot be read is an error.
+    pub fn recorded(&self) -> Result<Vec<Event>, StoreError> {
         match &*self.state() {
-            State::Open(run) => run.journal().load(run.id()).unwrap_or_else(|_| self.in_memory().clone()),
-            State::Pending { run, waiting, .. } => self.as_events(*run, 0, waiting.clone()),
-            State::Off { .. } => self.in_memory().clone(),
+            State::Open(run) => run.journal().load(run.id()),
+            State::Pending { run, waiting, .. } => Ok(self.as_events(*run, 0, waiting.clone())),
+            State::Off { .. } => Ok(self.in_memory().clone()),
+        }
+    }
+
+    /// What is recorded next comes after this version, which was written here though that was not
+    /// confirmed.
+    pub fn continue_from(&self, version: u64) -> Result<(), StoreError> {
+        match &*self.state() {
+            State::Open(run) => run.continue_from(version),
+            State::Pending { .. } | State::Off { .. } => Ok(()),
         }
     }
 
