@@ -238,17 +238,32 @@ fn in_memory() -> Option<PathBuf> {
     if !may_execute || there.f_bavail.saturating_mul(there.f_frsize) < QUICK_BYTES_MIN {
         return None;
     }
-    let folder = memory.join(format!("backstop-tests-{}", rustix::process::getuid().as_raw()));
-    std::fs::create_dir_all(&folder).ok()?;
-    // What tests left that were killed: their folders end in the process.
-    for entry in std::fs::read_dir(&folder).ok()?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let of = name.rsplit('-').next().unwrap_or_default();
-        if !Path::new("/proc").join(of).exists() {
-            let _ = std::fs::remove_dir_all(entry.path());
+    let all = memory.join(format!("backstop-tests-{}", rustix::process::getuid().as_raw()));
+    std::fs::create_dir_all(&all).ok()?;
+    // Two processes must not tidy up and begin at the same time.
+    let tidying = std::fs::File::create(all.join("lock")).ok()?;
+    tidying.lock().ok()?;
+    remove_what_was_left(&all);
+    let folder =
+        (0..).map(|n| all.join(format!("{}-{n}", std::process::id()))).find(|path| !path.exists())?;
+    std::fs::create_dir(&folder).ok()?;
+    let lock = std::fs::File::create(folder.join("lock")).ok()?;
+    lock.lock().ok()?;
+    static LOCK: OnceLock<std::fs::File> = OnceLock::new();
+    let _ = LOCK.set(lock);
+    Some(folder)
+}
+
+/// What tests left that were killed: nobody holds the lock of their folder. Numbers of processes
+/// say nothing here, containers that share this memory have their own.
+fn remove_what_was_left(all: &Path) {
+    for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_held = std::fs::File::open(path.join("lock")).is_ok_and(|lock| lock.try_lock().is_err());
+        if path.is_dir() && !is_held {
+            let _ = std::fs::remove_dir_all(path);
         }
     }
-    Some(folder)
 }
 
 impl Drop for Folder {
