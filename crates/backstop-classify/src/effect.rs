@@ -296,7 +296,9 @@ impl Effect {
             let text = text.to_ascii_lowercase();
             words.iter().any(|word| text.contains(word))
         };
-        if fault.facts.retry_after_seconds.is_some() && texts().any(|text| has_number(text, "503")) {
+        // A wait of 0 seconds, or until a time that has passed, is no wait that is left.
+        let names_a_wait = fault.facts.retry_after_seconds.is_some() || fault.facts.resets_at.is_some();
+        if names_a_wait && texts().any(|text| has_number(text, "503")) {
             return Some(NothingDone::NotCarriedOut);
         }
         if self.changes == Changes::Refused {

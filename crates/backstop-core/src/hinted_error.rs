@@ -46,7 +46,10 @@ impl HintedError for IdError {
     }
 
     fn hints(&self) -> Vec<String> {
-        vec!["`backstop runs` lists the runs of this project".to_owned()]
+        match self {
+            Self::Run { .. } => vec!["`backstop runs` lists the runs of this project".to_owned()],
+            Self::Name { .. } => vec!["for example: nightly, team-a, openai".to_owned()],
+        }
     }
 }
 

@@ -233,12 +233,13 @@ impl Engine {
                 }
             };
             let duration_ms = u64::try_from(from.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let success_exit = operation.success_exit();
             let finished = |success, failed: Option<&Failed>| EventKind::AttemptFinished {
                 operation: name.clone(),
                 attempt: number,
                 success,
                 duration_ms,
-                exit: if success { Some(0) } else { failed.and_then(|f| f.exit) },
+                exit: if success { Some(success_exit) } else { failed.and_then(|f| f.exit) },
                 signal: failed.and_then(|f| f.signal.clone()),
                 output: failed.and_then(|f| f.output.clone()),
                 delivery: None,

@@ -36,6 +36,12 @@ pub trait Operation: Send {
         false
     }
 
+    /// The exit code of the attempt that has just succeeded: not 0 where the code is an answer, as
+    /// that of `grep` without a match.
+    fn success_exit(&self) -> i64 {
+        0
+    }
+
     /// Why it is repeated only after a confirmation, if so: an attempt may have changed something.
     fn needs_confirmation(&self) -> Option<String> {
         None

@@ -145,13 +145,13 @@ fn what_is_wrong_is_told_with_its_place_and_a_way_out() {
     4:1: `A paragraph, too near.` is no phase id | an id has letters and digits, with dots between them where there are any, such as 2A or 1.1; if this line is not part of the table, put an empty line before it
       A paragraph, too near.
       plan_invalid
-    4:11: phase 3 depends on `Phase 2Q`, which is no phase of the table | did you mean `2A`?
+    4:11: phase 3 depends on `Phase 2Q`, which is no phase of this plan | did you mean `2A`?
       | 3 | b | Phase 2Q |
       plan_invalid
     4:11: phase 3 depends on itself | take it out of its own `Depends On`
       | 3 | b | 1-3 |
       plan_invalid
-    3:7: phase 1 is parallel with `everything else`, which is no phase of the table | write the ids of phases that have a row, separated by commas, under `Parallel With`; also a range such as 1-3, or `all previous`
+    3:7: phase 1 is parallel with `everything else`, which is no phase of this plan | write the ids of phases that have a row, separated by commas, under `Parallel With`; also a range such as 1-3, or `all previous`
       | 1 | everything else |
       plan_invalid
     3:7: phase 1 depends on itself | take it out of its own `Depends On`
@@ -160,7 +160,7 @@ fn what_is_wrong_is_told_with_its_place_and_a_way_out() {
     3:7: phase 1 is parallel with itself | take it out of its own `Parallel With`
       | 1 | 1 |
       plan_invalid
-    4:8: phases wait for each other: 2A -> 3 -> 2A | take one of these out of the `Depends On` column, so that no phase waits for itself
+    4:8: phases wait for each other: 2A -> 3 -> 2A | take one of these dependencies away, so that no phase waits for itself
       | 2A | 3 |
       4: phase 2A depends on 3
       5: phase 3 depends on 2A

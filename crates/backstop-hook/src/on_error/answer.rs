@@ -122,10 +122,7 @@ impl Answer<'_> {
             Action::Defer { until } => TaskFollowUp::Deferred { until: SafeText::new(until.clone()) },
             _ => TaskFollowUp::Over,
         };
-        let message = match self.report.message.raw().trim().is_empty() {
-            true => self.fault.cause.clone().unwrap_or_default(),
-            false => self.report.message.clone(),
-        };
+        let message = self.error_message();
         let shown = self.shown_fault();
         task_error(&TaskError {
             task: self.report.shown.clone(),
@@ -161,6 +158,14 @@ impl Answer<'_> {
             ..Alert::about(&self.shown_fault(), at)
         };
         Message::new(&alert(&given), About::of(&given)).with_markdown(self.message())
+    }
+
+    /// What the error said, as it was reported; where it said nothing, its cause.
+    fn error_message(&self) -> SafeText {
+        match self.report.message.raw().trim().is_empty() {
+            true => self.fault.cause.clone().unwrap_or_default(),
+            false => self.report.message.clone(),
+        }
     }
 
     /// The answer: the seed's fields, and ours beside them.
@@ -210,7 +215,7 @@ impl Answer<'_> {
         json!({
             "error_type": fault.class,
             "exception_type": report.kind,
-            "error_message": fault.cause,
+            "error_message": self.error_message(),
             "severity": self.severity(),
             "file": exception.and_then(|e| e.file.as_ref()),
             "line": exception.and_then(|e| e.line),

@@ -293,6 +293,25 @@ mod tests {
     }
 
     #[test]
+    fn the_root_of_an_error_is_found_in_its_chained_trace() {
+        let frames = |n: usize| "  File \"deep/call.py\", line 7, in descend\n    descend()\n".repeat(n);
+        for n in [1, 20, 100] {
+            let trace = format!(
+                "Traceback (most recent call last):\n{0}ConnectionResetError: [Errno 104] reset\n\nThe above \
+                 exception was the direct cause of the following exception:\n\nTraceback (most recent call \
+                 last):\n{0}ToolError: it broke\n",
+                frames(n)
+            );
+            let exception = fault("ToolError", "it broke", &trace).facts.exception.unwrap();
+            assert_eq!(exception.message.raw(), "it broke", "{n}");
+            let root = exception.root.map(|root| root.raw().to_owned());
+            assert_eq!(root.as_deref(), Some("ConnectionResetError: [Errno 104] reset"), "{n}");
+        }
+        let plain = fault("ToolError", "it broke", "it broke: see above\n").facts.exception;
+        assert_eq!(plain.and_then(|exception| exception.root), None);
+    }
+
+    #[test]
     fn where_it_came_from_is_found_in_the_trace() {
         let trace = "Traceback (most recent call last):\n  File \"core/mcp_client.py\", line 45, in call_tool\n    x()\n\
                      ConnectionError: Connection refused\n";

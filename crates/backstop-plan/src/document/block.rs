@@ -44,6 +44,8 @@ pub(crate) struct Checkbox<'t> {
     pub(crate) done: bool,
     /// Whether it is marked as optional (`[ ]*`) or cancelled (`[-]`).
     pub(crate) left_out: bool,
+    /// Whether its sign is a hyphen: cancelled, but for Kiro, where it is in progress.
+    pub(crate) is_hyphen: bool,
     pub(crate) depth: usize,
     pub(crate) text: &'t str,
 }
@@ -217,6 +219,7 @@ impl<'t> Reader<'t> {
                     mark: start + at,
                     bare,
                     done: matches!(sign, b'x' | b'X'),
+                    is_hyphen: sign == b'-',
                     left_out: sign == b'-' || (is_optional && sign == b' '),
                     depth,
                     text: item.text,

@@ -14,17 +14,8 @@ const PROGRAMS: &[&str] = &[
     "pnpm",
     "yarn",
     "bun",
-    "npx",
-    "bunx",
     "deno",
-    "node",
-    "python",
-    "python3",
     "pytest",
-    "uv",
-    "poetry",
-    "pipenv",
-    "hatch",
     "tox",
     "nox",
     "ruff",
@@ -52,11 +43,9 @@ const PROGRAMS: &[&str] = &[
     "flutter",
     "dart",
     "mix",
-    "bundle",
     "rake",
     "rspec",
     "rubocop",
-    "php",
     "composer",
     "phpunit",
     "tsc",
@@ -81,7 +70,70 @@ const PROGRAMS: &[&str] = &[
     "sh",
     "bash",
     "openspec",
+    "vue-tsc",
+    "svelte-check",
+    "mocha",
+    "ava",
+    "stylelint",
+    "markdownlint",
+    "bandit",
+    "isort",
+    "nyc",
+    "c8",
 ];
+
+/// Programs that run another one, which is what counts, and the word before it.
+const WRAPPERS: &[(&str, Option<&str>)] = &[
+    ("npx", None),
+    ("bunx", None),
+    ("uvx", None),
+    ("uv", Some("run")),
+    ("poetry", Some("run")),
+    ("pipenv", Some("run")),
+    ("hatch", Some("run")),
+    ("pdm", Some("run")),
+    ("pixi", Some("run")),
+    ("bundle", Some("exec")),
+    ("pnpm", Some("exec")),
+    ("yarn", Some("exec")),
+    ("npm", Some("exec")),
+];
+
+/// Interpreters, and the word that makes a check of what they run. Without it, a file named after a
+/// check is one.
+const INTERPRETERS: &[(&str, &[&str])] = &[
+    ("python", &["-m"]),
+    ("python3", &["-m"]),
+    ("node", &["--test", "--check"]),
+    ("ruby", &["-c"]),
+    ("php", &["-l"]),
+];
+
+/// Python's modules that check something.
+const MODULES: &[&str] = &[
+    "pytest",
+    "unittest",
+    "doctest",
+    "mypy",
+    "pyright",
+    "ruff",
+    "flake8",
+    "black",
+    "pylint",
+    "isort",
+    "bandit",
+    "coverage",
+    "tox",
+    "nox",
+    "behave",
+    "compileall",
+    "py_compile",
+    "build",
+];
+
+/// What is in the name of a file, or is the word, of something that checks.
+const CHECK_WORDS: &[&str] =
+    &["test", "tests", "spec", "check", "checks", "lint", "verify", "validate", "typecheck", "build"];
 
 /// Words that make a command something else than a check: it would not end, or would change the
 /// machine.
@@ -93,6 +145,8 @@ const NO_CHECKS: &[&str] = &[
     "runserver",
     "watch",
     "--watch",
+    "--dev",
+    "--reload",
     "preview",
     "install",
     "ci",
@@ -108,7 +162,7 @@ const NO_CHECKS: &[&str] = &[
 ];
 
 /// Programs whose `run` starts what was built.
-const RUNNERS: &[&str] = &["cargo", "go", "dotnet", "swift", "flutter"];
+const RUNNERS: &[&str] = &["cargo", "go", "dotnet", "swift", "flutter", "make", "just", "task"];
 
 /// Whether a line is a command that checks something.
 pub(crate) fn is_check(line: &str) -> bool {
@@ -122,8 +176,16 @@ fn is_single_check(line: &str) -> bool {
     let is_assignment =
         |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('-'));
     let words: Vec<&str> = line.split_whitespace().skip_while(is_assignment).collect();
+    let (words, is_wrapped) = unwrapped(&words);
     let Some(first) = words.first() else { return false };
     let name = first.rsplit('/').next().unwrap_or(first);
+    if let Some((_, flags)) = INTERPRETERS.iter().find(|(known, _)| *known == name) {
+        return is_checking_script(&words[1..], flags);
+    }
+    // `npx vite build` checks, `npx vite` serves.
+    if is_wrapped && !PROGRAMS.contains(&name) {
+        return words[1..].first().is_some_and(|word| CHECK_WORDS.contains(word));
+    }
     let is_script = first.starts_with("./") || first.starts_with("scripts/") || first.starts_with("bin/");
     if !(PROGRAMS.contains(&name) || is_script) {
         return false;
@@ -131,6 +193,38 @@ fn is_single_check(line: &str) -> bool {
     let runs = RUNNERS.contains(&name) && words.get(1) == Some(&"run");
     let other = words[1..].iter().take(3).any(|word| NO_CHECKS.contains(word));
     !(runs || other || line.ends_with('&'))
+}
+
+/// The words of the program that is run in the end, and whether another one runs it.
+fn unwrapped<'w>(words: &'w [&'w str]) -> (&'w [&'w str], bool) {
+    let mut rest = words;
+    // Nobody wraps more often.
+    for n in 0..4 {
+        let wrapper = WRAPPERS.iter().find(|(name, _)| rest.first() == Some(name));
+        let inner = match wrapper {
+            Some((_, None)) => &rest[1..],
+            Some((_, Some(word))) if rest.get(1) == Some(word) => &rest[2..],
+            _ => return (rest, n > 0),
+        };
+        let flags = inner.iter().take_while(|word| word.starts_with('-')).count();
+        rest = &inner[flags..];
+    }
+    (rest, true)
+}
+
+/// Whether an interpreter with these words checks something.
+fn is_checking_script(words: &[&str], flags: &[&str]) -> bool {
+    match words {
+        ["-m", module, ..] if flags.contains(&"-m") => MODULES.contains(module),
+        [flag, ..] if flags.contains(flag) => true,
+        // `node scripts/check.js`, `php vendor/bin/phpunit`, `python tests/run_tests.py`.
+        [file, ..] if !file.starts_with('-') => {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            let stem = name.split('.').next().unwrap_or(name);
+            PROGRAMS.contains(&stem) || stem.split(['_', '-']).any(|part| CHECK_WORDS.contains(&part))
+        }
+        _ => false,
+    }
 }
 
 /// The commands in these lines, and the lines of code that are none. A line comes with its number
@@ -193,6 +287,15 @@ mod tests {
             "uv run pytest",
             "go vet ./...",
             "python -m unittest",
+            "uv run --frozen pytest -q",
+            "npx vite build",
+            "npx tsc --noEmit",
+            "bundle exec rspec",
+            "poetry run python -m mypy src",
+            "node --test",
+            "python scripts/check_links.py",
+            "php vendor/bin/phpunit",
+            "make check",
         ] {
             assert!(is_check(yes), "{yes}");
         }
@@ -206,6 +309,15 @@ mod tests {
             "rm -rf x",
             "npm start &",
             "curl x && npm test",
+            "python app.py",
+            "node server.js",
+            "npx vite",
+            "uv run uvicorn app:app",
+            "uv run python -m src.main --dev",
+            "python -m http.server",
+            "make run",
+            "php -S localhost:8000",
+            "uv sync",
             "",
         ] {
             assert!(!is_check(no), "{no}");

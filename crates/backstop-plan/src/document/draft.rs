@@ -83,12 +83,14 @@ pub(crate) struct Step {
 impl Entry {
     /// The entry as a step of its group.
     pub(crate) fn as_step(&self) -> Step {
+        let is_left_out = self.status == Status::Skipped;
         Step {
             text: if self.id.is_empty() { self.name.clone() } else { format!("{} {}", self.id, self.name) },
             done: self.is_done(),
             depth: 0,
             line: self.line,
-            mark: self.marks.first().cloned(),
+            // Nobody does what is left out, so that nobody ticks it off.
+            mark: self.marks.first().filter(|_| !is_left_out).cloned(),
         }
     }
 

@@ -153,7 +153,7 @@ pub enum PlanErrorKind {
         given: Box<str>,
     },
     /// A dependency that is no phase of the table.
-    #[error("phase {phase} depends on `{given}`, which is no phase of the table")]
+    #[error("phase {phase} depends on `{given}`, which is no phase of this plan")]
     UnknownDependency {
         /// The phase that depends.
         phase: Box<str>,
@@ -163,7 +163,7 @@ pub enum PlanErrorKind {
         nearest: Option<Box<str>>,
     },
     /// A phase runs in parallel with something that is no phase of the table.
-    #[error("phase {phase} is parallel with `{given}`, which is no phase of the table")]
+    #[error("phase {phase} is parallel with `{given}`, which is no phase of this plan")]
     UnknownParallel {
         /// The phase.
         phase: Box<str>,
@@ -297,7 +297,7 @@ impl PlanError {
                 "take `{other}` out of what {phase} waits for, or take the two out of each other's `Parallel With`"
             ),
             Kind::Cycle(_) => {
-                "take one of these out of the `Depends On` column, so that no phase waits for itself".to_owned()
+                "take one of these dependencies away, so that no phase waits for itself".to_owned()
             }
             Kind::BadSettings { hint: Some(hint), .. } => hint.to_string(),
             Kind::BadSettings { hint: None, .. } => {

@@ -51,7 +51,7 @@ pub(crate) fn entry(id: &str, name: &str, section: &str) -> String {
 
 /// A line without its marks.
 fn unmarked(line: &str) -> String {
-    let line = ["[x]", "[X]", "[~]", "[ ]", "[]"]
+    let line = ["[x]", "[X]", "[~]", "[-]", "[ ]", "[]"]
         .iter()
         .fold(line.to_owned(), |line, mark| line.replacen(mark, "", 1));
     let is_sign = |c: char| super::status::picture(c).is_some() || c == super::status::COLOURED;

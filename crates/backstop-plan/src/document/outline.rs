@@ -128,7 +128,10 @@ fn id_of(cell: &str, is_loose: bool, before: usize) -> Option<(PhaseId, String)>
     let text = plain(cell);
     let (outside, inside) = without_remarks(&text);
     let written = if outside.is_empty() { inside } else { outside };
-    let short = |id: &PhaseId| !is_loose || id.key().as_str().bytes().any(|byte| byte.is_ascii_digit());
+    let short = |id: &PhaseId| {
+        let key = id.key();
+        !is_loose || key.as_str().len() <= 2 || key.as_str().bytes().any(|byte| byte.is_ascii_digit())
+    };
     if let Some(id) = written.parse().ok().filter(short) {
         return Some((id, String::new()));
     }

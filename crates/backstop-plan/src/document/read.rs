@@ -17,6 +17,7 @@ use super::warning::{Warnings, quoted};
 use super::{estimate, hash, settings_block, status};
 use backstop_core::SafeText;
 use backstop_core::order as graph;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Reads a plan that is one text, of any format.
@@ -159,7 +160,7 @@ impl<'o, 't> Reader<'o, 't> {
                 .add(line, || format!("this {what} is never closed: everything after it is part of it"));
         }
         for (phase, section) in outline.sections.of.iter().enumerate() {
-            if section.lines.is_empty() {
+            if section.lines.is_empty() && !outline.table.is_loose {
                 let id = self.shown(phase);
                 let text = || format!("phase {id} has no section: add a heading `### Phase {id}: …`");
                 self.warnings.add(outline.row(phase).line, text);
@@ -170,7 +171,11 @@ impl<'o, 't> Reader<'o, 't> {
     /// The phases that each phase names in a column: its dependencies, its parallel phases.
     fn references(&mut self, column: Column) -> Vec<Vec<usize>> {
         let outline = self.outline;
-        let ids = Ids { ids: &outline.ids, known: &outline.known };
+        let mut names = HashMap::new();
+        for phase in 0..outline.ids.len() {
+            names.entry(self.name(phase).raw().to_lowercase()).or_insert(phase);
+        }
+        let ids = Ids { ids: &outline.ids, known: &outline.known, names: &names };
         let mut lists = Vec::with_capacity(outline.ids.len());
         for phase in 0..outline.ids.len() {
             let mut named = outline
@@ -322,7 +327,7 @@ impl<'o, 't> Reader<'o, 't> {
         let outline = self.outline;
         let mut all = AllSettings { own: vec![None; outline.ids.len()], ..AllSettings::default() };
         // The line of the settings block of the plan, or of a phase.
-        let mut seen = std::collections::HashMap::new();
+        let mut seen = HashMap::new();
         for fence in &outline.blocks.settings {
             let phase = match outline.sections.owner(fence.open) {
                 Owner::Plan => None,
@@ -410,6 +415,23 @@ impl<'o, 't> Reader<'o, 't> {
             text.push_str(self.text(&(source.start(lines.start)..source.start(lines.end))));
         }
         text.truncate(text.trim_end().len());
+        if text.is_empty() && self.outline.table.is_loose {
+            text = self.row_as_section(phase);
+        }
         SafeText::new(text)
+    }
+
+    /// The row of a phase as its task, where a table of somebody else's has no sections.
+    fn row_as_section(&self, phase: usize) -> String {
+        let table = &self.outline.table;
+        let (row, mut lines) = (self.outline.row(phase), Vec::new());
+        for (at, (header, cell)) in table.header.cells.iter().zip(&row.cells).enumerate() {
+            let told = [Column::Status, Column::DependsOn, Column::ParallelWith];
+            let value = plain(self.text(&cell.text));
+            if !value.is_empty() && told.iter().all(|column| table.place(*column) != Some(at)) {
+                lines.push(format!("{}: {value}", plain(self.text(&header.text))));
+            }
+        }
+        lines.join("\n")
     }
 }

@@ -3,6 +3,7 @@
 
 use super::id::{PhaseId, after_word};
 use super::inline::{plain, without_remarks};
+use super::label;
 use backstop_core::nearest::nearest;
 use std::collections::HashMap;
 
@@ -69,6 +70,8 @@ pub(crate) struct Ids<'i> {
     pub(crate) ids: &'i [PhaseId],
     /// Their places in the table, by key.
     pub(crate) known: &'i HashMap<String, usize>,
+    /// Their places in the table, by name in lower case.
+    pub(crate) names: &'i HashMap<String, usize>,
 }
 
 impl Ids<'_> {
@@ -125,7 +128,14 @@ impl Ids<'_> {
         let glued = text.split_at_checked(5).filter(|(word, _)| word.eq_ignore_ascii_case("phase"));
         let before = text.split_once([':', '–', '—']).or_else(|| text.split_once(" - "));
         let tries = [Some(text), glued.map(|(_, rest)| rest), before.map(|(head, _)| head)];
-        tries.into_iter().flatten().find_map(|text| self.exactly(text))
+        tries
+            .into_iter()
+            .flatten()
+            .chain(text.strip_prefix('#'))
+            .find_map(|text| self.exactly(text))
+            // `Step 1` is `1`; a name is as good as an id.
+            .or_else(|| self.exactly(&label::heading(text).filter(|label| label.name.is_empty())?.id))
+            .or_else(|| self.names.get(&text.to_lowercase()).copied())
     }
 
     fn exactly(&self, text: &str) -> Option<usize> {
@@ -205,7 +215,8 @@ mod tests {
         let ids: Vec<PhaseId> =
             ["0", "1", "2A", "2B", "3", "13", "Set and go"].iter().map(|id| id.parse().unwrap()).collect();
         let known = ids.iter().enumerate().map(|(at, id)| (id.key().as_str().to_owned(), at)).collect();
-        let of = Ids { ids: &ids, known: &known };
+        let names = [("schema".to_owned(), 1), ("login form".to_owned(), 2)].into_iter().collect();
+        let of = Ids { ids: &ids, known: &known, names: &names };
         let named = of.read(cell, 4);
         let mut out: Vec<String> = named.phases.iter().map(|phase| ids[*phase].to_string()).collect();
         out.extend(named.unknown.map(|text| match of.nearest(&text) {
@@ -243,6 +254,10 @@ mod tests {
             ("2A: Backend", "2A"),
             ("2-A", "2A"),
             ("set and go, 1", "1 Set and go"),
+            ("#1, #2A", "1 2A"),
+            ("Step 1, task #13", "1 13"),
+            ("Schema, Login form", "1 2A"),
+            ("Step 9", "?Step 9"),
             ("none, 1", "1"),
             ("1-3", "1 2A 2B 3"),
             ("1 – 3", "1 2A 2B 3"),

@@ -146,6 +146,10 @@ impl Operation for CommandOperation {
         true
     }
 
+    fn success_exit(&self) -> i64 {
+        self.last.left().exit.map_or(0, i64::from)
+    }
+
     fn needs_confirmation(&self) -> Option<String> {
         self.effect().as_ref().map(why_confirm)
     }
@@ -232,6 +236,10 @@ impl CommandOperation {
         };
         if let Some(provider) = &self.settings.provider {
             add_credential_facts(&mut fault, Some(provider), Some(&self.command.shown));
+            // Whose limit it is somebody has said: its guard is waited for, before any delay.
+            if fault.reason == Reason::RateLimited && fault.facts.provider.is_none() {
+                fault.facts.provider = Some(SafeText::new(provider.clone()));
+            }
         }
         // What a command did before it failed nobody knows: where it must not be repeated, that
         // counts as lost.

@@ -35,7 +35,8 @@ fn schema(name: &str) -> Value {
 }
 
 /// A server that gives every request the same answer, and counts them.
-fn server(answer: &'static str) -> (u16, Arc<AtomicUsize>) {
+fn server(answer: impl Into<String>) -> (u16, Arc<AtomicUsize>) {
+    let answer = answer.into();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let count = Arc::new(AtomicUsize::new(0));
@@ -152,6 +153,14 @@ fn a_charge_that_answers_500_is_sent_once() {
     let address = format!("http://127.0.0.1:{port}/charge");
     project.run(&["exec", "--attempts", "2", "--", "curl", "-fsS", "-d", "a=b", &address]).go().code(22);
     assert_eq!(refused.load(Ordering::SeqCst), 2, "a refusal is not carried out");
+    for (retry_after, starts) in [("retry-after: 0\r\n", 2), ("", 1)] {
+        let (port, refused) =
+            server(format!("HTTP/1.1 503 Service Unavailable\r\n{retry_after}content-length: 0\r\n\r\n"));
+        let address = format!("http://127.0.0.1:{port}/charge");
+        let words = ["exec", "--attempts", "2", "--", "curl", "-fsSi", "-d", "a=b", &address];
+        project.run(&words).go().code(22);
+        assert_eq!(refused.load(Ordering::SeqCst), starts, "503 with `{retry_after}`");
+    }
 }
 
 #[test]

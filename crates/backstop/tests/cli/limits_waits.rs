@@ -76,6 +76,24 @@ fn the_wait_of_an_answer_is_the_floor_of_the_delay() {
 }
 
 #[test]
+fn the_guard_of_a_provider_that_somebody_names_is_waited_for_before_any_delay() {
+    let project = Project::new("wait-named-provider");
+    let script = "echo 'HTTP 429 Too Many Requests'; echo 'retry-after-ms: 20'; exit 7";
+    for profile in ["command", "request"] {
+        let flags = ["--provider", "in-house", "--profile", profile, "--attempts", "2"];
+        project.exec(&flags, script).go().code(7);
+        let decided = decisions(&project);
+        let first = decided.first().unwrap();
+        assert_eq!(
+            (&first["action"], &first["provider"]),
+            (&json!("await_guard"), &json!("in-house")),
+            "{first}"
+        );
+        project.sh("rm -rf ../state");
+    }
+}
+
+#[test]
 fn a_limit_with_a_stated_end_uses_up_no_attempt() {
     let project = Project::new("wait-attempts");
     // Four refusals, then an answer: more than the three retries that a command has.

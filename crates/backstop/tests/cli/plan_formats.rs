@@ -83,6 +83,27 @@ fn marks_that_are_there_count_in_our_own_form() {
 }
 
 #[test]
+fn a_row_of_somebody_elses_table_is_the_task_where_there_is_no_section() {
+    let project = Project::git("formats-rows");
+    let table = "| Step | Task | Owner | Status |\n|-|-|-|-|\n| 1 | Write the schema | Kim | todo |\n| 2 | Write the API | Lee | todo |\n";
+    project.file("plan.md", table);
+    let agent = AGENT.replace(r#",\"tasks_done\":[1]"#, "");
+    project.run(&["run", "plan.md", "--agent", &agent, "--commit", "auto"]).go().code(0);
+    has(&project.read("prompt.2.txt"), &["Task: Write the API", "Owner: Lee"]);
+}
+
+#[test]
+fn an_optional_step_that_nobody_did_is_not_ticked_off() {
+    let project = Project::git("formats-optional");
+    let plan = "- [ ] 1. Data\n  - [ ] 1.1 Models\n  - [ ]* 1.2 Unit tests\n- [ ] 2. API\n";
+    project.file("tasks.md", plan);
+    let agent = AGENT.replace(r#",\"tasks_done\":[1]"#, "");
+    project.run(&["run", "tasks.md", "--by", "phase", "--agent", &agent, "--commit", "auto"]).go().code(0);
+    let marked = project.read("tasks.md");
+    has(&marked, &["- [x] 1. Data", "- [ ]* 1.2 Unit tests", "- [x] 2. API"]);
+}
+
+#[test]
 fn several_stories_are_one_plan_however_it_is_named() {
     let project = Project::git("formats-bmad");
     let sprint = "project: Shop\ndevelopment_status:\n  epic-1: in-progress\n  1-1-setup: done\n  1-2-login: ready-for-dev # next\n  1-3-later: backlog\n";

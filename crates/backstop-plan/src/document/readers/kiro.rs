@@ -1,10 +1,11 @@
 //! Kiro's `tasks.md`: `- [ ] 1. Title` with `- [ ] 1.1 …` below it, nested or flat. `- [ ]*` is
-//! optional, and not done unless somebody asks for it.
+//! optional, and not done unless somebody asks for it; `- [-]` is in progress.
 
 use super::super::draft::{Draft, Group};
 use super::super::format::By;
 use super::super::inline::plain;
 use super::super::label;
+use super::super::status::Status;
 use super::markdown::Markdown;
 use std::collections::HashMap;
 
@@ -24,6 +25,9 @@ pub(super) fn read(document: &Markdown<'_>) -> Draft {
             document.head_of(item.line).map_or(document.source.count(), |of| document.heads[of].own_end);
         let mut entry = document.entry_of_item(at, limit, None);
         entry.id = id.to_owned();
+        if item.checkbox.is_some_and(|checkbox| document.blocks.checkboxes[checkbox as usize].is_hyphen) {
+            entry.status = Status::InProgress;
+        }
         let name = plain(rest);
         entry.beside = entry.beside || name.starts_with("[P]");
         entry.name = name.trim_start_matches("[P]").trim().to_owned();

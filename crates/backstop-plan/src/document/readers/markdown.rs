@@ -119,6 +119,18 @@ impl<'t> Markdown<'t> {
         self.source.start(line)
     }
 
+    /// The byte at which a part of the text begins.
+    pub(crate) fn place(&self, part: &str) -> usize {
+        part.as_ptr() as usize - self.source.text().as_ptr() as usize
+    }
+
+    /// What remarks in brackets say that a heading or an item waits for: `UI (after Task 1)`.
+    fn waits_in_remarks(&self, text: &str) -> Option<After> {
+        let named = remarks(text).filter_map(|remark| waits_in(remark));
+        let named: Vec<(String, usize)> = named.map(|part| (part.to_owned(), self.place(part))).collect();
+        (!named.is_empty()).then_some(After::Named(named))
+    }
+
     /// The list items in these lines, with their places in the list of all.
     pub(crate) fn items(&self, lines: Range<usize>) -> Range<usize> {
         let items = &self.blocks.items;
@@ -176,12 +188,14 @@ impl<'t> Markdown<'t> {
     pub(crate) fn steps(&self, items: Range<usize>) -> Vec<Step> {
         let base = self.blocks.items[items.clone()].iter().map(|item| item.depth).min().unwrap_or(0);
         let step = |item: &ListItem<'t>| {
+            let (mark, status) = (self.item_mark(item)?, self.item_status(item));
             Some(Step {
                 text: plain(item.text),
-                done: matches!(self.item_status(item), Status::Complete | Status::Skipped),
+                done: matches!(status, Status::Complete | Status::Skipped),
                 depth: item.depth - base,
                 line: item.line,
-                mark: Some(self.item_mark(item)?),
+                // Nobody does what is left out, so that nobody ticks it off.
+                mark: (status != Status::Skipped).then_some(mark),
             })
         };
         self.blocks.items[items].iter().filter_map(step).collect()
@@ -195,7 +209,7 @@ impl<'t> Markdown<'t> {
         let nested = at + 1..self.items(item.line..end).end.max(at + 1);
         let heading =
             under.map(|head| format!("{}\n\n", self.source.line(head.line).trim())).unwrap_or_default();
-        let after = self.depends(item.line + 1..end);
+        let after = self.depends(item.line + 1..end).or_else(|| self.waits_in_remarks(item.text));
         let (name, beside) = without_parallel(&plain(item.text));
         let mark = self.item_mark(item);
         let (status, mark) = match mark {
@@ -240,7 +254,10 @@ impl<'t> Markdown<'t> {
             name: name.to_owned(),
             line: head.line,
             section: self.text(head.line..head.end),
-            after: self.depends(head.line + 1..head.end).unwrap_or_default(),
+            after: self
+                .depends(head.line + 1..head.end)
+                .or_else(|| self.waits_in_remarks(self.source.line(head.line)))
+                .unwrap_or_default(),
             beside: head.beside || self.is_beside(head.line + 1..head.own_end),
             status: head.status,
             marks: vec![head.mark.clone()],
@@ -409,6 +426,44 @@ fn without_sign(text: &str, sign: &Sign) -> String {
     left.trim().trim_end_matches(['-', '–', '—']).trim().to_owned()
 }
 
+/// What stands before the names of what an entry waits for.
+pub(super) const WAITS: &[&str] = &["depends on", "depends upon", "blocked by", "requires", "after"];
+
+/// Words of a remark that say that an entry may run beside others.
+const PARALLEL: &[&str] = &["parallel", "in parallel", "can run in parallel", "parallelizable", "p"];
+
+/// The remarks in round brackets.
+fn remarks(text: &str) -> impl Iterator<Item = &str> {
+    text.split('(').skip(1).filter_map(|part| part.split_once(')').map(|(remark, _)| remark))
+}
+
+/// The names in a remark after a word such as `depends on`, where a number is among them: prose
+/// names nobody.
+fn waits_in(remark: &str) -> Option<&str> {
+    let lower = remark.to_ascii_lowercase();
+    let begins = |word: &&str| {
+        let at = lower.find(*word)?;
+        let is_word = !lower[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+        is_word.then_some(at + word.len())
+    };
+    let behind = &remark[WAITS.iter().find_map(|word| begins(&word))?..];
+    let part = behind.split(';').next().unwrap_or(behind).trim_matches([' ', ':', '.', ',']);
+    let first = part.split([',', '&']).next().unwrap_or(part);
+    let is_name = first.split_whitespace().count() <= 3 && first.bytes().any(|byte| byte.is_ascii_digit());
+    is_name.then_some(part)
+}
+
+/// A text without a remark that begins with "parallel" and says nothing but that and what is waited
+/// for.
+fn without_parallel_remark(text: &str) -> Option<String> {
+    let remark = remarks(text).find(|remark| {
+        let first = remark.split([',', ';']).next().unwrap_or(remark).trim().to_ascii_lowercase();
+        PARALLEL.contains(&first.as_str()) && (waits_in(remark).is_some() || !remark.contains([',', ';']))
+    })?;
+    let left = text.replacen(&format!("({remark})"), "", 1);
+    Some(left.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// A text without what says that it may run beside others, and whether it does.
 fn without_parallel(text: &str) -> (String, bool) {
     let lower = text.to_lowercase();
@@ -420,5 +475,8 @@ fn without_parallel(text: &str) -> (String, bool) {
             return (left.trim().to_owned(), true);
         }
     }
-    (text.to_owned(), false)
+    match without_parallel_remark(text) {
+        Some(left) => (left, true),
+        None => (text.to_owned(), false),
+    }
 }

@@ -67,7 +67,7 @@ fn lines(document: &Markdown<'_>, head: &Head) -> Vec<Group> {
             continue;
         }
         let found = label::heading(&plain(text.trim_end_matches(COLOURED).trim_end_matches('✅')));
-        if let Some(found) = found.filter(|label| label.word == "task") {
+        if let Some(found) = found.filter(|label| label.word == "task" && label.id != "N") {
             starts.push((line, found));
         }
     }

@@ -5,13 +5,10 @@ use super::super::format::By;
 use super::super::inline::plain;
 use super::super::label;
 use super::grouped::passed_over;
-use super::markdown::{Head, Markdown};
+use super::markdown::{Head, Markdown, WAITS};
 
 /// The letter that ids begin with.
 const PREFIX: &str = "T";
-/// What stands before the ids of what a task waits for.
-const WAITS: &[&str] = &["depends on", "depends upon", "blocked by", "requires", "after"];
-
 pub(super) fn score(document: &Markdown<'_>) -> u32 {
     let with_id =
         document.blocks.checkboxes.iter().filter(|item| label::code(item.text, PREFIX).is_some()).count();
@@ -48,8 +45,8 @@ pub(super) fn read(document: &Markdown<'_>) -> Draft {
         entry.beside = labels.iter().any(|label| label.eq_ignore_ascii_case("P"));
         entry.name = plain(text);
         if let Some(named) = waits_for(item.text) {
-            let from = document.at(item.line);
-            entry.after = After::Named(named.into_iter().map(|id| (id, from)).collect());
+            let place = |named: &str| document.place(named);
+            entry.after = After::Named(named.into_iter().map(|id| (id.to_owned(), place(id))).collect());
         }
         if let Some(group) = draft.groups.last_mut() {
             group.items.push(entry);
@@ -80,7 +77,7 @@ fn bracketed(text: &str) -> (&str, Vec<&str>) {
 }
 
 /// The ids that a task says it waits for.
-fn waits_for(text: &str) -> Option<Vec<String>> {
+fn waits_for(text: &str) -> Option<Vec<&str>> {
     let lower = text.to_ascii_lowercase();
     let mut named = Vec::new();
     for word in WAITS {
@@ -92,7 +89,7 @@ fn waits_for(text: &str) -> Option<Vec<String>> {
             if label::code(first, PREFIX).is_none() {
                 continue;
             }
-            named.push(part.trim_matches([' ', ':', '.']).to_owned());
+            named.push(part.trim_matches([' ', ':', '.']));
         }
     }
     (!named.is_empty()).then_some(named)
