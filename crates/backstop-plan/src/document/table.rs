@@ -31,7 +31,27 @@ pub(crate) enum Column {
 const NAMES: &[(Column, &[&str])] = &[
     (
         Column::Phase,
-        &["phase", "#", "id", "no", "no.", "nr", "nr.", "step", "stage", "milestone", "task", "item"],
+        &[
+            "phase",
+            "#",
+            "id",
+            "no",
+            "no.",
+            "nr",
+            "nr.",
+            "phase id",
+            "task id",
+            "step id",
+            "story id",
+            "phase #",
+            "task #",
+            "step #",
+            "step",
+            "stage",
+            "milestone",
+            "task",
+            "item",
+        ],
     ),
     (Column::Name, &["name", "title", "task", "step", "description", "what", "item", "goal", "deliverable"]),
     (
@@ -71,7 +91,8 @@ const NAMES: &[(Column, &[&str])] = &[
 ];
 
 /// The names of the first column in Backstop's own form.
-const OWN: &[&str] = &["phase", "#", "id"];
+const OWN: &[&str] =
+    &["phase", "#", "id", "phase id", "task id", "step id", "story id", "phase #", "task #", "step #"];
 
 /// The column that a name is for.
 pub(crate) fn column(name: &str) -> Option<Column> {
