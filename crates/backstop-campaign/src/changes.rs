@@ -34,6 +34,14 @@ pub enum TaskChange {
 }
 
 impl FoundCampaign {
+    /// The command that carries it on, as it was recorded.
+    pub fn resume_command(&self) -> String {
+        match self.record.run.plan.resume.as_str() {
+            "" => "backstop campaign".to_owned(),
+            known => known.to_owned(),
+        }
+    }
+
     /// The last campaign of a project.
     pub fn last(project: &Project) -> Result<Self, CampaignError> {
         let journal = project.existing_journal()?.ok_or(CampaignError::NoCampaign)?;

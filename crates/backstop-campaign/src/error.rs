@@ -1,6 +1,7 @@
 //! What keeps a campaign from being run or changed, and what to type next.
 
 use backstop_config::ConfigError;
+use backstop_core::{ErrorKind, HintedError};
 use backstop_plan::run::PlanRunError;
 use backstop_plan::start::RunError;
 use backstop_runtime::ProjectError;
@@ -56,13 +57,23 @@ impl From<PlanRunError> for CampaignError {
     }
 }
 
-impl CampaignError {
-    /// What to type next.
-    pub fn hints(&self) -> Vec<String> {
+impl HintedError for CampaignError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Start(error) => error.kind(),
+            Self::Project(error) => error.kind(),
+            Self::Config(error) => error.kind(),
+            Self::NoTask { .. } | Self::WrongStatus { .. } | Self::AnswerCount { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
         let hint = match self {
             Self::Start(error) => return error.hints(),
+            Self::Project(error) => return HintedError::hints(error),
+            Self::Config(error) => return HintedError::hints(error),
             Self::Host(error) => error.hint(),
-            Self::Project(_) | Self::Config(_) => return Vec::new(),
             Self::NoCampaign => "`backstop campaign \"what is to be reached\"` starts one".to_owned(),
             Self::HeldBy { .. } => "`backstop campaign watch` follows it".to_owned(),
             Self::NoTask { known, .. } => {
@@ -81,11 +92,11 @@ impl CampaignError {
         vec![hint]
     }
 
-    /// Whether what was typed is at fault.
-    pub fn is_usage(&self) -> bool {
+    fn is_multiline(&self) -> bool {
         match self {
-            Self::Start(error) => error.is_usage(),
-            Self::NoTask { .. } | Self::WrongStatus { .. } | Self::AnswerCount { .. } => true,
+            Self::Start(error) => HintedError::is_multiline(&**error),
+            Self::Project(error) => HintedError::is_multiline(error),
+            Self::Config(error) => HintedError::is_multiline(error),
             _ => false,
         }
     }

@@ -15,12 +15,12 @@ echo 'added 214 packages'
 ";
 
 /// Writes the script that fails once.
-pub fn prepare(scratch: &Scratch) -> Result<(), DemoError> {
+pub(crate) fn prepare(scratch: &Scratch) -> Result<(), DemoError> {
     scratch.write("install.sh", INSTALL)
 }
 
 /// What a command of ours prints, with standard error where `stderr` says, such as `&1`.
-pub fn output(scratch: &Scratch, words: &[&str], stderr: &str) -> Result<String, DemoError> {
+pub(crate) fn output(scratch: &Scratch, words: &[&str], stderr: &str) -> Result<String, DemoError> {
     let output = Command::new("sh")
         .args(["-c", &format!("{} 2>{stderr}", scratch.typed(words))])
         .stdin(Stdio::null())
@@ -30,7 +30,7 @@ pub fn output(scratch: &Scratch, words: &[&str], stderr: &str) -> Result<String,
 }
 
 /// The run whose story the lines offer.
-pub fn run_in(lines: &str) -> Option<&str> {
+pub(crate) fn run_in(lines: &str) -> Option<&str> {
     let (_, rest) = lines.split_once("backstop explain ")?;
     rest.split(|c: char| c != '-' && !c.is_ascii_alphanumeric()).next().filter(|run| run.starts_with("r-"))
 }

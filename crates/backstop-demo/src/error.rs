@@ -14,6 +14,9 @@ pub enum DemoError {
         /// Why.
         error: std::io::Error,
     },
+    /// What it shows cannot be printed.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] std::io::Error),
     /// Its folder cannot be written.
     #[error("cannot write {}: {error}", file.display())]
     Write {
@@ -31,6 +34,7 @@ impl HintedError for DemoError {
 
     fn hints(&self) -> Vec<String> {
         vec![match self {
+            Self::Output(_) => return Vec::new(),
             Self::CannotRun { program, .. } => format!("install `{program}`, or put it on the PATH"),
             Self::Write { .. } => "check that you may write there, and that the disk is not full".to_owned(),
         }]

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 /// One step of the script.
 #[derive(Debug)]
-pub enum Step {
+pub(crate) enum Step {
     /// A command that is really run, by `sh`.
     Run(&'static str),
     /// A command that many machines do not have: what it left behind, as it was seen.
@@ -41,7 +41,7 @@ pub enum Step {
 }
 
 /// The script.
-pub const SCRIPT: &[Step] = &[
+pub(crate) const SCRIPT: &[Step] = &[
     Step::Run("git checkout no-such-branch"),
     Step::Run("frobnicate --now"),
     Step::Run("mkdir out && mkdir out"),
@@ -73,13 +73,13 @@ pub const SCRIPT: &[Step] = &[
 
 /// Prepares the folder in which the script is played. Without git, the first step says so: it is a
 /// failure like any other.
-pub fn prepare(scratch: &Scratch) {
+pub(crate) fn prepare(scratch: &Scratch) {
     let _ = scratch.git(&["init", "--quiet", "--template="]);
 }
 
 impl Step {
     /// Plays the step in this folder. Gives what is shown, and what was seen.
-    pub fn play(&self, folder: &Path, now: Timestamp) -> Result<(String, Signal), DemoError> {
+    pub(crate) fn play(&self, folder: &Path, now: Timestamp) -> Result<(String, Signal), DemoError> {
         Ok(match self {
             Step::Run(script) => ((*script).to_owned(), run_script(script, folder)?),
             Step::Seen { command, exit, output } => {

@@ -2,17 +2,19 @@
 //! ten failures. All of it happens in a folder of the demo's own, and by the commands that anybody
 //! would type: the demo has no second way to do anything.
 //!
-//! [`Scratch`] is the folder; [`plan`] and [`command`] are what is run in it; [`faults`] is a
-//! script of things that go wrong.
+//! [`Scratch`] is the folder; [`play_plan`] and [`play_command`] show what is run in it,
+//! [`play_faults`] a script of things that go wrong, each on a [`Stage`].
 //!
 //! It must not print or read the environment: where the temporary folder is, our own program and
 //! the variables of git are given to it.
 
-pub mod command;
+mod command;
 mod error;
-pub mod faults;
-pub mod plan;
+mod faults;
+mod plan;
+mod play;
 mod scratch;
 
 pub use error::DemoError;
+pub use play::{Stage, play_command, play_faults, play_plan};
 pub use scratch::{Scratch, Surroundings, demo_states};

@@ -8,8 +8,13 @@ use super::error::InstallError;
 use super::patch::{Patch, apply, inverse};
 use super::record::{Part, Record, Records, Undo, hash};
 use backstop_core::json::{Value, parse};
+use backstop_core::{Redactor, SafeText};
 use backstop_files::{Durability, Folder};
+use backstop_report::FileChange;
 use std::path::{Path, PathBuf};
+
+/// How much of a path is shown.
+const PATH_CHARS_MAX: usize = 400;
 
 /// A planned change of one file. Nothing is written before [`TextChange::apply`].
 #[derive(Debug)]
@@ -126,6 +131,14 @@ impl TextChange {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let body = unified(&text(&self.before), &text(&self.after));
         format!("--- {}\n+++ {}\n{body}", side(&self.before), side(&self.after))
+    }
+
+    /// The change as reports show it, with a path relative to `folder` where it is below it, and
+    /// masked.
+    pub fn row(&self, folder: &Path, redactor: &Redactor) -> FileChange {
+        let path = self.file.strip_prefix(folder).unwrap_or(&self.file).display().to_string();
+        let diff = self.diff(&SafeText::new(path).line(PATH_CHARS_MAX));
+        FileChange { file: self.file.clone(), diff: redactor.redact(&diff).into_owned() }
     }
 
     /// Writes the change.

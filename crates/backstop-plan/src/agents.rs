@@ -2,8 +2,9 @@
 //! Agent Client Protocol.
 
 use backstop_config::Config;
+use backstop_report::{AgentList, AgentRow};
 use backstop_work::agent::{
-    AcpOptions, Agent, AgentError, PromptBy, TemplateOptions, builtin, from_acp, from_template,
+    AcpOptions, Agent, AgentError, PromptBy, TemplateOptions, builtin, from_acp, from_template, survey,
 };
 
 /// What stands before a command that speaks the Agent Client Protocol, in place of an agent's name.
@@ -37,6 +38,26 @@ pub fn named_agent(name: &str, own: &[Agent]) -> Result<Option<Agent>, AgentErro
         return from_acp(name, argv, AcpOptions::default()).map(Some);
     }
     Ok(own.iter().find(|agent| agent.name == name).cloned().or_else(|| builtin(name)))
+}
+
+/// The agents that are known, and those of the settings, as reports show them. `is_found` looks for
+/// a program. Settings with a mistake are for `doctor` and `config check` to tell.
+pub fn agent_list(config: &Config, is_found: &dyn Fn(&str) -> bool) -> AgentList {
+    let own = own_agents(config).unwrap_or_default();
+    let texts = |words: Vec<&'static str>| words.into_iter().map(str::to_owned).collect();
+    let rows = survey(&own, is_found).into_iter().map(|agent| AgentRow {
+        name: agent.name,
+        is_found: agent.is_found,
+        version: agent.version,
+        tested: agent.tested.map(str::to_owned),
+        is_newer: agent.is_newer,
+        is_acp: agent.is_acp,
+        command: agent.command,
+        tells: texts(agent.tells),
+        hides: agent.hides.map(str::to_owned),
+        install: agent.install.map(str::to_owned),
+    });
+    AgentList(rows.collect())
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 //! halts and can be resumed.
 //!
 //! - [`agents`]: agents by name.
+//! - [`attempt_log`]: following what an agent says while it works.
 //! - [`document`]: Markdown in, a plan out, and the marks in the Markdown.
 //! - [`record`]: what the events of a run add up to.
 //! - [`start`]: starting or resuming a plan, from any surface; [`start_events`]: what is recorded
 //!   then.
+//! - [`ended`]: how a run ended, for people and for programs.
 //! - [`interrupted`]: runs that nobody carries on, in all projects.
 //! - [`run`]: carrying it out; [`runs`]: finding runs, and changing their phases.
 //! - [`saved_work`]: what attempts changed, as git has it.
@@ -22,7 +24,9 @@
 mod admission;
 pub mod agents;
 mod allowance;
+pub mod attempt_log;
 pub mod document;
+pub mod ended;
 pub mod interrupted;
 pub mod observers;
 pub mod present;

@@ -7,6 +7,7 @@ use crate::start::{RunError, last_run, lock_name, path_in_project, person, view_
 use crate::start_events;
 use crate::view::{ViewErrors, ViewFolder};
 use backstop_core::{EventKind, RunId, SafeText};
+use backstop_report::plan::{ChangedPhase, ChangedPhases};
 use backstop_runtime::host::NodeStatus;
 use backstop_runtime::{Opening, Project, Recorder};
 use backstop_store::{Held, Journal, RunFilter};
@@ -57,6 +58,8 @@ impl PhaseChange {
 /// What became of phases that a person changed.
 #[derive(Debug)]
 pub struct Changed {
+    /// The run.
+    pub run: RunId,
     /// The phases, by their place in the plan.
     pub phases: Vec<usize>,
     /// The run as it is now.
@@ -168,7 +171,34 @@ impl FoundRun {
         } else {
             phases.iter().map(dependents).sum()
         };
-        Ok(Changed { phases, record, dependents_kept, file })
+        Ok(Changed { run: self.run, phases, record, dependents_kept, file })
+    }
+}
+
+impl Changed {
+    /// The phases as reports show them.
+    pub fn view(&self, change: PhaseChange) -> ChangedPhases {
+        let phase = |at: &usize| {
+            let phase = self.record.phase(*at);
+            ChangedPhase {
+                id: phase.plan.id.clone(),
+                shown: phase.plan.shown.clone(),
+                status: phase.node.status.name(),
+                skipped: phase.node.skipped,
+            }
+        };
+        ChangedPhases {
+            run: self.run,
+            phases: self.phases.iter().map(phase).collect(),
+            what: match change {
+                PhaseChange::Skip => "passed over",
+                PhaseChange::Accept => "accepted; its gates are run",
+                PhaseChange::Reset | PhaseChange::Retry => "pending again",
+            },
+            next: resume_command(&self.record),
+            is_continued: change == PhaseChange::Accept,
+            dependents_kept: self.dependents_kept,
+        }
     }
 }
 

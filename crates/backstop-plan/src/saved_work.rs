@@ -4,7 +4,8 @@
 use crate::Ending;
 use crate::runs::FoundRun;
 use crate::start::RunError;
-use backstop_core::SafeText;
+use backstop_core::{RunId, SafeText};
+use backstop_report::plan::AttemptChanges;
 use backstop_runtime::Project;
 use backstop_work::git::{Changed, Repo, Sha, attempt_ref, tip_ref};
 
@@ -25,14 +26,20 @@ pub struct SavedAttempt {
 }
 
 impl SavedAttempt {
-    /// The changed paths.
-    pub fn changed_paths(&self) -> Result<Vec<Changed>, RunError> {
-        Ok(self.repo.changed_paths(&self.base, &self.commit)?)
-    }
-
-    /// The changes, as git prints them.
-    pub fn diff(&self) -> Result<Vec<u8>, RunError> {
-        Ok(self.repo.diff(&self.base, &self.commit)?)
+    /// The changes, as reports show them.
+    pub fn changes(&self, run: RunId) -> Result<AttemptChanges, RunError> {
+        let paths = self.repo.changed_paths(&self.base, &self.commit)?;
+        let path = |changed: &Changed| (changed.path.to_string_lossy().into_owned(), changed.how.name());
+        Ok(AttemptChanges {
+            run,
+            phase: self.phase.clone(),
+            attempt: self.attempt,
+            reference: self.reference.clone(),
+            base: self.base.to_string(),
+            commit: self.commit.to_string(),
+            paths: paths.iter().map(path).collect(),
+            diff: SafeText::from_bytes(&self.repo.diff(&self.base, &self.commit)?),
+        })
     }
 }
 

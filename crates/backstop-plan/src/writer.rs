@@ -2,12 +2,14 @@
 //! with everything that is wrong.
 
 use crate::document::{Format, Plan, PlanErrors, PlanText, ReadOptions, read};
-use crate::start::RunError;
-use backstop_core::{Fault, SafeText};
+use crate::start::{Equipper, RunError, folder_name};
+use backstop_core::{ErrorKind, Fault, HintedError, RunId, SafeText};
 use backstop_exec::{Limits, Stop};
 use backstop_runtime::Project;
 use backstop_work::Log;
 use backstop_work::agent::{Agent, Attempt, QUESTION_SILENCE, Wanted, Work, attempt};
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,6 +41,61 @@ pub enum WriteError {
     Start(#[from] RunError),
 }
 
+impl HintedError for WriteError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Start(error) => HintedError::kind(error),
+            Self::Agent(_) | Self::Plan(_) => ErrorKind::Failed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Start(error) => HintedError::hints(error),
+            Self::Agent(_) | Self::Plan(_) => vec![
+                "say the objective in more words, or write a list: `backstop run FILE --dry-run` reads it"
+                    .to_owned(),
+            ],
+        }
+    }
+
+    fn is_multiline(&self) -> bool {
+        match self {
+            Self::Start(error) => HintedError::is_multiline(error),
+            Self::Agent(_) | Self::Plan(_) => true,
+        }
+    }
+}
+
+/// Has the agent of the settings write a plan into a new file. `is_found` looks for a program.
+pub fn write_new_plan(
+    project: &Project,
+    objective: &str,
+    file: &Path,
+    is_found: &dyn Fn(&str) -> bool,
+) -> Result<WrittenPlan, WriteError> {
+    if file.exists() {
+        return Err(RunError::FileThere { file: file.to_owned() }.into());
+    }
+    let equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
+    let agent = equipper.usual_agent()?.ok_or(RunError::NoAgentNamed)?;
+    if let Some(program) = agent.argv.first().filter(|program| !is_found(program)) {
+        return Err(RunError::AgentMissing { program: program.clone(), phase: "new".to_owned() }.into());
+    }
+    let folder = project.folder().map_err(RunError::from)?;
+    let name = folder_name(RunId::from_random((project.process.random)(), 8), "new");
+    let scratch = folder.work_folder(&project.root, &name).map_err(RunError::from)?;
+    let cannot = |file: &Path, error| RunError::Write { file: file.to_owned(), error };
+    std::fs::create_dir_all(&scratch).map_err(|error| cannot(&scratch, error))?;
+    let model = project.config.plan().model;
+    let written = write_plan(project, &agent, model.as_deref(), objective, &scratch, &Stop::new());
+    let _ = std::fs::remove_dir_all(&scratch);
+    let written = written?;
+    let mut out = File::create_new(file).map_err(|error| cannot(file, error))?;
+    out.write_all(written.text.as_bytes()).map_err(|error| cannot(file, error))?;
+    Ok(written)
+}
+
 /// What the agent is asked.
 fn prompt(objective: &str, wrong: Option<(&str, &PlanErrors)>) -> String {
     let mut out = format!(
@@ -66,7 +123,7 @@ fn prompt(objective: &str, wrong: Option<(&str, &PlanErrors)>) -> String {
 }
 
 /// Has an agent write a plan. Nothing is kept that cannot be read.
-pub fn write_plan(
+fn write_plan(
     project: &Project,
     agent: &Agent,
     model: Option<&str>,

@@ -50,11 +50,11 @@ pub use campaign::{CampaignReport, LessonRow, Lessons, TaskRow};
 pub use commands::{
     AgentList, AgentRow, BudgetChange, BudgetList, Check, CheckState, Checks, CleanedStore, ConfigChange,
     DEMO_COMMAND_STARTS, DEMO_FAULTS_END, DEMO_FAULTS_START, DeferredDropped, DeferredList, DemoPlan,
-    GuardCleared, GuardDecision, GuardList, HookChange, HookChanges, MessageRow, Messages, RuleDetails,
-    RuleList, RulesAudited, RulesTested, SetAside, SetValue, SinkRow, SinkTest, SinkTests, TaskList,
-    TaskResolved, TrustChange, TrustState, TrustedFiles, Unfrozen, deferred_offer, demo_command_ended,
-    demo_command_json, demo_plan_ended, demo_plan_starts, demo_plan_stopped, demo_step, guard_countdown,
-    guard_waits,
+    FileChange, FileChanges, GuardCleared, GuardDecision, GuardList, HookChange, HookChanges, MessageRow,
+    Messages, RuleDetails, RuleList, RulesAudited, RulesTested, SetAside, SetValue, SinkRow, SinkTest,
+    SinkTests, TaskList, TaskResolved, TrustChange, TrustState, TrustedFiles, Unfrozen, deferred_offer,
+    demo_command_ended, demo_command_json, demo_plan_ended, demo_plan_starts, demo_plan_stopped, demo_step,
+    guard_countdown, guard_waits, server_move_last, servers_can_move, servers_moved, service_last,
 };
 pub use diagnosis::{DiagnosedError, Diagnosis};
 pub use drift::{DriftReport, rule_stub};
@@ -84,7 +84,7 @@ pub use tool::{
     MissingServer, NO_SERVERS, NO_SERVERS_LINE, Param, PartialSuccess, RefreshedServer, StepState, ToolError,
     ToolNotFound, ToolRow, ToolTimeout, cache_missing, chain_steps, checked_json, checked_text,
     execution_failure, failure_report, failure_suggestion, generic_error, imported_json, imported_table,
-    invalid_parameters, partial_success, refreshed_json, refreshed_table, servers_moved, tool_advice,
-    tool_kind, tool_not_found, tool_page, tool_page_json, tool_timeout, tools_json, tools_table,
+    invalid_parameters, partial_success, refreshed_json, refreshed_table, tool_advice, tool_kind,
+    tool_not_found, tool_page, tool_page_json, tool_timeout, tools_json, tools_table,
 };
 pub use view::View;

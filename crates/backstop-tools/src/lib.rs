@@ -35,6 +35,7 @@ mod import;
 mod jsonrpc;
 mod leftovers;
 mod log_level;
+mod moving;
 mod names;
 mod present;
 mod protocol;
@@ -53,6 +54,7 @@ pub use gateway::{Gateway, GatewaySettings, HttpAccess};
 pub use import::{
     Client, Found, ImportError, ImportPlaces, Imported, ProjectImport, imports, is_path, project_imports,
 };
+pub use moving::{MoveError, ServerMove};
 pub use present::UnknownServer;
 pub use toolbox::{SetupProblem, Toolbox, ToolboxError};
 pub use upstream::{Upstream, UpstreamState};

@@ -4,7 +4,7 @@ use crate::catalogue::{CacheState, Tool};
 use crate::import::Found;
 use crate::toolbox::Toolbox;
 use backstop_core::nearest::nearest;
-use backstop_core::{Fault, Name, SafeText};
+use backstop_core::{ErrorKind, Fault, HintedError, Name, SafeText};
 use backstop_report::{
     CheckedServer, ImportedFile, MissingServer, NO_SERVERS_LINE, RefreshedServer, ToolRow, near_time,
 };
@@ -15,8 +15,17 @@ use std::sync::Arc;
 #[error("there is no MCP server `{}`", SafeText::new(.given.as_str()).line(60))]
 pub struct UnknownServer {
     given: String,
-    /// What to do.
-    pub hint: String,
+    hint: String,
+}
+
+impl HintedError for UnknownServer {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Usage
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec![self.hint.clone()]
+    }
 }
 
 impl Tool {

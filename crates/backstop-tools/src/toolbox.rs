@@ -8,7 +8,7 @@ use crate::upstream::Upstream;
 use crate::{import, leftovers};
 use backstop_classify::Classifier;
 use backstop_config::{CommonMcpSettings, ConfigError, McpServerSettings};
-use backstop_core::{Fault, Name, Policy, SafeText};
+use backstop_core::{ErrorKind, Fault, HintedError, Name, Policy, SafeText};
 use backstop_engine::Cancel;
 use backstop_runtime::admission::Admission;
 use backstop_runtime::recorder::successes::Successes;
@@ -39,6 +39,29 @@ pub enum ToolboxError {
     /// The settings cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+}
+
+impl HintedError for ToolboxError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Project(error) => error.kind(),
+            Self::Config(error) => error.kind(),
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Project(error) => HintedError::hints(error),
+            Self::Config(error) => HintedError::hints(error),
+        }
+    }
+
+    fn is_multiline(&self) -> bool {
+        match self {
+            Self::Project(error) => HintedError::is_multiline(error),
+            Self::Config(error) => HintedError::is_multiline(error),
+        }
+    }
 }
 
 /// A tool, and the server that has it.

@@ -154,6 +154,7 @@ macro_rules! hinted {
 }
 
 hinted!(
+    backstop_campaign::CampaignError,
     backstop_config::ConfigError,
     backstop_core::IdError,
     backstop_core::UnknownReason,
@@ -164,6 +165,7 @@ hinted!(
     backstop_install::InstallError,
     backstop_plan::run::PlanRunError,
     backstop_plan::start::RunError,
+    backstop_plan::writer::WriteError,
     ProjectError,
     backstop_runtime::admission::ProviderError,
     backstop_runtime::aftermath::deferred::DeferredError,
@@ -171,4 +173,7 @@ hinted!(
     backstop_runtime::command::CacheKeyError,
     backstop_runtime::runs::RunsError,
     backstop_store::StoreError,
+    backstop_tools::MoveError,
+    backstop_tools::ToolboxError,
+    backstop_tools::UnknownServer,
 );

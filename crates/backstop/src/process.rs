@@ -78,11 +78,6 @@ fn place(surroundings: Surroundings<'static>) -> Place<'static> {
     Place { surroundings, variables: variables() }
 }
 
-/// The current folder, without links.
-pub(crate) fn here() -> Option<PathBuf> {
-    std::env::current_dir().ok()?.canonicalize().ok()
-}
-
 /// Every variable that is text.
 pub(crate) fn variables() -> Vec<(String, String)> {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {

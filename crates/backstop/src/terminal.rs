@@ -94,10 +94,20 @@ static IS_MID_LINE: AtomicBool = AtomicBool::new(false);
 
 /// Writes data to standard output. A closed pipe is no error: the reader has seen enough.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    write(text).map_err(CliError::output)
+}
+
+/// The same, with the error as it comes.
+pub(crate) fn write(text: &str) -> std::io::Result<()> {
+    write_bytes(text.as_bytes())
+}
+
+/// Bytes as they are.
+pub(crate) fn write_bytes(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    match backstop_exec::write_patiently(&mut out, text.as_bytes()).and_then(|()| out.flush()) {
+    match backstop_exec::write_patiently(&mut out, bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(CliError::output),
+        other => other,
     }
 }
 

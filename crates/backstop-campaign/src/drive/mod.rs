@@ -89,6 +89,19 @@ pub enum CampaignEnd {
     },
 }
 
+impl CampaignEnd {
+    /// Whether only a person can carry it on: the same again would end the same.
+    pub fn needs_a_person(&self) -> bool {
+        match self {
+            Self::Complete | Self::Stopped { .. } => false,
+            Self::Blocked | Self::Questions(_) => true,
+            Self::Returned(reason) => {
+                matches!(reason, Reason::ClarifyExhausted | Reason::PlanInvalid | Reason::CircularDependency)
+            }
+        }
+    }
+}
+
 /// A campaign that has ended for now.
 pub struct Ended {
     /// How.

@@ -95,6 +95,22 @@ impl Plan {
         own.for_each(|settings| settings.dir = dir.map(str::to_owned));
     }
 
+    /// What it was read as, where that was not Backstop's own form.
+    pub fn read_as(&self) -> Option<String> {
+        let (title, by, count) = (self.format.title(), self.by.name(), self.phases.len());
+        (self.format != Format::Backstop)
+            .then(|| format!("read as {title}, by {by}: {count} phases (`--dry-run` shows them)"))
+    }
+
+    /// The level of each phase, as [`Plan::levels`] has them.
+    pub fn level_of_each(&self) -> Vec<usize> {
+        let mut levels = vec![0; self.phases.len()];
+        for (level, phases) in self.levels().into_iter().enumerate() {
+            phases.into_iter().for_each(|at| levels[at] = level);
+        }
+        levels
+    }
+
     /// The phases in levels: each phase is one level after the last of its dependencies. For
     /// display: a phase may start as soon as its dependencies are complete.
     pub fn levels(&self) -> Vec<Vec<usize>> {

@@ -1,12 +1,14 @@
 //! What keeps a plan from being run, and what to type next.
 
-use crate::document::{PLAN_BYTES_MAX, PlanErrors};
+use crate::document::{Format, PLAN_BYTES_MAX, PlanErrors};
 use crate::view::EditError;
 use backstop_core::nearest::nearest;
-use backstop_core::{ErrorKind, HintedError, RunId, SafeText};
+use backstop_core::{ErrorKind, HintedError, RunId, SafeText, Timestamp};
+use backstop_report::date_time;
 use backstop_runtime::ProjectError;
 use backstop_store::{Holder, StoreError};
 use backstop_work::agent::AgentError;
+use backstop_work::gate::GateError;
 use backstop_work::git::GitError;
 use std::path::PathBuf;
 
@@ -31,8 +33,20 @@ pub enum RunError {
     PlanIsNoFile { file: PathBuf },
     #[error("{} has {bytes} bytes; a plan has at most {PLAN_BYTES_MAX}", file.display())]
     PlanTooLarge { file: PathBuf, bytes: u64 },
+    #[error("there is no format `{given}`")]
+    NoFormat { given: String },
+    #[error("--dir {dir} is not below the project")]
+    NotBelow { dir: String },
+    #[error("`{given}` is not a time that --at knows")]
+    NoStartTime { given: String },
+    #[error("`{given}` is {}, more than 31 days away", date_time(*at))]
+    StartTooFar { given: String, at: Timestamp },
     #[error("{0}")]
     Agent(Box<AgentError>),
+    #[error("no agent is named")]
+    NoAgentNamed,
+    #[error("{} is there already", file.display())]
+    FileThere { file: PathBuf },
     #[error("there is no agent `{given}`")]
     NoAgent { given: String, known: Vec<String> },
     #[error("`{program}`, which phase {phase} needs, is not on the PATH")]
@@ -45,6 +59,8 @@ pub enum RunError {
         "phase {phase} names the gate `{given}`, which is neither detected here nor in the configuration"
     )]
     NoGate { phase: String, given: String },
+    #[error("{0}")]
+    Gate(Box<GateError>),
     #[error("{0}")]
     Git(Box<GitError>),
     #[error("a `git {what}` is under way here")]
@@ -148,6 +164,12 @@ impl From<GitError> for RunError {
     }
 }
 
+impl From<GateError> for RunError {
+    fn from(error: GateError) -> Self {
+        Self::Gate(Box::new(error))
+    }
+}
+
 impl From<AgentError> for RunError {
     fn from(error: AgentError) -> Self {
         Self::Agent(Box::new(error))
@@ -182,6 +204,7 @@ impl RunError {
             Self::Project(error) => error.is_usage(),
             Self::Read { .. }
             | Self::Write { .. }
+            | Self::Gate(_)
             | Self::Git(_)
             | Self::HeldBy { .. }
             | Self::StateFiles { .. }
@@ -215,7 +238,24 @@ impl RunError {
                 "name a plan's file; docs/plans.md says what a plan is".to_owned()
             }
             Self::PlanTooLarge { .. } => "split the plan into several".to_owned(),
+            Self::NoFormat { given } => {
+                let names = Format::ALL.map(Format::name);
+                match nearest(given, names) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("formats are {}", names.join(", ")),
+                }
+            }
+            Self::NotBelow { .. } => {
+                "write a folder such as packages/api, from the project's root".to_owned()
+            }
+            Self::NoStartTime { .. } | Self::StartTooFar { .. } => {
+                "write a time of day such as 22:30, or a date and a time such as 2026-11-20T08:00".to_owned()
+            }
             Self::Agent(error) => error.hint(),
+            Self::NoAgentNamed => {
+                "say --agent claude, or set it with `backstop config set plan.agent claude`".to_owned()
+            }
+            Self::FileThere { .. } => "name another file with --out FILE".to_owned(),
             Self::NoAgent { given, known } => match nearest(given, known.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("agents are {}; others are set with agent.NAME.command", known.join(", ")),
@@ -240,6 +280,7 @@ impl RunError {
             Self::NotRunYet { .. } => "`backstop plan status` shows where it stands".to_owned(),
             Self::NoAttempt { .. } => "leave --attempt out for the last one".to_owned(),
             Self::NotSaved { .. } => "look at the tree itself with `git status` and `git diff`".to_owned(),
+            Self::Gate(error) => error.hint(),
             Self::Git(error) => error.hint(),
             Self::Underway { what } => format!("finish it, or end it with `git {what} --abort`"),
             Self::Dirty { .. } => {

@@ -4,6 +4,7 @@
 //!
 //! - [`PlanFile::read`]: what was named becomes a plan.
 //! - [`Equipper`]: an agent or a command, gates and limits for each phase.
+//! - [`RunCommand`]: what a run was asked for, recorded and read back.
 //! - [`PreparedPlan`]: both, for a surface that runs one plan.
 //! - [`preflight`]: worktrees of a repository or the folder itself, looked at before anything is
 //!   begun.
@@ -12,6 +13,7 @@
 //! Who has to be asked is asked through [`Prompts`]; what a person should know comes back as notes.
 
 mod begin;
+mod command;
 mod equip;
 mod error;
 mod preflight;
@@ -20,13 +22,14 @@ mod read;
 mod verify;
 
 pub use begin::{Begun, begin, folder_name, last_run, meet, set_slots};
+pub use command::{RunCommand, command_line, read_options, settings_given, start_after};
 pub use equip::{Equipper, drop_missing_fallbacks, missing_programs};
 pub use error::RunError;
 pub use preflight::{InPlaceSetup, Workspace, preflight};
 pub use prepare::{PlanRequest, PreparedPlan};
 pub use read::{PlanFile, lock_name, path_in_project, recorded_options, view_name};
 pub(crate) use read::{story_files, texts};
-pub use verify::gates_to_verify;
+pub use verify::verify_gates;
 
 use crate::start_events::Person;
 use crate::workspace::CommitMode;

@@ -2,12 +2,41 @@
 
 use super::{Equipper, PlanFile, RunError};
 use crate::document::{PhaseId, ReadOptions};
+use crate::runs::FoundRun;
+use backstop_exec::Stop;
+use backstop_report::plan::{VerifiedGate, VerifiedGates};
 use backstop_runtime::Project;
-use backstop_work::gate::Gate;
+use backstop_work::gate::{Checked, Gate, GateRun, StartedGate, run};
 use std::path::Path;
 
+/// Runs the gates of phases on the tree as it is, and says what each found; of the only plan of
+/// this project where none is named. `started` is told of each gate.
+pub fn verify_gates(
+    project: &Project,
+    plan: Option<&Path>,
+    phases: &[String],
+    started: &mut dyn FnMut(&str),
+) -> Result<VerifiedGates, RunError> {
+    let plan = match plan {
+        Some(plan) => plan.to_owned(),
+        None => project.root.join(FoundRun::find(project, None, None)?.record.path().raw()),
+    };
+    let (file, gates) = gates_to_verify(project, &plan, phases)?;
+    let classifier = project.classifier(&[])?;
+    let here = GateRun::new(&project.root, &classifier, project.process.now());
+    let mut started = |gate: StartedGate<'_>| started(gate.gate);
+    let checks = run(&gates, &here, &Stop::new(), &mut started, &mut |_, _| {})?;
+    let gate = |checked: Checked| VerifiedGate {
+        gate: checked.gate,
+        check: checked.check,
+        passed: checked.passed,
+        fault: checked.fault,
+    };
+    Ok(VerifiedGates { plan: file.path, gates: checks.into_iter().map(gate).collect() })
+}
+
 /// Reads a plan, and gives the gates of the phases that are named, of all where none is, each once.
-pub fn gates_to_verify(
+fn gates_to_verify(
     project: &Project,
     plan: &Path,
     phases: &[String],

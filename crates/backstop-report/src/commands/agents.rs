@@ -1,5 +1,6 @@
 //! The agents that can work on phases: what is installed, how it would be run, what it tells.
 
+use super::Check;
 use crate::{JSON_SCHEMA, Style, View, table};
 use backstop_core::SafeText;
 use serde_json::{Value, json};
@@ -51,6 +52,31 @@ impl AgentRow {
 /// The agents of `backstop agents`.
 #[derive(Debug, Clone, Default)]
 pub struct AgentList(pub Vec<AgentRow>);
+
+impl AgentList {
+    /// What `doctor` says about them.
+    pub fn check(&self) -> Check {
+        const NAME: &str = "agents";
+        let found: Vec<&AgentRow> = self.0.iter().filter(|agent| agent.is_found).collect();
+        if found.is_empty() {
+            return Check::note(NAME, "none is installed", "`backstop agents` says how each is installed");
+        }
+        let newer: Vec<String> =
+            found.iter().filter_map(|agent| Some(format!("{} is {}", agent.name, agent.newer()?))).collect();
+        if !newer.is_empty() {
+            return Check::note(
+                NAME,
+                newer.join("; "),
+                "it is used all the same; `backstop agents` lists them",
+            );
+        }
+        let shown = |agent: &&AgentRow| match &agent.version {
+            Some(version) => format!("{} {version}", agent.name),
+            None => agent.name.clone(),
+        };
+        Check::good(NAME, found.iter().map(shown).collect::<Vec<_>>().join(", "))
+    }
+}
 
 impl View for AgentList {
     fn text(&self, _: Style) -> String {

@@ -10,6 +10,7 @@ mod config_change;
 mod deferred;
 mod demo;
 mod doctor;
+mod file_changes;
 mod guard;
 mod init;
 mod notifications;
@@ -28,6 +29,9 @@ pub use demo::{
     demo_plan_ended, demo_plan_starts, demo_plan_stopped, demo_step,
 };
 pub use doctor::{Check, CheckState, Checks};
+pub use file_changes::{
+    FileChange, FileChanges, server_move_last, servers_can_move, servers_moved, service_last,
+};
 pub use guard::{GuardCleared, GuardDecision, GuardList, guard_countdown, guard_waits};
 pub use init::{HookChange, HookChanges};
 pub use notifications::{MessageRow, Messages, SinkRow, SinkTest, SinkTests};

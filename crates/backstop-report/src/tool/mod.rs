@@ -23,7 +23,7 @@ pub use request::{
 pub use servers::{
     CheckedServer, ImportedFile, MissingServer, NO_SERVERS, NO_SERVERS_LINE, RefreshedServer, StepState,
     ToolRow, chain_steps, checked_json, checked_text, imported_json, imported_table, refreshed_json,
-    refreshed_table, servers_moved, tool_page, tool_page_json, tools_json, tools_table,
+    refreshed_table, tool_page, tool_page_json, tools_json, tools_table,
 };
 
 /// The command that refreshes the list of tools.

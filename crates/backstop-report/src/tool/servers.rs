@@ -260,23 +260,6 @@ pub fn imported_table(files: &[ImportedFile]) -> String {
     format!("{table}\nTo use them, name the program in backstop.toml:\n\n[mcp]\nfrom = [\"PROGRAM\"]\n")
 }
 
-/// What becomes of the settings files whose servers move behind the gateway, or come back: the text
-/// after the diffs.
-pub fn servers_moved(is_any: bool, remove: bool, dry_run: bool, settings: &str) -> String {
-    match (is_any, remove, dry_run) {
-        (false, true, _) => "nothing was moved here\n".to_owned(),
-        (false, false, _) => {
-            "no MCP servers to move were found; `backstop mcp import` shows where is looked\n".to_owned()
-        }
-        (true, _, true) => "\nnothing was written\n".to_owned(),
-        (true, true, false) => "\neverything is as it was before\n".to_owned(),
-        (true, false, false) if settings == "backstop.toml" => {
-            "\nread backstop.toml, then `backstop trust`: its servers start only then\n".to_owned()
-        }
-        (true, false, false) => format!("\nthe servers are in {settings} now; restart the programs\n"),
-    }
-}
-
 /// How far a step of a chain got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepState {

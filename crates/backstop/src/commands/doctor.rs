@@ -3,6 +3,7 @@
 use super::init::folders;
 use crate::error::{CliError, DONE, FAILED};
 use crate::{process, terminal};
+use backstop_plan::agents::agent_list;
 use backstop_report::{Check, Checks};
 use backstop_runtime::doctor;
 use clap::Args;
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &Doctor) -> Result<u8, CliError> {
         Ok(project) => {
             checks.extend(doctor::project(&project));
             checks.extend(doctor::sinks(&project, args.sinks, &process::is_on_the_path));
-            checks.push(super::agents::check(&project));
+            checks.push(agent_list(&project.config, &process::is_on_the_path).check());
         }
         Err(error) => {
             let hint = error.first_hint().map(str::to_owned);

@@ -2,19 +2,16 @@
 //! byte.
 
 use super::init::{Init, folders};
-use super::init_mcp::tell_changes;
+use super::init_mcp::{records, tell_changes, write};
 use crate::error::{CliError, failed};
-use crate::process;
-use backstop_install::{Records, ServiceManager, TextChange, service_files};
+use backstop_install::{ServiceManager, TextChange, service_files};
+use backstop_report::service_last;
 
 pub(super) fn run(args: &Init) -> Result<(), CliError> {
     let folders = folders()?;
     let home =
         folders.home.clone().ok_or_else(|| failed("there is no home folder to write to").hint("set HOME"))?;
-    let state = process::state_root(Some(&home)).ok_or_else(|| {
-        failed("there is no folder to keep what was there before").hint("set BACKSTOP_STATE_DIR")
-    })?;
-    let records = Records::new(Some(state.join("init")));
+    let records = records()?;
     let manager = ServiceManager::here();
     let program = std::env::current_exe().map_err(|error| {
         failed(format!("our own program cannot be found: {error}")).hint("call it by its full path")
@@ -31,17 +28,9 @@ pub(super) fn run(args: &Init) -> Result<(), CliError> {
         });
     }
     if !args.dry_run {
-        process::user_folder();
-        for change in &changes {
-            change.apply(&records)?;
-        }
+        write(&changes, &records)?;
     }
-    let next = match (changes.is_empty(), args.dry_run, args.remove) {
-        (true, _, true) => "no service of Backstop is here".to_owned(),
-        (true, _, false) => "the service is here already".to_owned(),
-        (_, true, _) => "nothing was written".to_owned(),
-        (_, false, true) => format!("everything is as it was before\nnext: {}", manager.disable(&home)),
-        (_, false, false) => format!("next: {}", manager.enable(&home)),
-    };
-    tell_changes(args, &home, &changes, &next)
+    let (start, stop) = (manager.enable(&home), manager.disable(&home));
+    let last = service_last(!changes.is_empty(), args.dry_run, args.remove, &start, &stop);
+    tell_changes(args, &home, &changes, &last)
 }

@@ -3,15 +3,15 @@
 mod watch;
 
 use super::run::{CommitMode, GatesMode, IsolationMode};
-use crate::error::{BLOCKED, CliError, DEFERRED, DONE, ErrorKind, HALTED, INTERRUPTED, failed};
+use crate::error::{BLOCKED, CliError, DEFERRED, DONE, HALTED, INTERRUPTED};
 use crate::prompt::TerminalPrompts;
 use crate::{process, terminal};
 use backstop_campaign::changes::{FoundCampaign, TaskChange};
 use backstop_campaign::drive::{Campaign as Drive, CampaignEnd, EXPLORE_TIMEOUT, Ended};
-use backstop_campaign::{CampaignError, present};
+use backstop_campaign::present;
 use backstop_config::{Given, LogFormat};
-use backstop_core::{Name, duration, shell};
-use backstop_plan::start::RunRequest;
+use backstop_core::{Name, duration};
+use backstop_plan::start::{RunRequest, command_line, settings_given};
 use backstop_report::{Lessons, View};
 use backstop_runtime::Project;
 use backstop_runtime::signals::stop_requests;
@@ -191,21 +191,13 @@ pub(crate) fn run(args: &Campaign, format: Option<LogFormat>) -> Result<u8, CliE
             *json
         }
     };
-    let resume = resume_of(&found);
+    let resume = found.resume_command();
     let report = present::report(&found.record, found.run, None, None, &resume);
     terminal::show(&report, json)?;
     if !json && !matches!(what, What::Status { .. }) {
         terminal::say(&format!("next: {resume}\n"));
     }
     Ok(DONE)
-}
-
-/// The command that carries a campaign on, as it was recorded.
-fn resume_of(found: &FoundCampaign) -> String {
-    match found.record.run.plan.resume.as_str() {
-        "" => "backstop campaign".to_owned(),
-        known => known.to_owned(),
-    }
 }
 
 fn lessons(project: &Project, limit: u32, json: bool) -> Result<u8, CliError> {
@@ -219,7 +211,8 @@ fn lessons(project: &Project, limit: u32, json: bool) -> Result<u8, CliError> {
 }
 
 fn start(args: &Start, format: Option<LogFormat>) -> Result<u8, CliError> {
-    let project = Arc::new(process::open_strictly(&flags(args), format)?);
+    let given = settings(args);
+    let project = Arc::new(process::open_strictly(&given, format)?);
     project.refuse_if_frozen()?;
     let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
     let explore_timeout = match &args.explore_timeout {
@@ -231,7 +224,10 @@ fn start(args: &Start, format: Option<LogFormat>) -> Result<u8, CliError> {
     if args.quiet {
         terminal::be_quiet();
     }
-    let again = again(args);
+    // The command that carries it on: what was typed, without what is for one time only.
+    let others =
+        [("--explore-timeout", args.explore_timeout.as_deref()), ("--budget", args.budget.as_deref())];
+    let again = command_line(&["backstop", "campaign"], &given, &others);
     let show = Show::of(args.json, args.quiet, project.config.log_format());
     let campaign = Drive {
         project: &project,
@@ -267,64 +263,24 @@ fn tell(args: &Start, ended: &Ended, again: &str, show: Show) -> Result<u8, CliE
     }
     Ok(match &ended.end {
         CampaignEnd::Complete => DONE,
-        CampaignEnd::Blocked | CampaignEnd::Questions(_) => BLOCKED,
         CampaignEnd::Stopped { frozen: Some(_) } => DEFERRED,
         CampaignEnd::Stopped { frozen: None } => INTERRUPTED,
-        CampaignEnd::Returned(reason) if is_for_a_person(*reason) => BLOCKED,
-        CampaignEnd::Returned(_) => HALTED,
+        end if end.needs_a_person() => BLOCKED,
+        _ => HALTED,
     })
 }
 
-/// Whether only a person can carry it on: the same again would end the same.
-fn is_for_a_person(reason: backstop_core::Reason) -> bool {
-    use backstop_core::Reason;
-    matches!(reason, Reason::ClarifyExhausted | Reason::PlanInvalid | Reason::CircularDependency)
-}
-
-fn flags(args: &Start) -> Vec<Given> {
-    let given = [
-        ("--agent", "plan.agent", args.agent.clone()),
-        ("--model", "plan.model", args.model.clone()),
-        ("--commit", "plan.commit", super::word(args.commit)),
-        ("--jobs", "plan.jobs", args.jobs.clone()),
-        ("--isolation", "plan.isolation", super::word(args.isolation)),
-        ("--gates", "plan.gates", super::word(args.gates)),
-        ("--timeout", "plan.timeout", args.timeout.clone()),
-        ("--max-cost", "plan.max_cost", args.max_cost.clone()),
-        ("--max-tokens", "plan.max_tokens", args.max_tokens.clone()),
-    ];
-    let given = given.into_iter().filter_map(|(flag, key, value)| {
-        Some(Given { flag: flag.to_owned(), key: key.to_owned(), value: value? })
-    });
-    given.collect()
-}
-
-/// The command that carries the campaign on: what was typed, without what is for one time only.
-fn again(args: &Start) -> String {
-    let mut words = vec!["backstop".to_owned(), "campaign".to_owned()];
-    for Given { flag, value, .. } in flags(args) {
-        words.push(flag);
-        words.push(value);
-    }
-    for (flag, value) in [("--explore-timeout", &args.explore_timeout), ("--budget", &args.budget)] {
-        words.extend(value.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
-    }
-    shell::line(&words)
-}
-
-impl From<CampaignError> for CliError {
-    fn from(error: CampaignError) -> Self {
-        match error {
-            CampaignError::Start(error) => (*error).into(),
-            CampaignError::Project(error) => error.into(),
-            CampaignError::Config(error) => error.into(),
-            other => {
-                let mut this = failed(&other).hints_from(other.hints());
-                if other.is_usage() {
-                    this.kind = ErrorKind::Usage;
-                }
-                this
-            }
-        }
-    }
+/// The flags that are also keys of the configuration.
+fn settings(args: &Start) -> Vec<Given> {
+    settings_given([
+        ("--agent", args.agent.clone()),
+        ("--model", args.model.clone()),
+        ("--commit", super::word(args.commit)),
+        ("--jobs", args.jobs.clone()),
+        ("--isolation", super::word(args.isolation)),
+        ("--gates", super::word(args.gates)),
+        ("--timeout", args.timeout.clone()),
+        ("--max-cost", args.max_cost.clone()),
+        ("--max-tokens", args.max_tokens.clone()),
+    ])
 }

@@ -91,7 +91,7 @@ pub(super) fn follow(found: &FoundCampaign, json: bool, format: LogFormat) -> Re
             return Ok(DONE);
         }
         if is_left {
-            terminal::say(&format!("nobody carries this campaign on; next: {}\n", super::resume_of(found)));
+            terminal::say(&format!("nobody carries this campaign on; next: {}\n", found.resume_command()));
             return Ok(HALTED);
         }
         std::thread::sleep(LOOK_EVERY);

@@ -1,17 +1,14 @@
 //! `backstop plan normalise` and `backstop plan new`: plans as documents.
 
-use super::super::run::options;
-use crate::error::{CliError, DONE, failed, usage};
+use crate::error::{CliError, DONE};
 use crate::{process, terminal};
-use backstop_config::{Given, LogFormat};
+use backstop_config::LogFormat;
 use backstop_core::SafeText;
-use backstop_exec::Stop;
 use backstop_plan::document::normalised;
-use backstop_plan::start::{Equipper, PlanFile, RunError, folder_name};
-use backstop_plan::writer::{WriteError, write_plan};
+use backstop_plan::start::{PlanFile, read_options, settings_given};
+use backstop_plan::writer::write_new_plan;
 use backstop_runtime::Project;
 use clap::Args;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Print a plan of any format in Backstop's own form.
@@ -42,8 +39,8 @@ pub(crate) struct PlanNew {
 
 /// Prints a plan in Backstop's own form.
 pub(super) fn normalise(project: &Project, args: &PlanNormalise) -> Result<u8, CliError> {
-    let by = super::super::word(args.by);
-    let found = PlanFile::read(&args.plan, &project.root, &options(args.format.as_deref(), by.as_deref())?)?;
+    let options = read_options(args.format.as_deref(), super::super::word(args.by).as_deref())?;
+    let found = PlanFile::read(&args.plan, &project.root, &options)?;
     for part in &found.plan.passed_over {
         terminal::warn(&format!("{}:{}: passed over: {}", found.path, part.line, part.text), None);
     }
@@ -56,55 +53,14 @@ pub(super) fn normalise(project: &Project, args: &PlanNormalise) -> Result<u8, C
 
 /// Has an agent write a plan.
 pub(super) fn new(args: &PlanNew, format: Option<LogFormat>) -> Result<u8, CliError> {
-    let given = args.agent.clone().map(|value| Given {
-        flag: "--agent".to_owned(),
-        key: "plan.agent".to_owned(),
-        value,
-    });
-    let project = process::open(&given.into_iter().collect::<Vec<_>>(), format)?;
-    if args.out.exists() {
-        return Err(usage(format!("{} is there already", args.out.display()))
-            .hint("name another file with --out FILE"));
-    }
-    let equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
-    let agent = equipper.usual_agent()?.ok_or_else(|| {
-        usage("no agent is named")
-            .hint("say --agent claude, or set it with `backstop config set plan.agent claude`")
-    })?;
-    if let Some(program) = agent.argv.first().filter(|program| !process::is_on_the_path(program)) {
-        return Err(RunError::AgentMissing { program: program.clone(), phase: "new".to_owned() }.into());
-    }
-    let folder = project.folder().map_err(RunError::from)?;
-    let name = folder_name(backstop_core::RunId::from_random(process::random(), 8), "new");
-    let scratch = folder.work_folder(&project.root, &name).map_err(RunError::from)?;
-    let settings = project.config.plan();
-    let written = std::fs::create_dir_all(&scratch).map_err(|error| failed(&error)).and_then(|()| {
-        write_plan(&project, &agent, settings.model.as_deref(), &args.objective, &scratch, &Stop::new())
-            .map_err(write_error)
-    });
-    let _ = std::fs::remove_dir_all(&scratch);
-    let written = written?;
-    let write = |error: std::io::Error| {
-        failed(format!("cannot write {}: {error}", args.out.display()))
-            .hint("name another file with --out FILE")
-    };
-    let mut file = std::fs::File::create_new(&args.out).map_err(write)?;
-    file.write_all(written.text.as_bytes()).map_err(write)?;
-    let count = written.plan.phases.len();
+    let project = process::open(&settings_given([("--agent", args.agent.clone())]), format)?;
+    let written = write_new_plan(&project, &args.objective, &args.out, &process::is_on_the_path)?;
     terminal::say(&format!(
-        "{}: {count} phases, asked {}; look with `backstop run {} --dry-run`\n",
+        "{}: {} phases, asked {}; look with `backstop run {} --dry-run`\n",
         args.out.display(),
+        written.plan.phases.len(),
         if written.asked == 1 { "once" } else { "twice" },
         SafeText::new(args.out.to_string_lossy()).line(200),
     ));
     Ok(DONE)
-}
-
-fn write_error(error: WriteError) -> CliError {
-    match error {
-        WriteError::Start(error) => error.into(),
-        other => failed(&other)
-            .hint("say the objective in more words, or write a list: `backstop run FILE --dry-run` reads it")
-            .multiline(),
-    }
 }

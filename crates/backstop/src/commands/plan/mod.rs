@@ -4,22 +4,18 @@ mod document;
 mod verify;
 mod watch;
 
-use super::run::{self, Run};
-use crate::cli::{Cli, Command};
+use super::run::{PlanStart, start};
 use crate::error::{CliError, DONE};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::{SafeText, shell};
 use backstop_plan::present;
-use backstop_plan::runs::{FoundRun, PhaseChange, resume_command};
-use backstop_plan::start::RunError;
+use backstop_plan::runs::{Changed, FoundRun, PhaseChange};
+use backstop_plan::start::{RunCommand, RunError, RunRequest};
 use backstop_plan::view::PhaseFile;
+use backstop_report::View;
 use backstop_report::plan::{phase_details, plan_status, plan_status_json};
 use backstop_runtime::Project;
-use backstop_work::git::Changed;
 use clap::{Args, Subcommand};
-use serde_json::json;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Show plan runs, and correct them.
@@ -133,9 +129,6 @@ pub(crate) struct PlanRetry {
     pub(crate) no_run: bool,
 }
 
-/// How much of a log is shown.
-const LOG_BYTES_MAX: u64 = 64 << 20;
-
 /// Carries out `backstop plan …`.
 pub(crate) fn run(args: &Plan, format: Option<LogFormat>) -> Result<u8, CliError> {
     if let PlanAction::New(args) = &args.action {
@@ -192,117 +185,57 @@ fn show(project: &Project, args: &PlanShow) -> Result<u8, CliError> {
 
 fn logs(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
-    let (at, attempt) = found.attempt(&args.phase, args.attempt)?;
-    let phase = found.record.phase(at);
-    let file = found.views.attempt_log(&phase.plan.id, attempt);
-    let mut text = Vec::new();
-    let opened = found.views.read_attempt_log(&phase.plan.id, attempt);
-    let opened = opened.map_err(|error| CliError::read(&file, error.into()))?;
-    let read = std::io::Read::read_to_end(&mut std::io::Read::take(opened, LOG_BYTES_MAX), &mut text);
-    read.map_err(|error| CliError::read(&file, error))?;
-    let text = SafeText::from_bytes(&text);
-    if args.json {
-        terminal::print_json(&json!({
-            "schema": 1, "run": found.run, "phase_id": phase.plan.id, "attempt": attempt,
-            "file": file.display().to_string(), "text": text.terminal(),
-        }))?;
-    } else {
-        terminal::print(&text.terminal())?;
-    }
-    Ok(DONE)
+    terminal::show(&found.read_log(&args.phase, args.attempt)?, args.json).map(|()| DONE)
 }
 
 fn diff(project: &Project, args: &PlanAttempt) -> Result<u8, CliError> {
     let found = find(project, &args.which)?;
     let saved = found.saved_attempt(project, &args.phase, args.attempt)?;
-    if args.json {
-        let changed = saved.changed_paths()?;
-        let path =
-            |changed: &Changed| json!({ "path": changed.path.to_string_lossy(), "how": changed.how.name() });
-        terminal::print_json(&json!({
-            "schema": 1, "run": found.run, "phase_id": saved.phase, "attempt": saved.attempt,
-            "reference": saved.reference, "base": saved.base.to_string(), "commit": saved.commit.to_string(),
-            "paths": changed.iter().map(path).collect::<Vec<_>>(),
-        }))?;
-    } else {
-        terminal::print(&SafeText::from_bytes(&saved.diff()?).terminal())?;
-    }
-    Ok(DONE)
+    terminal::show(&saved.changes(found.run)?, args.json).map(|()| DONE)
 }
 
-/// Sets phases back, or passes them over. Gives the plan's path.
-fn change(project: &Project, args: &PlanChange, change: PhaseChange) -> Result<PathBuf, CliError> {
+/// Sets phases back, or passes them over, and says so.
+fn change(project: &Project, args: &PlanChange, change: PhaseChange) -> Result<Changed, CliError> {
     let found = find(project, &args.which)?;
     let changed = found.change(project, &args.phases, change, args.why.as_deref())?;
-    let record = &changed.record;
-    let next = resume_command(record);
+    let view = changed.view(change);
     if args.json {
-        let state = |at: &usize| {
-            let phase = record.phase(*at);
-            json!({ "phase_id": phase.plan.id, "status": phase.node.status.name(), "skipped": phase.node.skipped })
-        };
-        let states: Vec<_> = changed.phases.iter().map(state).collect();
-        terminal::print_json(&json!({ "schema": 1, "run": found.run, "phases": states, "next": next }))?;
-        return Ok(changed.file);
+        terminal::show(&view, true)?;
+        return Ok(changed);
     }
-    let names: Vec<String> = changed.phases.iter().map(|at| record.phase(*at).plan.shown.line(40)).collect();
-    let what = match change {
-        PhaseChange::Skip => "passed over",
-        PhaseChange::Accept => {
-            terminal::say(&format!("{}: accepted; its gates are run\n", names.join(", ")));
-            return Ok(changed.file);
-        }
-        PhaseChange::Reset | PhaseChange::Retry => "pending again",
-    };
-    terminal::say(&format!("{}: {what}; go on with `{next}`\n", names.join(", ")));
-    if changed.dependents_kept > 0 {
-        let kept = changed.dependents_kept;
-        terminal::warn(
-            &format!(
-                "finished phases that wait for what is done again ({kept}) are not done again themselves"
-            ),
-            Some("`backstop plan reset` sets them back, too"),
-        );
+    terminal::say(&view.text(terminal::stderr_style()));
+    if let Some((what, hint)) = view.warning() {
+        terminal::warn(&what, Some(hint));
     }
-    Ok(changed.file)
+    Ok(changed)
 }
 
 fn retry(project: &Project, args: &PlanRetry, format: Option<LogFormat>) -> Result<u8, CliError> {
-    let found = find(project, &args.change.which)?;
-    let resume = Some(resume_command(&found.record));
-    let plan = change(project, &args.change, PhaseChange::Retry)?;
+    let changed = change(project, &args.change, PhaseChange::Retry)?;
     if args.no_run {
         return Ok(DONE);
     }
-    let words = resume.and_then(|line| shell::words(&line)).unwrap_or_default();
-    let run = run_again(&words, &plan, args.change.why.as_deref(), args.change.json)
-        .ok_or_else(|| RunError::NothingToResume { plan: plan.display().to_string() })?;
-    run::run(&run, format)
+    resume(project, &changed, &args.change, Vec::new(), format)
 }
 
 /// Sets phases back, and continues the run: nobody works on them, their gates decide.
 fn accept(project: &Project, args: &PlanChange, format: Option<LogFormat>) -> Result<u8, CliError> {
-    let found = find(project, &args.which)?;
-    let words = shell::words(&resume_command(&found.record)).unwrap_or_default();
-    let plan = change(project, args, PhaseChange::Accept)?;
-    let run = run_again(&words, &plan, args.why.as_deref(), args.json)
-        .ok_or_else(|| RunError::NothingToResume { plan: plan.display().to_string() })?;
-    run::run(&Run { accept: args.phases.clone(), ..run }, format)
+    let changed = change(project, args, PhaseChange::Accept)?;
+    resume(project, &changed, args, args.phases.clone(), format)
 }
 
-/// What would be typed to go on with a run, from the words that were recorded.
-fn run_again(words: &[String], plan: &Path, why: Option<&str>, json: bool) -> Option<Run> {
-    let usual = [OsString::from("backstop"), "run".into(), plan.into()];
-    let mut line: Vec<OsString> = match words {
-        [program, run, ..] if program == "backstop" && run == "run" => words.iter().map(Into::into).collect(),
-        _ => usual.into(),
-    };
-    line.extend(why.into_iter().flat_map(|why| ["--why".into(), why.into()]));
-    if json {
-        line.push("--json".into());
-    }
-    match Cli::read_from(line)?.command {
-        Some(Command::Run(run)) => Some(*run),
-        _ => None,
-    }
+/// Continues a run as it was asked for when it was recorded.
+fn resume(
+    project: &Project,
+    changed: &Changed,
+    args: &PlanChange,
+    accept: Vec<String>,
+    format: Option<LogFormat>,
+) -> Result<u8, CliError> {
+    let command = RunCommand::of(&changed.record)
+        .ok_or_else(|| RunError::NothingToResume { plan: changed.file.display().to_string() })?
+        .with_file(&changed.file, project);
+    let allow_dirty = command.allow_dirty;
+    let request = RunRequest { accept, allow_dirty, why: args.why.clone(), ..RunRequest::default() };
+    start(PlanStart { command, request, at: None, json: args.json, quiet: false }, format)
 }

@@ -6,19 +6,16 @@ pub(super) mod watch;
 
 use super::deferred;
 use super::proxy::ProxyBeside;
-use crate::error::{CliError, DEFERRED, DONE, HALTED, INTERRUPTED, usage};
+use crate::error::{CliError, DEFERRED, DONE, HALTED, INTERRUPTED};
 use crate::prompt::TerminalPrompts;
 use crate::{process, terminal};
 use backstop_config::{Given, LogFormat};
-use backstop_core::nearest::nearest;
-use backstop_core::{Clock, End, Name, SafeText, shell};
-use backstop_plan::document::{By, Format, ReadOptions};
-use backstop_plan::record::RunRecord;
+use backstop_core::{End, Name, SafeText};
 use backstop_plan::run::{Ran, jobs};
 use backstop_plan::start::{
-    PlanRequest, PreparedPlan, Prompts, RunRequest, last_run, path_in_project, recorded_options,
+    Begun, PreparedPlan, Prompts, RunCommand, RunRequest, read_options, settings_given, start_after,
 };
-use backstop_runtime::{Project, signals};
+use backstop_runtime::signals;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -205,63 +202,108 @@ pub(crate) enum GatesMode {
     None,
 }
 
+/// What is to be run, and how it is shown: as it was typed, or as it was recorded.
+pub(super) struct PlanStart {
+    pub(super) command: RunCommand,
+    pub(super) request: RunRequest,
+    /// When it starts, as it was typed.
+    pub(super) at: Option<String>,
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+}
+
+impl PlanStart {
+    fn typed(args: &Run, plan: &Path) -> Result<Self, CliError> {
+        Ok(Self {
+            command: RunCommand {
+                plan: plan.to_string_lossy().into_owned(),
+                settings: settings(args),
+                budget: args.budget.clone(),
+                options: read_options(args.format.as_deref(), super::word(args.by).as_deref())?,
+                dir: args.dir.clone(),
+                allow_dirty: args.allow_dirty,
+                proxy: args.proxy,
+            },
+            request: RunRequest {
+                resume: args.resume,
+                fresh: args.fresh,
+                accept: args.accept.clone(),
+                rerun_changed: args.rerun_changed,
+                allow_dirty: args.allow_dirty,
+                dry_run: args.dry_run,
+                yes: args.yes,
+                why: args.why.clone(),
+                resume_command: String::new(),
+            },
+            at: args.at.clone(),
+            json: args.json,
+            quiet: args.quiet,
+        })
+    }
+}
+
+/// The flags that are also keys of the configuration.
+fn settings(args: &Run) -> Vec<Given> {
+    settings_given([
+        ("--agent", args.agent.clone()),
+        ("--model", args.model.clone()),
+        ("--commit", super::word(args.commit)),
+        ("--jobs", args.jobs.clone()),
+        ("--parallel", super::word(args.parallel)),
+        ("--retry", super::word(args.retry)),
+        ("--isolation", super::word(args.isolation)),
+        ("--gates", super::word(args.gates)),
+        ("--timeout", args.timeout.clone()),
+        ("--idle", args.idle.clone()),
+        ("--halt-timeout", args.halt_timeout.clone()),
+        ("--max-cost", args.max_cost.clone()),
+        ("--max-tokens", args.max_tokens.clone()),
+        ("--wait-max", args.wait_max.clone()),
+        ("--waits-max", args.waits_max.clone()),
+        ("--allow-overage", args.allow_overage.then(|| "true".to_owned())),
+        ("--no-inhibit", args.no_inhibit.then(|| "false".to_owned())),
+    ])
+}
+
 /// Runs a plan.
 pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError> {
-    let Some(plan) = args.plan.as_deref().filter(|_| !args.resume_all) else { return resume_all::run() };
+    match args.plan.as_deref().filter(|_| !args.resume_all) {
+        Some(plan) => start(PlanStart::typed(args, plan)?, format),
+        None => resume_all::run(),
+    }
+}
+
+/// Starts a plan, or continues its last run.
+pub(super) fn start(mut given: PlanStart, format: Option<LogFormat>) -> Result<u8, CliError> {
+    let is_dry_run = given.request.dry_run;
     // The environment is changed before anything else reads it.
-    let _proxy = (args.proxy && !args.dry_run).then(ProxyBeside::start).transpose()?;
-    let project = Arc::new(process::open_strictly(&flags(args), format)?);
-    let budget = args.budget.as_deref().map(str::parse::<Name>).transpose()?;
-    let last = if args.fresh { None } else { last_record(&project, plan) };
-    let dir = work_dir(args, last.as_ref(), &project.root)?;
-    let plan_request = PlanRequest {
-        options: read_options(args, last.as_ref())?,
-        dir: dir.clone(),
-        accepted: args.accept.clone(),
-        last,
-        fresh: args.fresh,
-    };
+    let _proxy = (given.command.proxy && !is_dry_run).then(ProxyBeside::start).transpose()?;
+    let project = Arc::new(process::open_strictly(&given.command.settings, format)?);
+    let budget = given.command.budget.as_deref().map(str::parse::<Name>).transpose()?;
+    let plan = PathBuf::from(&given.command.plan);
+    let plan_request = given.command.plan_request(&project, &given.request.accept, given.request.fresh)?;
     terminal::warn_inert(&project.config);
     for (what, hint) in process::unknown_variables() {
         terminal::warn(&what, Some(&hint));
     }
-    let start_after = args.at.as_deref().map(start_after).transpose()?.unwrap_or_default();
-    let prompts: Option<&dyn Prompts> = if args.dry_run { None } else { Some(&TerminalPrompts) };
-    let mut prepared = PreparedPlan::new(&project, plan, &plan_request, prompts)?;
-    let again = again(args, &prepared.file.path, prepared.run_gates, dir.as_deref());
-    let request = request(args, &again);
-    if args.dry_run {
-        return summary::dry_run(args, &prepared.forecast(&request, &TerminalPrompts)?);
+    let start_after =
+        given.at.as_deref().map(|at| start_after(at, &project)).transpose()?.unwrap_or_default();
+    let prompts: Option<&dyn Prompts> = if is_dry_run { None } else { Some(&TerminalPrompts) };
+    let mut prepared = PreparedPlan::new(&project, &plan, &plan_request, prompts)?;
+    given.command.run_gates(prepared.run_gates);
+    let again = given.command.line();
+    given.request.resume_command.clone_from(&again);
+    if is_dry_run {
+        let forecast = prepared.forecast(&given.request, &TerminalPrompts)?;
+        return summary::dry_run(given.json, &forecast);
     }
     project.refuse_if_frozen()?;
-    if args.quiet {
+    if given.quiet {
         terminal::be_quiet();
     }
-    let begun = prepared.begin(&request, &TerminalPrompts, &process::is_on_the_path)?;
-    let show = Show::of(args.json, args.quiet, project.config.log_format());
-    if let Show::Events(format) = show {
-        watch::print_events(&begun.opened, format);
-    }
-    if matches!(show, Show::Live | Show::Lines) {
-        for warning in &prepared.file.plan.warnings {
-            terminal::warn(&format!("{}:{}: {}", prepared.file.path, warning.line, warning.text), None);
-        }
-        let read = &prepared.file.plan;
-        if read.format != Format::Backstop {
-            let (title, by, count) = (read.format.title(), read.by.name(), read.phases.len());
-            terminal::say(&format!(
-                "note: read as {title}, by {by}: {count} phases (`--dry-run` shows them)\n"
-            ));
-        }
-        for note in &begun.notes {
-            terminal::say(&format!("note: {}\n", SafeText::new(note.clone()).line(400)));
-        }
-    }
-    if !start_after.is_zero() && matches!(show, Show::Live | Show::Lines) {
-        let now = process::now();
-        let at = backstop_report::near_time(now.after(start_after), now);
-        terminal::say(&format!("starts at {at} (in {})\n", backstop_report::duration(start_after)));
-    }
+    let begun = prepared.begin(&given.request, &TerminalPrompts, &process::is_on_the_path)?;
+    let show = Show::of(given.json, given.quiet, project.config.log_format());
+    tell_begun(&prepared, &begun, start_after, show);
     let clock = process::running_clock();
     let jobs = jobs(&begun.workspace, &prepared.settings, false);
     let mut viewer = Viewer::new(show, &prepared.file.plan, jobs, Arc::clone(&project.redactor));
@@ -269,8 +311,8 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     let plan_run = prepared.run(again.clone(), budget, &clock, start_after);
     let Ran { ending, recorder, .. } = plan_run.run(begun, &mut viewer, requests)?;
     viewer.finish();
-    summary::tell(args, &project, &prepared.views, &ending, &again, clock(), show)?;
-    if matches!(show, Show::Live | Show::Lines) {
+    summary::tell(&given, &project, &prepared.views, &ending, clock(), show)?;
+    if show.is_for_people() {
         deferred::offer(&project, &recorder.deferred(), None);
     }
     Ok(match (&ending.end, &ending.unconcluded) {
@@ -282,154 +324,24 @@ pub(crate) fn run(args: &Run, format: Option<LogFormat>) -> Result<u8, CliError>
     })
 }
 
-/// What was recorded of the last run of a plan. Nothing is made where nothing was recorded yet.
-fn last_record(project: &Project, plan: &Path) -> Option<RunRecord> {
-    let is_there = process::state_root(process::home().as_deref()).is_some_and(|root| root.exists());
-    let file = plan.canonicalize().ok().filter(|_| is_there)?;
-    let journal = project.existing_journal().ok()??;
-    let run = last_run(journal, &path_in_project(&file, &project.root)).ok()??;
-    Some(RunRecord::of(&journal.load(run).ok()?))
-}
-
-/// How the plan is to be read: as was typed, else as the last run of it was, else as it looks.
-fn read_options(args: &Run, last: Option<&RunRecord>) -> Result<ReadOptions, CliError> {
-    let given = options(args.format.as_deref(), super::word(args.by).as_deref())?;
-    let recorded = last.map(recorded_options).unwrap_or_default();
-    Ok(ReadOptions { format: given.format.or(recorded.format), by: given.by.or(recorded.by) })
-}
-
-/// The folder in which phases work: as was typed, else as the run began, else where we are.
-fn work_dir(args: &Run, last: Option<&RunRecord>, root: &Path) -> Result<Option<String>, CliError> {
-    match (&args.dir, last) {
-        (Some(dir), _) => below_project(dir).map(Some),
-        (None, Some(record)) => {
-            let words = shell::words(&record.plan.resume).unwrap_or_default();
-            let at = words.iter().position(|word| word == "--dir");
-            Ok(at.and_then(|at| words.get(at + 1).cloned()))
-        }
-        (None, None) => Ok(folder_here(root)),
+/// What is known when a run has begun: its first events, warnings about the plan, notes.
+fn tell_begun(prepared: &PreparedPlan, begun: &Begun, start_after: Duration, show: Show) {
+    if let Show::Events(format) = show {
+        watch::print_events(&begun.opened, format);
     }
-}
-
-/// A format and a granularity as they are typed.
-pub(super) fn options(format: Option<&str>, by: Option<&str>) -> Result<ReadOptions, CliError> {
-    let known = || {
-        let names = Format::ALL.map(Format::name);
-        match format.and_then(|given| nearest(given, names)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("formats are {}", names.join(", ")),
-        }
-    };
-    let unknown = |name: &str| usage(format!("there is no format `{name}`")).hint(known());
-    let format = format.map(|name| Format::from_name(name).ok_or_else(|| unknown(name))).transpose()?;
-    Ok(ReadOptions { format, by: by.and_then(By::from_name) })
-}
-
-/// The folder where the command was typed, below the project's root.
-fn folder_here(root: &Path) -> Option<String> {
-    let here = process::here()?;
-    let root = root.canonicalize().ok()?;
-    let below = here.strip_prefix(&root).ok()?.to_str()?.to_owned();
-    (!below.is_empty()).then_some(below)
-}
-
-/// A folder below the project's root, as it is typed.
-fn below_project(dir: &str) -> Result<String, CliError> {
-    let dir = dir.trim_start_matches("./").trim_end_matches('/');
-    if dir.starts_with('/') || dir.split('/').any(|part| part == "..") {
-        return Err(usage(format!("--dir {dir} is not below the project"))
-            .hint("write a folder such as packages/api, from the project's root"));
+    if !show.is_for_people() {
+        return;
     }
-    Ok(dir.to_owned())
-}
-
-/// The latest time that a run may be told to start at.
-const START_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
-
-/// How long it is until a time that was typed. One that has just passed means now.
-fn start_after(at: &str) -> Result<Duration, CliError> {
-    let now = process::now();
-    let clock = Clock { now: Some(now), zone: process::zone() };
-    let hint = "write a time of day such as 22:30, or a date and a time such as 2026-11-20T08:00";
-    let time = backstop_core::wait::moment(at, &clock)
-        .ok_or_else(|| usage(format!("`{at}` is not a time that --at knows")).hint(hint))?;
-    let after = time.since(now);
-    if after > START_MAX {
-        let when = backstop_report::date_time(time);
-        return Err(usage(format!("`{at}` is {when}, more than 31 days away")).hint(hint));
+    let (file, plan) = (&prepared.file, &prepared.file.plan);
+    for warning in &plan.warnings {
+        terminal::warn(&format!("{}:{}: {}", file.path, warning.line, warning.text), None);
     }
-    Ok(after)
-}
-
-fn request(args: &Run, again: &str) -> RunRequest {
-    RunRequest {
-        resume: args.resume,
-        fresh: args.fresh,
-        accept: args.accept.clone(),
-        rerun_changed: args.rerun_changed,
-        allow_dirty: args.allow_dirty,
-        dry_run: args.dry_run,
-        yes: args.yes,
-        why: args.why.clone(),
-        resume_command: again.to_owned(),
+    for note in plan.read_as().into_iter().chain(begun.notes.iter().cloned()) {
+        terminal::say(&format!("note: {}\n", SafeText::new(note).line(400)));
     }
-}
-
-fn flags(args: &Run) -> Vec<Given> {
-    let given = [
-        ("--agent", "plan.agent", args.agent.clone()),
-        ("--model", "plan.model", args.model.clone()),
-        ("--commit", "plan.commit", super::word(args.commit)),
-        ("--jobs", "plan.jobs", args.jobs.clone()),
-        ("--parallel", "plan.parallel", super::word(args.parallel)),
-        ("--retry", "plan.retry", super::word(args.retry)),
-        ("--isolation", "plan.isolation", super::word(args.isolation)),
-        ("--gates", "plan.gates", super::word(args.gates)),
-        ("--timeout", "plan.timeout", args.timeout.clone()),
-        ("--idle", "plan.idle", args.idle.clone()),
-        ("--halt-timeout", "plan.halt_timeout", args.halt_timeout.clone()),
-        ("--max-cost", "plan.max_cost", args.max_cost.clone()),
-        ("--max-tokens", "plan.max_tokens", args.max_tokens.clone()),
-        ("--wait-max", "plan.wait_max", args.wait_max.clone()),
-        ("--waits-max", "plan.waits_max", args.waits_max.clone()),
-        ("--allow-overage", "plan.allow_overage", args.allow_overage.then(|| "true".to_owned())),
-        ("--no-inhibit", "plan.inhibit", args.no_inhibit.then(|| "false".to_owned())),
-    ];
-    let given = given.into_iter().filter_map(|(flag, key, value)| {
-        Some(Given { flag: flag.to_owned(), key: key.to_owned(), value: value? })
-    });
-    given.collect()
-}
-
-/// Flags of settings that take no value.
-const SWITCHES: [&str; 2] = ["--allow-overage", "--no-inhibit"];
-
-/// The command that goes on with a run: what was typed, without what is for one time only.
-fn again(args: &Run, path: &str, run_gates: Option<bool>, dir: Option<&str>) -> String {
-    let plan = args.plan.as_ref().map(|plan| plan.to_string_lossy().into_owned());
-    let plan = plan.filter(|plan| !plan.is_empty()).unwrap_or_else(|| path.to_owned());
-    let mut words = vec!["backstop".to_owned(), "run".to_owned(), plan];
-    for Given { flag, value, .. } in flags(args) {
-        words.push(flag.clone());
-        if !SWITCHES.contains(&flag.as_str()) {
-            words.push(value);
-        }
+    if !start_after.is_zero() {
+        let now = process::now();
+        let at = backstop_report::near_time(now.after(start_after), now);
+        terminal::say(&format!("starts at {at} (in {})\n", backstop_report::duration(start_after)));
     }
-    if let Some(run) = run_gates {
-        words.extend(["--gates".to_owned(), if run { "auto" } else { "none" }.to_owned()]);
-    }
-    if let Some(budget) = &args.budget {
-        words.extend(["--budget".to_owned(), budget.clone()]);
-    }
-    let by = super::word(args.by);
-    for (flag, value) in [("--format", args.format.as_deref()), ("--by", by.as_deref()), ("--dir", dir)] {
-        words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value.to_owned()]));
-    }
-    if args.allow_dirty {
-        words.push("--allow-dirty".to_owned());
-    }
-    if args.proxy {
-        words.push("--proxy".to_owned());
-    }
-    shell::line(&words)
 }

@@ -44,6 +44,11 @@ impl Show {
             LogFormat::Human => Show::Lines,
         }
     }
+
+    /// Whether a person reads what is shown.
+    pub(in crate::commands) fn is_for_people(self) -> bool {
+        matches!(self, Show::Live | Show::Lines)
+    }
 }
 
 /// Whoever watches from a terminal, a pipe or a program.
@@ -68,7 +73,7 @@ impl<'v> Viewer<'v> {
             style: terminal::stderr_style(),
             plan,
             jobs,
-            levels: levels_of(plan),
+            levels: plan.level_of_each(),
             redactor,
             began: Instant::now(),
             notes: BTreeMap::new(),
@@ -117,15 +122,6 @@ impl<'v> Viewer<'v> {
         self.drawn = 0;
         let _ = std::io::stderr().flush();
     }
-}
-
-/// The level of each phase.
-fn levels_of(plan: &Plan) -> Vec<usize> {
-    let mut levels = vec![0; plan.phases.len()];
-    for (level, phases) in plan.levels().into_iter().enumerate() {
-        phases.into_iter().for_each(|at| levels[at] = level);
-    }
-    levels
 }
 
 /// Prints events in one of the formats of the log.

@@ -10,15 +10,8 @@ use backstop_report::{
     ToolRow, checked_json, checked_text, refreshed_json, refreshed_table, to_json, tool_page, tool_page_json,
     tools_json, tools_table,
 };
-use backstop_tools::{Catalogue, Toolbox, UnknownServer};
+use backstop_tools::{Catalogue, Toolbox};
 use serde_json::Value;
-
-impl From<UnknownServer> for CliError {
-    fn from(error: UnknownServer) -> Self {
-        let hint = error.hint.clone();
-        usage(error).hint(hint)
-    }
-}
 
 /// Prints JSON where it is asked for, else text.
 fn print(json: bool, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) -> Result<(), CliError> {

@@ -11,7 +11,7 @@ use backstop_core::{Name, SafeText};
 use backstop_engine::Cancel;
 use backstop_report::{CacheMissing, cache_missing};
 use backstop_runtime::Project;
-use backstop_tools::{CacheState, ImportPlaces, Toolbox, ToolboxError};
+use backstop_tools::{CacheState, ImportPlaces, Toolbox};
 use clap::{Args, Subcommand};
 use std::future::Future;
 use std::sync::Arc;
@@ -84,15 +84,6 @@ pub(crate) fn run(args: &Tools, log_format: Option<LogFormat>) -> Result<u8, Cli
         ToolsAction::Show { tool, json } => list::show(tool, *json, log_format),
         ToolsAction::Refresh { servers, json } => list::refresh(servers, *json, log_format),
         ToolsAction::Doctor { servers, json } => list::doctor(servers, *json, log_format),
-    }
-}
-
-impl From<ToolboxError> for CliError {
-    fn from(error: ToolboxError) -> Self {
-        match error {
-            ToolboxError::Project(error) => error.into(),
-            ToolboxError::Config(error) => error.into(),
-        }
     }
 }
 
