@@ -27,6 +27,16 @@ pub struct Given {
     pub value: String,
 }
 
+impl Given {
+    /// The flags that have a value: each with its key.
+    pub fn those<'f>(flags: impl IntoIterator<Item = (&'f str, &'f str, Option<String>)>) -> Vec<Self> {
+        let given = |(flag, key, value): (&str, &str, Option<String>)| {
+            Some(Self { flag: flag.to_owned(), key: key.to_owned(), value: value? })
+        };
+        flags.into_iter().filter_map(given).collect()
+    }
+}
+
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {

@@ -140,17 +140,20 @@ pub struct Imported {
 /// A file of the project that the settings take servers from. It starts nothing before it is
 /// trusted as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectImport {
+pub(crate) struct ProjectImport {
     /// The file, under its canonical path.
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// What trust is given to: its path and its content.
-    pub hash: String,
+    pub(crate) hash: String,
     /// The names of its servers.
-    pub servers: Vec<String>,
+    pub(crate) servers: Vec<String>,
 }
 
 /// The files of the project that these entries of `mcp.from` name, and what is wrong with others.
-pub fn project_imports(from: &[String], places: &ImportPlaces) -> (Vec<ProjectImport>, Vec<ImportError>) {
+pub(crate) fn project_imports(
+    from: &[String],
+    places: &ImportPlaces,
+) -> (Vec<ProjectImport>, Vec<ImportError>) {
     let (mut imports, mut errors) = (Vec::new(), Vec::new());
     for found in from.iter().flat_map(|from| servers_of(from, places)) {
         match found {

@@ -33,6 +33,7 @@ mod growth;
 mod handshake;
 mod import;
 mod jsonrpc;
+mod known;
 mod leftovers;
 mod log_level;
 mod moving;
@@ -44,17 +45,18 @@ mod result_cache;
 mod suggest;
 mod toolbox;
 mod transport;
+mod trust;
 mod upstream;
 
 pub use batch::{BatchError, BatchItem, BatchReport, ITEMS_MAX, ItemResult, run_batch};
-pub use call::{CALL_FLAG, CallFailure, CallOutcome, CallRequest, CallSuccess, ConfirmError};
+pub use call::{CALL_FLAG, CallFailure, CallOutcome, CallRequest, CallSuccess, CallWordsError, ConfirmError};
 pub use catalogue::{CacheState, Catalogue, ServerListing, Tool, ToolChange};
 pub use chain::{Chain, ChainError, ChainReport, FailedStep, StepResult, run_chain};
 pub use gateway::{Gateway, GatewaySettings, HttpAccess};
-pub use import::{
-    Client, Found, ImportError, ImportPlaces, Imported, ProjectImport, imports, is_path, project_imports,
-};
+pub use import::{Client, Found, ImportError, ImportPlaces, Imported, imports, is_path};
+pub use known::fault_warning;
 pub use moving::{MoveError, ServerMove};
 pub use present::UnknownServer;
 pub use toolbox::{SetupProblem, Toolbox, ToolboxError};
+pub use trust::{TrustError, give_trust, revoke_trust, show_trust};
 pub use upstream::{Upstream, UpstreamState};

@@ -55,12 +55,6 @@ impl CliError {
         Self { kind, message, source: None, hints: Vec::new(), is_multiline: false }
     }
 
-    /// With a message whose lines are all ours.
-    pub(crate) fn multiline(mut self) -> Self {
-        self.is_multiline = true;
-        self
-    }
-
     /// With one more thing to type next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -163,6 +157,8 @@ hinted!(
     backstop_demo::DemoError,
     backstop_hook::HookError,
     backstop_install::InstallError,
+    backstop_llm::TrimError,
+    backstop_llm::proxy::ProxySettingsError,
     backstop_plan::run::PlanRunError,
     backstop_plan::start::RunError,
     backstop_plan::writer::WriteError,
@@ -171,9 +167,13 @@ hinted!(
     backstop_runtime::aftermath::deferred::DeferredError,
     backstop_runtime::aftermath::sink_test::SinkTestError,
     backstop_runtime::command::CacheKeyError,
+    backstop_runtime::command::OverrideError,
     backstop_runtime::runs::RunsError,
     backstop_store::StoreError,
+    backstop_tools::CallWordsError,
+    backstop_tools::ConfirmError,
     backstop_tools::MoveError,
     backstop_tools::ToolboxError,
+    backstop_tools::TrustError,
     backstop_tools::UnknownServer,
 );

@@ -5,7 +5,10 @@
 //! It must not fail, whatever the line is, and it does no I/O: the time is an argument.
 
 mod dag;
+mod serve;
 mod workspace;
+
+pub use serve::Answers;
 
 use crate::explore::{self, Mode, Quorum};
 use crate::planner_answer::PlannerAnswer;

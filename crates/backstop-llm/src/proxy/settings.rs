@@ -2,7 +2,7 @@
 
 use super::{Budgets, Price, Prices, ProxySettings, Upstream, UpstreamError};
 use backstop_config::{Config, LlmUpstreamSettings};
-use backstop_core::Name;
+use backstop_core::{ErrorKind, HintedError, Name};
 use backstop_runtime::expand::{Unset, expand};
 use std::collections::BTreeMap;
 
@@ -59,6 +59,16 @@ impl ProxySettingsError {
             Self::Entry { .. } => "write MODEL=OTHER: claude-opus-4-1=claude-sonnet-4-5",
             Self::Budget(_) => "`backstop budget set NAME UNITS` makes one",
         }
+    }
+}
+
+impl HintedError for ProxySettingsError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Usage
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec![self.hint().to_owned()]
     }
 }
 

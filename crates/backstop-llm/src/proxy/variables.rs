@@ -39,6 +39,31 @@ pub struct LeftAlone {
     pub origin: Option<String>,
 }
 
+impl LeftAlone {
+    /// What to say about it, and what to do. `is_running` where the proxy is one that a person
+    /// starts.
+    pub fn warning(&self, is_running: bool) -> (String, String) {
+        let why = match &self.origin {
+            Some(origin) => format!("the proxy has no upstream at {origin}"),
+            None => "its value is no address that the proxy can use".to_owned(),
+        };
+        let hint = match &self.origin {
+            _ if !is_running => {
+                "its clients go there without the proxy; unset the variable, or set it to one origin"
+                    .to_owned()
+            }
+            Some(origin) => {
+                format!(
+                    "start the proxy with `--upstream {}={origin}`, and give it to --env too",
+                    self.upstream
+                )
+            }
+            None => "write an http or https address without a user or a password".to_owned(),
+        };
+        (format!("{} is left alone: {why}", self.name), hint)
+    }
+}
+
 impl ClientVariables {
     /// For a proxy that is started at this address for these clients. Where a variable is set
     /// already, its origin becomes the upstream, and its path stays.

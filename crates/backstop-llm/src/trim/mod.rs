@@ -15,6 +15,7 @@ mod tool_results;
 mod units;
 
 use crate::{Api, Overflow};
+use backstop_core::{ErrorKind, HintedError};
 use backstop_report::TrimReport;
 use document::{Document, Item, Unreadable};
 use serde_json::{Value, json};
@@ -100,6 +101,19 @@ impl TrimError {
             }
             Self::NothingToRemove { .. } => "shorten the last message, or begin a new conversation",
         }
+    }
+}
+
+impl HintedError for TrimError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotJson(_) | Self::NoConversation(_) => ErrorKind::Usage,
+            _ => ErrorKind::Failed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec![self.hint().to_owned()]
     }
 }
 

@@ -6,8 +6,11 @@
 
 mod attempt;
 mod failure;
+mod typed;
 
 pub use failure::CallFailure;
+
+pub use typed::CallWordsError;
 
 use crate::connection::ProgressSink;
 use crate::jsonrpc::Raw;

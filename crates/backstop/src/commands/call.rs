@@ -1,14 +1,13 @@
 //! `backstop call`: one call of an MCP tool.
 
 use super::tools::{make_known, with_toolbox};
-use crate::error::{CliError, DEFERRED, DONE, FAILED, INTERRUPTED, usage};
+use crate::error::{CliError, DEFERRED, DONE, FAILED, INTERRUPTED};
 use crate::terminal;
 use backstop_config::LogFormat;
-use backstop_core::{Name, Outcome, RunId, SafeText};
-use backstop_report::{JSON_SCHEMA, PartialSuccess, partial_success, to_json};
-use backstop_tools::{CallFailure, CallOutcome, CallRequest, CallSuccess, ConfirmError, Toolbox};
+use backstop_core::{Outcome, RunId};
+use backstop_report::to_json;
+use backstop_tools::{CallFailure, CallOutcome, CallRequest, CallSuccess, Toolbox};
 use clap::Args;
-use serde_json::{Value, json};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -80,46 +79,13 @@ fn wanted(args: &Call, toolbox: &Arc<Toolbox>) -> Result<CallRequest, CliError> 
     if let Some(run) = &args.confirm {
         let run: RunId = run.parse()?;
         let typed = args.words.last().map(|given| arguments(given)).transpose()?;
-        return toolbox.take_confirmed(run, typed.as_deref()).map_err(|error| match error {
-            ConfirmError::Masked(_) => {
-                usage(&error).hint(format!("type them again: `backstop call --confirm {run} '{{…}}'`"))
-            }
-            ConfirmError::NotWaiting(_) => usage(&error).hint(format!(
-                "`backstop explain {run}` tells how it ended; `backstop deferred list` what waits"
-            )),
-            ConfirmError::Arguments(_) => usage(&error).hint("give a JSON object in single quotes"),
-        });
+        return Ok(toolbox.take_confirmed(run, typed.as_deref())?);
     }
-    let not_json = |error: serde_json::Error| {
-        usage(format!("the arguments are not JSON: {error}"))
-            .hint("give a JSON object in single quotes: '{\"name\": \"value\"}'")
-    };
-    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
-    let (request, given) = match (args.raw, words.as_slice()) {
-        (true, [server, method]) => (CallRequest::raw(server_name(server)?, method, "{}"), "{}".to_owned()),
-        (true, [server, method, params]) => {
-            let given = arguments(params)?;
-            (CallRequest::raw(server_name(server)?, method, &given), given)
-        }
-        (false, [tool]) => (CallRequest::tool(tool, "{}"), "{}".to_owned()),
-        (false, [tool, given]) => {
-            let given = arguments(given)?;
-            (CallRequest::tool(tool, &given), given)
-        }
-        (true, _) => return Err(usage("--raw needs a server, a method and its parameters")
-            .hint("for example: `backstop call --raw github tools/list '{}'`")),
-        (false, _) => return Err(usage("a call needs a tool and its arguments")
-            .hint("for example: `backstop call time__get_current_time '{\"timezone\": \"UTC\"}'`; `backstop tools list` lists the tools")),
-    };
-    let request = request.map_err(not_json)?;
-    if !matches!(serde_json::from_str::<Value>(&given), Ok(Value::Object(_))) {
-        return Err(usage("the arguments are not a JSON object").hint("for example: '{\"name\": \"value\"}'"));
+    let mut words = args.words.clone();
+    if let Some(given) = words.get_mut(if args.raw { 2 } else { 1 }) {
+        *given = arguments(given)?;
     }
-    Ok(request)
-}
-
-fn server_name(given: &str) -> Result<Name, CliError> {
-    given.parse().map_err(|error| usage(&error).hint("servers are set up in backstop.toml as [mcp.NAME]"))
+    Ok(CallRequest::typed(&words, args.raw)?)
 }
 
 /// The arguments as they are given: as text, from a file (`@FILE`) or from standard input (`-`).
@@ -163,28 +129,8 @@ fn code(failure: &CallFailure) -> u8 {
 }
 
 fn tell_success(success: &CallSuccess, json: bool) -> Result<(), CliError> {
-    if !success.warnings.is_empty() && !terminal::is_quiet() {
-        let notice = partial_success(&PartialSuccess {
-            tool: SafeText::new(success.tool.as_str()),
-            params: success.params(),
-            succeeded: vec![SafeText::new(success.tool.as_str())],
-            failed: Vec::new(),
-            warnings: success.warnings.clone(),
-            retry: None,
-        });
+    if let Some(notice) = success.notice().filter(|_| !terminal::is_quiet()) {
         terminal::say(&notice.terminal(terminal::stderr_style()));
     }
-    let result: Value = serde_json::from_str(success.result()).unwrap_or(Value::Null);
-    if json {
-        let all = json!({
-            "schema": JSON_SCHEMA, "tool": success.tool, "attempts": success.attempts, "result": result,
-            "warnings": success.warnings,
-        });
-        return terminal::print(&format!("{}\n", to_json(&all)));
-    }
-    let text = success.text();
-    match text.is_empty() {
-        true => terminal::print(&format!("{}\n", to_json(&result))),
-        false => terminal::print(&format!("{}\n", SafeText::new(text))),
-    }
+    terminal::show(success, json)
 }

@@ -24,12 +24,8 @@ pub(crate) struct Clean {
 }
 
 pub(crate) fn run(args: &Clean) -> Result<(), CliError> {
-    let flags: Vec<Given> = [("--keep", "store.keep", &args.keep), ("--max", "store.max", &args.max)]
-        .into_iter()
-        .filter_map(|(flag, key, value)| {
-            Some(Given { flag: flag.to_owned(), key: key.to_owned(), value: value.clone()? })
-        })
-        .collect();
+    let flags =
+        Given::those([("--keep", "store.keep", args.keep.clone()), ("--max", "store.max", args.max.clone())]);
     let project = process::open(&flags, None)?;
     if args.quarantine {
         return terminal::show(&SetAside(project.quarantine_damaged()?), args.json);

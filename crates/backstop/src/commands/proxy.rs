@@ -6,9 +6,7 @@ use crate::{process, terminal};
 use backstop_config::{Given, LogFormat};
 use backstop_core::{SafeText, shell};
 use backstop_engine::Cancel;
-use backstop_llm::proxy::{
-    ClientVariables, LeftAlone, Proxy, ProxySettings, ProxySettingsError, Upstream, upstream_origins,
-};
+use backstop_llm::proxy::{ClientVariables, Proxy, ProxySettings, Upstream, upstream_origins};
 use backstop_report::{JSON_SCHEMA, to_json};
 use backstop_runtime::Project;
 use clap::Args;
@@ -55,12 +53,6 @@ pub(crate) struct ProxyArgs {
     pub(crate) json: bool,
 }
 
-impl From<ProxySettingsError> for CliError {
-    fn from(error: ProxySettingsError) -> Self {
-        usage(&error).hint(error.hint())
-    }
-}
-
 pub(crate) fn run(args: &ProxyArgs, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     let project = Arc::new(process::open(&flags(args), log_format)?);
     let address = address(&project)?;
@@ -91,15 +83,11 @@ pub(crate) fn run(args: &ProxyArgs, log_format: Option<LogFormat>) -> Result<u8,
 
 /// The flags that are also keys of the configuration.
 fn flags(args: &ProxyArgs) -> Vec<Given> {
-    let given = |flag: &str, key: &str, value: Option<String>| {
-        value.map(|value| Given { flag: flag.to_owned(), key: key.to_owned(), value })
-    };
-    let all = [
-        given("--listen", "llm.listen", args.listen.clone()),
-        given("--deadline", "llm.deadline", args.deadline.clone()),
-        given("--cache", "llm.cache", args.cache.then(|| "true".to_owned())),
-    ];
-    all.into_iter().flatten().collect()
+    Given::those([
+        ("--listen", "llm.listen", args.listen.clone()),
+        ("--deadline", "llm.deadline", args.deadline.clone()),
+        ("--cache", "llm.cache", args.cache.then(|| "true".to_owned())),
+    ])
 }
 
 fn address(project: &Project) -> Result<SocketAddr, CliError> {
@@ -122,18 +110,7 @@ fn named(args: &ProxyArgs) -> Result<Vec<(String, String)>, CliError> {
 
 fn print_variables(address: SocketAddr, upstreams: &[Upstream], as_json: bool) -> Result<(), CliError> {
     let variables = ClientVariables::of_running(address, upstreams, &|name| std::env::var(name).ok());
-    for left in &variables.left_alone {
-        let hint = match &left.origin {
-            Some(origin) => {
-                format!(
-                    "start the proxy with `--upstream {}={origin}`, and give it to --env too",
-                    left.upstream
-                )
-            }
-            None => "write an http or https address without a user or a password".to_owned(),
-        };
-        warn_left_alone(left, &hint);
-    }
+    warn_left_alone(&variables, true);
     if as_json {
         let set: serde_json::Map<_, _> =
             variables.set.into_iter().map(|(name, value)| (name, value.into())).collect();
@@ -148,13 +125,12 @@ fn print_variables(address: SocketAddr, upstreams: &[Upstream], as_json: bool) -
     terminal::print(&variables.set.iter().map(line).collect::<String>())
 }
 
-/// Says that the clients of a variable are not served.
-fn warn_left_alone(left: &LeftAlone, hint: &str) {
-    let why = match &left.origin {
-        Some(origin) => format!("the proxy has no upstream at {origin}"),
-        None => "its value is no address that the proxy can use".to_owned(),
-    };
-    terminal::warn(&format!("{} is left alone: {why}", left.name), Some(hint));
+/// Says that the clients of some variables are not served.
+fn warn_left_alone(variables: &ClientVariables, is_running: bool) {
+    for left in &variables.left_alone {
+        let (what, hint) = left.warning(is_running);
+        terminal::warn(&what, Some(&hint));
+    }
 }
 
 /// A proxy in a thread of this process, for the commands that it runs. It ends with it.
@@ -171,10 +147,7 @@ impl ProxyBeside {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(cannot)?;
         let at = listener.local_addr().map_err(cannot)?;
         let variables = ClientVariables::at(at, &|name| std::env::var(name).ok());
-        for left in &variables.left_alone {
-            let hint = "its clients go there without the proxy; unset the variable, or set it to one origin";
-            warn_left_alone(left, hint);
-        }
+        warn_left_alone(&variables, false);
         let project = Arc::new(process::open_quietly(&[], None)?);
         let settings = ProxySettings::read(&project.config, &variables.upstreams, &project.process.variable)?;
         for (name, value) in &variables.set {

@@ -1,12 +1,12 @@
 //! `backstop trim`.
 
-use crate::error::{CliError, failed, usage};
+use crate::error::{CliError, failed};
 use crate::terminal;
 use backstop_llm::{Api, Overflow, TrimError, TrimOptions};
 use backstop_report::{to_json, trim_json, trim_line};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::io::{Read, Write};
+use std::io::Read;
 
 /// The largest request that is read.
 const REQUEST_BYTES_MAX: u64 = 256 << 20;
@@ -50,19 +50,12 @@ pub(crate) fn run(args: &Trim) -> Result<(), CliError> {
     if body.len() as u64 > REQUEST_BYTES_MAX {
         return Err(failed(format!("the request is larger than {} MiB", REQUEST_BYTES_MAX >> 20)));
     }
-    let refused = |error: TrimError| {
-        let kind = match error {
-            TrimError::NotJson(_) | TrimError::NoConversation(_) => usage(&error),
-            _ => failed(&error),
-        };
-        kind.hint(error.hint())
-    };
     let api = match args.api {
         Some(api) => api,
         None => {
             let value = serde_json::from_slice(&body);
-            let value = value.map_err(|error| refused(TrimError::NotJson(error.to_string())))?;
-            Api::of_body(&value).ok_or_else(|| refused(TrimError::NoConversation("messages")))?
+            let value = value.map_err(|error| TrimError::NotJson(error.to_string()))?;
+            Api::of_body(&value).ok_or(TrimError::NoConversation("messages"))?
         }
     };
     let overflow = args
@@ -71,20 +64,15 @@ pub(crate) fn run(args: &Trim) -> Result<(), CliError> {
         .map(|error| Overflow::read(args.status, error))
         .unwrap_or(Overflow { is_bytes: args.status == Some(413), ..Overflow::default() });
     let options = TrimOptions { keep_percent: args.keep, overflow };
-    let trimmed = backstop_llm::trim(api, &body, &options).map_err(refused)?;
+    let trimmed = backstop_llm::trim(api, &body, &options)?;
     if args.json {
         let request = serde_json::from_slice(&trimmed.body).ok();
         return terminal::print(&format!("{}\n", to_json(&trim_json(&trimmed.report, api.name(), request))));
     }
     // Bytes as they were sent: nothing in a request is masked.
-    let mut out = std::io::stdout().lock();
-    let written = backstop_exec::write_patiently(&mut out, &trimmed.body)
-        .and_then(|()| backstop_exec::write_patiently(&mut out, b"\n"))
-        .and_then(|()| out.flush());
-    match written {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(CliError::output(error)),
-        _ => {}
-    }
+    let mut out = trimmed.body;
+    out.push(b'\n');
+    terminal::write_bytes(&out).map_err(CliError::output)?;
     terminal::say(&format!("{}\n", trim_line(&trimmed.report)));
     Ok(())
 }

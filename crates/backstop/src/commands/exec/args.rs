@@ -164,19 +164,13 @@ impl Exec {
 
     /// The flags that are also keys of the configuration.
     pub(super) fn settings(&self) -> Vec<Given> {
-        let given = [
-            ("--profile", "exec.profile", &self.profile),
-            ("--timeout", "exec.timeout", &self.timeout),
-            ("--idle", "exec.idle", &self.idle),
-            ("--deadline", "exec.deadline", &self.deadline),
-            ("--wait-max", "exec.wait_max", &self.wait_max),
-        ];
-        given
-            .into_iter()
-            .filter_map(|(flag, key, value)| {
-                Some(Given { flag: flag.to_owned(), key: key.to_owned(), value: value.clone()? })
-            })
-            .collect()
+        Given::those([
+            ("--profile", "exec.profile", self.profile.clone()),
+            ("--timeout", "exec.timeout", self.timeout.clone()),
+            ("--idle", "exec.idle", self.idle.clone()),
+            ("--deadline", "exec.deadline", self.deadline.clone()),
+            ("--wait-max", "exec.wait_max", self.wait_max.clone()),
+        ])
     }
 
     /// What is asked for, with this command.

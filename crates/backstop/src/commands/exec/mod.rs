@@ -20,7 +20,9 @@ use backstop_core::{Name, RunId};
 use backstop_exec::{OutputRequest, OwnOutputs, is_interactive_shell, own_input};
 use backstop_report::{loop_warning, reused_line};
 use backstop_runtime::admission::{OnWait, client_of, near_provider, provider_named};
-use backstop_runtime::command::{CommandRun, CommandStreams, NamedLimits, PreparedCommand, ResultCache};
+use backstop_runtime::command::{
+    CommandRun, CommandStreams, NamedLimits, PreparedCommand, ResultCache, profile_settings,
+};
 use backstop_runtime::{Project, signals};
 use lines::Lines;
 use std::sync::Arc;
@@ -62,7 +64,7 @@ fn open(args: &Exec, log_format: Option<LogFormat>) -> Result<Project, CliError>
     }
     // Which profile they change is known only when the settings were read.
     let project = process::open(&given, log_format)?;
-    given.extend(overrides::flags(args, &project.config.exec().profile)?);
+    given.extend(profile_settings(args.attempts, &args.on, &project.config.exec().profile)?);
     process::open(&given, log_format)
 }
 

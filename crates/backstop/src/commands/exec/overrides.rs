@@ -2,33 +2,12 @@
 
 use super::Exec;
 use crate::commands::deferred::parse;
-use crate::error::{CliError, usage};
-use backstop_config::Given;
-use backstop_core::{Reason, RunId};
+use crate::error::CliError;
+use backstop_core::RunId;
 use backstop_runtime::Project;
 use backstop_runtime::aftermath::deferred::{self, DeferredError};
 use backstop_tools::CALL_FLAG;
 use std::ffi::OsString;
-
-/// The flags that change a profile, as keys of the configuration: they are checked and layered as
-/// its values are.
-pub(super) fn flags(args: &Exec, profile: &str) -> Result<Vec<Given>, CliError> {
-    let given = |flag: &str, key: String, value: String| Given { flag: flag.to_owned(), key, value };
-    let mut all: Vec<Given> = Vec::new();
-    if let Some(attempts) = args.attempts {
-        all.push(given("--attempts", format!("profile.{profile}.attempts"), attempts.to_string()));
-    }
-    for typed in &args.on {
-        let (reason, action) = typed.split_once('=').ok_or_else(|| not_an_override(typed))?;
-        if action.trim() == "halt" {
-            return Err(not_an_override(typed));
-        }
-        // A reason is a code; with anything else in it, it would be another key.
-        let reason: Reason = reason.trim().parse()?;
-        all.push(given("--on", format!("profile.{profile}.on.{reason}"), action.to_owned()));
-    }
-    Ok(all)
-}
 
 /// What a person overrides, as it was typed.
 pub(super) fn typed(args: &Exec) -> Vec<String> {
@@ -76,9 +55,4 @@ pub(super) fn argv(args: &mut Exec, project: &Project) -> Result<Vec<OsString>, 
         args.command = kept.command;
     }
     Ok(args.command.clone())
-}
-
-fn not_an_override(typed: &str) -> CliError {
-    usage(format!("`{typed}` is no override: write it as REASON=ACTION"))
-        .hint("for example: `--on unknown=retry`; `backstop reasons` lists the reasons")
 }

@@ -1,6 +1,6 @@
 //! `backstop tools list`, `search`, `show`, `refresh`, `doctor`.
 
-use super::{make_known, warn_problems, with_toolbox};
+use super::{make_known, with_toolbox};
 use crate::error::{CliError, DONE, FAILED, usage};
 use crate::terminal;
 use backstop_config::LogFormat;
@@ -10,7 +10,7 @@ use backstop_report::{
     ToolRow, checked_json, checked_text, refreshed_json, refreshed_table, to_json, tool_page, tool_page_json,
     tools_json, tools_table,
 };
-use backstop_tools::{Catalogue, Toolbox};
+use backstop_tools::{Catalogue, Toolbox, fault_warning};
 use serde_json::Value;
 
 /// Prints JSON where it is asked for, else text.
@@ -70,13 +70,11 @@ pub(super) fn refresh(given: &[String], json: bool, log_format: Option<LogFormat
     with_toolbox(log_format, async |toolbox, _| {
         let refreshed = toolbox.refresh_servers(toolbox.servers_named(given)?).await;
         if !json {
-            warn_problems(&toolbox);
-            for one in &refreshed {
-                if let Err(fault) = &one.changed {
-                    let cause = fault.cause.as_ref().map(|cause| cause.line(300)).unwrap_or_default();
-                    let what = format!("{} does not answer ({}): {cause}", one.server, fault.reason);
-                    terminal::warn(&what, Some(&fault.suggested_action.line(300)));
-                }
+            let failed = refreshed.iter().filter_map(|one| Some((&one.server, one.changed.as_ref().err()?)));
+            let failed =
+                failed.map(|(server, fault)| fault_warning(&format!("{server} does not answer"), fault));
+            for (what, hint) in toolbox.setup_warnings().into_iter().chain(failed) {
+                terminal::warn(&what, hint.as_deref());
             }
         }
         print(json, || refreshed_json(&refreshed), || refreshed_table(&refreshed))?;

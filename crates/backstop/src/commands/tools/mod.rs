@@ -7,15 +7,12 @@ use super::{init, listen};
 use crate::error::{CliError, failed};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
-use backstop_core::{Name, SafeText};
 use backstop_engine::Cancel;
-use backstop_report::{CacheMissing, cache_missing};
 use backstop_runtime::Project;
-use backstop_tools::{CacheState, ImportPlaces, Toolbox};
+use backstop_tools::{ImportPlaces, Toolbox};
 use clap::{Args, Subcommand};
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// List, search and check the tools of MCP servers.
 ///
@@ -130,61 +127,12 @@ where
     done
 }
 
-/// How long servers whose lists are old have to give new ones.
-const STALE_WAIT: Duration = Duration::from_secs(3);
-
 /// Asks the servers whose tools are not known, and says in words what could not be used.
 pub(super) async fn make_known(toolbox: &Arc<Toolbox>, operation: &str) {
-    let (unlisted, stale) = (toolbox.unlisted(), toolbox.stale());
-    let problem = match toolbox.cache_state() {
-        CacheState::Read if !stale.is_empty() => {
-            let names: Vec<&str> = stale.iter().map(Name::as_str).collect();
-            Some(Some(SafeText::new(format!("the lists of these servers are old: {}", names.join(", ")))))
-        }
-        CacheState::Read => None,
-        CacheState::Missing if unlisted.is_empty() => None,
-        CacheState::Missing => Some(None),
-        CacheState::Invalid(why) => Some(Some(SafeText::new(why.as_str()))),
-    };
-    if let (Some(problem), Some(path)) = (problem, toolbox.cache_file()) {
-        let notice = cache_missing(&CacheMissing {
-            path: SafeText::new(path.display().to_string()),
-            operation: SafeText::new(operation),
-            problem,
-            live: !toolbox.upstreams().is_empty(),
-        });
-        if !terminal::is_quiet() {
-            terminal::say(&notice.terminal(terminal::stderr_style()));
-        }
+    if let Some(notice) = toolbox.cache_notice(operation).filter(|_| !terminal::is_quiet()) {
+        terminal::say(&notice.terminal(terminal::stderr_style()));
     }
-    // Old lists are good enough where a server takes its time.
-    let renewed = toolbox.refresh_all(stale.clone(), Some(STALE_WAIT));
-    let (asked, renewed) = tokio::join!(toolbox.refresh_all(unlisted, None), renewed);
-    for server in stale.iter().filter(|server| !matches!(renewed.get(*server), Some(Ok(_)))) {
-        terminal::warn(&format!("{server} does not answer: its old list of tools is used"), None);
-    }
-    for (server, answer) in asked {
-        if let Err(fault) = answer {
-            let cause = fault.cause.as_ref().map(|cause| cause.line(300)).unwrap_or_default();
-            terminal::warn(
-                &format!("the tools of {server} are missing ({}): {cause}", fault.reason),
-                Some(&fault.suggested_action.line(300)),
-            );
-        }
-    }
-    warn_problems(toolbox);
-}
-
-/// Says which servers cannot be used as they are set up.
-pub(super) fn warn_problems(toolbox: &Toolbox) {
-    for problem in toolbox.problems() {
-        terminal::warn(
-            &format!(
-                "the tools of {} are missing: {}",
-                SafeText::new(problem.server.as_str()).line(80),
-                problem.what.line(300)
-            ),
-            Some(&problem.hint),
-        );
+    for (what, hint) in toolbox.ask_unknown().await {
+        terminal::warn(&what, hint.as_deref());
     }
 }

@@ -1,0 +1,73 @@
+//! Making the tools of servers known before they are used, and what to say about those that cannot
+//! be.
+
+use crate::catalogue::CacheState;
+use crate::toolbox::Toolbox;
+use backstop_core::{Fault, Name, SafeText};
+use backstop_report::{CacheMissing, Notice, cache_missing};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long servers whose lists are old have to give new ones.
+const STALE_WAIT: Duration = Duration::from_secs(3);
+
+/// Something to warn of, and what to do about it.
+pub(crate) type Warning = (String, Option<String>);
+
+impl Toolbox {
+    /// What to say before servers are asked, where their lists are old, missing or damaged.
+    /// `operation` is what needs them.
+    pub fn cache_notice(&self, operation: &str) -> Option<Notice> {
+        let stale = self.stale();
+        let problem = match self.cache_state() {
+            CacheState::Read if !stale.is_empty() => {
+                let names: Vec<&str> = stale.iter().map(Name::as_str).collect();
+                Some(SafeText::new(format!("the lists of these servers are old: {}", names.join(", "))))
+            }
+            CacheState::Read => return None,
+            CacheState::Missing if self.unlisted().is_empty() => return None,
+            CacheState::Missing => None,
+            CacheState::Invalid(why) => Some(SafeText::new(why.as_str())),
+        };
+        Some(cache_missing(&CacheMissing {
+            path: SafeText::new(self.cache_file()?.display().to_string()),
+            operation: SafeText::new(operation),
+            problem,
+            live: !self.upstreams().is_empty(),
+        }))
+    }
+
+    /// Asks the servers whose tools are not known, and those whose lists are old: of these, the old
+    /// lists are good enough where a server takes its time. Gives what could not be used.
+    pub async fn ask_unknown(self: &Arc<Self>) -> Vec<Warning> {
+        let (unlisted, stale) = (self.unlisted(), self.stale());
+        let renewed = self.refresh_all(stale.clone(), Some(STALE_WAIT));
+        let (asked, renewed) = tokio::join!(self.refresh_all(unlisted, None), renewed);
+        let is_old = |server: &&Name| !matches!(renewed.get(*server), Some(Ok(_)));
+        let old = |server: &Name| (format!("{server} does not answer: its old list of tools is used"), None);
+        let mut warnings: Vec<Warning> = stale.iter().filter(is_old).map(old).collect();
+        for (server, answer) in asked {
+            if let Err(fault) = answer {
+                warnings.push(fault_warning(&format!("the tools of {server} are missing"), &fault));
+            }
+        }
+        warnings.extend(self.setup_warnings());
+        warnings
+    }
+
+    /// The servers that cannot be used as they are set up.
+    pub fn setup_warnings(&self) -> Vec<Warning> {
+        let warning = |problem: &crate::SetupProblem| {
+            let server = SafeText::new(problem.server.as_str()).line(80);
+            let what = format!("the tools of {server} are missing: {}", problem.what.line(300));
+            (what, Some(problem.hint.clone()))
+        };
+        self.problems().iter().map(warning).collect()
+    }
+}
+
+/// What happened, because of this fault.
+pub fn fault_warning(what: &str, fault: &Fault) -> Warning {
+    let cause = fault.cause.as_ref().map(|cause| cause.line(300)).unwrap_or_default();
+    (format!("{what} ({}): {cause}", fault.reason), Some(fault.suggested_action.line(300)))
+}
