@@ -43,4 +43,4 @@ pub mod stats;
 pub use awake::KeepAwake;
 pub use process::{Output, Process};
 pub use project::{Place, Project, ProjectError};
-pub use recorder::{Observer, Opening, Recorder};
+pub use recorder::{EventLines, Observer, Observers, Opening, Recorder};

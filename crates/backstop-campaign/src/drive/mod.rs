@@ -225,14 +225,15 @@ impl Campaign<'_> {
             false => last_campaign(journal, objective)?,
         };
         let equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
+        let observers = self.request.observers.0.clone();
         let recorder = match (known, objective) {
             (Some(run), _) => {
-                let opening = Opening { observers: Vec::new(), ..Opening::new(CAMPAIGN) };
+                let opening = Opening { observers, ..Opening::new(CAMPAIGN) };
                 Recorder::resume(project, run, opening)?
             }
             (None, Some(objective)) => {
                 let parent = project.process.parent;
-                let opening = Opening { parent, required: true, ..Opening::new(CAMPAIGN) };
+                let opening = Opening { parent, required: true, observers, ..Opening::new(CAMPAIGN) };
                 let recorder = Recorder::begin(project, opening)?;
                 recorder.append(self.first_events(objective))?;
                 recorder

@@ -132,6 +132,10 @@ fn must_be_repeatable(request: &RunRequest, found: &PlanFile, record: &RunRecord
     if phases.is_empty() || request.yes { Ok(()) } else { Err(RunError::MayHaveHappened { phases }) }
 }
 
+fn opening(request: &RunRequest) -> Opening {
+    Opening { observers: request.observers.0.clone(), ..Opening::new("run") }
+}
+
 /// The last run of this plan.
 pub fn last_run(journal: &Journal, path: &str) -> Result<Option<RunId>, RunError> {
     let filter = RunFilter {
@@ -155,7 +159,8 @@ fn new_run(
     notes: &mut Vec<String>,
 ) -> Result<(Recorder, RunRecord), RunError> {
     let parent = project.process.parent;
-    let recorder = Recorder::begin(project, Opening { parent, required: true, ..Opening::new("run") })?;
+    let opening = Opening { parent, required: true, ..opening(request) };
+    let recorder = Recorder::begin(project, opening)?;
     let mut first = vec![
         EventKind::RunStarted {
             operation: SafeText::new(found.path.clone()),
@@ -218,7 +223,7 @@ fn resume(
     let person = request.person(project);
     let (mut kinds, told) = start_events::resume(&record, plan, &edits.edits, request.rerun_changed, &person);
     kinds.extend(overrides(request, project));
-    let recorder = Recorder::resume(project, run, Opening::new("run"))?;
+    let recorder = Recorder::resume(project, run, opening(request))?;
     recorder.append(kinds)?;
     let after = RunRecord::of(&recorder.events());
     note_resumed(&told, &after, request.rerun_changed, notes);

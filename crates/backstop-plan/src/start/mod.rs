@@ -35,7 +35,7 @@ use crate::start_events::Person;
 use crate::workspace::CommitMode;
 use backstop_core::SafeText;
 use backstop_report::Notice;
-use backstop_runtime::Project;
+use backstop_runtime::{Observers, Project};
 
 /// What is asked of a run when it starts.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +58,8 @@ pub struct RunRequest {
     pub why: Option<String>,
     /// The command that goes on with the run.
     pub resume_command: String,
+    /// Who is told what is recorded, from the first event on.
+    pub observers: Observers,
 }
 
 impl RunRequest {

@@ -14,11 +14,13 @@
 //!
 //! It must not decide, print or wait.
 
+mod event_lines;
 mod observers;
 mod opening;
 pub mod successes;
 
-pub use observers::{Observer, TailFile};
+pub use event_lines::EventLines;
+pub use observers::{Observer, Observers, TailFile};
 pub use opening::Opening;
 
 use crate::process::Process;

@@ -3,7 +3,7 @@
 use crate::process::Process;
 use backstop_core::Event;
 use backstop_files::GivenPath;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Somebody who is told what was recorded, after it was.
 pub trait Observer: Send + Sync {
@@ -11,6 +11,16 @@ pub trait Observer: Send + Sync {
     fn recorded(&self, events: &[Event]);
     /// Nothing more follows. `events` gives the whole run.
     fn ended(&self, _events: &dyn Fn() -> Vec<Event>) {}
+}
+
+/// Everybody who is told what is recorded of a run, as whoever starts it says.
+#[derive(Clone, Default)]
+pub struct Observers(pub Vec<Arc<dyn Observer>>);
+
+impl std::fmt::Debug for Observers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} observers", self.0.len())
+    }
 }
 
 /// Appends classified errors to a file that others tail, as `events --jsonl` prints them.

@@ -6,6 +6,7 @@ use crate::{process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::nearest::nearest;
 use backstop_core::{Event, EventKind, Reason, RunId};
+use backstop_runtime::EventLines;
 use backstop_store::EventFilter;
 use clap::Args;
 use std::path::PathBuf;
@@ -130,10 +131,8 @@ fn line(args: &Events, log_format: LogFormat, event: &Event) -> Option<String> {
     if args.jsonl || args.tail_to.is_some() {
         return backstop_report::event_gdd(event).map(|value| backstop_report::to_json(&value));
     }
-    match log_format {
-        _ if args.json => Some(backstop_report::to_json(event)),
-        LogFormat::Json => Some(backstop_report::to_json(event)),
-        LogFormat::Emit => backstop_report::event_emit(event),
+    match if args.json { LogFormat::Json } else { log_format } {
+        format @ (LogFormat::Json | LogFormat::Emit) => EventLines::line(format, event),
         LogFormat::Human => Some(backstop_report::event_line(event, terminal::stdout_style())),
     }
 }

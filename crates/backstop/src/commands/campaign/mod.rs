@@ -238,6 +238,7 @@ fn start(args: &Start, format: Option<LogFormat>) -> Result<u8, CliError> {
             yes: args.yes,
             why: args.why.clone(),
             resume_command: again.clone(),
+            observers: show.observers(),
             ..RunRequest::default()
         },
         prompts: &TerminalPrompts,

@@ -1,6 +1,6 @@
 //! What a person sees while a campaign is carried on, and what they are asked.
 
-use super::super::run::watch::{Show as PlanShow, Viewer, print_events};
+use super::super::run::watch::{Show as PlanShow, Viewer};
 use crate::error::{CliError, DONE, HALTED};
 use crate::{process, prompt, terminal};
 use backstop_campaign::changes::FoundCampaign;
@@ -10,6 +10,7 @@ use backstop_config::LogFormat;
 use backstop_core::{Event, EventKind, Redactor, SafeText};
 use backstop_plan::document::Plan;
 use backstop_plan::record::RunRecord;
+use backstop_runtime::EventLines;
 use backstop_runtime::host::Observer;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +39,8 @@ impl Audience for Watcher {
 
     fn recorded(&mut self, events: &[Event]) {
         match self.show {
-            Show::Events(format) => print_events(events, format),
-            Show::Quiet => {}
+            // What programs read is printed by an observer of the recorder.
+            Show::Events(_) | Show::Quiet => {}
             Show::Live | Show::Lines => {
                 for line in events.iter().filter_map(|event| present::line(&event.kind)) {
                     terminal::say(&format!("{}\n", self.redactor.redact(&line)));
@@ -74,11 +75,9 @@ pub(super) fn follow(found: &FoundCampaign, json: bool, format: LogFormat) -> Re
         let is_left = found.journal.run(found.run)?.is_none_or(|run| !process::is_alive(&run.process));
         let events = found.journal.load(found.run)?;
         for event in events.iter().skip(seen) {
-            let line = match format {
-                _ if json => Some(backstop_report::to_json(event)),
-                LogFormat::Json => Some(backstop_report::to_json(event)),
-                LogFormat::Emit => backstop_report::event_emit(event),
+            let line = match if json { LogFormat::Json } else { format } {
                 LogFormat::Human => present::line(&event.kind).or_else(|| task_line(&event.kind)),
+                format => EventLines::line(format, event),
             };
             if let Some(line) = line {
                 terminal::print(&format!("{line}\n"))?;

@@ -1,18 +1,17 @@
-//! What is printed while a command is attempted: lines for people with a countdown, JSON events, or
-//! EMIT lines.
+//! What a person is told while a command is attempted: lines, and a countdown. What programs read
+//! is `EventLines`'.
 
 use super::countdown::Countdown;
 use crate::{process, terminal};
-use backstop_config::LogFormat;
 use backstop_core::guard::Closed;
 use backstop_core::{Action, Event, EventKind, Name};
 use backstop_report::Style;
 use backstop_runtime::Observer;
 use std::sync::{Mutex, PoisonError};
 
-/// Prints what was recorded, in one of the formats of the log.
+/// Tells a person what was recorded.
 pub(super) struct Lines {
-    format: LogFormat,
+    /// Whether nobody is told.
     quiet: bool,
     style: Style,
     /// The line about the attempt that failed last.
@@ -21,13 +20,13 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(format: LogFormat, quiet: bool) -> Self {
+    pub(super) fn new(quiet: bool) -> Self {
         let (failed, countdown) = (Mutex::default(), Countdown::default());
-        Self { format, quiet, style: terminal::stderr_style(), failed, countdown }
+        Self { quiet, style: terminal::stderr_style(), failed, countdown }
     }
 
     /// What a person is told while it goes on. How it ended is told at the end.
-    fn human(&self, kind: &EventKind) -> Option<String> {
+    fn line(&self, kind: &EventKind) -> Option<String> {
         match kind {
             EventKind::ErrorClassified { attempt, fault, .. } => {
                 // Told with what is done about it; a failure that ends the run is told by the
@@ -51,7 +50,7 @@ impl Lines {
 
     /// Says that a guard is waited for.
     pub(super) fn waiting(&self, provider: &Name, closed: &Closed) {
-        if self.quiet || self.format != LogFormat::Human {
+        if self.quiet {
             return;
         }
         let now = process::now();
@@ -63,19 +62,14 @@ impl Lines {
 impl Observer for Lines {
     fn recorded(&self, events: &[Event]) {
         self.countdown.stop();
-        if self.quiet && self.format == LogFormat::Human {
+        if self.quiet {
             return;
         }
         for event in events {
-            let line = match self.format {
-                LogFormat::Json => Some(backstop_report::to_json(event)),
-                LogFormat::Emit => backstop_report::event_emit(event),
-                LogFormat::Human => self.human(&event.kind),
-            };
-            if let Some(line) = line {
+            if let Some(line) = self.line(&event.kind) {
                 terminal::say(&format!("{line}\n"));
             }
-            if let (LogFormat::Human, EventKind::DecisionMade { decision, .. }) = (self.format, &event.kind)
+            if let EventKind::DecisionMade { decision, .. } = &event.kind
                 && let Action::Retry { after, .. } | Action::AwaitGuard { after, .. } = &decision.action
             {
                 self.countdown.start(*after);

@@ -23,7 +23,7 @@ use backstop_runtime::admission::{OnWait, client_of, near_provider, provider_nam
 use backstop_runtime::command::{
     CommandRun, CommandStreams, NamedLimits, PreparedCommand, ResultCache, profile_settings,
 };
-use backstop_runtime::{Project, signals};
+use backstop_runtime::{EventLines, Observer, Project, signals};
 use lines::Lines;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +87,7 @@ impl Run {
         let project = &command.project;
         let limits = self.limits()?;
         self.warn(&limits);
-        let lines = Arc::new(Lines::new(project.config.log_format(), args.is_quiet()));
+        let lines = Arc::new(Lines::new(!self.is_for_people()));
         let waiting = Arc::clone(&lines);
         let on_wait: OnWait = Arc::new(move |provider, closed| waiting.waiting(provider, closed));
         if args.dry_run {
@@ -96,7 +96,11 @@ impl Run {
             let provider = provider.or_else(|| client_of(&command.shown));
             return terminal::show(&command.forecast(&admission, provider)?, args.json).map(|()| 0);
         }
-        let run = CommandRun::begin(command, limits, self.cache()?, vec![lines], Some(on_wait))?;
+        let mut observers: Vec<Arc<dyn Observer>> = vec![lines];
+        observers.extend(
+            EventLines::new(project.config.log_format(), terminal::say).map(|lines| Arc::new(lines) as _),
+        );
+        let run = CommandRun::begin(command, limits, self.cache()?, observers, Some(on_wait))?;
         if let Some(reused) = run.reuse() {
             if self.is_for_people() {
                 terminal::say(&reused_line(&command.shown, reused.age));

@@ -233,7 +233,7 @@ impl PlanStart {
                 dry_run: args.dry_run,
                 yes: args.yes,
                 why: args.why.clone(),
-                resume_command: String::new(),
+                ..RunRequest::default()
             },
             at: args.at.clone(),
             json: args.json,
@@ -301,8 +301,9 @@ pub(super) fn start(mut given: PlanStart, format: Option<LogFormat>) -> Result<u
     if given.quiet {
         terminal::be_quiet();
     }
-    let begun = prepared.begin(&given.request, &TerminalPrompts, &process::is_on_the_path)?;
     let show = Show::of(given.json, given.quiet, project.config.log_format());
+    given.request.observers = show.observers();
+    let begun = prepared.begin(&given.request, &TerminalPrompts, &process::is_on_the_path)?;
     tell_begun(&prepared, &begun, start_after, show);
     let clock = process::running_clock();
     let jobs = jobs(&begun.workspace, &prepared.settings, false);
@@ -324,11 +325,8 @@ pub(super) fn start(mut given: PlanStart, format: Option<LogFormat>) -> Result<u
     })
 }
 
-/// What is known when a run has begun: its first events, warnings about the plan, notes.
+/// What a person should know when a run has begun: warnings about the plan, notes, when it starts.
 fn tell_begun(prepared: &PreparedPlan, begun: &Begun, start_after: Duration, show: Show) {
-    if let Show::Events(format) = show {
-        watch::print_events(&begun.opened, format);
-    }
     if !show.is_for_people() {
         return;
     }

@@ -10,6 +10,7 @@ use backstop_plan::record::RunRecord;
 use backstop_report::Style;
 use backstop_report::plan::{ChangeKind, Progress, live_view, plain_line};
 use backstop_runtime::host::{HostState, Note, Observer, ObserverError, StopRequest};
+use backstop_runtime::{EventLines, Observers};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -43,6 +44,20 @@ impl Show {
             LogFormat::Human if terminal::is_watched() => Show::Live,
             LogFormat::Human => Show::Lines,
         }
+    }
+
+    /// Who prints events for programs, where it is shown to one.
+    pub(in crate::commands) fn observers(self) -> Observers {
+        let print = |lines: &str| {
+            let _ = terminal::print(lines);
+        };
+        let lines = match self {
+            Show::Events(format) => EventLines::new(format, print),
+            Show::Live | Show::Lines | Show::Quiet => None,
+        };
+        Observers(
+            lines.into_iter().map(|lines| Arc::new(lines) as Arc<dyn backstop_runtime::Observer>).collect(),
+        )
     }
 
     /// Whether a person reads what is shown.
@@ -124,19 +139,6 @@ impl<'v> Viewer<'v> {
     }
 }
 
-/// Prints events in one of the formats of the log.
-pub(in crate::commands) fn print_events(events: &[Event], format: LogFormat) {
-    for event in events {
-        let line = match format {
-            LogFormat::Emit => backstop_report::event_emit(event),
-            _ => Some(backstop_report::to_json(event)),
-        };
-        if let Some(line) = line {
-            let _ = terminal::print(&format!("{line}\n"));
-        }
-    }
-}
-
 impl Observer<RunRecord> for Viewer<'_> {
     fn due_in(&self, _: Duration) -> Option<Duration> {
         (self.show == Show::Live).then_some(DRAW_EVERY)
@@ -150,7 +152,8 @@ impl Observer<RunRecord> for Viewer<'_> {
     fn recorded(&mut self, events: &[Event], state: &HostState<'_, RunRecord>) -> Result<(), ObserverError> {
         let HostState { record, schedule, .. } = *state;
         match self.show {
-            Show::Quiet => {}
+            // What programs read is printed by an observer of the recorder.
+            Show::Quiet | Show::Events(_) => {}
             Show::Live => {
                 for event in events {
                     if let EventKind::AttemptStarted { operation, .. } = &event.kind
@@ -164,7 +167,6 @@ impl Observer<RunRecord> for Viewer<'_> {
                 };
                 self.draw(record, schedule, events.iter().any(last));
             }
-            Show::Events(format) => print_events(events, format),
             Show::Lines => {
                 for event in events {
                     let Some(change) = change(event, record, schedule) else { continue };
