@@ -1,8 +1,8 @@
 //! Where a campaign goes next: the state it is in and what came of its work go in, the states that
 //! follow and the sentences and recoveries to record come out.
 //!
-//! Pure, and total: every [`StepOutcome`] in every state has a [`Step`]. It must not run anything, and
-//! it leaves the order of recording to the caller: what failed first, then the step.
+//! Pure, and total: every [`StepOutcome`] in every state has a [`Step`]. It must not run anything,
+//! and it leaves the order of recording to the caller: what failed first, then the step.
 
 use crate::explore::Quorum;
 use crate::state::{ErrorType, Flow, State};

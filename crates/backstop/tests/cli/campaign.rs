@@ -355,7 +355,7 @@ fn forbidden_idioms_block_and_lines_that_are_no_numbers_do_not() {
 
 #[test]
 fn a_later_builder_knows_what_parents_delivered_and_siblings_failed_of() {
-    const PROOFS: usize = 2;
+    const PROOFS: usize = 3;
     // The proof of 002 leaves a mark each time that it fails; 001 is done after the last one.
     let marks = Folder::new("campaign-marks");
     let mark = marks.path().join("failed");

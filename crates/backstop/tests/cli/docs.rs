@@ -420,13 +420,14 @@ fn names_in(text: &str, words_min: usize) -> Vec<&str> {
 }
 
 #[test]
-fn every_test_that_is_named_in_security_and_architecture_exists() {
+fn every_test_that_the_documents_name_exists() {
     let mut code = String::new();
     sources(&root().join("crates"), &mut code);
     // A star stands for any words: the tests of that name are several.
     let is_there = |name: &str| {
         let (start, end) = name.split_once('*').unwrap_or((name, ""));
-        let mut found = code.split(&format!("fn {start}")).skip(1);
+        let head = format!("fn {start}");
+        let mut found = code.split(&head).skip(1);
         found.any(|rest| match name.contains('*') {
             true => rest.split_once('(').is_some_and(|(rest, _)| rest.ends_with(end)),
             false => rest.starts_with(['(', '<']),
@@ -436,8 +437,8 @@ fn every_test_that_is_named_in_security_and_architecture_exists() {
     let architecture = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let (_, table) = architecture.split_once("## Invariants").unwrap();
     let (table, _) = table.split_once("`tests/cli/` is").unwrap();
-    // In prose, names of tests have more words than anything else in backticks; in the table nothing
-    // else is a name.
+    // In prose, names of tests have more words than anything else in backticks; in the table
+    // nothing else is a name.
     for (text, words_min, least) in [(security.as_str(), 4, 50), (table, 2, 80)] {
         let names = names_in(text, words_min);
         assert!(names.len() > least, "{names:?}");
