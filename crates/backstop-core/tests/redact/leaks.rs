@@ -170,8 +170,6 @@ fn a_command_is_masked_word_by_word() {
             "uv ",
             "skopeo",
             "dotnet",
-            "netlify",
-            "npx convex",
             "choco",
             "yarn",
             "git config",
@@ -207,6 +205,8 @@ fn a_command_is_masked_word_by_word() {
         ("deploy --token=supersecretvalue", "supersecretvalue"),
         ("deploy --api-key=supersecretvalue", "supersecretvalue"),
         ("sh -c 'curl -su bob:swordfish x'", "swordfish"),
+        ("netlify env:set NAME swordfish", "swordfish"),
+        ("npx convex env set NAME swordfish", "swordfish"),
     ] {
         let words = split(line);
         let masked = redactor.redact_arguments(&words).join(" ");

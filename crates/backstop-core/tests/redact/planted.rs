@@ -481,8 +481,6 @@ pub(crate) const SHAPES: &[&str] = &[
     "aws ssm put-parameter --name x --value={p16}",
     "mysqladmin -u root password {p12}",
     "dotnet user-secrets set Name {p14}",
-    "netlify env:set NAME {a32}",
-    "npx convex env set NAME {a32}",
     "choco apikey -k {a32} -s x",
     "yarn config set npmAuthToken {a36}",
     "git config --global github.token {h40}",
