@@ -68,7 +68,7 @@ fn reaper_above(pid: u32) -> Option<u32> {
     let above = Stat::read(parent).filter(|stat| stat.name == reaper::NAME)?;
     // One whose Backstop is at work is not left over. A reaper's parent is its Backstop or, when
     // that is gone, a process that adopted it.
-    let adopted = above.parent <= 1 || !is_same_program(above.parent, parent);
+    let adopted = above.parent <= 1 || is_reaper(above.parent) || !is_same_program(above.parent, parent);
     adopted.then_some(parent)
 }
 

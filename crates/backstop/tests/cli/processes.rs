@@ -163,6 +163,22 @@ fn nothing_is_left_after_backstop_was_killed_and_run_again() {
 }
 
 #[test]
+fn a_killed_backstop_below_another_leaves_nothing() {
+    let project = project("processes-nested");
+    project.file("line.sh", format!("{}; sleep 712", escape(&project)));
+    let pids = pids_file(&project);
+    let script = format!(
+        "{BIN} exec --attempts 1 -- sh line.sh & inner=$!; \
+         until [ \"$(wc -l < {pids})\" -ge {ESCAPEES} ]; do sleep 0.02; done; \
+         kill -9 $inner; wait $inner; {BIN} exec -- true; \
+         for pid in $(cat {pids}); do case \"$(cat /proc/$pid/stat 2> /dev/null)\" in ''|*\") Z \"*) ;; \
+         *) echo $pid >> left;; esac; done; true"
+    );
+    project.exec(&["--attempts", "1"], &script).go().code(0);
+    assert_eq!(project.read("left"), "", "of {:?}", self::pids(&project));
+}
+
+#[test]
 fn a_process_substitution_gets_all_of_the_output() {
     let project = Project::new("processes-substitution");
     for (how, want) in [
