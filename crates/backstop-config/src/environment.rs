@@ -99,7 +99,7 @@ const OTHERS: &[(&str, Direction, &str)] = &[
         "set by web servers for CGI programs, where `HTTP_PROXY` is a visitor's and not used",
     ),
     ("SUDO_UID", Read, "the user whose files root reads as its own"),
-    ("RUST_BACKTRACE", Read, "any value shows where a defect of Backstop lies"),
+    ("RUST_BACKTRACE", Read, "any value but 0 shows where a defect of Backstop lies"),
     ("TMPDIR", Read, "where the demo makes its folder"),
     ("GIT_CEILING_DIRECTORIES", Set, "for the demo's commands, so that git finds no repository around them"),
 ];

@@ -424,6 +424,29 @@ impl Config {
         Some((endpoint, self.text("otel.service").unwrap_or_else(|| "backstop".to_owned())))
     }
 
+    /// Every address that is set: of sinks, collectors, MCP servers and models. They may hold
+    /// secrets.
+    pub fn addresses(&self) -> Vec<String> {
+        let is_address = |key: &str| key == "otel.endpoint" || key.ends_with(".url");
+        let set = self.set_below("").filter(|(key, _)| is_address(key));
+        let texts = set.filter_map(|(_, setting)| match &setting.written.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// The words of every command that is set. They may hold secrets.
+    pub fn command_lines(&self) -> Vec<Vec<String>> {
+        let is_command = |key: &str| [".command", ".args", ".acp"].iter().any(|end| key.ends_with(end));
+        let set = self.set_below("").filter(|(key, _)| is_command(key));
+        let words = set.filter_map(|(_, setting)| match &setting.written.value {
+            Value::Texts(words) => Some(words.clone()),
+            _ => None,
+        });
+        words.collect()
+    }
+
     /// Environment variables whose values are masked, from all layers.
     pub fn redact_env(&self) -> Vec<String> {
         self.list("redact.env")
@@ -458,7 +481,7 @@ impl Config {
             text: written.text,
             origin: self.set(key).map_or(Origin::Default, |setting| setting.origin.clone()),
         };
-        let plain = plain_keys().map(|key| row(key.name, self.written(key)));
+        let plain = plain_keys().map(|key| row(key.name, sinks::shown(key.name, &self.written(key))));
         let below = |prefix| {
             let is_pattern = |key: &str| keys::named(key).is_none_or(Key::is_pattern);
             let set = self.set_below(prefix).filter(move |(key, _)| is_pattern(key));

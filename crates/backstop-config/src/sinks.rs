@@ -77,15 +77,16 @@ impl Config {
     }
 }
 
-/// A value as it is shown. Of a sink's address only the host, because its path may be secret.
+/// A value as it is shown. Of the address of a sink or a collector only the host, because its path
+/// may be secret.
 pub(super) fn shown(key: &str, written: &Written) -> Written {
     let mut written = written.clone();
-    if key.starts_with(PREFIX)
-        && key.ends_with(".url")
+    if ((key.starts_with(PREFIX) && key.ends_with(".url")) || key == "otel.endpoint")
         && let Ok(address) = Address::parse(&written.text)
         && address.path_and_query() != "/"
     {
         written.text = format!("{}/…", address.place());
+        written.value = Value::Text(written.text.clone());
     }
     written
 }
@@ -125,6 +126,21 @@ type = "webhook"
         assert_eq!(sinks["mail"].command.len(), 3);
         let shown = super::super::show(&config, true);
         assert!(shown.contains("https://hooks.slack.com/…") && !shown.contains("canary"), "{shown}");
+    }
+
+    #[test]
+    fn the_path_of_a_collector_is_not_shown() {
+        let scratch = Scratch::new();
+        let text = |url: &str| format!("[otel]\nendpoint = \"{url}\"\n");
+        scratch.write("backstop.toml", text("http://collector:4318/canary"));
+        let config = load(&scratch.around(""), &[], &|_, _| true).unwrap();
+        assert_eq!(config.get("otel.endpoint").unwrap().text, "http://collector:4318/…");
+        assert_eq!(config.otel().unwrap().0.path_and_query(), "/canary");
+        assert_eq!(config.addresses(), ["http://collector:4318/canary"]);
+        scratch.write("backstop.toml", text("http://bob:pw@collector:4318/canary"));
+        let config = load(&scratch.around(""), &[], &|_, _| true).unwrap();
+        let problems = config.problems().unwrap().to_string();
+        assert!(problems.contains("what is there") && !problems.contains("canary"), "{problems}");
     }
 
     #[test]

@@ -42,6 +42,30 @@ const EXTENSIONS: &[&str] = &[
     "awk", "mk", "R", "jl",
 ];
 
+const PACKAGE: &str = "package.json";
+
+/// Programs that run what a file of the folder says, and the names of that file.
+const RECIPES: &[(&[&str], &[&str])] = &[
+    (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
+    (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (&["npm", "pnpm", "yarn", "bun"], &[PACKAGE]),
+    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
+    (&["rake"], &["Rakefile", "rakefile"]),
+    (&["tox"], &["tox.ini"]),
+    (&["nox"], &["noxfile.py"]),
+];
+/// Flags behind which a file is run, by program.
+const FILE_FLAGS: &[(&str, &[&str])] = &[
+    ("make", &["-f", "--file", "--makefile"]),
+    ("gmake", &["-f", "--file", "--makefile"]),
+    ("just", &["-f", "--justfile"]),
+    ("task", &["-t", "--taskfile"]),
+    ("rake", &["-f", "--rakefile"]),
+    ("awk", &["-f", "--file"]),
+    ("tox", &["-c"]),
+    ("nox", &["-f", "--noxfile"]),
+];
+
 /// The hash of a file's canonical path and its content.
 pub fn hash(canonical: &Path, content: &[u8]) -> String {
     let mut hasher = begun(canonical);
@@ -63,7 +87,7 @@ fn begun(canonical: &Path) -> Sha256 {
 pub(crate) fn hashes(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) -> String {
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
     for named in named_files(project, entries, home) {
-        let (NamedFile::Pack(path) | NamedFile::Script(path)) = &named;
+        let (NamedFile::Pack(path) | NamedFile::Script(path) | NamedFile::Package(path)) = &named;
         let trust_path = project.trust_path(path);
         let hash = hash_of(&named, &project.root, &trust_path);
         files.insert(trust_path, hash);
@@ -92,6 +116,15 @@ enum NamedFile {
     Pack(PathBuf),
     /// A program or a script of a command.
     Script(PathBuf),
+    /// The `package.json` of a command that runs its scripts: those alone count, since packages
+    /// come and go.
+    Package(PathBuf),
+}
+
+impl NamedFile {
+    fn of_command(path: PathBuf) -> Self {
+        if path.ends_with(PACKAGE) { Self::Package(path) } else { Self::Script(path) }
+    }
 }
 
 /// The files that a project's file names: its rule packs, and the scripts of its commands.
@@ -101,7 +134,7 @@ fn named_files(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) ->
     for entry in entries {
         if entry.key.name == "mcp.<server>.command" {
             let scripts = scripts(&server_command(entry, entries), &[&project.root, folder]);
-            files.extend(scripts.into_iter().map(NamedFile::Script));
+            files.extend(scripts.into_iter().map(NamedFile::of_command));
         }
         let Value::Texts(words) = &entry.written.value else { continue };
         match entry.key.kind {
@@ -113,7 +146,8 @@ fn named_files(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) ->
                 files.extend(paths.map(NamedFile::Pack));
             }
             ValueKind::Words => {
-                files.extend(scripts(words, &[&project.root, folder]).into_iter().map(NamedFile::Script));
+                let scripts = scripts(words, &[&project.root, folder]);
+                files.extend(scripts.into_iter().map(NamedFile::of_command));
             }
             _ => {}
         }
@@ -133,10 +167,11 @@ fn server_command(program: &Entry, entries: &[Entry]) -> Vec<String> {
     words
 }
 
-/// The folders that a line of shell changes to: `cd ci && sh lint.sh`.
+/// The folders that a command changes to: `cd ci && sh lint.sh`, `env -C ci sh lint.sh`.
 fn entered(command: &[String], root: &Path) -> Vec<PathBuf> {
     let parts: Vec<&str> = command.iter().flat_map(|word| shell_words(word)).collect();
-    parts.windows(2).filter(|pair| pair[0] == "cd").map(|pair| root.join(pair[1])).collect()
+    let enters = |word: &str| matches!(word, "cd" | "pushd" | "-C" | "--chdir" | "--directory");
+    parts.windows(2).filter(|pair| enters(pair[0])).map(|pair| root.join(pair[1])).collect()
 }
 
 /// The words in a line of shell.
@@ -165,6 +200,39 @@ fn scripts(command: &[String], folders: &[&Path]) -> Vec<PathBuf> {
             part_before = if part.starts_with('-') { part_before } else { part };
         }
         before = if word.starts_with('-') { before } else { word };
+    }
+    let parts: Vec<&str> = command.iter().flat_map(|word| shell_words(word)).collect();
+    files.extend(recipes(&parts, folders));
+    files
+}
+
+/// The files that programs run without being told so word by word: a makefile, the scripts of a
+/// package, `__main__.py` of a folder.
+fn recipes(words: &[&str], folders: &[&Path]) -> Vec<PathBuf> {
+    let Some(root) = folders.first() else { return Vec::new() };
+    let in_project = |path: PathBuf| {
+        let real = path.metadata().ok().filter(Metadata::is_file).and_then(|_| path.canonicalize().ok())?;
+        real.starts_with(root).then_some(real)
+    };
+    let mut files = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let program = word.rsplit('/').next().unwrap_or_default();
+        let names = RECIPES.iter().filter(|(programs, _)| programs.contains(&program));
+        for name in names.flat_map(|(_, names)| *names) {
+            files.extend(folders.iter().filter_map(|folder| in_project(folder.join(name))));
+        }
+        let flags = FILE_FLAGS.iter().find(|(name, _)| *name == program).map_or(&[][..], |(_, flags)| flags);
+        for pair in words[at + 1..].windows(2).filter(|pair| flags.contains(&pair[0])) {
+            files.extend(folders.iter().filter_map(|folder| in_project(folder.join(pair[1]))));
+        }
+        if program.starts_with("python") {
+            let given = words[at + 1..].iter().find(|word| !word.starts_with('-'));
+            let mains = given.map(|folder| [folder.replace('.', "/"), (*folder).to_owned()]);
+            for main in mains.into_iter().flatten() {
+                let path = |folder: &&Path| folder.join(&main).join("__main__.py");
+                files.extend(folders.iter().filter_map(|folder| in_project(path(folder))));
+            }
+        }
     }
     files
 }
@@ -197,7 +265,7 @@ fn leads_out(path: &Path, root: &Path) -> bool {
 fn hash_of(file: &NamedFile, root: &Path, trust_path: &Path) -> String {
     let mut hasher = begun(trust_path);
     let path = match file {
-        NamedFile::Pack(path) => path,
+        NamedFile::Pack(path) | NamedFile::Package(path) => path,
         NamedFile::Script(path) => {
             if let Ok(real) = path.canonicalize()
                 && !real.starts_with(root)
@@ -214,6 +282,16 @@ fn hash_of(file: &NamedFile, root: &Path, trust_path: &Path) -> String {
         Err(_) => return UNREADABLE.to_owned(),
     };
     let mut limited = opened.take(COVERED_BYTES_MAX + 1);
+    if matches!(file, NamedFile::Package(_)) {
+        let mut bytes = Vec::new();
+        return match limited.read_to_end(&mut bytes) {
+            Ok(count) if count as u64 <= COVERED_BYTES_MAX => {
+                hasher.update(scripts_of_package(&bytes));
+                hasher.hex()
+            }
+            _ => UNREADABLE.to_owned(),
+        };
+    }
     let (mut buffer, mut total) = ([0u8; 64 << 10], 0);
     loop {
         match limited.read(&mut buffer) {
@@ -227,6 +305,14 @@ fn hash_of(file: &NamedFile, root: &Path, trust_path: &Path) -> String {
         if total > COVERED_BYTES_MAX {
             return UNREADABLE.to_owned();
         }
+    }
+}
+
+/// What a package manager runs of a `package.json`; all of one that cannot be read.
+fn scripts_of_package(bytes: &[u8]) -> Vec<u8> {
+    match serde_json::from_slice::<serde_json::Value>(bytes) {
+        Ok(package) => package["scripts"].to_string().into_bytes(),
+        Err(_) => bytes.to_vec(),
     }
 }
 
@@ -431,6 +517,70 @@ mod tests {
             assert_eq!(found.slot_of, None, "{what}");
             assert_eq!(found.canonical, scratch.home.join(folder).join("backstop.toml"), "{what}");
         }
+    }
+
+    #[test]
+    fn what_programs_run_without_being_told_so_is_covered() {
+        let files = [
+            "Makefile",
+            "package.json",
+            "justfile",
+            "ci/data.txt",
+            "ci/x.sh",
+            "ci/pkg/__main__.py",
+            "ci/Makefile",
+            "other.txt",
+        ];
+        for (command, covered) in [
+            (&["make", "all"][..], &["Makefile"][..]),
+            (&["make", "-f", "ci/data.txt"], &["Makefile", "ci/data.txt"]),
+            (&["make", "--file=ci/data.txt"], &["Makefile", "ci/data.txt"]),
+            (&["make", "-C", "ci"], &["Makefile", "ci/Makefile"]),
+            (&["npm", "test"], &["package.json"]),
+            (&["pnpm", "run", "lint"], &["package.json"]),
+            (&["sh", "-c", "yarn lint && true"], &["package.json"]),
+            (&["just", "check"], &["justfile"]),
+            (&["python3", "ci/pkg"], &["ci/pkg/__main__.py"]),
+            (&["python3", "-m", "ci.pkg"], &["ci/pkg/__main__.py"]),
+            (&["bash", "-c", "pushd ci && ./x.sh"], &["ci/x.sh"]),
+            (&["env", "-C", "ci", "sh", "x.sh"], &["ci/x.sh"]),
+            (&["env", "-C", "ci", "sh", "data.txt"], &["ci/data.txt"]),
+            (&["cargo", "test"], &[]),
+        ] {
+            let scratch = Scratch::new();
+            scratch.folder("work/.git");
+            for file in files {
+                scratch.write(&format!("work/{file}"), "true\n");
+            }
+            let words = command.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ");
+            scratch.write("work/backstop.toml", format!("[gates.a]\ncheck = [{words}]\n"));
+            let at = || candidate(&scratch.around("work")).unwrap().unwrap();
+            let trusted = at();
+            let mut found: Vec<&str> = trusted.covers().filter(|file| *file != "backstop.toml").collect();
+            found.sort_unstable();
+            assert_eq!(found, covered, "{command:?}");
+            for file in covered {
+                scratch.write(&format!("work/{file}"), "evil\n");
+                let changed = at().changes_since(&trusted.hashes);
+                assert!(changed.contains(&format!("{file} has changed")), "{command:?}: {changed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_package_its_scripts_are_covered() {
+        let scratch = Scratch::new();
+        scratch.folder("work/.git");
+        scratch.write("work/backstop.toml", "[gates.a]\ncheck = [\"npm\", \"test\"]\n");
+        let at = |package: &str| {
+            scratch.write("work/package.json", package);
+            candidate(&scratch.around("work")).unwrap().unwrap()
+        };
+        let trusted = at("{\"scripts\": {\"test\": \"jest\"}}").hashes;
+        let with_package = at("{\"scripts\": {\"test\": \"jest\"}, \"dependencies\": {\"a\": \"1\"}}");
+        assert_eq!(with_package.changes_since(&trusted), Vec::<String>::new());
+        let other = at("{\"scripts\": {\"test\": \"evil\"}}");
+        assert_eq!(other.changes_since(&trusted), ["package.json has changed"]);
     }
 
     #[test]

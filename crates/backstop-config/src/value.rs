@@ -182,6 +182,10 @@ impl ValueKind {
             ValueKind::Path | ValueKind::Paths => Ok(Value::Text(text.to_owned())),
             ValueKind::Endpoint => match parse_endpoint(text) {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
+                // An address may contain a secret, so it is not shown.
+                Err(wrong) if text.contains("://") => {
+                    Err(Wrong::new(format!("what is there {wrong}")).hint(wrong.hint()))
+                }
                 Err(wrong) => Err(Wrong::new(format!("`{}` {wrong}", shown_text(text))).hint(wrong.hint())),
             },
             ValueKind::Address => match Address::parse(text) {

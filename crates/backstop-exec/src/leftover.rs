@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a reaper has to notice that nothing is left below it.
+const GRACE_OF_REAPERS: Duration = Duration::from_millis(500);
 
 /// A command whose supervisor is gone.
 #[derive(Debug, Clone)]
@@ -66,7 +68,7 @@ fn reaper_above(pid: u32) -> Option<u32> {
     let above = Stat::read(parent).filter(|stat| stat.name == reaper::NAME)?;
     // One whose Backstop is at work is not left over. A reaper's parent is its Backstop or, when
     // that is gone, a process that adopted it.
-    let adopted = above.parent <= 1 || !is_same_program(above.parent, parent);
+    let adopted = above.parent <= 1 || is_reaper(above.parent) || !is_same_program(above.parent, parent);
     adopted.then_some(parent)
 }
 
@@ -102,6 +104,12 @@ pub fn end_leftover(leftover: &Leftover<'_>) -> Vec<String> {
         alive.iter().for_each(|process| process.signal(Signal::KILL));
         std::thread::sleep(Duration::from_millis(5));
     }
+    // A reaper has ended by now; what still has its name has only taken it.
+    let until = Instant::now() + GRACE_OF_REAPERS;
+    while !leftover.alive().is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    leftover.alive().iter().for_each(|process| process.signal(Signal::KILL));
     #[cfg(target_os = "linux")]
     crate::cgroup::LeftGroups::of(leftover.mark.1).remove();
     names

@@ -60,7 +60,7 @@ impl StartError {
 /// The command's first process: a child of ours, or of its reaper.
 #[derive(Debug)]
 pub(crate) enum Root {
-    /// Our child: we adopt its orphans.
+    /// Our child, which starts no other program or has no reaper on this system.
     Child(Child),
     /// The child of a reaper.
     Below(Reaper),
@@ -214,15 +214,10 @@ fn start_as(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running, StartEr
     Ok(Running { root, stdout, for_caller, stderr, terminal: None, windows })
 }
 
-/// Puts a reaper above the command, unless it has no orphans or this process can itself adopt them,
-/// and gives what the reaper reports.
+/// Puts a reaper above the command, unless it has no orphans, and gives what the reaper reports.
 #[cfg(target_os = "linux")]
 fn reports(spec: &Spec, command: &mut Command) -> std::io::Result<Option<Reports>> {
     if spec.runs_nothing_else {
-        return Ok(None);
-    }
-    if spec.exclusive && !spec.dies_with_us && !crate::reaper::has_children() {
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         return Ok(None);
     }
     let (group, entry) = crate::cgroup::Cgroup::make(&spec.env).unzip();

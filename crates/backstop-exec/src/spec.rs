@@ -90,9 +90,6 @@ pub struct Spec {
     /// Whether its processes are ended when this process is killed. Otherwise they run on, and
     /// [`end_leftover`](crate::end_leftover) ends them.
     pub dies_with_us: bool,
-    /// Whether it is the only command that this process runs, so that this process itself can adopt
-    /// its orphans. That saves time, and is done if this process has no other children.
-    pub exclusive: bool,
     /// Whether it is known to start no other program. It has no reaper then, which saves two forks
     /// of this process: only its process group is ended. If this process is killed, it runs on
     /// until it ends by itself, whatever `dies_with_us` says.

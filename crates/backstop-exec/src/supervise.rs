@@ -185,8 +185,7 @@ impl<'s> Supervision<'s> {
             })
             .collect();
         let top = match &root {
-            Root::Child(_) if spec.runs_nothing_else => pid,
-            Root::Child(_) => std::process::id(),
+            Root::Child(_) => pid,
             Root::Below(reaper) => reaper.pid(),
         };
         let process = Process::find(pid).unwrap_or(Process { pid, start: 0 });

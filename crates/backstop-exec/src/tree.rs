@@ -202,8 +202,8 @@ pub(crate) fn with_descendants(mut found: Vec<u32>) -> Vec<u32> {
 pub(crate) struct Tree {
     /// The command.
     pub(crate) root: Process,
-    /// The process that adopts the command's orphans and nobody else's: ourselves, or its reaper.
-    /// The command itself, where it starts no other program.
+    /// The process that adopts the command's orphans and nobody else's: its reaper. The command
+    /// itself, where it starts no other program or has no reaper on this system.
     pub(crate) top: u32,
     /// The command's process group.
     pub(crate) group: Option<Pid>,
@@ -213,15 +213,13 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// All living processes of the command, itself included unless it was reaped. Reaps orphans
-    /// that have ended.
+    /// All living processes of the command, itself included unless it was reaped.
     pub(crate) fn alive(&self) -> Vec<u32> {
         let first = if self.top == self.root.pid || self.is_top_gone() {
             let root = Some(self.root.pid).filter(|_| self.root.is_alive());
             root.into_iter().chain(marked(&self.marks)).collect()
         } else {
-            let direct = children(self.top).into_iter();
-            direct.filter(|pid| *pid == self.root.pid || !self.reaps() || !reap(*pid)).collect()
+            children(self.top)
         };
         let mut found = with_descendants(first);
         found.retain(|pid| Stat::read(*pid).is_some_and(|stat| !stat.is_dead()));
@@ -233,14 +231,9 @@ impl Tree {
         Stat::read(self.root.pid).is_some_and(|stat| stat.state == b'T')
     }
 
-    /// Whether we adopt the command's orphans ourselves.
-    fn reaps(&self) -> bool {
-        self.top == std::process::id()
-    }
-
     /// Whether its reaper was killed: then the system has adopted its orphans.
     fn is_top_gone(&self) -> bool {
-        cfg!(target_os = "linux") && !self.reaps() && Stat::read(self.top).is_none_or(|stat| stat.is_dead())
+        cfg!(target_os = "linux") && Stat::read(self.top).is_none_or(|stat| stat.is_dead())
     }
 
     /// Kills every process found in one look, for commands that fork faster than repeated looks
@@ -252,9 +245,6 @@ impl Tree {
                 let _ = rustix::process::kill_process(found, Signal::KILL);
             }
             met |= raw != self.root.pid;
-            if raw != self.root.pid && self.reaps() {
-                reap(raw);
-            }
         }
         met
     }
@@ -274,12 +264,6 @@ impl Tree {
         }
         alive
     }
-}
-
-/// Reaps an adopted orphan that has ended.
-fn reap(raw: u32) -> bool {
-    let Some(pid) = pid(raw) else { return false };
-    matches!(rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::NOHANG), Ok(Some(_)))
 }
 
 #[cfg(test)]

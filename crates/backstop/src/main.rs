@@ -17,6 +17,7 @@ use commands::{
     run, runs, stats, tools, trim, trust, unfreeze,
 };
 use error::{CliError, DONE, USAGE};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -50,14 +51,10 @@ fn exit_where_memory_ends() {
     }
 }
 
-/// What cannot go on says so in words. What it was doing is unwound, and [`main`] gives the exit
-/// code.
+/// What cannot go on says so in words, and with `RUST_BACKTRACE` where it was. What it was doing is
+/// unwound, and [`main`] gives the exit code.
 fn say_what_failed() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if std::env::var_os("RUST_BACKTRACE").is_some() {
-            return usual(panic);
-        }
+    std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("something unexpected");
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         terminal::tell(
@@ -65,6 +62,10 @@ fn say_what_failed() {
                 .hint("it may be short of open files, threads or memory: `ulimit -a`".to_owned())
                 .hint(format!("otherwise it is a defect of Backstop at {place}; please report it")),
         );
+        let calls = std::backtrace::Backtrace::capture();
+        if calls.status() == std::backtrace::BacktraceStatus::Captured {
+            let _ = write!(std::io::stderr(), "{calls}");
+        }
     }));
 }
 

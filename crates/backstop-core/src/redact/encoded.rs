@@ -1,4 +1,4 @@
-//! The encodings in which a secret travels: base64, percent, JSON.
+//! The encodings in which a secret travels: base64, percent, JSON, quotes of a shell.
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -13,6 +13,9 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     forms.push(hex.to_ascii_uppercase());
     forms.push(hex);
     forms.push(value.replace('\\', "\\\\").replace('"', "\\\""));
+    // Of a shell: a quote in quotes.
+    forms.push(value.replace('\'', "'\\''"));
+    forms.push(value.replace('\'', "'\"'\"'"));
     forms.retain(|form| form != value);
     forms.dedup();
     forms
@@ -62,5 +65,7 @@ mod tests {
     fn other_encodings() {
         assert!(forms("p@ss/w\"x").contains(&"p%40ss%2Fw%22x".to_owned()));
         assert!(forms("p@ss/w\"x").contains(&"p@ss/w\\\"x".to_owned()));
+        assert!(forms("p'ssword").contains(&"p'\\''ssword".to_owned()));
+        assert!(forms("p'ssword").contains(&"p'\"'\"'ssword".to_owned()));
     }
 }

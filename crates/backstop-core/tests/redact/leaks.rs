@@ -159,6 +159,22 @@ fn a_command_is_masked_word_by_word() {
             "oc ",
             "security",
             "etcdctl",
+            "http ",
+            "zip ",
+            "gh ",
+            "fly",
+            "supabase",
+            "doppler",
+            "pulumi",
+            "poetry",
+            "uv ",
+            "skopeo",
+            "dotnet",
+            "choco",
+            "yarn",
+            "git config",
+            "signtool",
+            "ansible-vault",
         ];
         if is_command.iter().any(|program| one.line.starts_with(program)) && !one.line.contains("-H") {
             let masked = redactor.redact_arguments(&words).join(" ");
@@ -181,12 +197,43 @@ fn a_command_is_masked_word_by_word() {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         assert_eq!(redactor.redact_arguments(&words), words);
     }
+    for (line, secret) in [
+        ("curl -H 'Authorization: swordfishes' x", "swordfishes"),
+        ("curl -H 'Authorization: Bearer swordfish' x", "swordfish"),
+        ("curl '-HX-Api-Key: swordfish' x", "swordfish"),
+        ("wget '--header=X-Auth-Token: swordfish' x", "swordfish"),
+        ("deploy --token=supersecretvalue", "supersecretvalue"),
+        ("deploy --api-key=supersecretvalue", "supersecretvalue"),
+        ("sh -c 'curl -su bob:swordfish x'", "swordfish"),
+        ("netlify env:set NAME swordfish", "swordfish"),
+        ("npx convex env set NAME swordfish", "swordfish"),
+    ] {
+        let words = split(line);
+        let masked = redactor.redact_arguments(&words).join(" ");
+        assert!(!masked.contains(secret), "{masked}");
+    }
+    for line in
+        ["curl -H 'Accept: text/plain' x", "curl -H 'Authorization: $TOKEN' x", "deploy --cache-key=linux"]
+    {
+        let words = split(line);
+        assert_eq!(redactor.redact_arguments(&words), words);
+    }
     // What was typed is a secret whatever it looks like; in a sentence the same words are none.
     let typed = ["vault", "login", "swordfish"].map(str::to_owned);
     assert!(!redactor.redact_arguments(&typed).join(" ").contains("swordfish"));
     for text in ["the vault login page", "run cargo login first", "bw unlock failed: no session"] {
         assert_eq!(redactor.redact(text), text);
     }
+}
+
+/// The words of a line, as a shell reads those in single quotes.
+fn split(line: &str) -> Vec<String> {
+    let pieces = line.split('\'').enumerate();
+    let words = pieces.flat_map(|(n, piece)| match n % 2 {
+        0 => piece.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![piece.to_owned()],
+    });
+    words.collect()
 }
 
 /// Secrets that stand below their names.
@@ -198,6 +245,15 @@ const BELOW: &[&str] = &[
     "Password:\n{}\n",
     "Enter the password: \r\n{}\r\n",
     "access_token:\n  {}\n",
+    "- name: DB_PASSWORD\n  value: {}\n",
+    "  - name: API_TOKEN\n    value: \"{}\"\n",
+    "    \"name\": \"DB_PASSWORD\",\n    \"value\": \"{}\"\n",
+    "Content-Disposition: form-data; name=\"password\"\r\n\r\n{}\r\n",
+    "kind: Secret\nmetadata:\n  name: x\ndata:\n  foo: {}\n---\n",
+    "kind: Secret\nstringData:\n  foo: \"{}\"\n  user: |\n    {}\n---\n",
+    "data:\n  foo: {}\nkind: Secret\nmetadata:\n  name: x\n---\n",
+    "{\n  \"data\": {\n    \"foo\": \"{}\"\n  },\n  \"kind\": \"Secret\"\n}\n---\n",
+    "{\"data\":{\"foo\":\"{}\"},\"kind\":\"Secret\"}\n---\n",
 ];
 
 #[test]

@@ -184,7 +184,6 @@ impl CommandRun {
                 shares_group,
                 ignored_signals: streams.ignored_signals,
                 keep_background: streams.keep_background,
-                exclusive: true,
                 ..Spec::default()
             },
             input: streams.input,

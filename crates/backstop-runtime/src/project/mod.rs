@@ -79,8 +79,8 @@ impl Project {
         config.explain_trust(&trusted);
         let tokens = config.sinks().into_values().filter_map(|sink| sink.token_env);
         let named = config.redact_env().into_iter().chain(tokens).collect();
-        let of_servers = secrets::of_mcp_servers(&config);
-        let redactor = redactor(place.variables.clone(), named, of_servers, place.surroundings.home.clone());
+        let of_settings = secrets::of_settings(&config);
+        let redactor = redactor(place.variables.clone(), named, of_settings, place.surroundings.home.clone());
         Ok(Self {
             root: root_of(place),
             config,

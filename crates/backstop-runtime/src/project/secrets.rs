@@ -2,7 +2,7 @@
 //! files of programs that agents use.
 
 use backstop_config::Config;
-use backstop_core::Redactor;
+use backstop_core::{MASK, Redactor};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -155,10 +155,14 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// The secrets that the settings of MCP servers hold as they are: headers, and variables whose
-/// names say so. What they take from the environment is known already.
-pub(super) fn of_mcp_servers(config: &Config) -> Vec<String> {
-    let mut found = Vec::new();
+/// The secrets that the settings hold as they are: headers of models and of MCP servers, variables
+/// whose names say so, parts of addresses, words of commands. What they take from the environment
+/// is known already.
+pub(super) fn of_settings(config: &Config) -> Vec<String> {
+    let mut found: Vec<String> = config.addresses().iter().flat_map(|url| in_address(url)).collect();
+    let lines = config.command_lines();
+    found.extend(lines.iter().flat_map(|words| in_command(words)));
+    found.extend(lines.iter().flatten().filter(|word| word.contains("://")).flat_map(|url| in_address(url)));
     let is_written = |value: &str| value.len() >= SECRET_BYTES_MIN && !value.contains("${");
     for upstream in config.llm().upstreams.into_values() {
         let values = upstream.headers.into_values();
@@ -177,9 +181,58 @@ pub(super) fn of_mcp_servers(config: &Config) -> Vec<String> {
     found
 }
 
+/// What may be secret in an address: its password, the values of its query, and the long parts of
+/// its path.
+fn in_address(address: &str) -> Vec<String> {
+    const PART_BYTES_MIN: usize = 12;
+    let Some((_, rest)) = address.split_once("://") else { return Vec::new() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(end);
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let password = authority.rsplit_once('@').and_then(|(user, _)| Some(user.split_once(':')?.1));
+    let values = query.split(['&', '#']).map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+    let parts = path.split('/').filter(|part| part.len() >= PART_BYTES_MIN);
+    let all = password.into_iter().chain(values).chain(parts);
+    let is_written = |part: &&str| part.len() >= SECRET_BYTES_MIN && !part.contains("${");
+    all.filter(is_written).map(str::to_owned).collect()
+}
+
+/// The words, and the parts of them, that are masked in a command.
+fn in_command(words: &[String]) -> Vec<String> {
+    let masked = Redactor::default().redact_arguments(words);
+    let pairs = words.iter().zip(&masked).filter(|(word, masked)| word != masked);
+    let secret = |(word, masked): (&String, &String)| {
+        let (before, after) = masked.split_once(MASK)?;
+        let secret = word.strip_prefix(before)?.strip_suffix(after.rsplit(MASK).next()?)?;
+        (secret.len() >= SECRET_BYTES_MIN).then(|| secret.to_owned())
+    };
+    pairs.filter_map(secret).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_secret_in_addresses_and_commands_is_known() {
+        for (address, want) in [
+            (
+                "http://127.0.0.1:9/hooks/plainpathwords?x=queryplainwords",
+                &["queryplainwords", "plainpathwords"][..],
+            ),
+            ("http://bob:plainuserwords@127.0.0.1:9/x", &["plainuserwords"]),
+            ("https://example.com/v1/chat", &[]),
+            ("https://example.com/${TENANT_OF_MINE}?key=${KEY_OF_MINE}", &[]),
+            ("no address", &[]),
+        ] {
+            assert_eq!(in_address(address), want, "{address}");
+        }
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(in_command(&words("agent --api-key plainagentwords")), ["plainagentwords"]);
+        assert_eq!(in_command(&words("agent --api-key=plainagentwords -v")), ["plainagentwords"]);
+        assert_eq!(in_command(&words("curl -u bob:plainwords x")), ["plainwords"]);
+        assert_eq!(in_command(&words("agent run --model large")), Vec::<String>::new());
+    }
 
     #[test]
     fn secrets_are_found_by_name_and_settings_are_left() {

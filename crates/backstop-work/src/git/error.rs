@@ -35,6 +35,14 @@ pub enum GitError {
         /// Where.
         folder: PathBuf,
     },
+    /// A file that git reads at once is none: a pipe would make it wait, a device never ends.
+    #[error("{} is {kind}, which git cannot read", file.display())]
+    NoFile {
+        /// The file.
+        file: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
     /// The repository has no working tree.
     #[error("{} is a bare repository: there are no files to work on", folder.display())]
     Bare {
@@ -164,6 +172,7 @@ impl GitError {
             GitError::NotTrusted { folder } => {
                 format!("if you trust it: `git config --global --add safe.directory {}`", folder.display())
             }
+            GitError::NoFile { file, .. } => format!("look at it, and remove it: `rm {}`", file.display()),
             GitError::Bare { .. } => "run in a clone with files: `git worktree add ../work`".to_owned(),
             GitError::InsideGitDir { .. } => "run in the folder of the project".to_owned(),
             GitError::Locked { file } => format!(
@@ -226,6 +235,7 @@ mod tests {
         let head: Sha = "0".repeat(40).parse().unwrap();
         let all = [
             GitError::NotTrusted { folder: folder.clone() },
+            GitError::NoFile { file: folder.clone(), kind: "a named pipe" },
             GitError::Bare { folder: folder.clone() },
             GitError::InsideGitDir { folder: folder.clone() },
             GitError::Locked { file: folder.clone() },

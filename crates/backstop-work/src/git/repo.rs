@@ -4,6 +4,7 @@
 
 use super::call::{Call, Settings};
 use super::{GitError, Interrupt, Sha, filters, version};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,6 +59,24 @@ impl Underway {
     }
 }
 
+/// Refuses a repository in which git would wait for ever: these files are opened by every command
+/// that looks at the working tree. Links are not followed by git.
+fn readable(root: &Path) -> Result<(), GitError> {
+    for name in [".gitignore", ".gitattributes", ".gitmodules"] {
+        let file = root.join(name);
+        let Ok(found) = file.symlink_metadata() else { continue };
+        let found = found.file_type();
+        let kind = match () {
+            () if found.is_fifo() => "a named pipe",
+            () if found.is_char_device() || found.is_block_device() => "a device",
+            () if found.is_socket() => "a socket",
+            () => continue,
+        };
+        return Err(GitError::NoFile { file, kind });
+    }
+    Ok(())
+}
+
 impl Repo {
     /// The repository that a folder is in. None outside of git.
     pub fn find(folder: &Path) -> Result<Option<Repo>, GitError> {
@@ -86,6 +105,7 @@ impl Repo {
         let root = call().args([absolute, "--show-toplevel"]).done()?.path();
         let git_dir = call().args([absolute, "--git-dir"]).done()?.path();
         let common_dir = call().args([absolute, "--git-common-dir"]).done()?.path();
+        readable(&root)?;
         if settings.missing_filters.is_none() {
             settings.missing_filters = Some(filters::missing(&settings, &root)?);
         }

@@ -488,7 +488,8 @@ fn a_terminal_is_what_it_is_without_us() {
 
 #[test]
 fn the_terminal_is_sane_after_kill_9() {
-    let line = "a=$(stty -g); @ sh -c 'echo $PPID > pid; echo $$ >> pid; echo ready; sleep 600'; \
+    let line = "a=$(stty -g); @ sh -c '(cut -d \" \" -f 4 /proc/$PPID/stat 2> /dev/null || echo $PPID) > pid; \
+                echo $$ >> pid; echo ready; sleep 600'; \
                 [ \"$a\" = \"$(stty -g)\" ] && echo the same modes";
     let (project, command) = prepared(line, true);
     let mut screen = Screen::open(command);

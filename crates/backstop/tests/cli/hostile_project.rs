@@ -46,6 +46,21 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
+fn what_git_would_wait_for_is_refused_in_words() {
+    for (n, name) in [".gitignore", ".gitattributes", ".gitmodules"].iter().enumerate() {
+        let project = Project::git(&format!("hostile-git-{n}"));
+        PlanText::new().sh("1", "", "echo one > one.txt").write(&project);
+        mkfifo(&project.path().join(name));
+        for flags in [&["--isolation", "none", "--commit", "none"][..], &["--commit", "auto"]] {
+            let said = run(&project, flags).go().stderr();
+            let refused = format!("{name} is a named pipe, which git cannot read");
+            assert!(said.contains(&refused) && said.contains("hint: look at it"), "{said}");
+        }
+        project.exec(&[], "exit 0").go().code(0);
+    }
+}
+
+#[test]
 fn a_link_in_place_of_a_view_or_a_log_overwrites_nothing() {
     let links = [
         ("config.json", "bashrc"),

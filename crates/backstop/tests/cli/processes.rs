@@ -10,11 +10,12 @@ use std::process::{Child, Command, Stdio};
 const BIN: &str = env!("CARGO_BIN_EXE_backstop");
 
 /// How many processes the script of [`project`] starts.
-const ESCAPEES: usize = 4;
+const ESCAPEES: usize = 5;
 
 /// A repository with a script outside of its files, `$ESCAPE`, that starts processes which try to
 /// get away and ends when they are there: a double fork into a session of its own with a cleared
-/// environment, one that ignores SIGTERM, a stopped one, and one that holds its output open.
+/// environment, one that ignores SIGTERM, a stopped one, one that holds its output open, and one
+/// that takes the name of a reaper.
 fn project(name: &str) -> Project {
     let project = Project::git(name);
     let pids = pids_file(&project);
@@ -23,6 +24,8 @@ fn project(name: &str) -> Project {
          (setsid sh -c 'trap \"\" TERM; echo $$ >> {pids}; while :; do sleep 0.1; done' > /dev/null 2>&1 &)\n\
          (env -i sh -c 'echo $$ >> {pids}; kill -STOP $$; sleep 702' > /dev/null 2>&1 &)\n\
          (sh -c 'echo $$ >> {pids}; exec sleep 703' &)\n\
+         (setsid sh -c 'trap \"\" TERM; printf backstop-reaper > /proc/$$/comm; echo $$ >> {pids}; \
+         while :; do sleep 0.1; done' > /dev/null 2>&1 &)\n\
          until [ \"$(wc -l < {pids})\" -ge {ESCAPEES} ]; do sleep 0.02; done\n"
     );
     std::fs::write(project.beside("escape.sh"), script).unwrap();
@@ -140,9 +143,6 @@ fn nothing_that_was_started_is_left_on_any_surface() {
 #[test]
 fn nothing_is_left_after_backstop_was_killed_and_run_again() {
     for (at, (surface, start)) in SURFACES.iter().enumerate() {
-        // One that this process adopts itself, and whose environment is cleared, is nobody's once
-        // this process is gone: docs/exec.md says so.
-        let is_direct = *surface == "exec";
         let project = project(&format!("processes-killed-{at}"));
         let other = bystander();
         let hangs = format!("{}; sleep 706", escape(&project));
@@ -152,21 +152,30 @@ fn nothing_is_left_after_backstop_was_killed_and_run_again() {
         child.kill().unwrap();
         child.wait().unwrap();
         project.exec(&[], "exit 0").go().code(0);
-        if is_direct {
-            let all = pids(&project);
-            let left = all.iter().filter(|pid| is_alive(pid)).collect::<Vec<_>>();
-            left.iter().for_each(|pid| drop(Command::new("kill").args(["-9", pid]).status()));
-            assert!(left.len() <= 2, "{surface}: {left:?} of {all:?}");
-        } else {
-            // What dies with Backstop has some time to end by itself.
-            until(&format!("{surface}: nothing is left"), || pids(&project).iter().all(|pid| !is_alive(pid)));
-        }
+        // What dies with Backstop has some time to end by itself.
+        until(&format!("{surface}: nothing is left"), || pids(&project).iter().all(|pid| !is_alive(pid)));
         lives(other);
         if let Some(job) = Some(project.read("job")).filter(|job| !job.is_empty()) {
             assert!(is_alive(job.trim()), "{surface}: the shell's job was ended");
             Command::new("kill").arg(job.trim()).status().unwrap();
         }
     }
+}
+
+#[test]
+fn a_killed_backstop_below_another_leaves_nothing() {
+    let project = project("processes-nested");
+    project.file("line.sh", format!("{}; sleep 712", escape(&project)));
+    let pids = pids_file(&project);
+    let script = format!(
+        "{BIN} exec --attempts 1 -- sh line.sh & inner=$!; \
+         until [ \"$(wc -l < {pids})\" -ge {ESCAPEES} ]; do sleep 0.02; done; \
+         kill -9 $inner; wait $inner; {BIN} exec -- true; \
+         for pid in $(cat {pids}); do case \"$(cat /proc/$pid/stat 2> /dev/null)\" in ''|*\") Z \"*) ;; \
+         *) echo $pid >> left;; esac; done; true"
+    );
+    project.exec(&["--attempts", "1"], &script).go().code(0);
+    assert_eq!(project.read("left"), "", "of {:?}", self::pids(&project));
 }
 
 #[test]
@@ -308,12 +317,14 @@ fn without_open_files_it_says_so_and_exits_125() {
     let project = Project::new("processes-ulimit");
     for files in 5..=14 {
         let script = format!("ulimit -n {files}; exec {BIN} exec -- true");
-        let mut command = project.program("bash", &["-c", &script]);
-        let output = command.env_remove("RUST_BACKTRACE").output().unwrap();
-        let words = String::from_utf8_lossy(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0 | 125)), "{files}: {:?} {words}", output.status);
-        let is_told = words.contains("error: ") || words.contains("cannot") || output.status.success();
-        assert!(is_told && !words.contains("panicked"), "{files}: {words}");
+        for backtrace in ["0", "1"] {
+            let mut command = project.program("bash", &["-c", &script]);
+            let output = command.env("RUST_BACKTRACE", backtrace).output().unwrap();
+            let words = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(0 | 125)), "{files}: {:?} {words}", output.status);
+            let is_told = words.contains("error: ") || words.contains("cannot") || output.status.success();
+            assert!(is_told && !words.contains("panicked"), "{files}: {words}");
+        }
     }
 }
 

@@ -51,6 +51,7 @@ const MYSQL: &[&str] = &[
 const ARCHIVES: &[&str] = &["7z", "7za", "7zr", "7zz"];
 const REGISTRIES: &[&str] =
     &["docker", "podman", "nerdctl", "helm", "oras", "crane", "skopeo", "az", "buildah"];
+const HTTPIE: &[&str] = &["http", "https", "xh", "xhs"];
 const REDIS: &[&str] = &["redis-cli", "valkey-cli"];
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -60,16 +61,18 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(&["curl"], "--proxy-user", Form::After(b':')),
     flag(&["curl"], "-b", Form::After(b'=')),
     flag(&["curl"], "--cookie", Form::After(b'=')),
-    flag(&["http", "https"], "-a", Form::After(b':')),
-    flag(&["http", "https"], "--auth", Form::After(b':')),
+    flag(HTTPIE, "-a", Form::After(b':')),
+    flag(HTTPIE, "--auth", Form::After(b':')),
     flag(MYSQL, "-p", Form::Joined),
     flag(&["sshpass"], "-p", Form::Either),
     flag(ARCHIVES, "-p", Form::Joined),
     flag(&["rar", "unrar"], "-p", Form::Joined),
     flag(&["rar", "unrar"], "-hp", Form::Joined),
     flag(&["zip", "unzip"], "-P", Form::Either),
-    flag(REDIS, "-a", Form::Next),
+    flag(REDIS, "-a", Form::Either),
     flag(REDIS, "--pass", Form::Next),
+    flag(&["redis-server", "valkey-server"], "--requirepass", Form::Either),
+    flag(&["redis-server", "valkey-server"], "--masterauth", Form::Either),
     flag(
         &["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"],
         "-p",
@@ -122,6 +125,40 @@ pub(super) const FLAGS: &[Flag] = &[
     flag_of(&["security"], "add-internet-password", "-w", Form::Next),
     flag_of(&["security"], "unlock-keychain", "-p", Form::Next),
     flag_of(&["xcrun"], "altool", "-p", Form::Next),
+    flag_of(&["security"], "create-keychain", "-p", Form::Next),
+    flag_of(&["security"], "import", "-P", Form::Next),
+    flag_of(&["security"], "set-key-partition-list", "-k", Form::Next),
+    flag_of(&["gh"], "secret", "-b", Form::Either),
+    flag_of(&["gh"], "secret", "--body", Form::Either),
+    flag_of(&["poetry", "uv"], "publish", "-p", Form::Either),
+    flag_of(&["uv"], "publish", "-t", Form::Either),
+    flag(&["skopeo"], "--src-creds", Form::After(b':')),
+    flag(&["skopeo"], "--dest-creds", Form::After(b':')),
+    flag(&["skopeo", "podman", "buildah"], "--creds", Form::After(b':')),
+    flag_of(&["aws"], "put-parameter", "--value", Form::Either),
+    flag_of(&["choco"], "apikey", "-k", Form::Either),
+    flag_of(&["influx"], "config", "-t", Form::Next),
+    flag(&["signtool"], "/p", Form::Next),
+    flag(VAULT, "secret_id=", Form::Joined),
+];
+
+/// Programs whose flags of one letter may stand together, and which of those letters take no value:
+/// `curl -sSLu NAME:SECRET`.
+pub(super) const CLUSTERS: &[(&[&str], &str)] = &[
+    (&["curl"], "#0123468:aBfgGiIjJkLlMnNOpqRsSvVZ"),
+    (&["zip", "unzip"], "0123456789rqejmloDTvXyunxcdfzaACjLMUVZ"),
+];
+
+/// Words behind which every `NAME=SECRET` holds one.
+pub(super) struct Pairs {
+    pub(super) programs: &'static [&'static str],
+    pub(super) after: &'static [&'static str],
+}
+
+pub(super) const PAIRS: &[Pairs] = &[
+    Pairs { programs: &["fly", "flyctl", "supabase", "doppler"], after: &["secrets", "set"] },
+    Pairs { programs: VAULT, after: &["kv", "put"] },
+    Pairs { programs: VAULT, after: &["kv", "patch"] },
 ];
 
 /// An argument without a flag that is a secret.
@@ -133,22 +170,27 @@ pub(super) struct Positional {
     pub(super) nth: usize,
     /// The sign in the word that it follows; it ends at an `@`, if there is one.
     pub(super) sign: Option<u8>,
+    /// What the first of those words begins with.
+    pub(super) named: &'static str,
+    /// A flag that must be there.
+    pub(super) with: &'static str,
 }
 
 const fn word(programs: &'static [&'static str], after: &'static [&'static str], nth: usize) -> Positional {
-    Positional { programs, after, nth, sign: None }
+    Positional { programs, after, nth, sign: None, named: "", with: "" }
 }
 
+const VAULT: &[&str] = &["vault", "bao"];
 const ORACLE: &[&str] = &["sqlplus", "sqlldr", "expdp", "impdp"];
 
 /// Secrets that are words of their own.
 pub(super) const POSITIONALS: &[Positional] = &[
-    word(&["vault", "bao"], &["login"], 0),
-    word(&["vault", "bao"], &["unwrap"], 0),
-    word(&["vault", "bao"], &["operator", "unseal"], 0),
-    word(&["vault", "bao"], &["token", "lookup"], 0),
-    word(&["vault", "bao"], &["token", "renew"], 0),
-    word(&["vault", "bao"], &["token", "revoke"], 0),
+    word(VAULT, &["login"], 0),
+    word(VAULT, &["unwrap"], 0),
+    word(VAULT, &["operator", "unseal"], 0),
+    word(VAULT, &["token", "lookup"], 0),
+    word(VAULT, &["token", "renew"], 0),
+    word(VAULT, &["token", "revoke"], 0),
     word(&["cargo"], &["login"], 0),
     word(&["npm"], &["token", "revoke"], 0),
     word(&["snyk"], &["auth"], 0),
@@ -169,9 +211,20 @@ pub(super) const POSITIONALS: &[Positional] = &[
     word(&["pdftk"], &["input_pw"], 0),
     word(&["composer"], &["config"], 2),
     word(&["nuget"], &["push"], 1),
-    Positional { programs: ORACLE, after: &[], nth: 0, sign: Some(b'/') },
+    word(&["mysqladmin", "mariadb-admin"], &["password"], 0),
+    word(REDIS, &["requirepass"], 0),
+    word(&["doppler"], &["secrets", "set"], 1),
+    word(&["dotnet"], &["user-secrets", "set"], 1),
+    word(&["netlify"], &["env:set"], 1),
+    word(&["convex"], &["env", "set"], 1),
+    word(&["rclone"], &["obscure"], 0),
+    word(&["ansible-vault"], &["encrypt_string"], 0),
+    Positional { with: "--secret", ..word(&["pulumi"], &["config", "set"], 1) },
+    Positional { named: "pypi-token.", ..word(&["poetry"], &["config"], 1) },
+    Positional { named: "http-basic.", ..word(&["poetry"], &["config"], 2) },
+    Positional { sign: Some(b'/'), ..word(ORACLE, &[], 0) },
 ];
 
 /// Programs in whose arguments a value follows its name as a word of its own.
 pub(super) const SETTERS: &[&str] =
-    &["aws", "npm", "git", "yarn", "pnpm", "gcloud", "poetry", "pip", "composer", "vault"];
+    &["aws", "npm", "git", "yarn", "pnpm", "gcloud", "poetry", "pip", "composer", "vault", "pulumi"];

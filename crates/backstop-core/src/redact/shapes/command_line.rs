@@ -1,7 +1,7 @@
 //! Secrets among the arguments of programs that take them in their own way: `curl -u NAME:SECRET`,
 //! `mysql -pSECRET`, `sshpass -p SECRET`.
 
-use super::argument_table::{FLAGS, Form, POSITIONALS, SETTERS};
+use super::argument_table::{CLUSTERS, FLAGS, Flag, Form, PAIRS, POSITIONALS, SETTERS};
 use super::run_within;
 use std::ops::Range;
 
@@ -17,6 +17,9 @@ const PROGRAMS_MAX: usize = 4;
 /// Of `typed` words it is known that they are a command; else they are words of a text.
 pub(in super::super) fn secret_arguments(words: &[&[u8]], typed: bool) -> Vec<(usize, Range<usize>)> {
     let mut found = Vec::new();
+    if typed {
+        headers(words, 0, &mut found);
+    }
     let mut programs = 0;
     for (at, word) in words.iter().enumerate() {
         let program = basename(word);
@@ -35,6 +38,10 @@ pub(in super::super) fn secret_arguments(words: &[&[u8]], typed: bool) -> Vec<(u
         if SETTERS.iter().any(is) {
             set_values(words, at, &mut found);
         }
+        pairs(words, at, program, &mut found);
+        if !typed && (program == b"curl" || program == b"wget") {
+            headers(words, at, &mut found);
+        }
     }
     found.sort_by_key(|(word, range)| (*word, range.start));
     found.dedup();
@@ -46,6 +53,7 @@ fn is_known(program: &[u8]) -> bool {
         || program == b"htpasswd"
         || POSITIONALS.iter().any(|one| one.programs.iter().any(|name| name.as_bytes() == program))
         || SETTERS.iter().any(|name| name.as_bytes() == program)
+        || PAIRS.iter().any(|one| one.programs.iter().any(|name| name.as_bytes() == program))
 }
 
 fn basename(word: &[u8]) -> &[u8] {
@@ -62,10 +70,10 @@ fn flags(words: &[&[u8]], program_at: usize, program: &[u8], found: &mut Vec<(us
         }
         for (n, word) in rest.iter().enumerate() {
             let at = program_at + 1 + n;
-            let Some(joined) = word.strip_prefix(flag.flag.as_bytes()) else { continue };
+            let Some(joined) = behind(flag, program, word) else { continue };
             // `--user=x` is one word; `--user-agent` is another flag.
             let is_long = flag.flag.starts_with("--");
-            let start = flag.flag.len() + usize::from(is_long && joined.starts_with(b"="));
+            let start = word.len() - joined.len() + usize::from(is_long && joined.starts_with(b"="));
             if is_long && !joined.is_empty() && !joined.starts_with(b"=") {
                 continue;
             }
@@ -86,6 +94,75 @@ fn flags(words: &[&[u8]], program_at: usize, program: &[u8], found: &mut Vec<(us
             };
             if from < value.len() && !super::value::is_placeholder(&value[from..]) {
                 found.push((place, from..value.len()));
+            }
+        }
+    }
+}
+
+/// What is behind a flag in its word, which may begin with others: `-sSLu`.
+fn behind<'w>(flag: &Flag, program: &[u8], word: &'w [u8]) -> Option<&'w [u8]> {
+    let name = flag.flag.as_bytes();
+    if let Some(joined) = word.strip_prefix(name) {
+        return Some(joined);
+    }
+    let [b'-', letter] = *name else { return None };
+    let (_, others) =
+        CLUSTERS.iter().find(|(programs, _)| programs.iter().any(|name| name.as_bytes() == program))?;
+    let cluster = word.strip_prefix(b"-")?;
+    let before = cluster.iter().position(|byte| !others.as_bytes().contains(byte))?;
+    (cluster[before] == letter).then(|| &cluster[before + 1..])
+}
+
+/// `-H 'X-Api-Key: SECRET'`: what is typed as the value of such a header is one, whatever it looks
+/// like.
+fn headers(words: &[&[u8]], program_at: usize, found: &mut Vec<(usize, Range<usize>)>) {
+    const SCHEMES: [&[u8]; 6] = [b"bearer", b"basic", b"token", b"apikey", b"digest", b"bot"];
+    const FLAGS: [&[u8]; 3] = [b"-H", b"--header=", b"--proxy-header="];
+    const HEADER_BYTES_MAX: usize = 256;
+    for at in program_at + 1..words.len() {
+        let word = words[at];
+        let is_next = matches!(words[at - 1], b"-H" | b"--header" | b"-header" | b"--proxy-header");
+        let joined = FLAGS.iter().find(|flag| word.starts_with(flag));
+        let from = match joined {
+            Some(flag) => flag.len(),
+            None if is_next => 0,
+            None => continue,
+        };
+        let Some(colon) = memchr::memchr(b':', &word[from..]).filter(|at| *at < HEADER_BYTES_MAX) else {
+            continue;
+        };
+        let name = &word[from..from + colon];
+        let mut value = from + colon + 1;
+        value += super::run(&word[value..], |byte| byte == b' ');
+        let scheme = super::run(&word[value..], |byte| byte.is_ascii_alphabetic());
+        let is_scheme = SCHEMES.iter().any(|one| one.eq_ignore_ascii_case(&word[value..value + scheme]));
+        if is_scheme && word.get(value + scheme) == Some(&b' ') {
+            value += scheme + 1;
+        }
+        let secret = &word[value..];
+        if !secret.is_empty()
+            && !super::value::is_placeholder(secret)
+            && super::announces(&[name, b": "].concat())
+        {
+            found.push((at, value..word.len()));
+        }
+    }
+}
+
+/// `fly secrets set NAME=SECRET`.
+fn pairs(words: &[&[u8]], program_at: usize, program: &[u8], found: &mut Vec<(usize, Range<usize>)>) {
+    for one in PAIRS.iter().filter(|one| one.programs.iter().any(|name| name.as_bytes() == program)) {
+        let rest = &words[program_at + 1..];
+        let fits = |at: &[&[u8]]| at.iter().zip(one.after).all(|(word, wanted)| *word == wanted.as_bytes());
+        let Some(start) = rest.windows(one.after.len()).position(fits) else { continue };
+        for at in program_at + 1 + start + one.after.len()..words.len() {
+            let word = words[at];
+            if let Some(equals) = memchr::memchr(b'=', word).filter(|_| !word.starts_with(b"-"))
+                && equals + 1 < word.len()
+                && !word[equals + 1..].starts_with(b"@")
+                && !super::value::is_placeholder(&word[equals + 1..])
+            {
+                found.push((at, equals + 1..word.len()));
             }
         }
     }
@@ -117,6 +194,10 @@ fn positional(
             [] => Some(0),
             after => plain.windows(after.len()).position(fits).map(|start| start + after.len()),
         };
+        let is_named =
+            |place: usize| plain.get(place).is_some_and(|at| words[*at].starts_with(one.named.as_bytes()));
+        let has_flag = one.with.is_empty() || words.contains(&one.with.as_bytes());
+        let place = place.filter(|place| has_flag && (one.named.is_empty() || is_named(*place)));
         let Some(at) = place.and_then(|place| plain.get(place + one.nth).copied()) else { continue };
         let value = words[at];
         let (start, end) = match one.sign {

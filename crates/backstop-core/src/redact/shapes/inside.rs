@@ -1,7 +1,7 @@
 //! Tokens without a prefix, that are known by something in their middle.
 
 use super::tokens::Body;
-use super::value::{is_mixed, is_random};
+use super::value::{is_mixed, is_placeholder, is_random};
 use super::{is_key_byte, run, run_back, run_within};
 use std::ops::Range;
 
@@ -24,6 +24,24 @@ pub(super) enum Shape {
     Airtable,
     /// The number of a bot in base64, a dot, 6 characters, a dot, 27 or more.
     Discord,
+    /// `/webhooks/`, the number of one, a slash, 40 or more.
+    Webhook,
+    /// `/hooks/` and 26 small letters and digits.
+    Mattermost,
+    /// `pat.` or `sat.`, 22 characters, a dot, 24 hexadecimal digits, a dot, 20 characters.
+    Harness,
+    /// `A3-` and five groups of capital letters and digits.
+    OnePassword,
+    /// 6 characters, `_`, 29 characters, `_mmk`.
+    MaxMind,
+    /// A row of `A` that begins a word, of 90 to 140 characters.
+    Twitter,
+    /// `NAME:SECRET` before `@tcp(` or `@unix(`.
+    GoAddress,
+    /// `NAME/SECRET@` of Oracle.
+    OracleAddress,
+    /// `HOST:5432:DATABASE:NAME:SECRET`, which is all of a line.
+    Pgpass,
 }
 
 pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Option<Range<usize>> {
@@ -84,6 +102,77 @@ pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Optio
                 && second[6] == b'.'
                 && length >= 27;
             (fits && is_mixed(&third[..length])).then(|| start..end + first + 8 + length)
+        }
+        Shape::Webhook => {
+            let digits = run_within(rest, 21, |byte| byte.is_ascii_digit());
+            let secret = rest.get(digits + 1..)?;
+            let fits = (17..21).contains(&digits) && rest[digits] == b'/';
+            let length = run_within(secret, 80, is_word);
+            (fits && length >= 40).then(|| end..end + digits + 1 + length)
+        }
+        Shape::Mattermost => {
+            let length = run_within(rest, 27, |byte| Body::Lower.has(byte));
+            let digits = rest[..length].iter().filter(|byte| byte.is_ascii_digit()).count();
+            (length == 26 && digits >= 2 && digits < 20).then(|| end..end + length)
+        }
+        Shape::Harness => {
+            let is_part = |from: usize, length: usize, is_in: fn(u8) -> bool| {
+                rest.get(from..from + length).is_some_and(|part| part.iter().all(|byte| is_in(*byte)))
+            };
+            let fits = is_part(0, 22, |byte| Body::Word.has(byte))
+                && is_part(23, 24, |byte| Body::Hex.has(byte))
+                && is_part(48, 20, |byte| byte.is_ascii_alphanumeric())
+                && rest[22] == b'.'
+                && rest[47] == b'.';
+            (fits && !before.last().is_some_and(u8::is_ascii_alphanumeric)).then(|| start..end + 68)
+        }
+        Shape::OnePassword => {
+            let is_group = |byte: u8| Body::Upper.has(byte) || byte == b'-';
+            let length = run_within(rest, 40, is_group);
+            let groups: Vec<usize> = rest[..length].split(|byte| *byte == b'-').map(<[u8]>::len).collect();
+            matches!(groups[..], [6, 11, 5, 5, 5] | [6, 6, 5, 5, 5, 5]).then(|| start..end + length)
+        }
+        Shape::MaxMind => {
+            let head = run_back(before, 37, |byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let is_end = !rest.first().is_some_and(u8::is_ascii_alphanumeric);
+            (head == 36 && before[start - 30] == b'_' && is_end).then(|| start - head..end)
+        }
+        Shape::Twitter => {
+            if before.last().is_some_and(|byte| is_key_byte(*byte) || *byte == b',') {
+                return None;
+            }
+            let is_body = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'%';
+            let length = run_within(rest, 130, is_body);
+            let tail = &rest[run_within(rest, 130, |byte| byte == b'A')..length];
+            ((60..125).contains(&length) && tail.len() >= 40 && is_random(tail)).then(|| start..end + length)
+        }
+        Shape::GoAddress => {
+            let is_body =
+                |byte: u8| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'`' | b'=');
+            let head = &before[start - run_back(before, 128, is_body)..];
+            let colon = memchr::memchr(b':', head).filter(|at| *at > 0 && !head.starts_with(b"//"))?;
+            let length = head.len() - colon - 1;
+            (length > 0 && !is_placeholder(&head[colon + 1..])).then(|| start - length..start)
+        }
+        Shape::OracleAddress => {
+            let is_body = |byte: u8| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'`');
+            let address = &rest[..run_within(rest, 128, is_body)];
+            let at = memchr::memchr(b'@', address)?;
+            let slash = memchr::memchr(b'/', &address[..at])?;
+            (at > slash + 1 && !is_placeholder(&address[slash + 1..at])).then(|| end + slash + 1..end + at)
+        }
+        Shape::Pgpass => {
+            let host = run_back(before, 80, |byte| is_word(byte) || matches!(byte, b'.' | b'*'));
+            let is_sign = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`');
+            let is_line = start == host || is_sign(before[start - host - 1]);
+            let length = run_within(rest, 200, |byte| !is_sign(byte) && byte != b'\\');
+            let is_alone = rest.get(length).is_none_or(|byte| *byte != b' ' && *byte != b'\\');
+            let mut fields = rest[..length].splitn(3, |byte| *byte == b':');
+            let (database, user) = (fields.next()?, fields.next()?);
+            let secret = fields.next()?;
+            let fits = host > 0 && is_line && is_alone && !database.is_empty() && !user.is_empty();
+            (fits && secret.len() >= 3 && !is_placeholder(secret))
+                .then(|| end + length - secret.len()..end + length)
         }
     }
 }

@@ -7,11 +7,15 @@
 
 mod anchors;
 mod argument_table;
+mod collection;
 mod command_line;
+mod fields;
 mod inside;
+mod kubernetes;
 mod names;
 mod next_line;
 mod private_key;
+mod sentence;
 mod sql;
 mod tokens;
 mod url;
@@ -68,8 +72,16 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
             }
             None => at + 1,
         };
-        found.append(&mut state.in_commands);
+        found.append(&mut state.elsewhere);
     }
+}
+
+/// Whether a secret behind this would be masked.
+fn announces(before: &[u8]) -> bool {
+    const SECRET: &[u8] = b"c7KXb3Xq9Zt4Rb6Yh1Ns8Vd3";
+    let mut found = Vec::new();
+    find(&[before, SECRET].concat(), &mut found);
+    found.iter().any(|range| range.end > before.len())
 }
 
 /// What is known of the text before.
@@ -77,8 +89,10 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
 struct State {
     /// Up to where command lines were read.
     commands_until: usize,
+    /// Up to where manifests of Kubernetes were read.
+    manifests_until: usize,
     /// Secrets that were found in them.
-    in_commands: Vec<Range<usize>>,
+    elsewhere: Vec<Range<usize>>,
 }
 
 impl State {
@@ -89,14 +103,22 @@ impl State {
             Kind::Token(index) => token(text, &TOKENS[index], at),
             Kind::Jwt => inside::jwt(text, at),
             Kind::Inside(shape) => inside::find(text, shape, at, end),
-            Kind::Name(word) => names::named(text, word, at..end),
+            Kind::Name(word) => {
+                if word == names::Word::Secret
+                    && at >= self.manifests_until
+                    && let Some(end) = kubernetes::find(text, at, self.manifests_until, &mut self.elsewhere)
+                {
+                    self.manifests_until = end;
+                }
+                names::named(text, word, at..end)
+            }
             Kind::Sql => sql::quoted(text, at, end),
             Kind::Scheme => names::after_scheme(text, at..end),
             Kind::Url => url::user_info(text, end),
             Kind::SecretPath => url::secret_path(text, end),
             Kind::Program => {
                 if at >= self.commands_until {
-                    self.commands_until = command_line::find(text, at, &mut self.in_commands);
+                    self.commands_until = command_line::find(text, at, &mut self.elsewhere);
                 }
                 None
             }

@@ -1,10 +1,11 @@
 //! Values whose name says that they are secrets: `password=…`, `"api_key": "…"`, `--token …`,
 //! `<secret>…`, `Authorization: …`, `Cookie: …`.
 
-use super::next_line;
 use super::value::{
-    VALUE_BYTES_MAX, is_dense, is_mixed, is_path, is_placeholder, is_prose, is_random, is_small_word,
+    VALUE_BYTES_MAX, is_dense, is_key_like, is_mixed, is_path, is_placeholder, is_prose, is_random,
+    is_small_word,
 };
+use super::{collection, fields, next_line, sentence};
 use super::{is_key_byte, run, run_back, run_within};
 use std::ops::Range;
 
@@ -36,7 +37,7 @@ const NAME_BYTES_MAX: usize = 40;
 
 /// What stands between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Separator {
+pub(super) enum Separator {
     Equals,
     Colon,
     /// The value is the next word: `--password VALUE`.
@@ -206,9 +207,12 @@ pub(super) fn named(text: &[u8], kind: Word, word: Range<usize>) -> Option<Range
     }
     let dashes = run_back(text[..word.start].get(..name_end).unwrap_or(before), 1, |b| b == b'-');
     let is_flag = text[name_start..].starts_with(b"-") || (dashes > 0 && head == dashes);
-    let (separator, at) = separator(text, name_start, name_end, is_flag)
+    let place = separator(text, name_start, name_end, is_flag)
+        .or_else(|| fields::value(text, kind, name_start, name_end))
         .or_else(|| (kind == Word::Password).then(|| netrc(text, name_start, name_end)).flatten())
-        .or_else(|| (kind == Word::Password).then(|| in_words(text, name_end)).flatten())?;
+        .or_else(|| (kind == Word::Password).then(|| in_sql(text, name_start, name_end)).flatten())
+        .or_else(|| sentence::assignment(text, name_start, name_end));
+    let Some((separator, at)) = place else { return sentence::value(text, kind, name_end) };
     if separator == Separator::Colon
         && let Some(value) = next_line::value(text, kind, name_start, at)
     {
@@ -219,11 +223,24 @@ pub(super) fn named(text: &[u8], kind: Word, word: Range<usize>) -> Option<Range
         Word::Cookie => return cookie(text, at, separator),
         _ => {}
     }
-    let value = Value::read(text, at, separator)?;
+    if separator != Separator::Space
+        && let Some(values) = collection::values(text, kind, at)
+    {
+        return Some(values);
+    }
+    let value = Value::read(text, unwrapped(text, at), separator)?;
+    if is_plural(&text[word.start..word_end], &text[word_end..name_end])
+        || (kind == Word::Key && is_bare(&text[name_start..word.start]))
+    {
+        let shown = &text[value.start..value.end];
+        let is_secret = is_key_like(shown) && !is_placeholder(shown) && !is_path(shown);
+        return is_secret.then(|| value.range(text));
+    }
     if is_weak(kind, &text[name_start..word.start], &text[word.start..word_end]) {
         let shown = &text[value.start..value.end];
-        let is_assigned =
-            kind != Word::Weak && (value.quote.is_some() || value.separator == Separator::Equals);
+        let is_assigned = (kind != Word::Weak
+            && (value.quote.is_some() || value.separator == Separator::Equals))
+            || (kind == Word::Pw && is_flag);
         let is_secret = shown.len() >= 8
             && is_dense(shown)
             && (is_random(shown) || (is_assigned && is_mixed(shown) && (kind == Word::Pw || head == 0)));
@@ -263,7 +280,7 @@ fn is_weak(kind: Word, head: &[u8], word: &[u8]) -> bool {
 fn goes_on(word: &[u8], rest: &[u8]) -> bool {
     let Some(first) = rest.first() else { return true };
     let is_camel = first.is_ascii_uppercase() && word.last().is_some_and(u8::is_ascii_lowercase);
-    let is_plural = rest == b"s" && word.eq_ignore_ascii_case(b"credential");
+    let is_plural = is_s(rest) && (word.eq_ignore_ascii_case(b"credential") || is_plural(word, rest));
     let is_number = rest.iter().all(u8::is_ascii_digit);
     if !(is_camel || is_plural || is_number || matches!(first, b'_' | b'-')) {
         return false;
@@ -273,6 +290,44 @@ fn goes_on(word: &[u8], rest: &[u8]) -> bool {
     !HARMLESS_ENDS.iter().any(|end| {
         end.as_bytes().eq_ignore_ascii_case(last) || (is_camel && end.as_bytes().eq_ignore_ascii_case(camel))
     })
+}
+
+fn is_s(rest: &[u8]) -> bool {
+    matches!(rest, b"s" | b"S")
+}
+
+/// `tokens`, `passwords`: counts of them, and names of things, are more common than their values.
+fn is_plural(word: &[u8], rest: &[u8]) -> bool {
+    const WORDS: &[&str] = &["password", "passwd", "secret", "token", "apikey", "key"];
+    is_s(rest) && WORDS.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(word))
+}
+
+/// Whether nothing stands before the word in its name but the dashes of a flag.
+fn is_bare(head: &[u8]) -> bool {
+    head.iter().all(|byte| *byte == b'-')
+}
+
+/// Where a value begins that a language has wrapped: `Some("…")`, `string(12) "…"`, `b'…'`.
+fn unwrapped(text: &[u8], at: usize) -> usize {
+    let rest = &text[at..];
+    let is_quote = |byte: Option<&u8>| matches!(byte, Some(b'"' | b'\''));
+    if rest.starts_with(b"Some(") && is_quote(rest.get(5)) {
+        return at + 5;
+    }
+    if let Some(number) = rest.strip_prefix(b"string(") {
+        let digits = run_within(number, 6, |byte| byte.is_ascii_digit());
+        if number[digits..].starts_with(b") ") && is_quote(number.get(digits + 2)) {
+            return at + b"string(".len() + digits + 2;
+        }
+    }
+    at + usize::from(rest.first() == Some(&b'b') && is_quote(rest.get(1)))
+}
+
+/// The word before a place, as in `API key`.
+fn word_before(text: &[u8], at: usize) -> &[u8] {
+    const WORD_BYTES_MAX: usize = 16;
+    let Some(before) = text[..at].strip_suffix(b" ") else { return b"" };
+    &before[before.len() - run_back(before, WORD_BYTES_MAX, |byte| byte.is_ascii_alphabetic())..]
 }
 
 fn is_secret_name(
@@ -306,11 +361,13 @@ fn is_secret_name(
         Word::Key => {
             is_one_of(SECRET_KEYS)
                 || (!is_joined && ends_in(last, &["api", "access", "secret", "private", "account"]))
+                || (is_bare(head) && (!head.is_empty() || is_parameter(text, name_start)))
+                || (head.is_empty() && is_key_of(word_before(text, name_start)))
         }
         Word::Auth => {
             // `X-Auth:` is a header.
             let is_header = head.get(..2).is_some_and(|start| start.eq_ignore_ascii_case(b"x-")) && is_joined;
-            end == name_end && (head.is_empty() || head.ends_with(b"_") || is_header)
+            end == name_end && (is_bare(head) || head.ends_with(b"_") || is_header)
         }
         Word::Signature => {
             let at_start = !before_is_word(text, start);
@@ -329,8 +386,28 @@ fn is_secret_name(
             let is_word = head.is_empty() || is_joined || is_camel || !last.is_empty();
             is_word && !is_one_of(&["unexpected", "max", "page", "next", "continuation", "cancellation"])
         }
-        Word::Password | Word::Secret => true,
+        Word::Password => true,
+        Word::Secret => !is_resource(text, name_start),
     }
+}
+
+/// Whether keys of this are secret in prose: `API key`, `private key`.
+fn is_key_of(word: &[u8]) -> bool {
+    const WORDS: &[&str] =
+        &["api", "access", "secret", "private", "encryption", "signing", "master", "auth", "account"];
+    WORDS.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(word))
+}
+
+/// Whether a name is part of that of a resource: `arn:aws:secretsmanager:…:secret:NAME`.
+fn is_resource(text: &[u8], name_start: usize) -> bool {
+    const RESOURCE_BYTES_MAX: usize = 128;
+    if name_start == 0 || text[name_start - 1] != b':' {
+        return false;
+    }
+    let before = &text[..name_start];
+    let is_part = |byte: u8| is_name_byte(byte) || matches!(byte, b':' | b'/');
+    let resource = &before[before.len() - run_back(before, RESOURCE_BYTES_MAX, is_part)..];
+    memchr::memmem::find(resource, b"arn:").is_some()
 }
 
 fn before_is_word(text: &[u8], at: usize) -> bool {
@@ -378,19 +455,19 @@ fn netrc(text: &[u8], name_start: usize, name_end: usize) -> Option<(Separator, 
     let length = run_within(rest, VALUE_BYTES_MAX, |byte| !byte.is_ascii_whitespace());
     let is_last = rest.get(length).is_none_or(|byte| *byte == b'\n');
     let is_alone = is_last && line.iter().all(u8::is_ascii_whitespace) && is_mixed(&rest[..length]);
-    ((has(b"login ") && has(b"machine ")) || is_alone).then_some((Separator::Space, name_end + 1))
+    let is_default = line.trim_ascii_start().starts_with(b"default login ");
+    ((has(b"login ") && has(b"machine ")) || is_default || is_alone)
+        .then_some((Separator::Space, name_end + 1))
 }
 
-/// `PASSWORD '…'` of SQL, and `password is …` where what follows is random.
-fn in_words(text: &[u8], name_end: usize) -> Option<(Separator, usize)> {
-    let rest = text[name_end..].strip_prefix(b" ")?;
-    if rest.first() == Some(&b'\'') {
-        return super::sql::value(text, name_end + 1).map(|_| (Separator::Equals, name_end + 1));
+/// `PASSWORD '…'` and `PASSWORD('…')` of SQL.
+fn in_sql(text: &[u8], name_start: usize, name_end: usize) -> Option<(Separator, usize)> {
+    let is_value = |at: usize| super::sql::value(text, at).map(|_| (Separator::Equals, at));
+    match &text[name_end..] {
+        [b' ', b'\'', ..] => is_value(name_end + 1),
+        [b'(', b'\'', ..] if super::sql::is_statement(text, name_start) => is_value(name_end + 1),
+        _ => None,
     }
-    let value = rest.strip_prefix(b"is ")?;
-    let value = value.strip_prefix(b"'").or(value.strip_prefix(b"\"")).unwrap_or(value);
-    let length = run_within(value, VALUE_BYTES_MAX, is_key_byte);
-    (length >= 8 && is_random(&value[..length])).then_some((Separator::Equals, name_end + 4))
 }
 
 /// A value, as far as it decides.
@@ -477,7 +554,11 @@ impl Value {
                         || is_flag && matches!(kind, Word::Token | Word::Key))
             }
             (false, Separator::Equals) => {
-                (is_secret && value.len() >= 3) || is_dense(value) || (value.len() >= 16 && is_mixed(value))
+                let is_typed = is_flag && matches!(kind, Word::Token | Word::Key) && !is_small_word(value);
+                (is_typed && value.len() >= 8)
+                    || (is_secret && value.len() >= 3)
+                    || is_dense(value)
+                    || (value.len() >= 16 && is_mixed(value))
             }
             (false, Separator::Colon) => {
                 (is_dense(value) || (value.len() >= 16 && is_mixed(value)))
@@ -566,14 +647,26 @@ fn cookie(text: &[u8], at: usize, separator: Separator) -> Option<Range<usize>> 
     let rest = &text[start..];
     let line = &rest[..run_within(rest, HEADER_BYTES_MAX, is_inside)];
     let first = &line[..run(line, |byte| !byte.is_ascii_whitespace())];
-    let pair = memchr::memchr(b'=', first).filter(|at| *at > 0 && first.len() - at > 4);
-    let is_secret = pair.is_some() || (is_dense(first) && first.len() >= 12);
+    let has_pair = line.split(|byte| *byte == b';').any(is_cookie);
+    let is_secret = has_pair || (is_dense(first) && first.len() >= 12);
     if !is_secret || is_placeholder(first) || separator == Separator::Element {
         return None;
     }
     // Several pairs are one header.
-    let whole = pair.is_some() || quote.is_some();
+    let whole = has_pair || quote.is_some();
     Some(start..start + run(rest, |byte| is_inside(byte) && (whole || !byte.is_ascii_whitespace())))
+}
+
+/// A pair of a cookie that says more than how it is kept: `sid=…`, not `Max-Age=3600`.
+fn is_cookie(pair: &[u8]) -> bool {
+    const ATTRIBUTES: &[&str] = &["path", "domain", "expires", "max-age", "samesite", "priority", "version"];
+    const VALUE_BYTES_MIN: usize = 4;
+    let pair = pair.trim_ascii();
+    let Some(equals) = memchr::memchr(b'=', pair).filter(|at| *at > 0) else { return false };
+    let (name, value) = (&pair[..equals], &pair[equals + 1..]);
+    value.len() >= VALUE_BYTES_MIN
+        && !name.iter().any(u8::is_ascii_whitespace)
+        && !ATTRIBUTES.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// `Bearer …` and its kin, wherever they stand.

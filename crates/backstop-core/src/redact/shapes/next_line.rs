@@ -1,6 +1,8 @@
 //! Values that stand on the lines below their names: `Password:` and then the value, and the blocks
 //! of YAML (`password: |`, `secret: >-`).
 
+use super::fields;
+use super::kubernetes;
 use super::names::Word;
 use super::value::{VALUE_BYTES_MAX, is_dense, is_mixed, is_path, is_placeholder, is_prose};
 use super::{run, run_back, run_within};
@@ -83,6 +85,9 @@ fn block(text: &[u8], kind: Word, name_start: usize, below: usize) -> Option<Ran
 pub(in super::super) fn open_value(lines: &[u8]) -> Option<usize> {
     const LINES_MAX: usize = 32;
     const BYTES_MAX: usize = 4 << 10;
+    if let Some(at) = kubernetes::open_manifest(lines) {
+        return Some(at);
+    }
     let mut end = lines.len();
     for n in 0..LINES_MAX {
         let text = lines[..end].strip_suffix(b"\n")?;
@@ -98,8 +103,15 @@ pub(in super::super) fn open_value(lines: &[u8]) -> Option<usize> {
             }
             _ => false,
         };
-        if may_open && announces(shown) {
+        if may_open && announces(shown, b"") {
             return Some(start);
+        }
+        // Of two fields, the one with the name; of a form, before the empty line.
+        if n <= 1 && fields::may_open(shown) {
+            let is_form = shown.ends_with(b"\"") && announces(shown, b"\n");
+            if is_form || (n == 0 && announces(shown, b"value: ")) {
+                return Some(start);
+            }
         }
         let is_inside = shown.is_empty() || line.first().is_some_and(|byte| is_blank(*byte));
         if !is_inside || start == 0 || lines.len() - start > BYTES_MAX {
@@ -110,13 +122,12 @@ pub(in super::super) fn open_value(lines: &[u8]) -> Option<usize> {
     None
 }
 
-/// Whether a secret on the line below would be masked.
-fn announces(line: &[u8]) -> bool {
-    const SECRET: &[u8] = b"c7KXb3Xq9Zt4Rb6Yh1Ns8Vd3";
+/// Whether a secret on the line below would be masked, behind this field.
+fn announces(line: &[u8], field: &[u8]) -> bool {
     let line = &line[line.len().saturating_sub(LINE_BYTES_MAX)..];
-    let indent = vec![b' '; 1 + run(line, is_blank)];
-    let text = [line, b"\n", &indent, SECRET].concat();
-    let mut found = Vec::new();
-    super::find(&text, &mut found);
-    found.iter().any(|range| range.start >= line.len())
+    let indent = match field {
+        b"\n" => Vec::new(),
+        _ => vec![b' '; 1 + run(line, is_blank)],
+    };
+    super::announces(&[line, b"\n", &indent, field].concat())
 }

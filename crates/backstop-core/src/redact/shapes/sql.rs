@@ -4,14 +4,21 @@ use super::run_within;
 use super::value::{VALUE_BYTES_MAX, is_placeholder, is_prose};
 use std::ops::Range;
 
-/// The quoted value behind `IDENTIFIED BY` or `IDENTIFIED WITH plugin BY`.
-pub(super) fn quoted(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
-    const CLAUSE_BYTES_MAX: usize = 80;
+/// How long a clause is.
+const CLAUSE_BYTES_MAX: usize = 80;
+
+/// Whether a statement that sets passwords may go on at a place.
+pub(super) fn is_statement(text: &[u8], at: usize) -> bool {
     const VERBS: [&[u8]; 4] = [b"alter", b"create", b"grant", b"set"];
-    let before = &text[..start];
+    let before = &text[..at];
     let before = &before[before.len().saturating_sub(2 * CLAUSE_BYTES_MAX)..];
     let is_word = |byte: &u8| !byte.is_ascii_alphabetic();
-    if !before.split(is_word).any(|word| VERBS.iter().any(|verb| verb.eq_ignore_ascii_case(word))) {
+    before.split(is_word).any(|word| VERBS.iter().any(|verb| verb.eq_ignore_ascii_case(word)))
+}
+
+/// The quoted value behind `IDENTIFIED BY` or `IDENTIFIED WITH plugin BY`.
+pub(super) fn quoted(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+    if !is_statement(text, start) {
         return None;
     }
     let rest = &text[end..];

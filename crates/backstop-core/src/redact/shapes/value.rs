@@ -24,6 +24,32 @@ pub(super) fn is_random(text: &[u8]) -> bool {
         && changes * 4 >= text.len()
 }
 
+/// Random enough to be a key: [`is_random`], or a long row of hexadecimal digits.
+pub(super) fn is_key_like(text: &[u8]) -> bool {
+    const BYTES_MIN: usize = 12;
+    (text.len() >= BYTES_MIN && is_random(text) && is_dense(text)) || is_hex_key(text)
+}
+
+/// As many hexadecimal digits as keys have.
+pub(super) fn is_hex_key(text: &[u8]) -> bool {
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+    (32..=128).contains(&text.len())
+        && text.iter().all(u8::is_ascii_hexdigit)
+        && digits >= 4
+        && text.len() - digits >= 4
+}
+
+/// Letters of both cases and a digit, in turn: a password that a program made.
+pub(super) fn is_generated(text: &[u8]) -> bool {
+    let changes = text.windows(2).filter(|pair| class(pair[0]) != class(pair[1])).count();
+    (8..=64).contains(&text.len())
+        && text.iter().all(u8::is_ascii_graphic)
+        && text.iter().any(u8::is_ascii_digit)
+        && text.iter().any(u8::is_ascii_uppercase)
+        && text.iter().any(u8::is_ascii_lowercase)
+        && changes * 5 >= text.len() * 2
+}
+
 fn class(byte: u8) -> u8 {
     match byte {
         b'0'..=b'9' => 0,
