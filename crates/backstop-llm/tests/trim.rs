@@ -547,7 +547,7 @@ fn what_removing_turns_cannot_help_is_said_with_numbers() {
         trim(Api::Chat, tiny, &TrimOptions::default()),
         Err(TrimError::NothingToRemove { messages: 1 })
     );
-    let last = json!({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}, {"role": "user", "content": text(90_000)}]});
+    let last = json!({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}, {"role": "user", "content": "z"}, {"role": "assistant", "content": "y"}, {"role": "user", "content": text(90_000)}]});
     let overflow = Overflow::read(Some(400), "prompt is too long: 896779 tokens > 200000 maximum");
     let options = TrimOptions { overflow, ..TrimOptions::default() };
     let error = trim(Api::Chat, last.to_string().as_bytes(), &options).unwrap_err();

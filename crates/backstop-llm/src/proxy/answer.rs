@@ -273,7 +273,8 @@ impl Reply {
         }
         answer.set_header(REASON, &ending.fault.reason.to_string());
         // What could be tried was tried here: a client that tries again multiplies it.
-        let is_ending = ending.fault.reason == Reason::Interrupted;
+        // Once this proxy ends, another one may be there in a moment.
+        let is_ending = ending.outcome == backstop_core::Outcome::Interrupted;
         if !self.state.project.process.disabled && !is_ending {
             answer.set_header(SHOULD_RETRY, "false");
         }
