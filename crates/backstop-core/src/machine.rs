@@ -397,7 +397,9 @@ impl Machine {
         if fault.severity == Severity::Critical {
             return end(format!("{reason} is critical here: nothing is repeated before somebody has looked"));
         }
-        if fault.facts.should_retry == Some(false) && !is_guess {
+        // A smaller request is another request than the one that the server speaks of.
+        let is_same_request = !matches!(allowed.how, How::Compressed(_));
+        if fault.facts.should_retry == Some(false) && is_same_request && !is_guess {
             return end("the server says that a retry makes no sense".to_owned());
         }
         let wait = match is_guess {
@@ -438,7 +440,8 @@ impl Machine {
             ending.used_up = attempts > 1;
             return Err(ending);
         }
-        if let Some(below) = failure.retried_below.filter(|n| *n > 1) {
+        // The same again may have been tried elsewhere; what waits for a guard or sends less has not.
+        if let Some(below) = failure.retried_below.filter(|n| *n > 1 && allowed.how == How::Again) {
             let why =
                 format!("a layer below has made {below} attempts already; retrying here would multiply them");
             let mut ending = FinalDecision::of(policy, reason, why);
@@ -1343,6 +1346,13 @@ mod tests {
         let mut second = machine("request");
         second.begin();
         assert!(second.failed(&Failure::new(&fault, Duration::ZERO)).decision.action.goes_on());
+        // What it says about the same request is not said about a smaller one.
+        let mut fault = Fault::new(Reason::ContextOverflow);
+        fault.facts.should_retry = Some(false);
+        let mut third = machine("request").compressible(true);
+        third.begin();
+        let decision = third.failed(&Failure::new(&fault, Duration::ZERO)).decision;
+        assert_eq!(decision.action, Action::Compress { keep_percent: 50, attempt: 2 });
     }
 
     #[test]
@@ -1371,6 +1381,14 @@ mod tests {
         let verdict = machine.failed(&failure);
         assert_eq!(verdict.decision.action, Action::Surface);
         assert!(verdict.decision.why.contains("4 attempts already"), "{}", verdict.decision.why);
+        // A smaller request and one after a wait are other requests.
+        for fault in [Fault::new(Reason::ContextOverflow), limited(Some("x"), Some(1.0))] {
+            let mut machine = self::machine("request").compressible(true);
+            machine.begin();
+            let failure = Failure { retried_below: Some(4), ..Failure::new(&fault, Duration::ZERO) };
+            let decision = machine.failed(&failure).decision;
+            assert!(decision.action.goes_on(), "{decision:?}");
+        }
     }
 
     #[test]

@@ -244,13 +244,14 @@ impl Engine {
                 output: failed.and_then(|f| f.output.clone()),
                 delivery: None,
             };
+            let detail = strategy.and_then(|_| operation.recovery_detail());
             let recovery = |success| {
                 strategy.map(|strategy| EventKind::RecoveryAttempted {
                     operation: None,
                     strategy: strategy.to_owned(),
                     success,
                     attempt: number,
-                    detail: None,
+                    detail: detail.clone(),
                 })
             };
             let failed = match result {

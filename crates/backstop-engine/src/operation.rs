@@ -52,6 +52,11 @@ pub trait Operation: Send {
         true
     }
 
+    /// How the last attempt differed from the first one, for the record of a recovery.
+    fn recovery_detail(&self) -> Option<SafeText> {
+        None
+    }
+
     /// What can be used instead where nothing else helps, in this order.
     fn fallbacks(&self) -> Vec<FallbackChoice> {
         Vec::new()

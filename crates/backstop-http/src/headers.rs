@@ -122,6 +122,11 @@ impl Headers {
         self.0.get(name).and_then(|value| value.to_str().ok())
     }
 
+    /// The length of the body that they announce, if they do.
+    pub fn length(&self) -> Option<u64> {
+        self.text("content-length")?.parse().ok()
+    }
+
     /// Whether there is a header of this name.
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)

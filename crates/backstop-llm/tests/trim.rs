@@ -48,9 +48,13 @@ fn conversation(api: Api, turns: &[Turn]) -> Value {
             Turn::Tools { thinks, results } => tools(api, *thinks, results, &mut call, &mut items),
         }
     }
+    if api == Api::Anthropic {
+        think_first(&mut items);
+        set_breakpoints(&mut items);
+    }
     let mut body = match api {
         Api::Anthropic => {
-            json!({"model": "claude-x", "max_tokens": 1000, "system": [{"type": "text", "text": "be kind", "cache_control": {"type": "ephemeral"}}]})
+            json!({"model": "claude-x", "max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}, "system": [{"type": "text", "text": "be kind", "cache_control": {"type": "ephemeral"}}]})
         }
         Api::Chat => json!({"model": "gpt-x", "max_completion_tokens": 1000}),
         Api::Responses => json!({"model": "gpt-x", "instructions": "be kind"}),
@@ -58,6 +62,29 @@ fn conversation(api: Api, turns: &[Turn]) -> Value {
     };
     body[api.conversation_key()] = items.into();
     body
+}
+
+/// Lets the first words of the model after a person's begin with thinking, as it does where that is
+/// enabled.
+fn think_first(items: &mut [Value]) {
+    let mut is_first = false;
+    for (n, item) in items.iter_mut().enumerate() {
+        if item["role"] == "user" {
+            is_first |= item["content"][0]["type"] != "tool_result";
+        } else if std::mem::take(&mut is_first) && item["content"][0]["type"] != "thinking" {
+            let thinking = json!({"type": "thinking", "thinking": "well", "signature": format!("first_{n}")});
+            item["content"].as_array_mut().unwrap().insert(0, thinking);
+        }
+    }
+}
+
+/// Sets cache breakpoints on messages: three, as the instructions have one.
+fn set_breakpoints(items: &mut [Value]) {
+    let n = items.len();
+    for at in std::collections::BTreeSet::from([n / 3, n / 2, n - 1]) {
+        let block = items[at]["content"].as_array_mut().unwrap().last_mut().unwrap();
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
 }
 
 fn user(api: Api, n: usize, image: Option<usize>) -> Value {
@@ -148,14 +175,24 @@ fn tools(api: Api, thinks: bool, results: &[usize], call: &mut u32, items: &mut 
             if thinks {
                 items.push(json!({"type": "reasoning", "id": format!("rs_{}", ids[0]), "summary": [], "encrypted_content": "x"}));
             }
-            items.extend(ids.iter().map(
-                |id| json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"}),
-            ));
-            items.extend(
-                ids.iter().zip(results).map(
-                    |(id, n)| json!({"type": "function_call_output", "call_id": id, "output": text(*n)}),
-                ),
-            );
+            let calls = ids.iter().map(|id| {
+                let mut call =
+                    json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"});
+                if thinks {
+                    call["id"] = format!("fc_after_rs_{}", ids[0]).into();
+                }
+                call
+            });
+            let outputs = ids
+                .iter()
+                .zip(results)
+                .map(|(id, n)| json!({"type": "function_call_output", "call_id": id, "output": text(*n)}));
+            if results.len() % 2 == 0 {
+                // Some clients write each result behind its call.
+                items.extend(calls.zip(outputs).flat_map(|(call, output)| [call, output]));
+            } else {
+                items.extend(calls.chain(outputs));
+            }
         }
         Api::Gemini => {
             let calls: Vec<Value> = ids
@@ -216,6 +253,17 @@ fn objection(api: Api, body: &Value) -> Option<String> {
                     return fails(n, "results without calls");
                 }
             }
+            let last_user = items.iter().rposition(|item| {
+                item["role"] == "user"
+                    && ids(&blocks(item, "content"), "tool_result", "tool_use_id").is_empty()
+            });
+            let since = &items[last_user.map_or(0, |n| n + 1)..];
+            if body["thinking"]["type"] == "enabled"
+                && items.last()?["role"] == "user"
+                && since.first().is_some_and(|item| item["content"][0]["type"] != "thinking")
+            {
+                return fails(items.len() - since.len(), "a tool loop has lost its thinking");
+            }
             let breakpoints = body.to_string().matches("cache_control").count();
             (breakpoints > 4).then(|| format!("{breakpoints} breakpoints"))
         }
@@ -251,6 +299,10 @@ fn objection(api: Api, body: &Value) -> Option<String> {
                 return Some("calls and results do not match".to_owned());
             }
             for (n, item) in items.iter().enumerate() {
+                let needs = item["id"].as_str().and_then(|id| id.strip_prefix("fc_after_"));
+                if needs.is_some_and(|needs| items[..n].iter().all(|item| item["id"] != needs)) {
+                    return fails(n, "a call without its reasoning");
+                }
                 if item["type"] == "reasoning"
                     && items.get(n + 1).is_none_or(|next| next["type"] != "function_call")
                 {
@@ -297,7 +349,11 @@ fn check(api: Api, turns: &[Turn], options: &TrimOptions) -> Result<(), TestCase
     let sent = serde_json::to_vec(&body).unwrap();
     let trimmed = match trim(api, &sent, options) {
         Ok(trimmed) => trimmed,
-        Err(TrimError::NothingToRemove { .. } | TrimError::FixedTooLarge { .. }) => return Ok(()),
+        Err(
+            TrimError::NothingToRemove { .. }
+            | TrimError::FixedTooLarge { .. }
+            | TrimError::StillTooLarge { .. },
+        ) => return Ok(()),
         Err(error) => return Err(TestCaseError::fail(error.to_string())),
     };
     let after: Value = serde_json::from_slice(&trimmed.body).unwrap();
@@ -448,6 +504,17 @@ fn an_answer_that_is_too_large_is_asked_for_smaller() {
             json!({"max_tokens": 32000, "thinking": {"type": "enabled", "budget_tokens": 31999}, "messages": []}),
         ),
         (Api::Responses, "/max_output_tokens", json!({"max_output_tokens": 32000, "input": []})),
+        (Api::Responses, "/max_output_tokens", json!({"max_output_tokens": 32000, "input": "a text"})),
+        (
+            Api::Responses,
+            "/max_output_tokens",
+            json!({"max_output_tokens": 32000, "input": "x", "previous_response_id": "resp_1"}),
+        ),
+        (
+            Api::Gemini,
+            "/generation_config/max_output_tokens",
+            json!({"generation_config": {"max_output_tokens": 32000}, "contents": []}),
+        ),
         (
             Api::Gemini,
             "/generationConfig/maxOutputTokens",
@@ -480,6 +547,11 @@ fn what_removing_turns_cannot_help_is_said_with_numbers() {
         trim(Api::Chat, tiny, &TrimOptions::default()),
         Err(TrimError::NothingToRemove { messages: 1 })
     );
+    let last = json!({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}, {"role": "user", "content": "z"}, {"role": "assistant", "content": "y"}, {"role": "user", "content": text(90_000)}]});
+    let overflow = Overflow::read(Some(400), "prompt is too long: 896779 tokens > 200000 maximum");
+    let options = TrimOptions { overflow, ..TrimOptions::default() };
+    let error = trim(Api::Chat, last.to_string().as_bytes(), &options).unwrap_err();
+    assert!(matches!(error, TrimError::StillTooLarge { limit: 200_000, .. }), "{error}");
     let kept = br#"{"previous_response_id":"resp_1","input":[]}"#;
     assert_eq!(
         trim(Api::Responses, kept, &TrimOptions::default()),
@@ -494,6 +566,75 @@ fn what_removing_turns_cannot_help_is_said_with_numbers() {
         let found = trim(Api::Chat, body, &TrimOptions::default()).unwrap_err();
         assert!(found.to_string().contains(error) && !found.hint().is_empty(), "{found}");
     }
+}
+
+#[test]
+fn calls_whose_ids_are_used_again_go_one_by_one() {
+    let turn = |api: Api| match api {
+        Api::Chat => vec![
+            json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call_0", "type": "function", "function": {"name": "x", "arguments": "{}"}}]}),
+            json!({"role": "tool", "tool_call_id": "call_0", "content": text(1000)}),
+        ],
+        _ => vec![
+            json!({"type": "function_call", "call_id": "call_0", "name": "x", "arguments": "{}"}),
+            json!({"type": "function_call_output", "call_id": "call_0", "output": text(1000)}),
+        ],
+    };
+    for api in [Api::Chat, Api::Responses] {
+        let mut items = vec![json!({"role": "user", "content": "task"})];
+        items.extend((0..20).flat_map(|_| turn(api)));
+        let body = json!({"model": "m", api.conversation_key(): items});
+        let (after, report) = trimmed(api, &body, &TrimOptions::default());
+        assert_eq!(report.results_shortened, 0, "{api}");
+        assert!((18..=24).contains(&report.messages_removed), "{api}: {report:?}");
+        assert_eq!(objection(api, &after), None);
+    }
+}
+
+#[test]
+fn one_large_result_is_cut_to_about_half_and_small_turns_stay() {
+    for api in Api::ALL {
+        let mut turns = long(10);
+        turns.push(Turn::Tools { thinks: true, results: vec![400_000] });
+        let body = conversation(api, &turns);
+        let (after, report) = trimmed(api, &body, &TrimOptions::default());
+        assert_eq!((report.messages_removed, report.results_shortened), (0, 1), "{api}");
+        let share = report.bytes.1 * 100 / report.bytes.0;
+        assert!((45..=50).contains(&share), "{api}: {share} %");
+        assert_eq!(objection(api, &after), None);
+    }
+}
+
+#[test]
+fn the_output_of_shells_is_shortened() {
+    for (call, output) in [
+        (
+            json!({"type": "local_shell_call", "call_id": "a", "action": {}}),
+            json!({"type": "local_shell_call_output", "call_id": "a", "output": text(90_000)}),
+        ),
+        (
+            json!({"type": "shell_call", "call_id": "a", "action": {}}),
+            json!({"type": "shell_call_output", "call_id": "a", "output": [{"stdout": text(90_000), "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]}),
+        ),
+    ] {
+        let body = json!({"input": [{"role": "user", "content": "x"}, call, output]});
+        let (_, report) = trimmed(Api::Responses, &body, &TrimOptions::default());
+        assert_eq!((report.messages_removed, report.results_shortened), (0, 1), "{body}");
+    }
+}
+
+#[test]
+fn behind_a_summary_its_answer_stays() {
+    let user = |n: usize| json!({"role": "user", "content": text(n)});
+    let said = |n: usize| json!({"role": "assistant", "content": [{"type": "text", "text": text(n)}]});
+    let summary = json!({"role": "assistant", "content": [{"type": "compaction", "content": "summary"}]});
+    let body = json!({"messages": [user(9), said(900), user(900), summary, user(900), said(900), user(9), said(9), user(9)]});
+    let (after, report) =
+        trimmed(Api::Anthropic, &body, &TrimOptions { keep_percent: 10, ..TrimOptions::default() });
+    assert!(report.messages_removed > 0);
+    let roles: Vec<&Value> = after["messages"].as_array().unwrap().iter().map(|item| &item["role"]).collect();
+    assert!(roles.windows(2).all(|two| two != ["assistant", "assistant"]), "{after}");
+    assert!(after.to_string().contains("compaction"));
 }
 
 #[test]

@@ -66,7 +66,17 @@ impl Answer {
         F: Future<Output = Result<(), Cut>> + Send + 'static,
     {
         let (sender, pieces) = mpsc::channel(1);
-        self.body = AnswerBody::Written { writing: Some(Box::pin(write(AnswerWriter(sender)))), pieces };
+        let writing: Writing = Box::pin(write(AnswerWriter(sender)));
+        self.body = AnswerBody::Written { writing: Some(writing), pieces, length: None };
+        self
+    }
+
+    /// With the length of a body that is written, where it is known. The answer to a `HEAD` says
+    /// the length of the body that it does not have.
+    pub fn length(mut self, bytes: Option<u64>) -> Self {
+        if let AnswerBody::Written { length, .. } = &mut self.body {
+            *length = bytes;
+        }
         self
     }
 
@@ -112,6 +122,7 @@ pub(super) enum AnswerBody {
     Written {
         writing: Option<Writing>,
         pieces: mpsc::Receiver<Bytes>,
+        length: Option<u64>,
     },
 }
 
@@ -131,7 +142,7 @@ impl Body for AnswerBody {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         let (writing, pieces) = match self.get_mut() {
             Self::Whole(bytes) => return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Written { writing, pieces } => (writing, pieces),
+            Self::Written { writing, pieces, .. } => (writing, pieces),
         };
         let piece = |bytes: Bytes| Poll::Ready(Some(Ok(Frame::data(bytes))));
         if let Ok(bytes) = pieces.try_recv() {
@@ -161,7 +172,7 @@ impl Body for AnswerBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Self::Written { .. } => SizeHint::default(),
+            Self::Written { length, .. } => length.map_or_else(SizeHint::default, SizeHint::with_exact),
         }
     }
 }

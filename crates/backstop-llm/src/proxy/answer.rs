@@ -1,15 +1,15 @@
 //! From a client's request to its answer: attempts under the engine, keep-alives while they wait,
 //! the answer as it comes, and errors in the API's own shape.
 
-use super::State;
 use super::cache::{self, Cached};
 use super::call::Call;
 use super::closing::Closing;
-use super::errors::{api_error, error_event, keep_alive, message, passed_event};
+use super::errors::{api_error, error_event, keep_alive, message, passed_event, with_note};
 use super::events::{self, Event};
-use super::exchange::{Accepted, Exchange, Progress, is_encoded, may_be_error};
+use super::exchange::{Accepted, Exchange, Progress, Refusal, is_encoded, may_be_error};
 use super::route::Route;
 use super::usage;
+use super::{DRAIN_MAX, State};
 use crate::{Api, Overflow};
 use backstop_core::{Dispatch, EventKind, Reason, SafeText, Signal, Surface};
 use backstop_engine::{Cancel, Ending, Finished};
@@ -20,6 +20,7 @@ use backstop_runtime::{Opening, ProjectError, Recorder};
 use serde_json::Value;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a client of a stream hears nothing before it is kept from giving up, and how often it
@@ -27,7 +28,9 @@ use std::time::Duration;
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(15);
 /// How often it is looked whether that is due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The header that says how many attempts were made.
+/// How long a request may wait for a guard once the proxy ends.
+const WAIT_AT_END: Duration = Duration::from_secs(2);
+/// The header that says how many requests were sent.
 const ATTEMPTS: &str = "x-backstop-attempts";
 /// The header that says how the request was changed.
 const CHANGED: &str = "x-backstop-changed";
@@ -151,13 +154,34 @@ impl State {
             overflow: Overflow::default(),
             trimmed: None,
         };
+        let given_up = given_up(Arc::clone(self), Arc::clone(progress), run.cancel.clone());
         let mut closing = Closing::new(Arc::clone(self), run, &name);
         Ok(Box::pin(async move {
-            let mut finished = closing.run.attempt(&name, exchange).await;
+            let mut finished = {
+                let mut attempts = std::pin::pin!(closing.run.attempt(&name, exchange));
+                tokio::select! {
+                    biased;
+                    finished = &mut attempts => finished,
+                    () = given_up => attempts.await,
+                }
+            };
             closing.attempts = finished.attempts;
             closing.unrecorded = std::mem::take(&mut finished.unrecorded);
             Outcome { closing, finished }
         }))
+    }
+}
+
+/// Once the proxy ends: gives up a request that waits for something else than its upstream, and all
+/// of them before their connections are cut, so that clients get an error that they understand.
+async fn given_up(state: Arc<State>, progress: Arc<Progress>, cancel: Cancel) {
+    state.ending.cancelled().await;
+    let began = tokio::time::Instant::now();
+    loop {
+        tokio::time::sleep(WAIT_AT_END).await;
+        if !progress.attempting.load(Ordering::Relaxed) || began.elapsed() + 2 * WAIT_AT_END > DRAIN_MAX {
+            return cancel.cancel();
+        }
     }
 }
 
@@ -171,19 +195,16 @@ struct Reply {
 
 impl Reply {
     fn answer(self, outcome: Outcome) -> Answer {
-        let Outcome { mut closing, finished } = outcome;
+        let Outcome { closing, finished } = outcome;
         match finished.result {
-            Ok(accepted) => {
-                describe(&mut closing.unrecorded, self.progress.changed());
-                self.accepted(closing, accepted)
-            }
+            Ok(accepted) => self.accepted(closing, accepted),
             Err(ending) => self.surfaced(closing, &ending),
         }
     }
 
     /// Headers of our own.
-    fn marked(&self, mut answer: Answer, attempts: u32) -> Answer {
-        answer.set_header(ATTEMPTS, &attempts.to_string());
+    fn marked(&self, mut answer: Answer) -> Answer {
+        answer.set_header(ATTEMPTS, &self.progress.sent.load(Ordering::Relaxed).to_string());
         if let Some(changed) = self.progress.changed() {
             answer.set_header(CHANGED, &changed);
         }
@@ -191,11 +212,13 @@ impl Reply {
     }
 
     fn accepted(self, closing: Closing, accepted: Accepted) -> Answer {
-        let attempts = closing.attempts;
         let answer = Answer::new(accepted.status).headers(accepted.headers.clone());
-        let answer = self.marked(answer, attempts);
+        let answer = self.marked(answer);
         if accepted.rest.is_some() {
-            return answer.written(async move |writer| self.pump(closing, accepted, &writer).await);
+            // A stream may end with an event of ours.
+            let length = if accepted.is_stream { None } else { accepted.headers.length() };
+            let answer = answer.written(async move |writer| self.pump(closing, accepted, &writer).await);
+            return answer.length(length);
         }
         closing.done(accepted.model.as_deref(), accepted.usage);
         self.keep(accepted.status, &accepted.headers, &accepted.start);
@@ -211,11 +234,27 @@ impl Reply {
         }
     }
 
+    /// What the upstream answered last, where it answered an error. Where even a smaller request was
+    /// too large, a note says so.
+    fn refusal(&self, ending: &Ending) -> Option<Refusal> {
+        let refusal = self.progress.refusal()?;
+        let changed = self.progress.changed().filter(|_| ending.fault.reason == Reason::ContextOverflow);
+        let noted = changed.and_then(|changed| {
+            with_note(
+                &refusal.body,
+                &format!("backstop: unrecoverable: {changed}, and that is too large as well"),
+            )
+        });
+        Some(match noted {
+            Some(body) => Refusal { body, ..refusal },
+            None => refusal,
+        })
+    }
+
     /// What ended without success: the upstream's own error where it has one, else one like it.
     fn surfaced(self, closing: Closing, ending: &Ending) -> Answer {
-        let attempts = closing.attempts;
         let api = self.call.api();
-        let mut answer = match self.progress.refusal() {
+        let mut answer = match self.refusal(ending) {
             // An error that hid in a good answer has no status of its own.
             Some(refusal) if refusal.status >= 400 && !is_page(&refusal.headers) => {
                 Answer::new(refusal.status).headers(refusal.headers).body(refusal.body)
@@ -234,10 +273,12 @@ impl Reply {
         }
         answer.set_header(REASON, &ending.fault.reason.to_string());
         // What could be tried was tried here: a client that tries again multiplies it.
-        if !self.state.project.process.disabled {
+        // Once this proxy ends, another one may be there in a moment.
+        let is_ending = ending.outcome == backstop_core::Outcome::Interrupted;
+        if !self.state.project.process.disabled && !is_ending {
             answer.set_header(SHOULD_RETRY, "false");
         }
-        let answer = self.marked(answer, attempts);
+        let answer = self.marked(answer);
         closing.surfaced(ending.outcome, ending.fault.reason);
         answer
     }
@@ -256,12 +297,9 @@ impl Reply {
                     Err(_) => writer.write(keep_alive(api).to_vec()).await?,
                 }
             };
-            let Outcome { mut closing, finished } = outcome;
+            let Outcome { closing, finished } = outcome;
             match finished.result {
-                Ok(accepted) if accepted.is_stream => {
-                    describe(&mut closing.unrecorded, self.progress.changed());
-                    self.pump(closing, accepted, &writer).await
-                }
+                Ok(accepted) if accepted.is_stream => self.pump(closing, accepted, &writer).await,
                 Ok(accepted) => {
                     // A whole answer cannot follow in a stream: the client asked for one.
                     let text = "the upstream answered with a whole answer where a stream was asked for";
@@ -270,7 +308,7 @@ impl Reply {
                 }
                 Err(ending) => {
                     let words = message(&ending.fault);
-                    let event = match self.progress.refusal() {
+                    let event = match self.refusal(&ending) {
                         Some(refusal) => passed_event(api, &refusal.body, ending.fault.reason, &words),
                         None => error_event(api, ending.fault.reason, &words),
                     };
@@ -402,13 +440,4 @@ fn cut_off() -> Signal {
 /// Whether an error is a page for people, which no client of an API understands.
 fn is_page(headers: &backstop_http::Headers) -> bool {
     headers.text("content-type").is_some_and(|kind| kind.contains("html"))
-}
-
-/// Says in the record of a recovery how the request was changed.
-fn describe(events: &mut [EventKind], changed: Option<String>) {
-    for event in events {
-        if let EventKind::RecoveryAttempted { detail, .. } = event {
-            *detail = changed.as_deref().map(SafeText::new);
-        }
-    }
 }

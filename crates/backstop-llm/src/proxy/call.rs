@@ -76,7 +76,8 @@ impl Call {
         for (name, value) in route.upstream.headers.iter() {
             let _ = headers.add_secret(name, value);
         }
-        let credential = CREDENTIAL_HEADERS.iter().find_map(|name| headers.text(name)).map(str::to_owned);
+        let credential = CREDENTIAL_HEADERS.iter().find_map(|name| headers.text(name));
+        let credential = credential.or_else(|| query(&route.target, "key")).map(str::to_owned);
         let path = route.target.split('?').next().unwrap_or_default();
         let (model, streams) = match route.operation {
             Operation::Other => (None, false),
@@ -165,6 +166,7 @@ mod tests {
         let gemini = call("/v1beta/models/gemini-x:streamGenerateContent?alt=sse&key=secret", &[], "{}");
         assert_eq!((gemini.model.as_deref(), gemini.streams), (Some("gemini-x"), true));
         assert!(!gemini.name().contains("secret"));
+        assert_eq!(gemini.credential.as_deref(), Some("secret"), "accounts are told apart by it");
         let (target, body) = gemini.for_model("gemini-y", b"{}");
         assert_eq!(
             (target.as_str(), body),

@@ -29,6 +29,8 @@ fn words(reason: Reason) -> (u16, &'static str, &'static str, &'static str) {
         Reason::Validation | Reason::InvalidParameters => {
             (400, "invalid_request_error", "invalid_request", "INVALID_ARGUMENT")
         }
+        // The proxy ends: another one may be there in a moment.
+        Reason::Interrupted => (503, "api_error", "service_unavailable", "UNAVAILABLE"),
         Reason::Timeout => (504, "timeout_error", "timeout", "DEADLINE_EXCEEDED"),
         Reason::ServiceDown => (503, "overloaded_error", "service_unavailable", "UNAVAILABLE"),
         _ => (502, "api_error", "upstream_error", "UNAVAILABLE"),

@@ -176,6 +176,7 @@ pub(super) fn classify(api: Api, event: &[u8], content_seen: bool) -> Event {
         Api::Anthropic => match kind.as_str() {
             "error" => Event::Error(value),
             "message_start" | "ping" => Event::Preamble,
+            "content_block_start" if is_empty_block(&value["content_block"]) => Event::Preamble,
             "message_stop" => Event::End,
             _ => Event::Content,
         },
@@ -185,6 +186,12 @@ pub(super) fn classify(api: Api, event: &[u8], content_seen: bool) -> Event {
             "response.created" | "response.queued" | "response.in_progress" | "keepalive" => Event::Preamble,
             "response.completed" | "response.incomplete" | "response.cancelled" | "response.done" => {
                 Event::End
+            }
+            "response.output_item.added" if is_empty_item(&value["item"]) => Event::Preamble,
+            "response.content_part.added" | "response.reasoning_summary_part.added"
+                if is_empty_block(&value["part"]) =>
+            {
+                Event::Preamble
             }
             _ => Event::Content,
         },
@@ -203,6 +210,25 @@ pub(super) fn classify(api: Api, event: &[u8], content_seen: bool) -> Event {
             if ends { Event::End } else { Event::Content }
         }
     }
+}
+
+/// Whether a block of text or thinking has begun and says nothing yet.
+fn is_empty_block(block: &Value) -> bool {
+    let key = match block.get("type").and_then(Value::as_str) {
+        Some("thinking") => "thinking",
+        Some("text" | "output_text" | "summary_text" | "reasoning_text") => "text",
+        Some("refusal") => "refusal",
+        _ => return false,
+    };
+    block.get(key).is_none_or(|text| text == "" || text.is_null())
+}
+
+/// Whether a message or reasoning has begun and says nothing yet.
+fn is_empty_item(item: &Value) -> bool {
+    let is_empty = |key: &str| item.get(key).and_then(Value::as_array).is_none_or(Vec::is_empty);
+    matches!(item.get("type").and_then(Value::as_str), Some("message" | "reasoning"))
+        && is_empty("content")
+        && is_empty("summary")
 }
 
 /// Whether an event may be an end or an error.
@@ -288,6 +314,36 @@ mod tests {
             (Api::Chat, "data: [DONE]\n\n", End),
             (Api::Responses, "event: response.created\ndata: {\"type\":\"response.created\"}\n\n", Preamble),
             (Api::Responses, "data: {\"type\":\"response.output_item.added\"}\n\n", Content),
+            (
+                Api::Responses,
+                "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"message\",\"content\":[]}}\n\n",
+                Preamble,
+            ),
+            (
+                Api::Responses,
+                "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"function_call\",\"name\":\"x\"}}\n\n",
+                Content,
+            ),
+            (
+                Api::Responses,
+                "data: {\"type\":\"response.content_part.added\",\"part\":{\"type\":\"output_text\",\"text\":\"\"}}\n\n",
+                Preamble,
+            ),
+            (
+                Api::Anthropic,
+                "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n",
+                Preamble,
+            ),
+            (
+                Api::Anthropic,
+                "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\",\"text\":\"h\"}}\n\n",
+                Content,
+            ),
+            (
+                Api::Anthropic,
+                "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\"}}\n\n",
+                Content,
+            ),
             (Api::Responses, "data: {\"type\":\"response.completed\"}\n\n", End),
             (Api::Gemini, "data: {\"candidates\":[{\"content\":{}}]}\n\n", Content),
             (Api::Gemini, "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\r\n\r\n", End),

@@ -15,8 +15,9 @@ use backstop_engine::{Attempt, Failed, Operation};
 use backstop_http::{Chunk, Headers, HttpError, Limits, Request, Response};
 use backstop_report::trim_line;
 use backstop_runtime::admission::OperationAdmission;
+use serde::de::IgnoredAny;
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -45,6 +46,8 @@ pub(super) struct Progress {
     pub(super) attempting: AtomicBool,
     /// Whether the upstream has begun a stream in this attempt: its status is known then.
     pub(super) is_streaming: AtomicBool,
+    /// How many requests were sent.
+    pub(super) sent: AtomicU32,
     last: Mutex<Last>,
 }
 
@@ -116,6 +119,10 @@ impl Operation for Exchange {
         self.call.is_model_request()
     }
 
+    fn recovery_detail(&self) -> Option<SafeText> {
+        self.progress.changed().map(SafeText::new)
+    }
+
     fn fallbacks(&self) -> Vec<FallbackChoice> {
         let mut choices = Vec::new();
         let mut model = self.call.model.as_deref();
@@ -149,6 +156,7 @@ impl Operation for Exchange {
         self.progress.set(|last| last.refusal = None);
         self.progress.is_streaming.store(false, Ordering::Relaxed);
         self.progress.attempting.store(true, Ordering::Relaxed);
+        self.progress.sent.fetch_add(1, Ordering::Relaxed);
         let sent = self.send(&target, body).await;
         let result = match sent {
             Ok(response) => self.receive(response).await,
@@ -162,7 +170,8 @@ impl Operation for Exchange {
                 ..accepted
             })
             .map_err(|mut failed| {
-                // A client that tries again by itself multiplies what is tried here.
+                // A client that tries again by itself multiplies what is tried here; the engine heeds
+                // that where it would send the same again.
                 failed.retried_below = (self.call.client_retries > 0).then_some(self.call.client_retries + 1);
                 failed
             })
@@ -356,9 +365,14 @@ impl Exchange {
                 return Ok(Accepted { start: bytes, rest: Some(response), ..accepted });
             }
         }
-        if is_page {
-            // A page of a gateway or a login, and no answer of a model.
-            return Err(self.refused(502, accepted.headers, bytes));
+        // What is compressed is not read; events are passed on where a stream was asked for.
+        let is_readable = !is_encoded(&accepted.headers) && !(self.call.streams && may_be_events(&bytes));
+        if is_page || (is_readable && serde_json::from_slice::<IgnoredAny>(&bytes).is_err()) {
+            // A page of a gateway or a login, half an answer or none: no answer of a model.
+            let failed = self.refused(502, accepted.headers, bytes);
+            // No client understands it: it gets an error of its API instead.
+            self.progress.set(|last| last.refusal = None);
+            return Err(failed);
         }
         if may_be_error(&bytes) || usage::may_report(&bytes) {
             let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -403,6 +417,11 @@ impl Exchange {
 /// Whether an answer is compressed.
 pub(super) fn is_encoded(headers: &Headers) -> bool {
     headers.text("content-encoding").is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity"))
+}
+
+/// Whether an answer looks like server-sent events, although its head does not say so.
+fn may_be_events(bytes: &[u8]) -> bool {
+    [&b"data:"[..], b"event:", b":"].iter().any(|start| bytes.starts_with(start))
 }
 
 /// Whether the start of an answer looks like an error, so that it is worth reading.

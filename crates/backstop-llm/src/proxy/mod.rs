@@ -30,6 +30,7 @@ pub use variables::{ClientVariables, LeftAlone};
 
 use backstop_classify::Classifier;
 use backstop_core::{Policy, Usage};
+use backstop_engine::Cancel;
 use backstop_http::Client;
 use backstop_http::server::{Access, Answer, ServerLimits, ServerRequest, serve};
 use backstop_runtime::admission::Admission;
@@ -37,6 +38,7 @@ use backstop_runtime::operation::OperationRun;
 use backstop_runtime::recorder::successes::Successes;
 use backstop_runtime::{Project, ProjectError};
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +47,8 @@ use std::time::Duration;
 const CONNECTIONS_MAX: usize = 4096;
 /// How long requests under way have once the end was asked for.
 const DRAIN_MAX: Duration = Duration::from_secs(30);
+/// How often what was counted is written.
+const COUNTS_EVERY: Duration = Duration::from_secs(3);
 /// How many connections to one upstream are kept for the next request, and to all of them.
 const KEPT_MAX: (usize, usize) = (64, 256);
 /// The headers in which a token is looked for: the usual one is for the upstream.
@@ -100,6 +104,8 @@ pub(crate) struct State {
     successes: Arc<Successes>,
     cache: cache::Cache,
     spending: spending::Spending,
+    /// Set once the proxy ends.
+    ending: Cancel,
 }
 
 /// The proxy.
@@ -129,6 +135,7 @@ impl Proxy {
             successes: Arc::default(),
             cache: cache::Cache::default(),
             spending,
+            ending: Cancel::new(),
             settings,
             project,
         })))
@@ -143,15 +150,29 @@ impl Proxy {
         let access = Access::local().with_token(self.0.settings.token.clone()).token_in(TOKEN_HEADERS);
         let limits = ServerLimits { connections_max: CONNECTIONS_MAX, drain_max: DRAIN_MAX };
         let state = Arc::clone(&self.0);
+        let stop = async {
+            stop.await;
+            self.0.ending.cancel();
+        };
         let served = serve(listener, access, limits, stop, move |request| {
             let state = Arc::clone(&state);
             async move { state.answer(request).await }
         });
-        let served = served.await;
-        if let Ok(journal) = self.0.project.journal() {
-            self.0.successes.write(journal);
-        }
+        let served = tokio::select! {
+            served = served => served,
+            never = self.keep_counts() => match never {},
+        };
+        self.0.write_counts();
         served
+    }
+
+    /// Writes what was counted from time to time, so that others see it and a kill costs little.
+    async fn keep_counts(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(COUNTS_EVERY).await;
+            let state = Arc::clone(&self.0);
+            let _ = tokio::task::spawn_blocking(move || state.write_counts()).await;
+        }
     }
 }
 
@@ -159,6 +180,12 @@ impl State {
     async fn answer(self: Arc<Self>, request: ServerRequest) -> Answer {
         if request.path() == HEALTH {
             return Answer::json(200, br#"{"ok":true}"#.to_vec());
+        }
+        if request.method().as_str() == "CONNECT" {
+            return Answer::text(405, "this is no proxy for connections: it is the base URL of clients");
+        }
+        if route::has_dot_segments(request.target()) {
+            return Answer::text(400, "a path with `.` or `..` cannot be passed on as it is");
         }
         let Some(route) =
             route::route(&self.settings.upstreams, request.method(), request.target(), request.headers())
@@ -171,6 +198,15 @@ impl State {
         match route.operation {
             route::Operation::Other => pass::pass_on(&self, route, request).await,
             _ => self.recover(route, request).await,
+        }
+    }
+
+    /// Writes what was counted and is not written yet.
+    fn write_counts(&self) {
+        if !self.successes.is_empty()
+            && let Ok(journal) = self.project.journal()
+        {
+            self.successes.write(journal);
         }
     }
 

@@ -55,8 +55,9 @@ pub(super) async fn pass_on(state: &Arc<State>, route: Route, mut request: Serve
     };
     match sent {
         Ok(mut response) => {
+            let length = response.headers().length();
             let answer = Answer::new(response.status()).headers(response.headers().clone());
-            answer.written(async move |writer| {
+            let answer = answer.written(async move |writer| {
                 loop {
                     match response.chunk().await {
                         Ok(Some(piece)) => writer.write(piece).await?,
@@ -64,7 +65,8 @@ pub(super) async fn pass_on(state: &Arc<State>, route: Route, mut request: Serve
                         Err(_) => return Err(Cut),
                     }
                 }
-            })
+            });
+            answer.length(length)
         }
         Err(error) => {
             let fault = state.classifier.classify(&Signal::from(&error));

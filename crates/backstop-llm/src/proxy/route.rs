@@ -152,6 +152,15 @@ pub(super) fn route(
     Some(Route { upstream: upstream.or_else(usual)?.clone(), operation, target })
 }
 
+/// Whether a path has steps such as `..`, which nobody can pass on as they are.
+pub(super) fn has_dot_segments(target: &str) -> bool {
+    let path = target.split('?').next().unwrap_or_default();
+    path.split(['/', '\\']).any(|segment| {
+        let segment = segment.to_ascii_lowercase().replace("%2e", ".");
+        segment == "." || segment == ".."
+    })
+}
+
 /// The value of a parameter in the query of a target, as it is written there.
 pub(super) fn query<'t>(target: &'t str, name: &str) -> Option<&'t str> {
     let (_, query) = target.split_once('?')?;
@@ -249,6 +258,16 @@ mod tests {
             assert_eq!(of(&method, target), ("openai".to_owned(), Operation::Other), "{method:?} {target}");
         }
         assert_eq!(of(&Method::GET, "/v1beta/models?x&key=1").0, "gemini");
+    }
+
+    #[test]
+    fn steps_out_of_a_path_are_seen() {
+        for target in ["/v1/../x", "/./x", "/v1/%2E%2e/x", "/v1/.%2e", "/v1/..?x"] {
+            assert!(has_dot_segments(target), "{target}");
+        }
+        for target in ["/v1/x", "/v1/...", "/v1/a..b", "/v1/x?y=/../"] {
+            assert!(!has_dot_segments(target), "{target}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! what is kept is kept to the byte.
 
 use super::attachments;
+use crate::Api;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -59,11 +60,13 @@ impl<'j> Item<'j> {
     }
 }
 
-/// A request whose conversation is a list.
+/// A request with its conversation.
 pub(super) struct Document<'j> {
     pub(super) members: Members<'j>,
     pub(super) items: Vec<Item<'j>>,
     key: &'static str,
+    /// Whether the conversation is a single text and no list.
+    is_text: bool,
 }
 
 /// Why a request cannot be taken apart.
@@ -73,17 +76,23 @@ pub(super) enum Unreadable {
 }
 
 impl<'j> Document<'j> {
-    /// Takes a request apart. A conversation that is a single text is one item.
-    pub(super) fn read(body: &'j [u8], key: &'static str) -> Result<Self, Unreadable> {
+    /// Takes a request apart. A conversation that is a single text, as Responses allows, is one
+    /// item.
+    pub(super) fn read(body: &'j [u8], api: Api) -> Result<Self, Unreadable> {
+        let key = api.conversation_key();
         let not_json = |error: serde_json::Error| Unreadable::NotJson(error.to_string());
         let members: Members<'j> = serde_json::from_slice(body).map_err(not_json)?;
         let conversation =
             members.0.iter().find(|(name, _)| name == key).ok_or(Unreadable::NoConversation)?;
-        let items: Vec<&'j RawValue> =
-            serde_json::from_str(conversation.1.get()).map_err(|_| Unreadable::NoConversation)?;
+        let is_text = api == Api::Responses && conversation.1.get().starts_with('"');
+        let items: Vec<&'j RawValue> = if is_text {
+            vec![conversation.1]
+        } else {
+            serde_json::from_str(conversation.1.get()).map_err(|_| Unreadable::NoConversation)?
+        };
         let item = |raw: &'j RawValue| Item::read(raw.get()).map_err(not_json);
         let items = items.into_iter().map(item).collect::<Result<_, Unreadable>>()?;
-        Ok(Self { members, items, key })
+        Ok(Self { members, items, key, is_text })
     }
 
     /// A member beside the conversation.
@@ -111,9 +120,9 @@ impl<'j> Document<'j> {
             if name == self.key {
                 let kept = self.items.iter().zip(keep).filter(|(_, keep)| **keep);
                 let kept: Vec<&str> = kept.map(|(item, _)| item.text.as_ref()).collect();
-                text.push('[');
+                text.push_str(if self.is_text { "" } else { "[" });
                 text.push_str(&kept.join(","));
-                text.push(']');
+                text.push_str(if self.is_text { "" } else { "]" });
             } else if let Some((_, value)) = replaced.iter().find(|(key, _)| key == name) {
                 text.push_str(&value.to_string());
             } else {

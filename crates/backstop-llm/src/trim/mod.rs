@@ -2,8 +2,8 @@
 //!
 //! The oldest units go first (`units`), or the oldest attachments where bytes are the cause, until
 //! about half is left, and one marker says so. Instructions, the first message of a person and the
-//! last unit stay; what stays, stays to the byte. Where the last unit alone is too large, its
-//! oldest tool results are shortened. Where the answer that was asked for is what does not fit, it
+//! last unit stay; what stays, stays to the byte. Where what stays is too large by itself, its
+//! oldest tool results are shortened, first of all. Where the answer that was asked for is what does not fit, it
 //! is made smaller instead.
 //!
 //! Sizes are estimated by bytes and calibrated by the numbers in the provider's own message, where
@@ -29,6 +29,9 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// How much of the window a trimmed conversation may fill, in percent: the estimate of what is left
 /// is not exact.
 const WINDOW_PERCENT_MAX: u64 = 80;
+/// A request is not worth sending if the estimate of its size is beyond this share of what the
+/// model takes, in percent.
+const HOPELESS_PERCENT: u64 = 150;
 /// Anthropic refuses a smaller thinking budget.
 const THINKING_TOKENS_MIN: u64 = 1024;
 
@@ -78,6 +81,16 @@ pub enum TrimError {
         /// What the model takes.
         limit: u64,
     },
+    /// What has to stay does not fit, even with shorter tool results.
+    #[error(
+        "what has to stay is still about {left} tokens, and the model takes {limit}: the first and the last messages are too large"
+    )]
+    StillTooLarge {
+        /// The size of what would be left, in tokens.
+        left: u64,
+        /// What the model takes.
+        limit: u64,
+    },
     /// Everything in it has to stay.
     #[error(
         "there is nothing that can be removed: {messages} messages, all of them instructions, the first or the last ones"
@@ -99,7 +112,9 @@ impl TrimError {
             Self::FixedTooLarge { .. } => {
                 "use fewer tools or shorter instructions, or a model with a larger window"
             }
-            Self::NothingToRemove { .. } => "shorten the last message, or begin a new conversation",
+            Self::StillTooLarge { .. } | Self::NothingToRemove { .. } => {
+                "shorten the last message, or begin a new conversation"
+            }
         }
     }
 }
@@ -123,16 +138,10 @@ const SERVER_SIDE: [&str; 2] = ["previous_response_id", "conversation"];
 /// Makes a request smaller.
 pub fn trim(api: Api, body: &[u8], options: &TrimOptions) -> Result<Trimmed, TrimError> {
     let key = api.conversation_key();
-    let document = Document::read(body, key).map_err(|error| match error {
+    let document = Document::read(body, api).map_err(|error| match error {
         Unreadable::NotJson(why) => TrimError::NotJson(why),
         Unreadable::NoConversation => TrimError::NoConversation(key),
     })?;
-    let kept_elsewhere = SERVER_SIDE
-        .into_iter()
-        .find(|name| api == Api::Responses && document.member(name).is_some_and(|member| !member.is_null()));
-    if let Some(name) = kept_elsewhere {
-        return Err(TrimError::ServerSide(name));
-    }
     Trim::new(api, body.len(), document, options).run()
 }
 
@@ -177,6 +186,10 @@ impl<'j> Trim<'j> {
         {
             return Ok(trimmed);
         }
+        let is_set = |name: &&str| self.document.member(name).is_some_and(|member| !member.is_null());
+        if let Some(name) = SERVER_SIDE.into_iter().find(is_set).filter(|_| self.api == Api::Responses) {
+            return Err(TrimError::ServerSide(name));
+        }
         let before = self.size();
         let units = Units::of(self.api, &self.document.items);
         self.check_fixed(&units, before)?;
@@ -184,6 +197,7 @@ impl<'j> Trim<'j> {
         if overflow.is_bytes {
             self.remove_attachments(&units, target);
         }
+        self.shorten_pinned(&units, target);
         self.remove_units(&units, target);
         if self.size() > target {
             self.shorten_results(target);
@@ -195,9 +209,14 @@ impl<'j> Trim<'j> {
         if report.messages_removed + report.attachments_removed + report.results_shortened == 0 {
             return Err(TrimError::NothingToRemove { messages: report.messages });
         }
+        let left = self.tokens(self.size(), before);
+        if let (Some(_), Some(limit), false) = (overflow.prompt, overflow.limit, overflow.is_bytes)
+            && left.saturating_mul(100) > limit.saturating_mul(HOPELESS_PERCENT)
+        {
+            return Err(TrimError::StillTooLarge { left, limit });
+        }
         let body = self.document.write(&self.keep, &[]);
-        let after = self.size();
-        self.report.tokens = (self.tokens(before, before), self.tokens(after, before));
+        self.report.tokens = (self.tokens(before, before), left);
         self.report.bytes.1 = body.len();
         Ok(Trimmed { body, report: self.report })
     }
@@ -307,20 +326,40 @@ impl<'j> Trim<'j> {
         (count, before.saturating_sub(self.weight(&self.document.items[n])))
     }
 
+    /// Shortens the results in what has to stay, where that alone is too large: removing all the
+    /// rest would not help. Then at least half of the room is left for the rest.
+    fn shorten_pinned(&mut self, units: &Units, target: u64) {
+        let mut pinned = vec![false; self.keep.len()];
+        for n in units.units.iter().filter(|unit| unit.pinned).flat_map(|unit| &unit.items) {
+            pinned[*n] = true;
+        }
+        let size = self.size();
+        let rest = self.document.items.iter().zip(&pinned).filter(|(_, pinned)| !**pinned);
+        let rest: u64 = rest.map(|(item, _)| self.weight(item)).sum();
+        if size - rest > target {
+            let room = target.saturating_sub(rest).max(target / 2);
+            self.shorten(&pinned, size - rest - room);
+        }
+    }
+
+    /// Shortens the results in everything that is left.
     fn shorten_results(&mut self, target: u64) {
-        let mut size = self.size();
+        let kept = self.keep.clone();
+        self.shorten(&kept, self.size().saturating_sub(target));
+    }
+
+    /// Shortens the oldest results in some items until they weigh less by `over` bytes.
+    fn shorten(&mut self, which: &[bool], mut over: u64) {
         for n in 0..self.document.items.len() {
-            let over = size.saturating_sub(target);
             if over == 0 {
                 return;
             }
-            if !self.keep[n] {
-                continue;
+            if which[n] {
+                let (shortened, saved) =
+                    self.change_item(n, |api, value| tool_results::shorten(api, value, over));
+                over = over.saturating_sub(saved);
+                self.report.results_shortened += shortened;
             }
-            let (shortened, saved) =
-                self.change_item(n, |api, value| tool_results::shorten(api, value, over));
-            size = size.saturating_sub(saved);
-            self.report.results_shortened += shortened;
         }
     }
 
@@ -353,23 +392,28 @@ impl<'j> Trim<'j> {
     /// answer may be, or thinking would not fit into it.
     fn with_smaller_answer(&mut self, smaller: u64) -> Option<Trimmed> {
         let mut replaced: Vec<(&str, Value)> = Vec::new();
-        let keys: &[&str] = match self.api {
-            Api::Anthropic => &["max_tokens"],
-            Api::Chat => &["max_completion_tokens", "max_tokens"],
-            Api::Responses => &["max_output_tokens"],
-            Api::Gemini => &["generationConfig"],
+        // Gemini has two spellings, and the number one level deeper.
+        let keys: &[(&str, Option<&str>)] = match self.api {
+            Api::Anthropic => &[("max_tokens", None)],
+            Api::Chat => &[("max_completion_tokens", None), ("max_tokens", None)],
+            Api::Responses => &[("max_output_tokens", None)],
+            Api::Gemini => &[
+                ("generationConfig", Some("maxOutputTokens")),
+                ("generationConfig", Some("max_output_tokens")),
+                ("generation_config", Some("max_output_tokens")),
+                ("generation_config", Some("maxOutputTokens")),
+            ],
         };
-        let (key, member) = keys.iter().find_map(|key| Some((*key, self.document.member(key)?)))?;
-        let before = if self.api == Api::Gemini {
-            let mut config = member;
-            let before = config.get("maxOutputTokens")?.as_u64()?;
-            config["maxOutputTokens"] = smaller.into();
-            replaced.push((key, config));
-            before
-        } else {
-            replaced.push((key, smaller.into()));
-            member.as_u64()?
-        };
+        let (key, inner, mut member, before) = keys.iter().find_map(|(key, inner)| {
+            let member = self.document.member(key)?;
+            let number = inner.map_or(Some(&member), |inner| member.get(inner)).and_then(Value::as_u64)?;
+            Some((*key, *inner, member, number))
+        })?;
+        match inner {
+            Some(inner) => member[inner] = smaller.into(),
+            None => member = smaller.into(),
+        }
+        replaced.push((key, member));
         if before <= smaller {
             return None;
         }

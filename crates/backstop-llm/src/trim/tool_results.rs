@@ -3,15 +3,30 @@
 use crate::Api;
 use serde_json::Value;
 
-/// How much of a shortened result is left: its start,
-const HEAD_BYTES: usize = 1500;
+/// How much of a shortened result is left at least: its start,
+const HEAD_BYTES_MIN: usize = 1500;
 /// and its end.
-const TAIL_BYTES: usize = 500;
+const TAIL_BYTES_MIN: usize = 500;
+/// The share of its start in what is left of it, in percent.
+const HEAD_PERCENT: usize = 75;
+/// The longest line that stands for what was removed.
+const NOTE_BYTES: usize = 80;
+/// Blocks whose texts are no words.
+const DATA: [&str; 8] = [
+    "image",
+    "document",
+    "image_url",
+    "input_image",
+    "input_file",
+    "input_audio",
+    "file",
+    "computer_screenshot",
+];
 /// A result is shortened only where that saves at least so much.
 const SAVED_BYTES_MIN: usize = 500;
 
-/// Shortens the results in an item, oldest first, until `over` bytes are saved. Gives how many were
-/// shortened.
+/// Shortens the results in an item, oldest first, until about `over` bytes are saved. Gives how many
+/// were shortened.
 pub(super) fn shorten(api: Api, item: &mut Value, over: u64) -> usize {
     let mut left = over;
     let text = |item: &Value, key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -25,9 +40,8 @@ pub(super) fn shorten(api: Api, item: &mut Value, over: u64) -> usize {
         Api::Chat if matches!(text(item, "role").as_str(), "tool" | "function") => {
             item.get_mut("content").map_or(0, |content| one(content, &mut left))
         }
-        Api::Responses
-            if matches!(text(item, "type").as_str(), "function_call_output" | "custom_tool_call_output") =>
-        {
+        // Of functions, shells and whatever else there will be.
+        Api::Responses if text(item, "type").ends_with("_output") => {
             item.get_mut("output").map_or(0, |output| one(output, &mut left))
         }
         Api::Gemini => {
@@ -48,56 +62,44 @@ pub(super) fn shorten(api: Api, item: &mut Value, over: u64) -> usize {
 
 /// Shortens one result: 1 if it changed.
 fn one(content: &mut Value, left: &mut u64) -> usize {
-    if *left == 0 {
-        return 0;
-    }
-    let saved = shorten_texts(content);
-    *left = left.saturating_sub(saved as u64);
-    usize::from(saved > 0)
+    let before = *left;
+    shorten_texts(content, left);
+    usize::from(*left < before)
 }
 
-/// Shortens every long text. Gives how many bytes that saves.
-fn shorten_texts(value: &mut Value) -> usize {
+/// Shortens long texts until `left` bytes are saved.
+fn shorten_texts(value: &mut Value, left: &mut u64) {
     match value {
-        Value::String(text) => match shortened(text) {
-            Some(shorter) => {
-                let saved = text.len() - shorter.len();
+        Value::String(text) => {
+            if let Some(shorter) = shortened(text, *left) {
+                *left = left.saturating_sub((text.len() - shorter.len()) as u64);
                 *text = shorter;
-                saved
-            }
-            None => 0,
-        },
-        Value::Array(items) => items.iter_mut().map(shorten_texts).sum(),
-        Value::Object(members) => {
-            let is_data = members
-                .get("type")
-                .and_then(Value::as_str)
-                .is_some_and(|kind| kind != "text" && kind != "input_text");
-            // What is in an image is no text.
-            if is_data && members.contains_key("source") {
-                0
-            } else {
-                members.values_mut().map(shorten_texts).sum()
             }
         }
-        _ => 0,
+        Value::Array(items) => items.iter_mut().for_each(|item| shorten_texts(item, left)),
+        Value::Object(members) => {
+            let kind = members.get("type").and_then(Value::as_str);
+            // What is in an image is no text.
+            if !kind.is_some_and(|kind| DATA.contains(&kind)) {
+                members.values_mut().for_each(|member| shorten_texts(member, left));
+            }
+        }
+        _ => {}
     }
 }
 
-fn shortened(text: &str) -> Option<String> {
-    if text.starts_with("data:") {
+/// A text without its middle, `over` bytes shorter where it is long enough for that.
+fn shortened(text: &str, over: u64) -> Option<String> {
+    if over == 0 || text.starts_with("data:") {
         return None;
     }
-    let mut head = HEAD_BYTES.min(text.len());
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len().checked_sub(TAIL_BYTES)?;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
+    let over = usize::try_from(over).unwrap_or(usize::MAX).saturating_add(NOTE_BYTES);
+    let kept = text.len().saturating_sub(over).max(HEAD_BYTES_MIN + TAIL_BYTES_MIN);
+    let tail_bytes = kept - kept / 100 * HEAD_PERCENT - kept % 100 * HEAD_PERCENT / 100;
+    let head = text.floor_char_boundary(kept - tail_bytes);
+    let tail = text.ceil_char_boundary(text.len().checked_sub(tail_bytes)?);
     let removed = tail.checked_sub(head)?;
-    if removed < SAVED_BYTES_MIN {
+    if removed < SAVED_BYTES_MIN.min(over) {
         return None;
     }
     let note = format!("\n[… {removed} bytes of this result removed by backstop …]\n");

@@ -33,6 +33,12 @@ pub(super) struct Unit {
 struct Links {
     part: Part,
     is_user: bool,
+    /// Whether it stands for what was before it, so that it stays.
+    is_summary: bool,
+    /// Whether it begins with what the model thought.
+    thinks: bool,
+    /// Whether what the model thought may be in an item before it.
+    may_continue: bool,
     /// The ids of the calls that it makes.
     calls: Vec<String>,
     /// The ids of the calls that it answers.
@@ -44,6 +50,9 @@ impl Links {
         Self {
             part: part(api, item),
             is_user: is_user(api, item),
+            is_summary: api == Api::Anthropic && has_block(item, "compaction"),
+            thinks: thinks(api, item),
+            may_continue: may_continue(api, item),
             calls: calls(api, item),
             answers: answers(api, item),
         }
@@ -61,13 +70,23 @@ impl Units {
         let links: Vec<Links> = items.iter().map(|item| Links::of(api, &item.value())).collect();
         let parts: Vec<Part> = links.iter().map(|item| item.part).collect();
         let first_user = links.iter().position(|item| item.is_user);
+        let last_user = links.iter().rposition(|item| item.is_user);
         let mut units: Vec<Unit> = Vec::new();
         // The unit that what comes next belongs to: after the model's words come those of others.
         let mut open: Option<(usize, Part)> = None;
         for (n, part) in parts.iter().enumerate() {
+            // Calls behind results, without a thought of their own: the thought that they need is
+            // in the unit before. Where a person has spoken since, providers need none.
+            let continues = |unit: &Unit| {
+                let is_loop = api != Api::Anthropic || last_user.is_none_or(|last| n > last);
+                let behind_results = n.checked_sub(1).is_some_and(|n| !links[n].is_user);
+                let thought = unit.items.iter().any(|n| links[*n].thinks);
+                links[n].may_continue && is_loop && behind_results && thought
+            };
             let joins = match (open, part) {
                 (Some((unit, Part::Model)), Part::Model | Part::Input) => Some(unit),
                 (Some((unit, Part::Input)), Part::Input) => Some(unit),
+                (Some((unit, Part::Input)), Part::Model) if continues(&units[unit]) => Some(unit),
                 _ => None,
             };
             match (part, joins) {
@@ -78,10 +97,11 @@ impl Units {
                 }
                 (_, Some(unit)) => {
                     units[unit].items.push(n);
+                    units[unit].pinned |= links[n].is_summary;
                     open = Some((unit, *part));
                 }
                 (_, None) => {
-                    units.push(Unit { items: vec![n], pinned: false });
+                    units.push(Unit { items: vec![n], pinned: links[n].is_summary });
                     open = Some((units.len() - 1, *part));
                 }
             }
@@ -107,11 +127,10 @@ fn join_by_call(links: &[Links], units: &mut Vec<Unit>) {
     let mut joined: Vec<usize> = (0..units.len()).collect();
     for (n, unit) in units.iter().enumerate() {
         for item in &unit.items {
+            // Some clients count the calls of each turn anew: the nearest one before is meant.
             for call in &links[*item].calls {
-                unit_of_call.entry(call).or_insert(n);
+                unit_of_call.insert(call, n);
             }
-        }
-        for item in &unit.items {
             for answered in &links[*item].answers {
                 if let Some(&asked) = unit_of_call.get(&**answered) {
                     let (one, other) = (first_of(&mut joined, asked), first_of(&mut joined, n));
@@ -162,10 +181,10 @@ fn part(api: Api, item: &Value) -> Part {
         return Part::System;
     }
     match api {
-        // What stands for everything before it has to stay.
-        Api::Anthropic if role == "assistant" && has_block(item, "compaction") => Part::System,
         Api::Anthropic | Api::Chat if role == "assistant" => Part::Model,
         Api::Gemini if role == "model" => Part::Model,
+        // A conversation that is a single text.
+        Api::Responses if item.is_string() => Part::Input,
         Api::Responses => match kind {
             "" | "message" if role == "user" => Part::Input,
             "compaction" | "compaction_summary" | "mcp_list_tools" => Part::System,
@@ -173,6 +192,27 @@ fn part(api: Api, item: &Value) -> Part {
             _ => Part::Model,
         },
         _ => Part::Input,
+    }
+}
+
+/// Whether an item begins with what the model thought.
+fn thinks(api: Api, item: &Value) -> bool {
+    match api {
+        Api::Anthropic => matches!(
+            item.pointer("/content/0/type").and_then(Value::as_str),
+            Some("thinking" | "redacted_thinking")
+        ),
+        Api::Responses => kind(item) == "reasoning",
+        Api::Chat | Api::Gemini => false,
+    }
+}
+
+/// Whether what led to an item may be in a thought before it.
+fn may_continue(api: Api, item: &Value) -> bool {
+    match api {
+        Api::Anthropic => role(item) == "assistant" && !thinks(api, item),
+        Api::Responses => kind(item).ends_with("_call"),
+        Api::Chat | Api::Gemini => false,
     }
 }
 
@@ -186,6 +226,7 @@ fn is_user(api: Api, item: &Value) -> bool {
     match api {
         Api::Anthropic => role(item) == "user" && !has_block(item, "tool_result"),
         Api::Chat => role(item) == "user",
+        Api::Responses if item.is_string() => true,
         Api::Responses => role(item) == "user" && matches!(kind(item), "" | "message"),
         Api::Gemini => {
             let parts = item.get("parts").and_then(Value::as_array);

@@ -51,15 +51,25 @@ impl Successes {
         all.insert(model.to_owned(), sum);
     }
 
-    /// Writes what is not written yet. What cannot be written now is written the next time.
+    /// Whether everything is written.
+    pub fn is_empty(&self) -> bool {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+            && self.usage.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Writes what is not written yet. What cannot be written now is written the next time. Nobody
+    /// who counts waits for that.
     pub fn write(&self, journal: &Journal) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if !counts.is_empty() && journal.add_successes(&counts).is_ok() {
-            counts.clear();
+        let counts = std::mem::take(&mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+        if !counts.is_empty() && journal.add_successes(&counts).is_err() {
+            let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            for (surface, count) in counts {
+                *all.entry(surface).or_insert(0) += count;
+            }
         }
-        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        if !usage.is_empty() && journal.add_usage(&usage).is_ok() {
-            usage.clear();
+        let usage = std::mem::take(&mut *self.usage.lock().unwrap_or_else(PoisonError::into_inner));
+        if !usage.is_empty() && journal.add_usage(&usage).is_err() {
+            usage.iter().for_each(|(model, usage)| self.add_usage(model, *usage));
         }
     }
 }

@@ -27,7 +27,7 @@ const APIS: [ApiCase; 4] = [
         name: "anthropic",
         path: "/v1/messages",
         stream_path: "/v1/messages",
-        preamble: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\n",
+        preamble: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
         content: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"hi\"}}\n\n",
         end: "event: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":3}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
         error_event: "event: error\ndata: {",
@@ -45,7 +45,7 @@ const APIS: [ApiCase; 4] = [
         name: "responses",
         path: "/v1/responses",
         stream_path: "/v1/responses",
-        preamble: "event: response.created\ndata: {\"type\":\"response.created\"}\n\n",
+        preamble: "event: response.created\ndata: {\"type\":\"response.created\"}\n\nevent: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"message\",\"content\":[]}}\n\nevent: response.content_part.added\ndata: {\"type\":\"response.content_part.added\",\"part\":{\"type\":\"output_text\",\"text\":\"\"}}\n\n",
         content: "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"hi\"}\n\n",
         end: "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}}\n\n",
         error_event: "event: response.failed\ndata: {",
@@ -99,6 +99,11 @@ fn runs(project: &Project) -> Vec<Value> {
 fn bytes_pass_as_they_are_and_a_success_leaves_no_run() {
     let project = Project::new("proxy-pass");
     let provider = Provider::new(|_, seen| {
+        if seen.head.starts_with("HEAD /v1/models") {
+            return Reply::Bytes(
+                b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\n".to_vec(),
+            );
+        }
         if seen.head.starts_with("GET /v1/models") {
             return Reply::Bytes(whole(200, "x-custom: 1\r\n", "models"));
         }
@@ -129,6 +134,20 @@ fn bytes_pass_as_they_are_and_a_success_leaves_no_run() {
     let garbage = proxy.post("/v1/chat/completions", KEY, "{garbage");
     assert_eq!(garbage.status, 200);
     assert_eq!(proxy.stderr().lines().count(), 1, "{}", proxy.stderr());
+    // The lengths that were announced are announced again, without a body too.
+    let head = proxy.raw("HEAD /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    assert_eq!((head.status, head.header("content-length"), head.body.as_str()), (200, Some("5"), ""));
+    assert_eq!(models.header("content-length"), Some("6"), "{models:?}");
+    for (request, status) in [("CONNECT example.com:443", 405), ("GET /v1/../models", 400)] {
+        let refused =
+            proxy.raw(&format!("{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"));
+        assert_eq!(refused.status, status, "{request}: {refused:?}");
+    }
+    // What was counted is written while it runs.
+    until("stats show what was used", || {
+        let stats = project.run(&["stats", "--json"]).go().code(0).json();
+        stats["models"][0]["tokens_in"] == 14
+    });
     assert_eq!(proxy.end(), 0);
     assert_eq!(runs(&project).len(), 0);
     // What was used is counted all the same.
@@ -220,6 +239,51 @@ fn a_rate_limit_is_waited_for_in_every_dialect() {
     }
     let kinds = project.kinds();
     assert!(kinds.contains(&"guard.updated".to_owned()), "{kinds:?}");
+    // A client that has tried before waits all the same.
+    let provider = Provider::says(vec![failed(429, "retry-after: 1\r\n"), ok()]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let again = "authorization: Bearer key-again-1234567890\r\nx-stainless-retry-count: 1\r\n";
+    let answer = proxy.post("/v1/chat/completions", again, &APIS[1].request(false));
+    assert_eq!((answer.status, provider.seen().len()), (200, 2), "{answer:?}");
+    // Accounts that are given in the address are told apart as well.
+    let provider = Provider::new(|_, seen| {
+        Reply::Bytes(if seen.head.contains("key=first-") {
+            failed(429, "retry-after: 7999\r\n")
+        } else {
+            ok()
+        })
+    });
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let with =
+        |key: &str| proxy.post(&format!("{}?key={key}", APIS[3].path), "", &APIS[3].request(false)).status;
+    assert_eq!([with("first-1234567890"), with("second-1234567890")], [429, 200]);
+}
+
+#[test]
+fn a_request_that_waits_is_answered_when_the_proxy_ends() {
+    let project = Project::new("proxy-ends-waiting");
+    let provider = Provider::says(vec![failed(429, "retry-after: 300\r\nrequest-id: req_1\r\n")]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let port = proxy.port;
+    let request = APIS[0].request(false);
+    let asking = std::thread::spawn(move || {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let head = format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\n{KEY}content-length: {}\r\n\r\n",
+            request.len()
+        );
+        stream.write_all(format!("{head}{request}").as_bytes()).unwrap();
+        Answered::read(&mut stream)
+    });
+    until("it waits", || provider.seen().len() == 1);
+    assert_eq!(proxy.end(), 0);
+    let answer = asking.join().unwrap();
+    assert_eq!((answer.status, answer.header("request-id")), (429, Some("req_1")), "{answer:?}");
+    assert_eq!(answer.json()["type"], "error");
+    assert_eq!(
+        (answer.header("x-backstop-reason"), answer.header("x-should-retry")),
+        (Some("rate_limited"), None)
+    );
 }
 
 #[test]
@@ -316,6 +380,49 @@ fn an_overflow_is_trimmed_once() {
             "{answer:?}"
         );
     }
+    // The same, whatever a gateway makes of its status, and whatever is said about the same again.
+    let anthropic = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"}});
+    let wrapped = |code: Value| json!({"error": {"message": "prompt is too long: 213462 tokens > 200000 maximum", "code": code}});
+    for (status, headers, client, words) in [
+        (400, "x-should-retry: false\r\n", "", &anthropic),
+        (400, "", "x-stainless-retry-count: 1\r\n", &anthropic),
+        (500, "", "", &wrapped(json!(502))),
+        (502, "", "", &wrapped(json!(502))),
+        (502, "", "", &wrapped(json!("500"))),
+    ] {
+        let provider = Provider::says(vec![json(status, headers, words), ok()]);
+        let proxy = ProxyProcess::start(&project, &provider, &[]);
+        let answer = proxy.post("/v1/messages", &format!("{KEY}{client}"), &long(&APIS[0]));
+        assert_eq!((answer.status, provider.seen().len()), (200, 2), "{status} {headers}{client}{words}");
+        let bodies = provider.seen();
+        assert!(bodies[1].body.len() < bodies[0].body.len(), "{words}");
+    }
+    // Four times too long is cured by one trim, as the message says how much has to go.
+    let fits = long(&APIS[1]).len() / 4;
+    let provider = Provider::new(move |_, seen| {
+        let words = format!(
+            "This model's maximum context length is {fits} tokens. However, your messages resulted in {} tokens. Please reduce the length of the messages.",
+            seen.body.len()
+        );
+        let error = json!({"error": {"message": words, "type": "invalid_request_error", "code": "context_length_exceeded"}});
+        Reply::Bytes(if seen.body.len() > fits { json(400, "", &error) } else { ok() })
+    });
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let answer = proxy.post("/v1/chat/completions", KEY, &long(&APIS[1]));
+    assert_eq!((answer.status, provider.seen().len()), (200, 2), "{answer:?}");
+    // Where the answer is what does not fit, a smaller one is asked for.
+    let words = json!({"error": {"message": "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 32768 tokens and your request has 1077 input tokens (32000 > 32768 - 1077).", "type": "BadRequestError", "param": null, "code": 400}});
+    let provider = Provider::says(vec![json(400, "", &words), ok()]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let request = r#"{"model":"m-1","max_tokens":32000,"messages":[{"role":"user","content":"hi"}]}"#;
+    assert_eq!(proxy.post("/v1/chat/completions", KEY, request).status, 200);
+    assert_eq!(provider.seen()[1].json()["max_tokens"], 31_364);
+    // What cannot be made smaller is not sent again, and not counted as sent.
+    let provider = Provider::says(vec![json(400, "", &anthropic)]);
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let answer = proxy.post("/v1/messages", KEY, &APIS[0].request(false));
+    assert_eq!((answer.status, answer.header("x-backstop-attempts")), (400, Some("1")), "{answer:?}");
+    assert_eq!(provider.seen().len(), 1);
     // Too long again: said as the provider says it, and not tried a third time.
     let still = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"}});
     let provider = Provider::says(vec![json(400, "", &still)]);
@@ -325,13 +432,16 @@ fn an_overflow_is_trimmed_once() {
         (answer.status, answer.header("x-should-retry"), provider.seen().len()),
         (400, Some("false"), 2)
     );
-    assert!(answer.body.contains("213462"));
+    assert!(answer.body.contains("213462") && answer.body.contains("unrecoverable"), "{answer:?}");
     let events = project.events();
     let recovered = events
         .iter()
         .find(|event| event["kind"] == "recovery.attempted" && event["success"] == true)
         .unwrap();
     assert!(recovered["detail"].as_str().is_some_and(|detail| detail.starts_with("removed ")), "{recovered}");
+    let failed = events.iter().rfind(|event| event["kind"] == "recovery.attempted").unwrap();
+    assert_eq!(failed["success"], false);
+    assert!(failed["detail"].as_str().is_some_and(|detail| detail.starts_with("removed ")), "{failed}");
 }
 
 #[test]
@@ -426,6 +536,18 @@ fn what_cannot_be_reached_is_tried_four_times_and_said_in_the_apis_shape() {
         assert!(answer.json().pointer(kind).is_some_and(Value::is_string), "{answer:?}");
         assert_eq!(answer.header("x-backstop-reason"), Some("network_permanent"));
         assert_eq!(gone.seen().len() - before, 4);
+    }
+    // What is no answer of a model is none, and its client gets an error that it understands.
+    let garbage = Provider::new(|n, _| {
+        let bodies = ["", "garbage", "{\"id\": \"half", "OK"];
+        Reply::Bytes(whole(200, "content-type: text/plain\r\n", bodies[n % 4]))
+    });
+    let other = Project::new("proxy-garbage");
+    let odd = ProxyProcess::start(&other, &garbage, &[]);
+    for api in [&APIS[0], &APIS[1], &APIS[3]] {
+        let answer = odd.post(api.path, KEY, &api.request(false));
+        assert_eq!((answer.status, answer.header("x-backstop-attempts")), (502, Some("4")), "{answer:?}");
+        assert!(answer.json()["error"]["message"].is_string(), "{answer:?}");
     }
     // A client that tries again by itself does not multiply that.
     let before = gone.seen().len();

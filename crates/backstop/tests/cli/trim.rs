@@ -46,7 +46,8 @@ fn what_cannot_be_trimmed_says_why() {
     for (input, args, code, words) in [
         ("x", &["trim"][..], 2, "the request is no JSON object"),
         ("{}", &["trim"], 2, "has no list `messages`"),
-        (r#"{"input":"hi"}"#, &["trim"], 2, "has no list `input`"),
+        (r#"{"input":"hi"}"#, &["trim"], 1, "nothing that can be removed"),
+        (r#"{"input":7}"#, &["trim"], 2, "has no list `input`"),
         (r#"{"messages":[{"role":"user","content":"x"}]}"#, &["trim"], 1, "nothing that can be removed"),
         ("{}", &["trim", "--keep", "100"], 2, "100"),
         ("{}", &["trim", "--api", "cohere"], 2, "cohere"),
