@@ -5,7 +5,7 @@ use backstop_core::{ErrorKind, HintedError};
 use backstop_plan::run::PlanRunError;
 use backstop_plan::start::RunError;
 use backstop_runtime::ProjectError;
-use backstop_runtime::host::HostError;
+use backstop_runtime::host::{HostError, RunLogError};
 use backstop_store::{Holder, StoreError};
 
 /// What keeps a campaign from being run or changed.
@@ -39,6 +39,12 @@ pub enum CampaignError {
 impl From<StoreError> for CampaignError {
     fn from(error: StoreError) -> Self {
         Self::Project(error.into())
+    }
+}
+
+impl From<RunLogError> for CampaignError {
+    fn from(error: RunLogError) -> Self {
+        Self::Host(Box::new(error.into()))
     }
 }
 

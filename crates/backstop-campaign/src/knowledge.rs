@@ -7,7 +7,7 @@
 use crate::record::BLOCK_OVERRIDE;
 use crate::step::{Executed, Progress};
 use crate::task::{Task, TaskPlan};
-use backstop_core::{Event, EventKind, Reason, SafeText, signature};
+use backstop_core::{Action, Decision, Event, EventKind, Reason, SafeText, signature};
 use backstop_plan::workspace::Advice;
 use backstop_runtime::host::{AttemptJob, NodeStatus};
 use backstop_store::Lesson;
@@ -17,6 +17,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// How many siblings and lessons go into a prompt.
 const SIBLINGS_MAX: usize = 20;
 const LESSONS_MAX: usize = 10;
+
+/// Whether a task failed by its own doing. What the world did wrong is waited for and says nothing
+/// about the tasks.
+fn is_own_failure(decision: &Decision) -> bool {
+    !matches!(decision.action, Action::AwaitGuard { .. })
+}
 
 /// What is known while tasks are worked on.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +34,8 @@ pub struct Knowledge {
     /// Why each blocked task is, by seq.
     blocked: BTreeMap<String, String>,
     causes: BTreeMap<String, String>,
-    failures: BTreeMap<String, u32>,
+    /// The status of each task that has one, by seq, and whether it has failed since it was opened.
+    statuses: BTreeMap<String, (&'static str, bool)>,
     progress: Progress,
     /// Why CASCADE is to be entered although something could still begin.
     pub forced: Option<Executed>,
@@ -43,6 +50,7 @@ impl Knowledge {
     /// Learns from an event. Events of earlier processes count as well.
     pub fn learn(&mut self, event: &Event) {
         match &event.kind {
+            EventKind::AttemptStarted { operation, .. } => self.enter(operation.raw(), NodeStatus::Running),
             EventKind::AttemptFinished { operation, success: true, delivery: Some(delivery), .. } => {
                 let message = delivery.message.as_ref().map(|text| text.line(300));
                 self.delivered.insert(operation.raw().to_owned(), message.unwrap_or_default());
@@ -60,9 +68,17 @@ impl Knowledge {
                     self.causes.insert(seq.to_owned(), cause);
                 }
             }
+            EventKind::DecisionMade { operation: Some(seq), decision, .. } => {
+                self.enter(seq.raw(), NodeStatus::Pending);
+                self.statuses.entry(seq.raw().to_owned()).or_default().1 |= is_own_failure(decision);
+            }
             EventKind::StateEntered { operation: Some(seq), state, .. } => {
+                let status = NodeStatus::from_name(state);
+                if let Some(status) = status {
+                    self.enter(seq.raw(), status);
+                }
                 let seq = seq.raw().to_owned();
-                match NodeStatus::from_name(state) {
+                match status {
                     Some(NodeStatus::Failed) => {
                         let by_person = || "blocked by a person".to_owned();
                         let cause = self.causes.get(&seq).cloned().unwrap_or_else(by_person);
@@ -71,7 +87,7 @@ impl Knowledge {
                     Some(NodeStatus::Pending) => {
                         self.blocked.remove(&seq);
                         self.causes.remove(&seq);
-                        self.failures.remove(&seq);
+                        self.statuses.remove(&seq);
                     }
                     _ => {}
                 }
@@ -85,12 +101,9 @@ impl Knowledge {
         let finished = |event: &Event| matches!(&event.kind, EventKind::StateEntered { operation: Some(_), state, .. } if state == NodeStatus::Complete.name());
         let is_finished = events.iter().any(finished);
         for event in events {
-            if let EventKind::DecisionMade { operation: Some(seq), decision, .. } = &event.kind {
-                // What the world did wrong is waited for and says nothing about the tasks.
-                if matches!(decision.action, backstop_core::Action::AwaitGuard { .. }) {
-                    continue;
-                }
-                *self.failures.entry(seq.raw().to_owned()).or_default() += 1;
+            if let EventKind::DecisionMade { operation: Some(_), decision, .. } = &event.kind
+                && is_own_failure(decision)
+            {
                 self.look(false);
             }
         }
@@ -99,9 +112,14 @@ impl Knowledge {
         }
     }
 
+    fn enter(&mut self, seq: &str, status: NodeStatus) {
+        self.statuses.entry(seq.to_owned()).or_default().0 = status.name();
+    }
+
+    /// That a task fails for the first time is a change; that it fails again, as it did, is none.
     fn look(&mut self, finished: bool) {
         let mut hasher = DefaultHasher::new();
-        (&self.failures, &self.blocked, self.delivered.len()).hash(&mut hasher);
+        self.statuses.hash(&mut hasher);
         if let Some(forced) = self.progress.look(finished, hasher.finish()) {
             self.forced.get_or_insert(forced);
         }
@@ -145,5 +163,104 @@ impl Knowledge {
             ));
         }
         (!lines.is_empty()).then(|| SafeText::new(lines.join("\n")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_core::{EventId, RunId, Timestamp};
+    use std::time::Duration;
+
+    /// A run whose events come one transaction after the other.
+    #[derive(Default)]
+    struct Told(Knowledge, u64);
+
+    impl Told {
+        fn tell(&mut self, kinds: Vec<EventKind>) -> Option<Executed> {
+            let run: RunId = "r-0001".parse().unwrap();
+            let events: Vec<Event> = kinds
+                .into_iter()
+                .map(|kind| {
+                    self.1 += 1;
+                    Event {
+                        schema: backstop_core::EVENT_SCHEMA,
+                        id: EventId { run, seq: self.1 },
+                        run,
+                        seq: self.1,
+                        at: Timestamp::from_millis(0),
+                        session: None,
+                        surface: "campaign".into(),
+                        caller: None,
+                        kind,
+                    }
+                })
+                .collect();
+            events.iter().for_each(|event| self.0.learn(event));
+            self.0.count(&events);
+            self.0.forced.clone()
+        }
+
+        fn fails(&mut self, seq: &str) -> Option<Executed> {
+            self.tell(vec![EventKind::AttemptStarted { operation: seq.into(), attempt: 1 }]);
+            self.tell(vec![decision(seq, retry())])
+        }
+
+        fn enters(&mut self, seq: &str, status: NodeStatus) -> Option<Executed> {
+            self.tell(vec![crate::drive::task_entered(seq, status)])
+        }
+    }
+
+    fn retry() -> Action {
+        Action::Retry { after: Duration::ZERO, attempt: 2, of: 9 }
+    }
+
+    fn decision(seq: &str, action: Action) -> EventKind {
+        let decision = Decision { action, why: "it failed".to_owned() };
+        EventKind::DecisionMade { operation: Some(seq.into()), attempt: 1, decision, reclassified: None }
+    }
+
+    #[test]
+    fn a_task_that_fails_again_and_again_is_no_change() {
+        let mut told = Told::default();
+        let seen = [1, 2, 3].map(|_| told.fails("001"));
+        assert_eq!(seen, [None, None, None]);
+        assert_eq!(told.fails("001"), Some(Executed::StuckDetected), "three looks at which nothing changed");
+    }
+
+    #[test]
+    fn many_tasks_that_each_fail_once_are_not_stuck() {
+        let mut told = Told::default();
+        let seqs: Vec<String> = (1..16).map(|n| format!("{n:03}")).collect();
+        for seq in &seqs {
+            told.tell(vec![EventKind::AttemptStarted { operation: seq.as_str().into(), attempt: 1 }]);
+        }
+        for seq in &seqs {
+            // Begun again in the same transaction.
+            let again = EventKind::AttemptStarted { operation: seq.as_str().into(), attempt: 2 };
+            assert_eq!(told.tell(vec![decision(seq, retry()), again]), None, "{seq}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_finished_or_blocked_in_between_is_a_change() {
+        for status in [NodeStatus::Complete, NodeStatus::Failed, NodeStatus::Blocked] {
+            let mut told = Told::default();
+            for n in 1..7 {
+                assert_eq!(told.fails("001"), None);
+                assert_eq!(told.enters(&format!("{n:03}0"), status), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wait_for_the_world_is_no_look() {
+        let mut told = Told::default();
+        for _ in 0..9 {
+            told.tell(vec![EventKind::AttemptStarted { operation: "001".into(), attempt: 1 }]);
+            let waits =
+                Action::AwaitGuard { provider: "a".to_owned(), after: Duration::ZERO, attempt: 2, of: 2 };
+            assert_eq!(told.tell(vec![decision("001", waits)]), None);
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::drive::CampaignEnd;
 use crate::record::CampaignRecord;
+use crate::state::State;
 use backstop_core::{EventKind, RunId, SafeText, WorkAt, shell};
-use backstop_report::{CampaignReport, LessonRow, TaskRow};
+use backstop_report::{CampaignReport, LessonRow, TaskRow, UnreachableRow};
 use backstop_store::Lesson;
 
 /// Where a campaign stands, or how it ended. `resume` is the command that carries it on.
@@ -37,7 +38,8 @@ pub fn report(
         end: end.map(name),
         explorers: record.explored().0.into_iter().map(|(mode, _)| mode.name()).collect(),
         tasks: record.plan.tasks.iter().map(task).collect(),
-        unreachable: record.unreachable().into_iter().map(str::to_owned).collect(),
+        unreachable: record.analysis().into_iter().map(unreachable).collect(),
+        partial: is_partial(record).then(|| record.partial()),
         rounds: record.counters().clarify_rounds,
         replans: record.counters().replans,
         cause: record.cause().filter(|_| end != Some(&CampaignEnd::Complete)).cloned(),
@@ -45,6 +47,15 @@ pub fn report(
         next: next(record, end, &questions, resume),
         questions,
     }
+}
+
+fn unreachable((seq, blocked_by): (&str, Vec<&str>)) -> UnreachableRow {
+    UnreachableRow { seq: seq.to_owned(), blocked_by: blocked_by.into_iter().map(str::to_owned).collect() }
+}
+
+/// Whether what the explorers said is all that there is.
+fn is_partial(record: &CampaignRecord) -> bool {
+    record.state() == State::Error && record.state_before_error() == State::Explore
 }
 
 fn name(end: &CampaignEnd) -> &'static str {

@@ -11,7 +11,8 @@ use crate::task::{Task, TaskPlan};
 use backstop_core::{Event, EventKind, Reason, SafeText};
 use backstop_plan::record::{PhaseProgress, RunRecord};
 use backstop_runtime::host::{Fold, NodeStatus};
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The first words of the phases in which planners answer.
 const PLANNER: &str = "plan";
@@ -208,6 +209,13 @@ impl CampaignRecord {
         (answers, Mode::ALL.iter().any(is_late))
     }
 
+    /// What the explorers said, put together; those whose answers do not count included.
+    pub fn partial(&self) -> Value {
+        let texts: Vec<String> =
+            Mode::ALL.iter().filter_map(|mode| self.answer_of(mode.name())).map(str::to_owned).collect();
+        explore::aggregate(Some(self.objective().raw()), &texts)
+    }
+
     /// Whether enough explorers have answered.
     pub fn quorum(&self) -> Quorum {
         let (answers, timed_out) = self.explored();
@@ -314,6 +322,26 @@ impl CampaignRecord {
     /// Whether EXECUTE has something to begin, and got somewhere since CASCADE led back to it last.
     pub fn goes_on(&self) -> bool {
         self.has_ready() && self.settled_before.is_none_or(|before| self.settled() > before)
+    }
+
+    /// What CASCADE finds: each task that waits for a blocked one at whatever distance, with those
+    /// of its parents that are in its way. Blocked itself it stays one of them: it is blocked for
+    /// nothing else.
+    pub fn analysis(&self) -> Vec<(&str, Vec<&str>)> {
+        let behind: BTreeSet<&str> = self.unreachable().into_iter().collect();
+        let is_propagated =
+            |seq: &str| self.run.phase_of(seq).is_some_and(|phase| phase.node.status == NodeStatus::Blocked);
+        let in_the_way = |seq: &&str| behind.contains(seq) || self.status(seq) == "blocked";
+        let found = self.plan.tasks.iter().filter(|task| {
+            let seq = task.seq.as_str();
+            behind.contains(seq) || is_propagated(seq)
+        });
+        let mut rows = Vec::new();
+        for task in found {
+            let parents = task.depends.iter().map(String::as_str).filter(in_the_way);
+            rows.push((task.seq.as_str(), parents.collect()));
+        }
+        rows
     }
 
     /// The pending tasks that wait for a blocked one, at whatever distance.

@@ -180,7 +180,7 @@ impl ErrorType {
                 ("Exploration timeout, using partial data".to_owned(), Some(State::Plan))
             }
             ErrorType::QuorumFailure => ("Insufficient explorer data".to_owned(), None),
-            ErrorType::CascadeStuck => ("Cascade stuck, returning analysis".to_owned(), None),
+            ErrorType::CascadeStuck => ("Cascade stuck, returning analysis".to_owned(), Some(State::Observe)),
             ErrorType::SchemaInvalid => ("Invalid schema, cannot proceed".to_owned(), None),
             ErrorType::BudgetExhausted => ("Builder budget exhausted".to_owned(), Some(State::Observe)),
             other => (format!("Unrecoverable error: {}", other.name()), None),
@@ -266,7 +266,9 @@ mod tests {
         for from in State::ALL {
             assert_eq!(handled("quorum_failure", from), ("Insufficient explorer data".to_owned(), None));
             assert_eq!(handled("schema_invalid", from), ("Invalid schema, cannot proceed".to_owned(), None));
-            assert_eq!(handled("cascade_stuck", from).1, None);
+            // What is complete is brought to the user, and lessons are kept, before it returns.
+            let analysis = "Cascade stuck, returning analysis".to_owned();
+            assert_eq!(handled("cascade_stuck", from), (analysis, Some(Observe)));
             assert_eq!(
                 handled("budget_exhausted", from),
                 ("Builder budget exhausted".to_owned(), Some(Observe))
@@ -276,7 +278,7 @@ mod tests {
             assert_eq!(next, None);
         }
         // Whatever ERROR leads to is a transition that the table has.
-        for name in ["timeout", "budget_exhausted"] {
+        for name in ["timeout", "budget_exhausted", "cascade_stuck"] {
             assert!(handled(name, Explore).1.is_some_and(|next| Flow::Campaign.allows(Error, next)));
         }
     }

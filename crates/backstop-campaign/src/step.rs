@@ -182,19 +182,18 @@ pub fn step(state: State, outcome: &StepOutcome, counters: Counters) -> Step {
             _ => Step::to(State::Observe),
         },
         (State::Cascade, StepOutcome::Analysed { unreachable, goes_on }) => {
-            let next = after_cascade(*goes_on);
             if *unreachable < REPLAN_UNREACHABLE_MIN {
                 // Fewer are no reason for another plan: their block is propagated and handed over.
-                return Step::to(next);
+                return Step::to(if *goes_on { State::Execute } else { State::Observe });
             }
             if counters.replans >= REPLANS_MAX {
-                return Step::to(next).recovered("propagate_blocks", true);
+                return without_replan(*goes_on).recovered("propagate_blocks", true);
             }
             Step { error: None, recovery: None, message: None, goto: Goto::Replan }
         }
         (State::Cascade, StepOutcome::Replanned) => Step::to(State::Execute).recovered("replan", true),
         (State::Cascade, StepOutcome::ReplanRefused { goes_on }) => {
-            Step::to(after_cascade(*goes_on)).recovered("replan", false)
+            without_replan(*goes_on).recovered("replan", false)
         }
         (State::Observe, StepOutcome::Observed) => Step::to(State::Complete),
         (from, StepOutcome::Failed(reason)) => Step::error(from, ErrorType::of_campaign(reason)),
@@ -202,9 +201,12 @@ pub fn step(state: State, outcome: &StepOutcome, counters: Counters) -> Step {
     }
 }
 
-/// Tasks that can begin are run before the campaign is over.
-fn after_cascade(goes_on: bool) -> State {
-    if goes_on { State::Execute } else { State::Observe }
+/// Where a campaign without another plan goes: tasks that can begin are run first, else it is stuck.
+fn without_replan(goes_on: bool) -> Step {
+    match goes_on {
+        true => Step::to(State::Execute),
+        false => Step::error(State::Cascade, ErrorType::CascadeStuck),
+    }
 }
 
 fn planned(answer: PlanAnswer, counters: Counters) -> Step {
@@ -253,7 +255,7 @@ pub struct Progress {
 
 impl Progress {
     /// An attempt has ended by its own doing, and `finished` says whether a task is newly complete.
-    /// `signature` is that of all tasks: their statuses and how often each has failed.
+    /// `signature` is that of all tasks: the status of each.
     pub fn look(&mut self, finished: bool, signature: u64) -> Option<Executed> {
         self.iterations = if finished { 0 } else { self.iterations + 1 };
         self.unchanged = if self.signature == Some(signature) { self.unchanged + 1 } else { 0 };
@@ -387,12 +389,38 @@ mod tests {
         assert_eq!(looked(0, true, 0), Goto::State(State::Execute));
         assert_eq!(looked(2, true, 0), Goto::Replan);
         assert_eq!(looked(9, true, 2), Goto::State(State::Execute));
-        let refused =
-            |goes_on| step(State::Cascade, &StepOutcome::ReplanRefused { goes_on }, Counters::default()).goto;
-        assert_eq!(
-            (refused(true), refused(false)),
-            (Goto::State(State::Execute), Goto::State(State::Observe))
-        );
+    }
+
+    /// Every way out of CASCADE without another plan: the error is entered exactly where nothing
+    /// can begin.
+    #[test]
+    fn without_another_plan_a_campaign_that_cannot_go_on_is_stuck() {
+        let looked =
+            |outcome, replans| step(State::Cascade, &outcome, Counters { replans, ..Counters::default() });
+        for replans in 0..4 {
+            for (outcome, recovery) in [
+                (StepOutcome::ReplanRefused { goes_on: false }, ("replan", false)),
+                (StepOutcome::Analysed { unreachable: 2, goes_on: false }, ("propagate_blocks", true)),
+            ] {
+                if replans < REPLANS_MAX && matches!(outcome, StepOutcome::Analysed { .. }) {
+                    continue;
+                }
+                let stuck = looked(outcome, replans);
+                assert_eq!(stuck.error, Some(ErrorType::CascadeStuck));
+                assert_eq!(stuck.message.as_deref(), Some("Cascade stuck, returning analysis"));
+                assert_eq!((stuck.recovery, stuck.goto), (Some(recovery), Goto::State(State::Observe)));
+            }
+            for outcome in [
+                StepOutcome::ReplanRefused { goes_on: true },
+                StepOutcome::Analysed { unreachable: 1, goes_on: false },
+                StepOutcome::Analysed { unreachable: 2, goes_on: true },
+                StepOutcome::Analysed { unreachable: 0, goes_on: true },
+            ] {
+                assert_eq!(looked(outcome.clone(), replans).error, None, "{outcome:?}");
+            }
+        }
+        let refused = looked(StepOutcome::ReplanRefused { goes_on: true }, 1);
+        assert_eq!((refused.goto, refused.recovery), (Goto::State(State::Execute), Some(("replan", false))));
     }
 
     #[test]

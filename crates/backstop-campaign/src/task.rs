@@ -7,7 +7,7 @@ use backstop_core::order;
 use backstop_work::idioms::Idioms;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The most tasks of a plan.
 pub const TASKS_MAX: usize = 1000;
@@ -80,12 +80,12 @@ impl Task {
         format!("{}-{}", self.seq, self.slug)
     }
 
-    /// Whether every entry of `target_lines` names lines: `12` or `10-40`.
+    /// Whether every entry of `target_lines` names lines: `12` or `10-40`, counted from 1.
     pub fn has_valid_lines(&self) -> bool {
-        let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|line| *line > 0);
         self.target_lines.values().all(|lines| match lines.split_once('-') {
-            Some((from, to)) => number(from.trim()) && number(to.trim()),
-            None => number(lines.trim()),
+            Some((from, to)) => number(from).zip(number(to)).is_some_and(|(from, to)| from <= to),
+            None => number(lines).is_some(),
         })
     }
 }
@@ -165,8 +165,28 @@ impl Reader {
         texts
     }
 
+    /// A share from 0 to 1, in hundredths.
+    fn percent(&mut self, value: Option<&Value>, path: &str) -> u32 {
+        let number = match value {
+            None | Some(Value::Null) => Some(0.0),
+            Some(Value::String(text)) => text.trim().parse::<f64>().ok().filter(|number| number.is_finite()),
+            Some(other) => other.as_f64(),
+        };
+        if number.is_none() {
+            self.wrong(path, format!("{path} must be a number from 0 to 1"));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Held between 0 and 100.
+        {
+            (number.unwrap_or(0.0).clamp(0.0, 1.0) * 100.0) as u32
+        }
+    }
+
     fn idioms(&mut self, value: Option<&Value>, path: &str) -> Idioms {
-        let Some(value) = value.filter(|value| !value.is_null()) else { return Idioms::default() };
+        let is_none = |value: &Value| value.is_null() || *value == Value::Array(Vec::new());
+        let Some(value) = value.filter(|value| !is_none(value)) else { return Idioms::default() };
+        if !value.is_object() {
+            self.wrong(path, "idioms must be an object with required and forbidden");
+        }
         let mut list = |name: &str| match value.get(name) {
             Some(list) => self.list(list, &format!("{path}.{name}"), &format!("idioms.{name}")),
             None => Vec::new(),
@@ -182,7 +202,7 @@ impl Reader {
         }
         for name in ["seq", "slug", "delta", "verify"] {
             if value.get(name).is_none_or(Value::is_null) {
-                self.wrong(place(name), format!("Task {at}: Missing required field: {name}"));
+                self.wrong(place(name), format!("Task {at}: missing required field: {name}"));
             }
         }
         let there = |name: &str| value.get(name).filter(|value| !value.is_null());
@@ -207,7 +227,10 @@ impl Reader {
             }
         }
         if let Some(delta) = there("delta") {
-            task.delta = self.list(delta, &place("delta"), &format!("Task {at}: delta"));
+            match delta.is_array() {
+                true => task.delta = self.list(delta, &place("delta"), &format!("Task {at}: delta")),
+                false => self.wrong(place("delta"), format!("Task {at}: delta must be a list")),
+            }
             if delta.as_array().is_some_and(Vec::is_empty) {
                 self.wrong(place("delta"), format!("Task {at}: delta list cannot be empty"));
             }
@@ -240,9 +263,16 @@ impl Reader {
         }
         task.idioms = self.idioms(there("idioms"), &place("idioms"));
         task.description = there("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if let Some(Value::Object(lines)) = there("target_lines") {
-            let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            task.target_lines = lines.iter().map(|(file, value)| (file.clone(), shown(value))).collect();
+        match there("target_lines") {
+            Some(Value::Object(lines)) => {
+                let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                task.target_lines = lines.iter().map(|(file, value)| (file.clone(), shown(value))).collect();
+            }
+            Some(_) => {
+                let message = format!("Task {at}: target_lines must be an object of files and their lines");
+                self.wrong(place("target_lines"), message);
+            }
+            None => {}
         }
         task
     }
@@ -284,23 +314,24 @@ pub enum DependencyError {
     Cycle(Vec<String>),
 }
 
-/// Checks how tasks wait for each other; each is a seq and what it waits for.
-pub fn check_dependencies(tasks: &[(&str, &[String])]) -> Result<Vec<Vec<usize>>, DependencyError> {
-    let number: BTreeMap<&str, usize> = tasks.iter().enumerate().map(|(at, (seq, _))| (*seq, at)).collect();
-    let mut graph = Vec::new();
-    for (seq, depends) in tasks {
-        let of = |other: &String| {
-            let dangling = || DependencyError::Dangling { task: (*seq).to_owned(), other: other.clone() };
-            number.get(other.as_str()).copied().ok_or_else(dangling)
-        };
-        graph.push(depends.iter().map(of).collect::<Result<Vec<usize>, _>>()?);
+/// Checks how tasks wait for each other; each is a seq and what it waits for. A cycle comes first:
+/// it is found among those that are there.
+pub fn check_dependencies(tasks: &[(&str, &[String])]) -> Result<(), DependencyError> {
+    let mut number = HashMap::new();
+    for (at, (seq, _)) in tasks.iter().enumerate() {
+        number.entry(*seq).or_insert(at);
     }
-    match order::cycle(&graph) {
-        Some(cycle) => {
-            Err(DependencyError::Cycle(cycle.into_iter().map(|at| tasks[at].0.to_owned()).collect()))
+    let known = |waits: &[String]| waits.iter().filter_map(|seq| number.get(seq.as_str()).copied()).collect();
+    let graph: Vec<Vec<usize>> = tasks.iter().map(|(_, waits)| known(waits)).collect();
+    if let Some(cycle) = order::cycle(&graph) {
+        return Err(DependencyError::Cycle(cycle.into_iter().map(|at| tasks[at].0.to_owned()).collect()));
+    }
+    for (task, waits) in tasks {
+        if let Some(other) = waits.iter().find(|other| !number.contains_key(other.as_str())) {
+            return Err(DependencyError::Dangling { task: (*task).to_owned(), other: other.clone() });
         }
-        None => Ok(graph),
     }
+    Ok(())
 }
 
 impl TaskPlan {
@@ -321,11 +352,7 @@ impl TaskPlan {
         }
         plan.campaign = value.get("campaign").and_then(Value::as_str).unwrap_or_default().to_owned();
         plan.framework = value.get("framework").and_then(Value::as_str).map(str::to_owned);
-        let confidence = value.get("framework_confidence").and_then(Value::as_f64).unwrap_or(0.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Held between 0 and 100.
-        {
-            plan.confidence_percent = (confidence.clamp(0.0, 1.0) * 100.0) as u32;
-        }
+        plan.confidence_percent = reader.percent(value.get("framework_confidence"), "framework_confidence");
         plan.idioms = reader.idioms(value.get("idioms"), "idioms");
         if let Some(dropped) = value.get("drop").filter(|value| !value.is_null()) {
             plan.drop = reader.list(dropped, "drop", "drop");
@@ -333,7 +360,7 @@ impl TaskPlan {
         match value.get("tasks") {
             None => reader.wrong("tasks", "Missing required field: tasks"),
             Some(Value::Array(tasks)) if tasks.is_empty() && plan.drop.is_empty() => {
-                reader.wrong("tasks", "tasks list cannot be empty");
+                reader.wrong("tasks", "tasks list is empty");
             }
             Some(Value::Array(tasks)) if tasks.len() > TASKS_MAX => {
                 reader.wrong("tasks", format!("there are {} tasks, more than {TASKS_MAX}", tasks.len()));
@@ -356,7 +383,7 @@ impl TaskPlan {
     pub fn check(&self) -> Result<(), DependencyError> {
         let tasks: Vec<(&str, &[String])> =
             self.tasks.iter().map(|task| (task.seq.as_str(), task.depends.as_slice())).collect();
-        check_dependencies(&tasks).map(|_| ())
+        check_dependencies(&tasks)
     }
 
     /// How many iterations the builder of a task has: five, one more for each further file, two
@@ -401,7 +428,7 @@ mod tests {
                 "tasks[0].verify: Task 0: verify must be a command",
                 "tasks[0].budget: Task 0: budget must be a number from 1 to 1000",
                 "tasks[0].depends: Task 0: depends must be \"none\", a seq or a list",
-                "tasks[1].slug: Task 1: Missing required field: slug",
+                "tasks[1].slug: Task 1: missing required field: slug",
                 "tasks[1].delta: Task 1: delta must be files below the project",
                 "tasks[3]: Task 3: must be an object",
                 "tasks[2].seq: Task 2: seq 002 is used twice",
@@ -411,6 +438,58 @@ mod tests {
 
     fn insta_like(found: &[String], wanted: &[&str]) {
         assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn what_is_not_in_its_form_is_named_or_read_never_left_out() {
+        let plan = |fields: Value, own: Value| {
+            let mut plan = json!({"objective": "x", "tasks": [{"seq": "001", "slug": "a", "delta": ["a"], "verify": "true"}]});
+            plan.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            plan["tasks"][0].as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+            plan
+        };
+        for (fields, own, error) in [
+            (json!({}), json!({"delta": "a.py"}), "tasks[0].delta: Task 0: delta must be a list"),
+            (
+                json!({}),
+                json!({"target_lines": [1]}),
+                "tasks[0].target_lines: Task 0: target_lines must be an object of files and their lines",
+            ),
+            (
+                json!({}),
+                json!({"idioms": ["x"]}),
+                "tasks[0].idioms: idioms must be an object with required and forbidden",
+            ),
+            (
+                json!({"framework_confidence": "high"}),
+                json!({}),
+                "framework_confidence: framework_confidence must be a number from 0 to 1",
+            ),
+            (
+                json!({"idioms": "x"}),
+                json!({}),
+                "idioms: idioms must be an object with required and forbidden",
+            ),
+            (json!({"tasks": []}), json!(null), "tasks: tasks list is empty"),
+        ] {
+            let plan = if own.is_null() { json!({"objective": "x", "tasks": []}) } else { plan(fields, own) };
+            assert_eq!(errors(&plan), [error]);
+        }
+        let read = plan(json!({"framework_confidence": "0.7", "idioms": []}), json!({"idioms": []}));
+        assert_eq!(TaskPlan::read(&read).unwrap().confidence_percent, 70);
+    }
+
+    #[test]
+    fn a_cycle_is_named_before_what_dangles() {
+        let of = |depends: &[&[&str]]| {
+            let waits: Vec<Vec<String>> =
+                depends.iter().map(|all| all.iter().map(|seq| (*seq).to_owned()).collect()).collect();
+            let tasks: Vec<(&str, &[String])> =
+                ["001", "002", "003"].into_iter().zip(waits.iter().map(Vec::as_slice)).collect();
+            check_dependencies(&tasks).unwrap_err().to_string()
+        };
+        assert!(of(&[&["099"], &["003"], &["002"]]).contains("cycle"));
+        assert!(of(&[&["099"], &["003"], &[]]).contains("dangling"));
     }
 
     #[test]
@@ -440,6 +519,9 @@ mod tests {
             ..Task::default()
         };
         assert!(with("12").has_valid_lines() && with("10-40").has_valid_lines());
-        assert!(!with("ten").has_valid_lines() && !with("10-").has_valid_lines());
+        assert!(with("7-7").has_valid_lines());
+        for bad in ["ten", "10-", "10-5", "0-0", "0", "-3", "1-2-3", ""] {
+            assert!(!with(bad).has_valid_lines(), "{bad}");
+        }
     }
 }

@@ -97,6 +97,73 @@ fn a_chain_behind_a_blocked_task_is_unreachable_as_a_whole() {
 }
 
 #[test]
+fn what_dangles_or_goes_in_a_circle_elsewhere_hides_nothing() {
+    let mut rows = CHAIN.to_vec();
+    rows.extend([("005", "099", "pending"), ("006", "007", "pending"), ("007", "006", "pending")]);
+    rows.push(("008", "006 003", "pending"));
+    let found = ask("dag.cascade", &json!({"tasks": tasks(&rows)}));
+    assert_eq!(found["state"], "stuck");
+    assert_eq!(found["unreachable_transitive"], json!(["002", "003", "008"]));
+    let propagated = ask("dag.propagate", &json!({"tasks": tasks(&rows)}));
+    assert_eq!(propagated["propagated"], json!(["002", "003", "008"]));
+    assert_eq!(propagated["tasks"][7]["blocked_by"], json!(["003"]));
+}
+
+/// Twenty thousand in a row, a hundred times more than a campaign has in a row: what grows with the
+/// square would be seen.
+#[test]
+fn a_long_chain_is_propagated_as_a_whole() {
+    let task = |at: u32| {
+        let status = if at == 0 { "blocked" } else { "pending" };
+        let depends = if at == 0 { json!("none") } else { json!(format!("{:05}", at - 1)) };
+        json!({"seq": format!("{at:05}"), "depends": depends, "status": status})
+    };
+    let chain: Vec<Value> = (0..20_000).map(task).collect();
+    let found = ask("dag.cascade", &json!({"tasks": chain}));
+    assert_eq!(found["unreachable_transitive"].as_array().unwrap().len(), 19_999);
+    let found = ask("dag.propagate", &json!({"tasks": chain}));
+    assert_eq!(found["propagated"].as_array().unwrap().len(), 19_999);
+    assert_eq!(found["tasks"][19_999]["blocked_by"], json!(["19998"]));
+}
+
+#[test]
+fn registering_fills_in_what_is_not_said_and_names_a_cycle_first() {
+    let given = json!([{"seq": "001", "slug": "a"}, {"seq": "002", "type": "SPEC", "depends": "001"}]);
+    let found = ask("dag.register", &json!({"tasks": given}));
+    assert_eq!(
+        found["tasks"],
+        json!([
+            {"seq": "001", "slug": "a", "type": "BUILD", "depends": "none", "status": "pending"},
+            {"seq": "002", "type": "SPEC", "depends": "001", "status": "pending"},
+        ])
+    );
+    let both = tasks(&[("001", "099", ""), ("002", "003", ""), ("003", "002", "")]);
+    let error = ask("dag.register", &json!({"tasks": both}))["error"].clone();
+    assert!(error.as_str().unwrap().contains("cycle"), "{error}");
+}
+
+#[test]
+fn a_merge_takes_what_is_a_task_and_leaves_the_rest() {
+    let merge = |revised: Value| ask("dag.merge", &json!({"tasks": tasks(&CHAIN), "revised": revised}));
+    let revised =
+        json!({"tasks": [7, {}, {"seq": "002", "depends": {}}, null, {"seq": "003", "depends": "none"}]});
+    let found = merge(revised);
+    assert_eq!((found["merged"].clone(), found["unchanged"].clone()), (json!(1), json!(3)));
+    assert_eq!(found["tasks"][2]["depends"], "none");
+    for nothing in [json!({}), json!({"tasks": []}), json!([])] {
+        let found = merge(nothing);
+        assert_eq!((found["merged"].clone(), found["tasks"].clone()), (json!(0), tasks(&CHAIN)));
+    }
+}
+
+#[test]
+fn a_re_plan_is_told_the_reason_alone() {
+    let workspaces = json!([{"workspace_id": "001-x", "status": "blocked", "delivered": "Blocked:boom"}]);
+    let input = json!({"objective": "x", "tasks": tasks(&CHAIN), "workspaces": workspaces});
+    assert_eq!(ask("dag.replan_input", &input)["blocked_tasks"][0]["reason"], "boom");
+}
+
+#[test]
 fn a_running_task_is_neither_ready_nor_done() {
     let running = tasks(&[("001", "", "in_progress"), ("002", "001", "pending")]);
     assert_eq!(ask("dag.ready", &json!({"tasks": running}))["seqs"], json!([]));
@@ -194,7 +261,13 @@ fn transitions_of_both_flows() {
     assert_eq!(valid("EXECUTE", "CASCADE", "campaign")["valid"], true);
     assert_eq!(valid("EXECUTE", "CASCADE", "task")["valid"], false);
     assert!(valid("INIT", "NOWHERE", "task")["reason"].as_str().unwrap().contains("unknown state"));
-    assert!(valid("INIT", "COMPLETE", "task")["reason"].as_str().unwrap().contains("EXPLORE"));
+    let reason = valid("INIT", "COMPLETE", "task")["reason"].clone();
+    let reason = reason.as_str().unwrap();
+    assert!(reason.contains("Invalid transition") && reason.contains("EXPLORE"), "{reason}");
+    let line = r#"{"fn":"state.transition","input":{"from":"INIT","to":"EXPLORE","flow":5}}"#;
+    assert!(answer(line, Timestamp::from_millis(0))["error"].as_str().unwrap().contains("input.flow"));
+    let done = ask("campaign.complete", &json!({"objective": "x", "tasks": tasks(&CHAIN)}));
+    assert_eq!(done["completed_at"], "1970-01-01T00:00:00.000Z");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::list::count;
 use crate::run::date;
 use crate::{JSON_SCHEMA, Style, View};
 use backstop_core::{RunId, SafeText, Timestamp};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// How much of a text is shown.
 const TEXT_CHARS_MAX: usize = 200;
@@ -34,6 +34,15 @@ pub struct TaskRow {
     pub blocked_by: Vec<String>,
 }
 
+/// A task that waits for blocked ones, at whatever distance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreachableRow {
+    /// Its seq.
+    pub seq: String,
+    /// Those of the tasks it waits for that are in its way.
+    pub blocked_by: Vec<String>,
+}
+
 /// Where a campaign stands, or how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CampaignReport {
@@ -54,8 +63,10 @@ pub struct CampaignReport {
     pub explorers: Vec<&'static str>,
     /// The tasks, in the plan's order.
     pub tasks: Vec<TaskRow>,
-    /// Tasks that wait for blocked ones, at whatever distance.
-    pub unreachable: Vec<String>,
+    /// Tasks that wait for blocked ones, whether they are blocked for it or not.
+    pub unreachable: Vec<UnreachableRow>,
+    /// What the explorers said, where too few of them did.
+    pub partial: Option<Value>,
     /// Rounds of planning and re-plans so far.
     pub rounds: u32,
     /// Re-plans so far.
@@ -95,7 +106,9 @@ fn campaign(report: &CampaignReport, style: Style) -> String {
     if let Some(cause) = &report.cause {
         out.push_str(&format!("why: {}\n", style.marks(&cause.line(TEXT_CHARS_MAX))));
     }
-    if report.tasks.is_empty() && !report.explorers.is_empty() {
+    if let Some(partial) = &report.partial {
+        out.push_str(&partial_lines(partial, style));
+    } else if report.tasks.is_empty() && !report.explorers.is_empty() {
         out.push_str(&format!("explorers: {}\n", report.explorers.join(", ")));
     }
     if !report.tasks.is_empty() {
@@ -114,7 +127,9 @@ fn campaign(report: &CampaignReport, style: Style) -> String {
         }
     }
     if !report.unreachable.is_empty() {
-        out.push_str(&format!("\nunreachable: {}\n", report.unreachable.join(", ")));
+        let row = |row: &UnreachableRow| format!("{} (waits for {})", row.seq, row.blocked_by.join(", "));
+        let rows: Vec<String> = report.unreachable.iter().take(TASKS_MAX).map(row).collect();
+        out.push_str(&format!("\nunreachable: {}\n", rows.join(", ")));
     }
     if !report.questions.is_empty() {
         out.push_str("\nQuestions of the planner:\n");
@@ -129,6 +144,26 @@ fn campaign(report: &CampaignReport, style: Style) -> String {
         out.push_str(&format!("next: {}\n", next.line(TEXT_CHARS_MAX)));
     }
     out
+}
+
+/// What each explorer said, a line for each.
+fn partial_lines(partial: &Value, style: Style) -> String {
+    let mut out = String::new();
+    let said = partial.as_object().into_iter().flatten().filter(|(name, _)| *name != "_meta");
+    for (name, part) in said {
+        let status = part.get("status").and_then(Value::as_str).unwrap_or_default();
+        let rest = part.as_object().into_iter().flatten();
+        let fields: Map<String, Value> = rest
+            .filter(|(field, _)| !matches!(field.as_str(), "mode" | "status"))
+            .map(|(field, value)| (field.clone(), value.clone()))
+            .collect();
+        let text = SafeText::new(Value::Object(fields).to_string()).line(TEXT_CHARS_MAX);
+        out.push_str(&format!("  {name} {status}: {}\n", style.marks(&text)));
+    }
+    match out.is_empty() {
+        true => "no explorer has said anything\n".to_owned(),
+        false => format!("partial results of the explorers (whole with --json):\n{out}"),
+    }
 }
 
 fn row(task: &TaskRow, style: Style) -> String {
@@ -155,6 +190,7 @@ fn campaign_json(report: &CampaignReport) -> Value {
             "attempts": task.attempts, "reason": task.reason.as_ref().map(SafeText::raw), "blocked_by": task.blocked_by,
         })
     };
+    let unreachable = |row: &UnreachableRow| json!({"seq": row.seq, "blocked_by": row.blocked_by});
     json!({
         "schema": JSON_SCHEMA,
         "run": report.run.to_string(),
@@ -169,7 +205,8 @@ fn campaign_json(report: &CampaignReport) -> Value {
             "total": report.tasks.len(), "complete": report.count("complete"), "blocked": report.count("blocked"),
             "pending": report.count("pending"), "in_progress": report.count("in_progress"),
         },
-        "unreachable": report.unreachable,
+        "unreachable": report.unreachable.iter().map(unreachable).collect::<Vec<_>>(),
+        "partial": report.partial,
         "rounds": report.rounds,
         "replans": report.replans,
         "cause": report.cause.as_ref().map(SafeText::raw),
@@ -278,7 +315,10 @@ mod tests {
                 task("001", "complete", None),
                 task("002", "blocked", Some("test_failure: 2 failed")),
             ],
-            unreachable: vec!["003".to_owned()],
+            unreachable: vec![UnreachableRow { seq: "003".to_owned(), blocked_by: vec!["002".to_owned()] }],
+            partial: Some(
+                json!({"_meta": {}, "delta": {"status": "error", "_error": "no", "candidates": []}}),
+            ),
             rounds: 1,
             replans: 2,
             cause: None,
@@ -290,7 +330,8 @@ mod tests {
         for part in [
             "1 of 2 complete, 1 blocked",
             "002 t-002 blocked, 2 attempts: test_failure",
-            "unreachable: 003",
+            "unreachable: 003 (waits for 002)",
+            r#"  delta error: {"_error":"no","candidates":[]}"#,
             "next: backstop campaign retry 002",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -46,7 +46,7 @@ mod view;
 mod width;
 
 pub use alert::{Alert, Form, alert, name_list, notify_test};
-pub use campaign::{CampaignReport, LessonRow, Lessons, TaskRow};
+pub use campaign::{CampaignReport, LessonRow, Lessons, TaskRow, UnreachableRow};
 pub use commands::{
     AgentList, AgentRow, BudgetChange, BudgetList, Check, CheckState, Checks, CleanedStore, ConfigChange,
     DEMO_COMMAND_STARTS, DEMO_FAULTS_END, DEMO_FAULTS_START, DeferredDropped, DeferredList, DemoPlan,

@@ -169,6 +169,27 @@ fn what_cannot_be_recorded_is_told_all_the_same_with_one_warning() {
     assert_eq!(warnings.0.lock().unwrap().len(), 1);
 }
 
+#[test]
+fn observers_are_told_of_what_was_written_though_that_was_not_confirmed() {
+    let scratch = scratch();
+    let seen = Arc::new(Seen::default());
+    let observers = vec![Arc::clone(&seen) as Arc<_>];
+    let opening = Opening { observers, first: vec![started()], required: true, ..Opening::new("run") };
+    let recorder = Recorder::begin(&scratch.project, opening).unwrap();
+    recorder.append(vec![attempt_started()]).unwrap();
+    let journal = scratch.project.journal().unwrap();
+    let unconfirmed =
+        backstop_store::RunJournal::resume(journal, recorder.run(), process::current()).unwrap();
+    unconfirmed.append(vec![attempt_finished(false)]).unwrap();
+    assert!(recorder.continue_from(9).is_err());
+    assert_eq!(*seen.0.lock().unwrap(), ["run.started", "attempt.started"]);
+    recorder.continue_from(3).unwrap();
+    assert_eq!(*seen.0.lock().unwrap(), ["run.started", "attempt.started", "attempt.finished"]);
+    assert_eq!(recorder.version(), 3);
+    recorder.continue_from(3).unwrap();
+    assert_eq!(seen.0.lock().unwrap().len(), 3, "once");
+}
+
 #[derive(Default)]
 struct Seen(Mutex<Vec<&'static str>>);
 

@@ -36,13 +36,13 @@ use backstop_plan::start_events;
 use backstop_plan::view::ViewFolder;
 use backstop_plan::workspace::{Advice, Equipment, Worker};
 use backstop_runtime::aftermath::{self, leftovers};
-use backstop_runtime::host::{CAMPAIGN, NodeStatus, Observer, StopRequest};
+use backstop_runtime::host::{CAMPAIGN, NodeStatus, Observer, StopRequest, record};
 use backstop_runtime::{Opening, Project, Recorder};
 use backstop_store::{Held, Hold, Journal, RunFilter};
 use backstop_work::CommandLine;
 use backstop_work::gate::{Gate, Origin};
 use backstop_work::git::Repo;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -51,6 +51,8 @@ use std::time::Duration;
 pub const EXPLORE_TIMEOUT: Duration = Duration::from_secs(300);
 /// How much of what explorers said a planner is given, as JSON.
 const EXPLORED_BYTES_MAX: usize = 512 << 10;
+/// How many unreachable tasks are recorded with ERROR.
+const ANALYSIS_TASKS_MAX: usize = 200;
 /// How much of it is recorded with ERROR, as JSON.
 const PARTIAL_BYTES_MAX: usize = 16 << 10;
 /// How long a text in it may be when it is put together once more.
@@ -326,12 +328,13 @@ impl Driver<'_, '_> {
         self.recorder.as_ref().ok_or(CampaignError::NoCampaign)
     }
 
-    /// Records, all or none, and takes notice of it.
+    /// Records, all or none, once more where that is due, and takes notice of it.
     fn append(&mut self, kinds: Vec<EventKind>) -> Result<(), CampaignError> {
         if kinds.is_empty() {
             return Ok(());
         }
-        let events = self.recorder()?.append(kinds)?;
+        let recorder = self.recorder()?;
+        let events = record(recorder, recorder.version(), kinds)?;
         self.record = CampaignRecord::of(&self.recorder()?.events());
         self.audience.recorded(&events);
         Ok(())
@@ -483,6 +486,9 @@ impl Driver<'_, '_> {
         if !errors.is_empty() {
             field("schema_errors", Value::from(errors).to_string());
         }
+        if record.state() == State::Cascade {
+            field("analysis", analysis(record).to_string());
+        }
         if record.state() == State::Explore {
             let partial = self.explored().map(|explored| explored.to_string());
             context.partial_result =
@@ -570,6 +576,14 @@ impl Driver<'_, '_> {
         self.append(vec![EventKind::RunHalted { reason: frozen.unwrap_or(Reason::Interrupted), resume }])?;
         Ok(Some(CampaignEnd::Stopped { frozen }))
     }
+}
+
+/// Which tasks wait for what is blocked, as it is recorded with ERROR.
+fn analysis(record: &CampaignRecord) -> Value {
+    let all = record.analysis();
+    let row = |(seq, blocked_by): &(&str, Vec<&str>)| json!({"seq": seq, "blocked_by": blocked_by});
+    let unreachable: Vec<Value> = all.iter().take(ANALYSIS_TASKS_MAX).map(row).collect();
+    json!({"blocked": record.tasks_with("blocked"), "unreachable": unreachable, "total": all.len()})
 }
 
 fn classified(state: State, fault: Fault) -> EventKind {

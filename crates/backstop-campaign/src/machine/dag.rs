@@ -1,27 +1,30 @@
 //! Tasks with dependencies, as JSON: what is ready, what is stuck, what another plan makes of them.
 //!
-//! Fields that nobody here knows stay as they are. What ready, blocked and cycle mean is
-//! `backstop-core`'s: dependencies become its `Graph`.
+//! Fields that nobody here knows stay as they are. Time and memory grow with tasks and
+//! dependencies, no faster.
 
-use super::InputError;
+use super::{InputError, workspace};
 use crate::task::{DependencyError, check_dependencies, depends};
-use backstop_core::Graph;
+use backstop_core::Timestamp;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// How much of a delivery and of a reason goes into the input of a re-plan, in characters.
 const DELIVERED_CHARS_MAX: usize = 200;
 const REASON_CHARS_MAX: usize = 100;
 
 /// Tasks and how they wait for each other.
+#[derive(Clone, Default)]
 struct Dag {
     tasks: Vec<Map<String, Value>>,
     seqs: Vec<String>,
     depends: Vec<Vec<String>>,
+    /// Where the first task of a seq is.
+    number: HashMap<String, usize>,
 }
 
 /// A seq as it is compared: `1` is `001`.
-fn seq_of(value: Option<&Value>) -> Option<String> {
+pub(super) fn seq_of(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(seq) if !seq.trim().is_empty() => Some(padded(seq.trim())),
         Value::Number(number) => number.as_u64().map(|number| format!("{number:03}")),
@@ -29,7 +32,7 @@ fn seq_of(value: Option<&Value>) -> Option<String> {
     }
 }
 
-fn padded(seq: &str) -> String {
+pub(super) fn padded(seq: &str) -> String {
     let is_number = seq.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { format!("{seq:0>3}") } else { seq.to_owned() }
 }
@@ -37,33 +40,45 @@ fn padded(seq: &str) -> String {
 impl Dag {
     fn read(tasks: &Value) -> Result<Self, InputError> {
         let list = tasks.as_array().ok_or_else(|| InputError::field("tasks", "a list of tasks"))?;
-        let mut dag = Dag { tasks: Vec::new(), seqs: Vec::new(), depends: Vec::new() };
+        let mut dag = Self::default();
         for (at, task) in list.iter().enumerate() {
-            let object = task.as_object();
-            let object = object.ok_or_else(|| InputError::field(&format!("tasks[{at}]"), "an object"))?;
-            let seq = seq_of(object.get("seq"));
-            let seq = seq.ok_or_else(|| InputError::field(&format!("tasks[{at}].seq"), "a text"))?;
-            let waits = depends(object.get("depends").unwrap_or(&Value::Null));
-            let waits = waits.ok_or_else(|| {
-                InputError::field(&format!("tasks[{at}].depends"), "\"none\", a seq or a list")
+            dag.read_task(task).map_err(|InputError { field, wanted }| {
+                let field = format!("tasks[{at}]{field}");
+                InputError { field, wanted }
             })?;
-            dag.depends.push(waits.iter().map(|seq| padded(seq)).collect());
-            dag.tasks.push(object.clone());
-            dag.seqs.push(seq);
         }
         Ok(dag)
     }
 
-    fn check(&self) -> Result<Graph, DependencyError> {
-        let tasks: Vec<(&str, &[String])> = self
-            .seqs
-            .iter()
-            .zip(&self.depends)
-            .map(|(seq, waits)| (seq.as_str(), waits.as_slice()))
-            .collect();
-        let graph = check_dependencies(&tasks)?;
-        // Every cycle is found before, and every number is one of a task.
-        Ok(Graph::new(graph).unwrap_or_default())
+    /// What of a list is a task; the rest is left out.
+    fn read_some(list: &[Value]) -> Self {
+        let mut dag = Self::default();
+        for task in list {
+            let _ = dag.read_task(task);
+        }
+        dag
+    }
+
+    fn read_task(&mut self, task: &Value) -> Result<(), InputError> {
+        let object = task.as_object().ok_or_else(|| InputError::field("", "an object"))?;
+        let seq = seq_of(object.get("seq")).ok_or_else(|| InputError::field(".seq", "a text"))?;
+        let waits = depends(object.get("depends").unwrap_or(&Value::Null));
+        let waits = waits.ok_or_else(|| InputError::field(".depends", "\"none\", a seq or a list"))?;
+        self.push(object.clone(), seq, waits.iter().map(|seq| padded(seq)).collect());
+        Ok(())
+    }
+
+    fn push(&mut self, task: Map<String, Value>, seq: String, depends: Vec<String>) {
+        self.number.entry(seq.clone()).or_insert(self.seqs.len());
+        self.tasks.push(task);
+        self.seqs.push(seq);
+        self.depends.push(depends);
+    }
+
+    fn check(&self) -> Result<(), DependencyError> {
+        let waits = self.depends.iter().map(Vec::as_slice);
+        let tasks: Vec<(&str, &[String])> = self.seqs.iter().map(String::as_str).zip(waits).collect();
+        check_dependencies(&tasks)
     }
 
     fn status(&self, at: usize) -> &str {
@@ -76,12 +91,11 @@ impl Dag {
 
     /// A seq that two tasks have.
     fn duplicate(&self) -> Option<&String> {
-        let is_second = |at: &usize| self.seqs[..*at].contains(&self.seqs[*at]);
-        (0..self.seqs.len()).find(is_second).map(|at| &self.seqs[at])
+        self.seqs.iter().enumerate().find(|(at, seq)| self.number(seq) != Some(*at)).map(|(_, seq)| seq)
     }
 
     fn number(&self, seq: &str) -> Option<usize> {
-        self.seqs.iter().position(|known| known == seq)
+        self.number.get(seq).copied()
     }
 
     /// Pending with every dependency complete, in the plan's order.
@@ -97,9 +111,36 @@ impl Dag {
         !self.ready().is_empty() || !self.with("in_progress").is_empty()
     }
 
-    fn blocked_parents(&self, at: usize, blocked: &dyn Fn(usize) -> bool) -> Vec<String> {
-        let is_blocked = |seq: &&String| self.number(seq).is_some_and(blocked);
+    /// The tasks that this one waits for and that are blocked.
+    fn blocked_parents(&self, at: usize) -> Vec<String> {
+        let is_blocked =
+            |seq: &&String| self.number(seq).is_some_and(|parent| self.status(parent) == "blocked");
         self.depends[at].iter().filter(is_blocked).map(|seq| self.shown(seq)).collect()
+    }
+
+    /// The pending tasks that wait for a blocked one, at whatever distance: those that wait for it
+    /// directly, those that wait for them, and so on, each once and in the plan's order. What
+    /// dangles or goes round in a circle elsewhere is nothing to them.
+    fn behind_blocked(&self) -> Vec<Vec<usize>> {
+        let mut dependents = vec![Vec::new(); self.tasks.len()];
+        for (at, waits) in self.depends.iter().enumerate() {
+            for parent in waits.iter().filter_map(|seq| self.number(seq)) {
+                dependents[parent].push(at);
+            }
+        }
+        let mut is_known: Vec<bool> = (0..self.tasks.len()).map(|at| self.status(at) != "pending").collect();
+        let mut rows: Vec<Vec<usize>> = Vec::new();
+        let mut row = self.with("blocked");
+        loop {
+            let mut next: Vec<usize> = row.iter().flat_map(|at| dependents[*at].iter().copied()).collect();
+            next.retain(|at| !std::mem::replace(&mut is_known[*at], true));
+            next.sort_unstable();
+            if next.is_empty() {
+                return rows;
+            }
+            rows.push(next.clone());
+            row = next;
+        }
     }
 
     /// A seq as its task writes it.
@@ -130,6 +171,12 @@ pub(super) fn register(input: &Value) -> Result<Value, InputError> {
         return Ok(json!({"ok": false, "error": error.to_string()}));
     }
     for task in &mut dag.tasks {
+        for (name, default) in [("type", "BUILD"), ("depends", "none")] {
+            let known = task.entry(name).or_insert(Value::Null);
+            if known.is_null() {
+                *known = json!(default);
+            }
+        }
         task.insert("status".to_owned(), json!("pending"));
     }
     Ok(json!({"ok": true, "tasks": dag.all()}))
@@ -155,18 +202,13 @@ pub(super) fn cascade(input: &Value) -> Result<Value, InputError> {
     let dag = dag(input)?;
     let (ready, pending, running) = (dag.ready(), dag.with("pending"), dag.with("in_progress"));
     let blocked = dag.with("blocked");
-    let mut unreachable = Vec::new();
-    let mut transitive: Vec<String> = Vec::new();
-    if !dag.goes_on() {
-        for &at in &pending {
-            let by = dag.blocked_parents(at, &|parent| blocked.contains(&parent));
-            if !by.is_empty() {
-                unreachable.push(json!({"seq": dag.shown_at(at), "blocked_by": by}));
-            }
-        }
-        let closure = closure(&dag, &blocked);
-        transitive.extend(pending.iter().filter(|at| closure.contains(at)).map(|at| dag.shown_at(*at)));
-    }
+    let rows = if dag.goes_on() { Vec::new() } else { dag.behind_blocked() };
+    let direct = rows.first().into_iter().flatten();
+    let unreachable: Vec<Value> =
+        direct.map(|at| json!({"seq": dag.shown_at(*at), "blocked_by": dag.blocked_parents(*at)})).collect();
+    let mut all: Vec<usize> = rows.concat();
+    all.sort_unstable();
+    let transitive: Vec<String> = all.into_iter().map(|at| dag.shown_at(at)).collect();
     let state = if dag.goes_on() {
         "in_progress"
     } else if pending.is_empty() {
@@ -183,34 +225,17 @@ pub(super) fn cascade(input: &Value) -> Result<Value, InputError> {
     }))
 }
 
-/// Everything that waits for these, at whatever distance.
-fn closure(dag: &Dag, from: &[usize]) -> Vec<usize> {
-    match dag.check() {
-        Ok(graph) => from.iter().flat_map(|at| graph.all_dependents(*at)).collect(),
-        Err(_) => Vec::new(),
-    }
-}
-
 pub(super) fn propagate(input: &Value) -> Result<Value, InputError> {
     let mut dag = dag(input)?;
     let mut propagated = Vec::new();
-    if !dag.goes_on() {
-        loop {
-            let blocked = dag.with("blocked");
-            let found: Vec<(usize, Vec<String>)> = dag
-                .with("pending")
-                .into_iter()
-                .map(|at| (at, dag.blocked_parents(at, &|parent| blocked.contains(&parent))))
-                .filter(|(_, by)| !by.is_empty())
-                .collect();
-            if found.is_empty() {
-                break;
-            }
-            for (at, by) in found {
-                propagated.push(dag.shown_at(at));
-                dag.tasks[at].insert("status".to_owned(), json!("blocked"));
-                dag.tasks[at].insert("blocked_by".to_owned(), json!(by));
-            }
+    let rows = if dag.goes_on() { Vec::new() } else { dag.behind_blocked() };
+    for row in rows {
+        let found: Vec<(usize, Vec<String>)> =
+            row.into_iter().map(|at| (at, dag.blocked_parents(at))).collect();
+        for (at, by) in found {
+            propagated.push(dag.shown_at(at));
+            dag.tasks[at].insert("status".to_owned(), json!("blocked"));
+            dag.tasks[at].insert("blocked_by".to_owned(), json!(by));
         }
     }
     let statuses: BTreeMap<String, &str> =
@@ -220,15 +245,21 @@ pub(super) fn propagate(input: &Value) -> Result<Value, InputError> {
 
 pub(super) fn merge(input: &Value) -> Result<Value, InputError> {
     let before = dag(input)?;
-    let revised = input.pointer("/revised/tasks").or_else(|| input.get("revised").filter(|r| r.is_array()));
-    let revised = Dag::read(revised.unwrap_or(&Value::Null))
-        .map_err(|error| InputError::field("revised.tasks", &error.wanted))?;
+    let list = match input.get("revised") {
+        Some(Value::Array(list)) => Some(list.as_slice()),
+        Some(Value::Object(revised)) => match revised.get("tasks") {
+            None | Some(Value::Null) => Some(&[][..]),
+            Some(tasks) => tasks.as_array().map(Vec::as_slice),
+        },
+        _ => None,
+    };
+    let list = list.ok_or_else(|| InputError::field("revised", "an object with a list of tasks"))?;
+    let revised = Dag::read_some(list);
     let refused = |error: String| Ok(json!({"error": error, "merged": 0, "tasks": before.all()}));
     if let Some(seq) = revised.duplicate() {
         return refused(format!("duplicate seq: {seq}"));
     }
-    let mut after =
-        Dag { tasks: before.tasks.clone(), seqs: before.seqs.clone(), depends: before.depends.clone() };
+    let mut after = before.clone();
     let mut merged = 0;
     for (at, task) in revised.tasks.iter().enumerate() {
         let seq = &revised.seqs[at];
@@ -236,9 +267,7 @@ pub(super) fn merge(input: &Value) -> Result<Value, InputError> {
             let mut new = task.clone();
             new.insert("seq".to_owned(), json!(seq));
             new.insert("status".to_owned(), json!("pending"));
-            after.tasks.push(new);
-            after.seqs.push(seq.clone());
-            after.depends.push(revised.depends[at].clone());
+            after.push(new, seq.clone(), revised.depends[at].clone());
             continue;
         };
         let status = before.status(known).to_owned();
@@ -279,11 +308,7 @@ pub(super) fn merge(input: &Value) -> Result<Value, InputError> {
 /// The workspaces by seq.
 fn workspaces(input: &Value) -> BTreeMap<String, &Value> {
     let list = input.get("workspaces").and_then(Value::as_array);
-    let seq = |workspace: &Value| {
-        let id = workspace.get("workspace_id").and_then(Value::as_str).unwrap_or_default();
-        seq_of(workspace.get("seq")).or_else(|| id.split('-').next().map(padded))
-    };
-    list.into_iter().flatten().filter_map(|workspace| Some((seq(workspace)?, workspace))).collect()
+    list.into_iter().flatten().filter_map(|one| Some((workspace::seq(one)?, one))).collect()
 }
 
 pub(super) fn replan_input(input: &Value) -> Result<Value, InputError> {
@@ -295,7 +320,7 @@ pub(super) fn replan_input(input: &Value) -> Result<Value, InputError> {
         let workspace = known.get(&dag.seqs[at]);
         let delivered = workspace.and_then(|workspace| workspace.get("delivered")).and_then(Value::as_str);
         let text = delivered.unwrap_or("(no workspace)");
-        text.strip_prefix("BLOCKED: ").unwrap_or(text).chars().take(chars).collect::<String>()
+        workspace::without_blocked(text).chars().take(chars).collect::<String>()
     };
     let slug = |at: usize| dag.tasks[at].get("slug").cloned().unwrap_or(Value::Null);
     let complete: Vec<Value> = dag.with("complete").into_iter().map(|at| {
@@ -321,10 +346,11 @@ pub(super) fn replan_input(input: &Value) -> Result<Value, InputError> {
     }))
 }
 
-pub(super) fn complete(input: &Value) -> Result<Value, InputError> {
+pub(super) fn complete(input: &Value, now: Timestamp) -> Result<Value, InputError> {
     let dag = dag(input)?;
     Ok(json!({
         "status": "complete",
+        "completed_at": now.to_string(),
         "objective": input.get("objective"),
         "summary": {
             "total": dag.tasks.len(), "complete": dag.with("complete").len(), "blocked": dag.with("blocked").len(),

@@ -90,7 +90,7 @@ fn reply(line: &str, now: Timestamp) -> Result<Value, String> {
         "dag.propagate" => dag::propagate(input),
         "dag.merge" => dag::merge(input),
         "dag.replan_input" => dag::replan_input(input),
-        "campaign.complete" => dag::complete(input),
+        "campaign.complete" => dag::complete(input, now),
         "plan.decision" => text(input, "text").map(decision),
         "plan.validate" => Ok(validation(input.get("plan").unwrap_or(&Value::Null))),
         "explore.aggregate" => aggregate(input),
@@ -162,9 +162,12 @@ fn quorum(input: &Value) -> Result<Value, InputError> {
 }
 
 fn transition(input: &Value) -> Result<Value, InputError> {
-    let flow = match input.get("flow").and_then(Value::as_str) {
-        None => Flow::Task,
-        Some(name) => Flow::from_name(name).ok_or_else(|| InputError::field("flow", "task or campaign"))?,
+    let flow = match input.get("flow") {
+        None | Some(Value::Null) => Flow::Task,
+        Some(name) => {
+            let flow = name.as_str().and_then(Flow::from_name);
+            flow.ok_or_else(|| InputError::field("flow", "task or campaign"))?
+        }
     };
     let (from, to) = (text(input, "from")?, text(input, "to")?);
     let state = |name: &str| State::from_name(name).ok_or_else(|| format!("unknown state {name:?}"));
@@ -173,7 +176,9 @@ fn transition(input: &Value) -> Result<Value, InputError> {
         (Ok(from), Ok(to)) => {
             let after: Vec<&str> = flow.after(from).iter().map(|state| state.name()).collect();
             let after = if after.is_empty() { "nothing".to_owned() } else { after.join(", ") };
-            json!({"valid": false, "reason": format!("{} does not follow {}; {after} does", to.name(), from.name())})
+            let (from, to) = (from.name(), to.name());
+            let reason = format!("Invalid transition: {to} does not follow {from}; {after} does");
+            json!({"valid": false, "reason": reason})
         }
         (Err(reason), _) | (_, Err(reason)) => json!({"valid": false, "reason": reason}),
     })

@@ -40,6 +40,7 @@ pub use log::{RunLog, RunLogError};
 pub use nodes::{NodeSpec, NodesError};
 pub use observer::{HostState, Observer, ObserverError};
 pub use progress::{AttemptError, CAMPAIGN, Fold, NodeRecord, NodeStatus, RunProgress, SKIPPED, operation};
+pub use record_again::record;
 pub use sessions::{AgentSession, PriorSession};
 pub use waits::{NodeWait, RunWait, RunWaits};
 

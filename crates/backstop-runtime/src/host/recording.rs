@@ -3,6 +3,7 @@
 
 use super::executor::millis;
 use super::nodes::grow;
+use super::record_again::record;
 use super::{Fold, Host, HostError, HostState, Observer, ObserverError, RunProgress};
 use backstop_core::{Command, End, Event, EventKind, Outcome, Reason};
 
@@ -11,10 +12,7 @@ impl<R: Fold + Clone + Send + 'static, C: Send> Host<'_, R, C> {
     pub(super) fn commit(&mut self) -> Result<(), HostError> {
         while !self.pending.is_empty() {
             let kinds = std::mem::take(&mut self.pending);
-            let events = match self.parts.log.append(self.progress().seq, kinds.clone()) {
-                Ok(events) => events,
-                Err(error) => self.record_again(kinds, error)?,
-            };
+            let events = record(self.parts.log, self.progress().seq, kinds)?;
             self.follow(&events)?;
         }
         Ok(())

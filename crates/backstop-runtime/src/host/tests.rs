@@ -13,12 +13,14 @@ use std::sync::mpsc::channel;
 struct MemoryLog {
     events: Mutex<Vec<Event>>,
     full_at: Option<u64>,
-    fails_once: Mutex<Option<FailsOnce>>,
+    /// The next failures, the first one first.
+    failures: Mutex<VecDeque<Failing>>,
     continued_from: Mutex<Vec<u64>>,
+    refuses_to_continue: bool,
 }
 
 /// The log fails once, when events of a kind are appended.
-struct FailsOnce {
+struct Failing {
     kind: &'static str,
     /// What is on record all the same.
     writes: Writes,
@@ -29,6 +31,24 @@ enum Writes {
     Nothing,
     TheUpdate,
     SomethingElse,
+    /// The same kinds of events, of other attempts.
+    OtherAttempts,
+    /// The same kinds of events, with other states.
+    OtherStates,
+}
+
+fn of_other_attempts(mut kind: EventKind) -> EventKind {
+    if let EventKind::AttemptFinished { attempt, .. } = &mut kind {
+        *attempt += 1;
+    }
+    kind
+}
+
+fn with_other_states(mut kind: EventKind) -> EventKind {
+    if let EventKind::StateEntered { state, .. } = &mut kind {
+        "failed".clone_into(state);
+    }
+    kind
 }
 
 impl MemoryLog {
@@ -51,6 +71,14 @@ impl MemoryLog {
     }
 }
 
+fn unavailable() -> RunLogError {
+    RunLogError::Unavailable {
+        reason: Reason::ResourceContention,
+        what: "the database is locked".into(),
+        hint: "try again".into(),
+    }
+}
+
 fn run_id() -> RunId {
     "r-7f3a".parse().unwrap()
 }
@@ -70,14 +98,17 @@ impl RunLog for MemoryLog {
             });
         }
         let fails = {
-            let mut planned = self.fails_once.lock().unwrap();
-            let is_due = |planned: &mut FailsOnce| kinds.iter().any(|kind| kind.name() == planned.kind);
-            planned.take_if(is_due).map(|planned| planned.writes)
+            let mut failures = self.failures.lock().unwrap();
+            let is_due = |next: &mut Failing| kinds.iter().any(|kind| kind.name() == next.kind);
+            failures.pop_front_if(is_due).map(|failing| failing.writes)
         };
-        let kinds = if fails == Some(Writes::SomethingElse) {
-            vec![EventKind::StateMessage { message: SafeText::new("somebody else was here") }]
-        } else {
-            kinds
+        let kinds = match fails {
+            Some(Writes::SomethingElse) => {
+                vec![EventKind::StateMessage { message: SafeText::new("somebody else was here") }]
+            }
+            Some(Writes::OtherAttempts) => kinds.into_iter().map(of_other_attempts).collect(),
+            Some(Writes::OtherStates) => kinds.into_iter().map(with_other_states).collect(),
+            None | Some(Writes::Nothing | Writes::TheUpdate) => kinds,
         };
         let event = |(seq, kind): (u64, EventKind)| Event {
             schema: EVENT_SCHEMA,
@@ -96,11 +127,7 @@ impl RunLog for MemoryLog {
         }
         match fails {
             None => Ok(new),
-            Some(_) => Err(RunLogError::Unavailable {
-                reason: Reason::ResourceContention,
-                what: "the database is locked".into(),
-                hint: "try again".into(),
-            }),
+            Some(_) => Err(unavailable()),
         }
     }
 
@@ -110,7 +137,10 @@ impl RunLog for MemoryLog {
 
     fn continue_from(&self, version: u64) -> Result<(), RunLogError> {
         self.continued_from.lock().unwrap().push(version);
-        Ok(())
+        match self.refuses_to_continue {
+            true => Err(unavailable()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -455,17 +485,30 @@ fn where_nothing_can_be_recorded_nothing_is_done() {
     assert_eq!(notes.seen, ["started 0 1", "closed"]);
 }
 
-/// A run of one node whose log fails once, when the end of the attempt is recorded.
-fn log_that_fails_once(writes: Writes) -> MemoryLog {
-    let fails_once = Mutex::new(Some(FailsOnce { kind: "attempt.finished", writes }));
-    let log = MemoryLog { fails_once, ..MemoryLog::default() };
+/// A run of one node whose log fails when the end of the attempt is recorded.
+fn log_that_fails(writes: &[Writes]) -> MemoryLog {
+    log_that_fails_at("attempt.finished", writes)
+}
+
+fn log_that_fails_at(kind: &'static str, writes: &[Writes]) -> MemoryLog {
+    let failures = Mutex::new(writes.iter().map(|writes| Failing { kind, writes: *writes }).collect());
+    let log = MemoryLog { failures, ..MemoryLog::default() };
     start(&log, &[("a", &[])]);
     log
 }
 
+/// The strategies of recovery that were recorded, and whether they helped.
+fn recoveries(log: &MemoryLog) -> Vec<(String, bool)> {
+    let recovery = |kind: EventKind| match kind {
+        EventKind::RecoveryAttempted { strategy, success, .. } => Some((strategy, success)),
+        _ => None,
+    };
+    log.kinds().into_iter().filter_map(recovery).collect()
+}
+
 #[test]
 fn an_update_that_is_due_is_recorded_once_more_after_its_failure() {
-    let log = log_that_fails_once(Writes::Nothing);
+    let log = log_that_fails(&[Writes::Nothing]);
     let mut notes = Notes::default();
     let ending = go(&log, &Scripted::new(&|_| ok()), &(), vec![&mut notes]).unwrap();
     assert_eq!(ending.end, End::Complete);
@@ -481,34 +524,92 @@ fn an_update_that_is_due_is_recorded_once_more_after_its_failure() {
             "run.ended"
         ]
     );
-    let kinds = log.kinds();
-    let recovery = kinds.iter().find(|kind| kind.name() == "recovery.attempted");
-    let Some(EventKind::RecoveryAttempted { strategy, success, .. }) = recovery else { panic!("{kinds:?}") };
-    assert_eq!((strategy.as_str(), *success), ("record_again", true));
+    assert_eq!(recoveries(&log), [("record_again".to_owned(), true)]);
     assert!(notes.seen.contains(&"error.classified".to_owned()), "observers are told: {:?}", notes.seen);
 }
 
 #[test]
 fn an_update_that_is_on_record_already_is_not_recorded_twice() {
-    let log = log_that_fails_once(Writes::TheUpdate);
+    let log = log_that_fails(&[Writes::TheUpdate]);
     let ending = go(&log, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap();
     assert_eq!(ending.end, End::Complete);
     let names = log.names();
     let count = |name: &str| names.iter().filter(|known| known.starts_with(name)).count();
     assert_eq!((count("attempt.finished"), count("error.classified")), (1, 1), "{names:?}");
     assert_eq!(*log.continued_from.lock().unwrap(), [5]);
-    let kinds = log.kinds();
-    let recovery = kinds.iter().find(|kind| kind.name() == "recovery.attempted");
-    let Some(EventKind::RecoveryAttempted { strategy, success, .. }) = recovery else { panic!("{kinds:?}") };
-    assert_eq!((strategy.as_str(), *success), ("already_recorded", true));
+    assert_eq!(recoveries(&log), [("already_recorded".to_owned(), true)]);
 }
 
 #[test]
 fn an_update_is_not_recorded_after_events_that_nobody_here_knows() {
-    let log = log_that_fails_once(Writes::SomethingElse);
+    let log = log_that_fails(&[Writes::SomethingElse]);
     let error = go(&log, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap_err();
     assert!(error.to_string().contains("the database is locked"), "{error}");
     assert!(!log.has("attempt.finished"), "{:?}", log.names());
+}
+
+#[test]
+fn an_update_like_ours_of_somebody_else_is_not_ours() {
+    for writes in [Writes::OtherAttempts, Writes::OtherStates] {
+        let log = log_that_fails(&[writes]);
+        let error = go(&log, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("the database is locked"), "{error}");
+        assert_eq!((log.continued_from.lock().unwrap().len(), recoveries(&log)), (0, Vec::new()));
+    }
+}
+
+#[test]
+fn a_conflict_is_never_ours_whatever_the_other_one_wrote() {
+    // What this one will write, to the letter.
+    let whole = MemoryLog::default();
+    start(&whole, &[("a", &[])]);
+    go(&whole, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap();
+    let update: Vec<EventKind> = whole.kinds().drain(3..5).collect();
+    assert_eq!(update[0].name(), "attempt.finished");
+    let log = MemoryLog::default();
+    start(&log, &[("a", &[])]);
+    let script = |_: &AttemptJob| {
+        log.append(3, update.clone()).unwrap();
+        ok()
+    };
+    let error = go(&log, &Scripted::new(&script), &(), Vec::new()).unwrap_err();
+    assert!(matches!(error, HostError::Log(RunLogError::Conflict { expected: 3, found: 5, .. })), "{error}");
+    assert_eq!((log.kinds().len(), recoveries(&log)), (5, Vec::new()), "nothing is written");
+    assert_eq!(log.continued_from.lock().unwrap().len(), 0);
+}
+
+#[test]
+fn an_update_that_cannot_be_recorded_twice_ends_the_run_and_says_so() {
+    let log = log_that_fails(&[Writes::Nothing, Writes::Nothing]);
+    let error = go(&log, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("the database is locked"), "{error}");
+    assert_eq!(
+        log.names(),
+        ["attempt.started a", "error.classified journal.append", "recovery.attempted journal.append"]
+    );
+    assert_eq!(recoveries(&log), [("record_again".to_owned(), false)]);
+}
+
+#[test]
+fn nothing_is_recorded_after_the_end_of_a_run() {
+    for (writes, recovered) in
+        [(Writes::Nothing, vec![("record_again".to_owned(), true)]), (Writes::TheUpdate, Vec::new())]
+    {
+        let log = log_that_fails_at("run.ended", &[writes]);
+        assert_eq!(go(&log, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap().end, End::Complete);
+        let names = log.names();
+        assert_eq!(names.last().map(String::as_str), Some("run.ended"), "{names:?}");
+        assert_eq!(names.iter().filter(|name| *name == "run.ended").count(), 1, "{names:?}");
+        assert_eq!(recoveries(&log), recovered);
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_continued_ends_the_run() {
+    let log = MemoryLog { refuses_to_continue: true, ..log_that_fails(&[Writes::TheUpdate]) };
+    let error = go(&log, &Scripted::new(&|_| ok()), &(), Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("the database is locked"), "{error}");
+    assert_eq!((log.continued_from.lock().unwrap().len(), recoveries(&log)), (1, Vec::new()));
 }
 
 #[test]

@@ -268,12 +268,22 @@ impl Recorder {
     }
 
     /// What is recorded next comes after this version, which was written here though that was not
-    /// confirmed.
+    /// confirmed. The observers are told of it now.
     pub fn continue_from(&self, version: u64) -> Result<(), StoreError> {
-        match &*self.state() {
-            State::Open(run) => run.continue_from(version),
-            State::Pending { .. } | State::Off { .. } => Ok(()),
+        let unconfirmed = match &*self.state() {
+            State::Open(run) => {
+                let known = run.version();
+                let mut events = run.journal().load(run.id())?;
+                run.continue_from(version)?;
+                events.retain(|event| event.seq > known && event.seq <= version);
+                events
+            }
+            State::Pending { .. } | State::Off { .. } => Vec::new(),
+        };
+        if !unconfirmed.is_empty() {
+            self.observers.iter().for_each(|observer| observer.recorded(&unconfirmed));
         }
+        Ok(())
     }
 
     /// How many events are recorded: the version that the next append expects.

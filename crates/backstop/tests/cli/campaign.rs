@@ -272,8 +272,27 @@ fn a_re_plan_changes_adds_and_drops_together() {
 fn a_cyclic_re_plan_changes_nothing_and_the_analysis_is_returned() {
     let project = stuck("replan-cycle", &json!({"tasks": [task("002", &["003"], "true")]}));
     let done = campaign(&project, &["Do it now"]).go().code(4);
-    has(&done, &["recovery: replan, it did not help", "cycle detected"]);
+    let said = ["recovery: replan, it did not help", "cycle detected", "Cascade stuck, returning analysis"];
+    has(&done, &said);
+    has(&done, &["unreachable: 002 (waits for 001), 003 (waits for 002)"]);
     let end = status(&project);
+    assert_eq!(
+        (end["error_type"].clone(), end["state"].clone()),
+        (json!("cascade_stuck"), json!("COMPLETE"))
+    );
+    let analysis = json!([{"seq": "002", "blocked_by": ["001"]}, {"seq": "003", "blocked_by": ["002"]}]);
+    assert_eq!(end["unreachable"], analysis);
+    let is_error = |event: &&Value| event["kind"] == "state.entered" && event["state"] == "ERROR";
+    let events = project.events();
+    let error = events.iter().find(is_error).unwrap();
+    let context: Value =
+        serde_json::from_str(error["context"]["fields"]["analysis"].as_str().unwrap()).unwrap();
+    assert_eq!((context["unreachable"].clone(), context["blocked"].clone()), (analysis, json!(["001"])));
+    let states = states(&project);
+    assert_eq!(states[states.len() - 4..], ["CASCADE", "ERROR", "OBSERVE", "COMPLETE"]);
+    // What is complete is brought to the user, and lessons are kept.
+    let lessons = project.run(&["campaign", "lessons", "--json"]).go().code(0).json();
+    assert_eq!(lessons["lessons"][0]["task"], "001-t-001");
     assert_eq!(end["summary"]["blocked"], 3, "{end}");
     assert_eq!((end["replans"].clone(), project.read("004.txt")), (json!(1), "x\n".to_owned()));
     assert_eq!(end["tasks"][2]["blocked_by"], json!(["002"]));
@@ -315,6 +334,64 @@ fn sixteen_questions_at_once_are_answered_in_their_order() {
     args.extend(answers.iter().map(String::as_str));
     project.run(&args).go().code(0);
     campaign(&project, &[]).go().code(0);
+}
+
+#[test]
+fn blocking_questions_are_asked_though_there_is_a_plan() {
+    let good = json!({"objective": "x", "tasks": [task("001", &[], "true")]});
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) answer <<'END'\n### Confidence: PROCEED\n{good}\n## Blocking Questions\n1.Which DB?\nEND\n;; plan2) answer <<'END'\n## Blocking Questions\nNone\n### Confidence: PROCEED\n{good}\nEND\n;; *) echo x > $BACKSTOP_PHASE.txt; complete ;; esac"
+    );
+    let project = project("blocking", &script);
+    has(&campaign(&project, &["Do it now"]).go().code(4), &["Which DB?"]);
+    assert!(!tally(&project).iter().any(|line| line.starts_with("001")), "nothing was begun");
+    project.run(&["campaign", "answer", "SQLite"]).go().code(0);
+    campaign(&project, &[]).go().code(0);
+    assert_eq!(project.read("001.txt"), "x\n");
+}
+
+#[test]
+fn three_looks_at_which_nothing_has_changed_force_cascade() {
+    let tasks = json!([task("001", &[], "grep -q right 001.txt"), task("002", &["001"], "true")]);
+    let script = format!(
+        "case $BACKSTOP_PHASE in plan1) {} ;; *) echo wrong > 001.txt; complete ;; esac",
+        plan(&tasks)
+    );
+    let project = project("no-change", &script);
+    let file = json!(["sh", project.beside("agent.sh").display().to_string()]);
+    project.settings(format!(
+        "[agent.fake]\ncommand = {file}\n[profile.phase.on]\nverification_mismatch = \"retry:8\"\ntest_failure = \"retry:8\"\n"
+    ));
+    let done = campaign(&project, &["Do it now"]).go().code(4);
+    has(&done, &["nothing has changed at three looks", "recovery: stuck_detected, it helped"]);
+    let events = project.events();
+    let cascade = events.iter().position(|event| event["state"] == "CASCADE").unwrap();
+    let begun = |event: &&Value| event["kind"] == "attempt.started" && event["operation"] == "001";
+    assert_eq!(events[..cascade].iter().filter(begun).count(), 4, "one, and three that changed nothing");
+}
+
+#[test]
+fn what_explorers_said_is_returned_where_they_are_too_few() {
+    let script = r#"case $BACKSTOP_PHASE in
+structure) echo '{"mode":"structure","status":"ok","directories":["lib"]}' | answer ;;
+pattern) echo '{"mode":"pattern","framework":"none"}' | answer ;;
+memory) echo '{"mode":"memory","status":"error","error":"no history"}' | answer ;;
+esac"#;
+    let project = project("partial", script);
+    std::fs::write(project.beside("tally.silent"), "").unwrap();
+    let done = campaign(&project, &["Do it now"]).go().code(3);
+    has(&done, &["partial results of the explorers", "structure ok: {\"directories\":{\"lib\":true}"]);
+    let end = status(&project);
+    assert_eq!(
+        (end["error_type"].clone(), end["explorers"].clone()),
+        (json!("quorum_failure"), json!(["structure"]))
+    );
+    let partial = &end["partial"];
+    assert_eq!(
+        (&partial["structure"]["status"], &partial["pattern"]["status"]),
+        (&json!("ok"), &json!("error"))
+    );
+    assert_eq!(partial["memory"]["_error"], "no history");
 }
 
 #[test]
