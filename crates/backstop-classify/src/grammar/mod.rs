@@ -6,11 +6,13 @@
 //! knows the failure, and its findings weigh less than a rule. It decides nothing by itself: each
 //! finding names a kind, whose share of right answers was measured.
 
+mod call;
 pub(crate) mod diagnostic;
 mod exception;
 mod inner_code;
 mod missing;
 mod overflow;
+mod phrases;
 mod summary;
 mod usage;
 mod words;
@@ -53,6 +55,8 @@ impl Finding {
 pub(crate) fn read(lines: &[String], command: &str, status: &dyn Fn(u16) -> Option<Reason>) -> Reading {
     let mut reading = Reading::default();
     let mut usage = usage::Usage::default();
+    let parts = call::parts(command);
+    let mut spoken: Vec<Finding> = Vec::new();
     for line in lines {
         let lower = line.to_ascii_lowercase();
         let mut add = |kind, reason| {
@@ -61,12 +65,20 @@ pub(crate) fn read(lines: &[String], command: &str, status: &dyn Fn(u16) -> Opti
             }
             reading.findings.push(Finding { kind, reason, text: line.trim().to_owned() });
         };
-        if let Some(kind) = usage.read(&lower) {
+        let complaint = usage.read(&lower);
+        if let Some(kind) = complaint {
             add(kind, Some(Reason::InvalidUsage));
-            continue;
         }
         if usage.is_open() {
             // An option's description speaks of timeouts and files, and of none that failed.
+            continue;
+        }
+        let said = phrases::read(&lower).into_iter().map(|(kind, reason)| (kind, Some(reason)));
+        for (kind, reason) in said.chain(call::named(&lower, &parts).map(|kind| (kind, None))) {
+            spoken.retain(|known| known.kind != kind);
+            spoken.push(Finding { kind, reason, text: line.trim().to_owned() });
+        }
+        if complaint.is_some() {
             continue;
         }
         if overflow::is_overflow(&lower) {
@@ -93,6 +105,7 @@ pub(crate) fn read(lines: &[String], command: &str, status: &dyn Fn(u16) -> Opti
     if let Some((kind, reason, text)) = diagnostic::speaks_for(&reading.diagnostics) {
         reading.findings.insert(0, Finding { kind, reason: Some(reason), text });
     }
+    reading.findings.extend(spoken);
     reading
 }
 
