@@ -25,7 +25,8 @@ pub(super) fn parts(command: &str) -> Vec<Part> {
     let mut follows_option = false;
     for (at, word) in command.split_whitespace().take(WORDS_MAX).enumerate().skip(1) {
         if word.starts_with('-') {
-            let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+            let (name, value) =
+                word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
             add("grammar.names_option", name);
             if let Some(value) = value {
                 add(kind_of_value(value, "grammar.names_value"), value);

@@ -20,6 +20,9 @@ mod words;
 use backstop_core::Reason;
 use diagnostic::Diagnostic;
 
+/// What the kinds of findings begin with that are phrases.
+pub(crate) const PHRASE: &str = "grammar.says_";
+
 /// How many findings are kept.
 const FINDINGS_MAX: usize = 24;
 /// How many diagnostics are kept.
