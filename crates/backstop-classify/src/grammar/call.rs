@@ -57,7 +57,7 @@ fn kind_of_value(word: &str, otherwise: &'static str) -> &'static str {
     if is_file { "grammar.names_file" } else { otherwise }
 }
 
-/// The part that a lower-case line names, a quoted one first.
+/// The kind of the first part that a lower-case line names.
 pub(super) fn named(line: &str, parts: &[Part]) -> Option<&'static str> {
     parts.iter().find(|part| stands_in(line, &part.text)).map(|part| part.kind)
 }
@@ -78,13 +78,13 @@ mod tests {
 
     #[test]
     fn a_complaint_names_a_part_of_the_call() {
-        let parts = parts("frob build --frm=elf65 -o out.bin -tdocx --level verbos a.frob http://x/y");
+        let parts = parts("frob build --frm=elf65 -o out.bin -tdocx --level verbos a.c http://x/y");
         let named = |line: &str| named(line, &parts);
         assert_eq!(named("frob: unknown level: verbos"), Some("grammar.names_value"));
         assert_eq!(named("frob: format docx is unknown"), Some("grammar.names_value"));
         assert_eq!(named("frob: no object format `elf65'"), Some("grammar.names_value"));
         assert_eq!(named("frob: bad option '--frm'"), Some("grammar.names_option"));
-        assert_eq!(named("a.frob:3: it is bad"), Some("grammar.names_file"));
+        assert_eq!(named("a.c:3: it is bad"), Some("grammar.names_file"));
         assert_eq!(named("no task 'build'"), Some("grammar.names_subcommand"));
         assert_eq!(named("http://x/y gone"), Some("grammar.names_address"));
         assert_eq!(named("rebuilding the verbosity"), None);

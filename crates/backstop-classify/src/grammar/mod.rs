@@ -119,7 +119,9 @@ mod tests {
     fn kinds(text: &str) -> Vec<(&'static str, Option<Reason>)> {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let status = |code| (code == 503).then_some(Reason::NetworkTransient);
-        read(&lines, "tool x", &status).findings.into_iter().map(|f| (f.kind, f.reason)).collect()
+        let findings = read(&lines, "tool x", &status).findings.into_iter();
+        // Phrases are for the model to weigh, whatever became of what they speak of.
+        findings.filter(|f| !f.kind.starts_with(PHRASE)).map(|f| (f.kind, f.reason)).collect()
     }
 
     #[test]
@@ -140,6 +142,16 @@ mod tests {
             let kinds = kinds(text);
             assert!(kinds.iter().any(|(_, found)| *found == Some(reason)), "{text}: {kinds:?}");
         }
+    }
+
+    #[test]
+    fn phrases_and_named_parts_are_findings_each_once_and_not_of_a_usage_text() {
+        let text = "frob: wrong password for b.key\nfrob: bad password\nusage: frob [x]\n  --lock  is locked";
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let findings = read(&lines, "frob open b.key", &|_| None).findings;
+        let count = |kind: &str| findings.iter().filter(|finding| finding.kind == kind).count();
+        assert_eq!((count("grammar.says_password"), count("grammar.says_held")), (1, 0), "{findings:?}");
+        assert_eq!(count("grammar.names_argument") + count("grammar.names_file"), 1, "{findings:?}");
     }
 
     #[test]
