@@ -21,6 +21,8 @@ const CONTRADICTED_PERCENT: u8 = 15;
 const DOUBT_PERCENT: u8 = 50;
 /// How sure a rule is at most that is doubted, in percent: too little for trying again.
 const DOUBTED_PERCENT_MAX: u8 = 60;
+/// How sure the model is at least of what is tried again because of a phrase, in percent.
+const PHRASE_RETRY_PERCENT_MIN: u8 = 75;
 /// Below this share, in percent, a guess is not worth saying.
 const GUESS_PERCENT_MIN: u8 = 25;
 /// The same for a tool that rules were written for, and know to say nothing.
@@ -169,15 +171,23 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     }
     let look = look(seen);
     // What is missing from an answer is for its status to say.
-    let is_told = |finding: &Finding| !is_answer || !finding.kind.starts_with("grammar.missing");
+    // Phrases are of commands; a person who reports something says them of anything.
+    let is_command = is_of_a_command(seen.signal);
+    // What somebody wrote prints anything; how its language ends it says what happened.
+    let runs_code = seen.programs.names.iter().any(|name| INTERPRETERS.contains(&name.as_str()));
+    let is_told = |finding: &Finding| {
+        let is_of_the_world =
+            finding.reason.is_some_and(|reason| WORLD.contains(&learned::canonical(reason)));
+        !(is_answer && finding.kind.starts_with("grammar.missing"))
+            && (!finding.kind.starts_with(grammar::PHRASE) || is_command && (is_of_the_world || !runs_code))
+    };
     let finding = best_finding(table, &look.reading, &is_told);
     let guess = table
-        .filter(|_| seen.classifier.learns && is_of_a_command(seen.signal))
+        .filter(|_| seen.classifier.learns && is_command)
         .and_then(|table| table.guess(&vector(seen, ruled, &look)));
     let grammars = finding.as_ref().map_or(0, |(_, percent)| *percent);
     // A rule is left only for something that is better; a guess says at least something.
     let least = if is_known { GUESS_KNOWN_PERCENT_MIN } else { GUESS_PERCENT_MIN };
-    let runs_code = seen.programs.names.iter().any(|name| INTERPRETERS.contains(&name.as_str()));
     let is_crash = runs_code && ruled.reason == Reason::Crash;
     let allowed = if is_known || runs_code { 0 } else { CONTRADICTED_PERCENT };
     let needed = if own == 0 { least } else { (own + 1).saturating_sub(allowed) };
@@ -194,15 +204,20 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
             };
             // What the grammar read says why, which a guess cannot.
             if let Some((finding, percent)) = best_finding(Some(table), &look.reading, &says_so) {
-                let percent = if guess.reason.retryable() { percent } else { percent.max(guess.percent) };
+                // Phrases are in many texts: one is tried again only if the model is sure of it, too.
+                let is_doubted =
+                    finding.kind.starts_with(grammar::PHRASE) && guess.percent < PHRASE_RETRY_PERCENT_MIN;
+                let percent = match (guess.reason.retryable(), is_doubted) {
+                    (true, true) => percent.min(DOUBTED_PERCENT_MAX),
+                    (true, false) => percent,
+                    (false, _) => percent.max(guess.percent),
+                };
                 return by_grammar(seen, ruled.reason, finding, percent, look.reading);
             }
             let nearest = table.nearest(guess.reason, &Sketch::of(&look.streams));
             // A failure that is like none that somebody labelled is unknown.
             let is_known_text = table.known_count(&learned::text_features(&look.streams)) >= KNOWN_WORDS_MIN;
-            // What somebody wrote prints anything; a rule reads how its language ends it.
-            let is_read = runs_code && ruled.rule.is_some_and(|rule| rule.weight.0 >= PHRASE_WEIGHT);
-            if !is_read && (!nearest.is_empty() || is_known_text) {
+            if !runs_code && (!nearest.is_empty() || is_known_text) {
                 return Decided {
                     reason: guess.reason,
                     confidence: Confidence::of_percent(guess.percent).at_most_medium(),
@@ -222,8 +237,15 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
     let is_doubted = ruled.reason.retryable()
         && guess.is_some_and(|guess| !guess.reason.retryable() && guess.percent >= DOUBT_PERCENT);
     let own = if is_doubted { own.min(DOUBTED_PERCENT_MAX) } else { own };
+    let is_phrase_alone = |finding: &Finding| {
+        finding.kind.starts_with(grammar::PHRASE)
+            && finding.reason.is_some_and(Reason::retryable)
+            && table.is_some()
+    };
     match finding {
-        Some((finding, percent)) if percent >= needed && !is_crash && !is_doubted => {
+        Some((finding, percent))
+            if percent >= needed && !is_crash && !is_doubted && !is_phrase_alone(&finding) =>
+        {
             by_grammar(seen, ruled.reason, finding, percent, look.reading)
         }
         _ => by_rule(own, Some(look.reading)),

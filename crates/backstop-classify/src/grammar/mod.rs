@@ -6,17 +6,22 @@
 //! knows the failure, and its findings weigh less than a rule. It decides nothing by itself: each
 //! finding names a kind, whose share of right answers was measured.
 
+mod call;
 pub(crate) mod diagnostic;
 mod exception;
 mod inner_code;
 mod missing;
 mod overflow;
+mod phrases;
 mod summary;
 mod usage;
 mod words;
 
 use backstop_core::Reason;
 use diagnostic::Diagnostic;
+
+/// What the kinds of findings begin with that are phrases.
+pub(crate) const PHRASE: &str = "grammar.says_";
 
 /// How many findings are kept.
 const FINDINGS_MAX: usize = 24;
@@ -53,6 +58,8 @@ impl Finding {
 pub(crate) fn read(lines: &[String], command: &str, status: &dyn Fn(u16) -> Option<Reason>) -> Reading {
     let mut reading = Reading::default();
     let mut usage = usage::Usage::default();
+    let parts = call::parts(command);
+    let mut spoken: Vec<Finding> = Vec::new();
     for line in lines {
         let lower = line.to_ascii_lowercase();
         let mut add = |kind, reason| {
@@ -61,12 +68,20 @@ pub(crate) fn read(lines: &[String], command: &str, status: &dyn Fn(u16) -> Opti
             }
             reading.findings.push(Finding { kind, reason, text: line.trim().to_owned() });
         };
-        if let Some(kind) = usage.read(&lower) {
+        let complaint = usage.read(&lower);
+        if let Some(kind) = complaint {
             add(kind, Some(Reason::InvalidUsage));
-            continue;
         }
         if usage.is_open() {
             // An option's description speaks of timeouts and files, and of none that failed.
+            continue;
+        }
+        let said = phrases::read(&lower).into_iter().map(|(kind, reason)| (kind, Some(reason)));
+        for (kind, reason) in said.chain(call::named(&lower, &parts).map(|kind| (kind, None))) {
+            spoken.retain(|known| known.kind != kind);
+            spoken.push(Finding { kind, reason, text: line.trim().to_owned() });
+        }
+        if complaint.is_some() {
             continue;
         }
         if overflow::is_overflow(&lower) {
@@ -93,6 +108,7 @@ pub(crate) fn read(lines: &[String], command: &str, status: &dyn Fn(u16) -> Opti
     if let Some((kind, reason, text)) = diagnostic::speaks_for(&reading.diagnostics) {
         reading.findings.insert(0, Finding { kind, reason: Some(reason), text });
     }
+    reading.findings.extend(spoken);
     reading
 }
 
@@ -103,7 +119,9 @@ mod tests {
     fn kinds(text: &str) -> Vec<(&'static str, Option<Reason>)> {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let status = |code| (code == 503).then_some(Reason::NetworkTransient);
-        read(&lines, "tool x", &status).findings.into_iter().map(|f| (f.kind, f.reason)).collect()
+        let findings = read(&lines, "tool x", &status).findings.into_iter();
+        // Phrases are for the model to weigh, whatever became of what they speak of.
+        findings.filter(|f| !f.kind.starts_with(PHRASE)).map(|f| (f.kind, f.reason)).collect()
     }
 
     #[test]
@@ -124,6 +142,16 @@ mod tests {
             let kinds = kinds(text);
             assert!(kinds.iter().any(|(_, found)| *found == Some(reason)), "{text}: {kinds:?}");
         }
+    }
+
+    #[test]
+    fn phrases_and_named_parts_are_findings_each_once_and_not_of_a_usage_text() {
+        let text = "frob: wrong password for b.key\nfrob: bad password\nusage: frob [x]\n  --lock  is locked";
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let findings = read(&lines, "frob open b.key", &|_| None).findings;
+        let count = |kind: &str| findings.iter().filter(|finding| finding.kind == kind).count();
+        assert_eq!((count("grammar.says_password"), count("grammar.says_held")), (1, 0), "{findings:?}");
+        assert_eq!(count("grammar.names_argument") + count("grammar.names_file"), 1, "{findings:?}");
     }
 
     #[test]

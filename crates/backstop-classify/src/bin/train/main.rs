@@ -62,11 +62,10 @@ fn run(argument: Option<&str>) -> Result<(), String> {
             Err("the table is not that of the corpora and rules: run it without --check".to_owned())
         }
         None => {
-            calibration::print(&samples, false).map_err(|error| error.to_string())?;
             let bytes = fit::table(&samples, &data_version(&files)).write();
             std::fs::write(&path, &bytes).map_err(|error| format!("{}: {error}", path.display()))?;
             println!("{}: {} bytes", path.display(), bytes.len());
-            Ok(())
+            calibration::print(&samples, false).map_err(|error| error.to_string())
         }
         Some(other) => Err(format!("`{other}` is none of --check, --calibrate, --mistakes and --cost")),
     }
