@@ -54,6 +54,29 @@ fn a_red_base_is_named_and_a_phase_is_judged_by_what_it_adds() {
 }
 
 #[test]
+fn a_gate_of_the_whole_plan_that_is_red_on_the_base_blames_no_phase() {
+    let project = project("base-plan-wide", &[("old", "exit 1\n"), ("good", "true\n")]);
+    let gate = "gates = [{ name = 'test', check = 'sh check.sh' }]";
+    let write = |phases: &[(&str, &str)]| {
+        let plan = phases.iter().fold(PlanText::new(), |plan, (id, script)| {
+            plan.sh(id, "", &format!("echo worked >> $PLACE/{id}; {script}"))
+        });
+        project.file("plan.md", plan.text().replace("gates = []", gate));
+    };
+    write(&[("1", "echo one > one.txt"), ("2", "test -e t_new.sh || echo 'exit 1' > t_new.sh")]);
+    let done = run(&project, &["--commit", "auto"]).go().code(3);
+    has(&done.stderr(), &["gate test fails before the run (1 failure)", "no worse than on the base"]);
+    let worked = |id: &str| crate::plan_text::place(&project, id).lines().count();
+    assert_eq!((worked("1"), worked("2")), (1, 2), "only what adds a failure is tried again");
+    assert_eq!(state(&project, "1")["status"], "complete");
+    // The same gate in a phase's own section is what that phase is for.
+    let own = format!("command = 'echo three > three.txt'\n{gate}");
+    PlanText::new().phase("3", "", &own).write(&project);
+    let done = run(&project, &["--commit", "auto", "--fresh", "--yes"]).go().code(3);
+    has(&done.stderr(), &["gate test fails before the run; its phase must mend that"]);
+}
+
+#[test]
 fn a_phase_is_not_blamed_for_what_the_user_committed_since() {
     let project = project("base-users-red", &[("good", "true\n")]);
     plan(&project, &[("1", "test -e $PLACE/ready && echo one > one.txt"), ("2", "echo two > two.txt")]);
