@@ -17,6 +17,7 @@ mod error;
 mod preflight;
 mod prepare;
 mod read;
+mod suggested_gates;
 mod verify;
 
 pub use begin::{Begun, begin, folder_name, last_run, meet, set_slots};
@@ -26,6 +27,7 @@ pub use preflight::{InPlaceSetup, Workspace, preflight};
 pub use prepare::{PlanRequest, PreparedPlan};
 pub use read::{PlanFile, lock_name, path_in_project, recorded_options, view_name};
 pub(crate) use read::{story_files, texts};
+pub use suggested_gates::SuggestedGates;
 pub use verify::gates_to_verify;
 
 use crate::start_events::Person;

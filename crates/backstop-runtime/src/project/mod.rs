@@ -114,6 +114,11 @@ impl Project {
         Ok(self.journal.get_or_init(|| opened))
     }
 
+    /// Whether there is a state folder: nothing was recorded on this machine where there is none.
+    pub fn has_state(&self) -> bool {
+        self.state_root.as_deref().is_some_and(Path::exists)
+    }
+
     /// This project's journal, if there is one.
     pub fn existing_journal(&self) -> Result<Option<&Journal>, ProjectError> {
         if let Some(journal) = self.journal.get() {

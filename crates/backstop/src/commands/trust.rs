@@ -5,13 +5,16 @@ use crate::error::{CliError, failed, usage};
 use crate::{process, terminal};
 use backstop_config::Sets;
 use backstop_core::SafeText;
+use backstop_plan::start::SuggestedGates;
 use backstop_report::{SetValue, TrustChange, TrustState, TrustedFiles};
 use backstop_runtime::Project;
+use backstop_store::UserStore;
 use backstop_tools::{ProjectImport, project_imports};
 use clap::Args;
 
 /// Trust this project's `backstop.toml`, and the rule packs and scripts that it names, as they are
-/// now. It has to be trusted again when one of them changes.
+/// now. It has to be trusted again when one of them changes. In a project without that file, trust
+/// the gates that its files suggest, so that `run` checks by them.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
     /// Show what takes effect without trust, what needs it, and whether it is trusted
@@ -35,10 +38,14 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
             let paths = user.trusted()?.into_iter().map(|trusted| trusted.path).collect();
             return terminal::show(&TrustedFiles(paths), args.json);
         }
-        return Err(usage(
-            "nothing to trust: there is no backstop.toml between here and the repository's root",
-        )
-        .hint("docs/config.md says what it may hold"));
+        let Some(gates) = SuggestedGates::of(&project) else {
+            return Err(usage(
+                "nothing to trust: there is no backstop.toml between here and the repository's root, and no \
+                 file of the project suggests a gate",
+            )
+            .hint("docs/config.md says what it may hold"));
+        };
+        return terminal::show(&suggested(&user, args.revoke, gates)?, args.json);
     };
     if let Some(repository) = candidate.slot_of.as_ref().filter(|_| !args.show) {
         let folder = backstop_core::shell::quoted(&repository.to_string_lossy());
@@ -85,6 +92,27 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
         imports: imports.collect::<Result<_, CliError>>()?,
     };
     terminal::show(&state, args.json)
+}
+
+/// Trusts the gates that the files of a project without settings suggest, or revokes that.
+fn suggested(user: &UserStore, revoke: bool, gates: SuggestedGates) -> Result<TrustState, CliError> {
+    let change = if revoke {
+        TrustChange::Revoked(user.revoke(&gates.folder)?)
+    } else {
+        user.trust(&gates.folder, &gates.hash)?;
+        TrustChange::Given
+    };
+    Ok(TrustState {
+        change,
+        is_trusted: !revoke,
+        file: gates.folder.display().to_string(),
+        canonical: gates.folder,
+        hash: gates.hash,
+        sets: Vec::new(),
+        without_trust: Vec::new(),
+        covers: gates.lines,
+        imports: Vec::new(),
+    })
 }
 
 /// What the trusted settings take MCP servers from is trusted with them, each file as it is now.
