@@ -39,6 +39,7 @@ mod examples;
 mod excerpt;
 mod grammar;
 pub mod learned;
+mod limit_window;
 mod matcher;
 mod mentioned;
 mod observation;

@@ -10,6 +10,7 @@ use crate::clean::logged_message;
 use crate::credential;
 use crate::grammar::Reading;
 use crate::learned::{self, Sketch};
+use crate::limit_window::Limit;
 use crate::matcher::{Match, Matcher};
 use crate::mentioned;
 use crate::observation::Observation;
@@ -22,7 +23,6 @@ use crate::test_name;
 use crate::trailing_advice::is_trailing_advice;
 use crate::waits;
 use crate::went_well::is_of_no_failure;
-use backstop_core::wait::LimitWindow;
 use backstop_core::{Class, Evidence, Facts, Fault, Reason, SafeText, Shape, Signal, Surface, duration};
 use std::time::Duration;
 
@@ -454,12 +454,17 @@ impl Weigher<'_> {
         if !self.only_reads() {
             self.wait_facts(&mut facts, reason, winner);
         }
+        self.provider_facts(&mut facts, reason, winner);
         if reason == Reason::RateLimited {
             let agreeing = candidates.iter().filter(|c| c.reason == reason);
-            let mut lines = winner.into_iter().chain(agreeing).filter_map(|c| c.found);
-            facts.window = lines.find_map(|found| LimitWindow::in_text(&found.text));
+            let lines = winner.into_iter().chain(agreeing).filter_map(|c| c.found);
+            let limit = Limit {
+                lines: lines.map(|found| found.text.as_str()).collect(),
+                wait: facts.retry_after_seconds.and_then(|wait| Duration::try_from_secs_f64(wait).ok()),
+                provider: facts.provider.as_ref().map(SafeText::raw),
+            };
+            facts.window = limit.window();
         }
-        self.provider_facts(&mut facts, reason, winner);
         self.credential_facts(reason, winner, candidates, &mut facts);
         facts
     }

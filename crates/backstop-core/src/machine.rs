@@ -612,7 +612,7 @@ impl Machine {
     ) -> Result<Decision, FinalDecision> {
         let fault = failure.fault;
         let reason = fault.reason;
-        // A reset that has passed says nothing about when the limit ends.
+        // A reset that has just passed is one now; one that comes again says nothing about the end.
         let stated = stated_wait(fault).filter(|wait| !wait.is_zero());
         if let Some(decision) = self.take_over(failure, stated) {
             return Ok(decision);
@@ -649,6 +649,9 @@ impl Machine {
             None => {
                 let delay = world.limits.backoff.wait(self.blind_waits + 1, failure.random).delay;
                 let (delay, _) = self.floor(policy, failure, delay)?;
+                // A limit that has just ended: now, and a little later.
+                let is_over = fault.facts.resets_at.is_some();
+                let delay = if is_over { delay.max(margin(fault, Duration::ZERO)) } else { delay };
                 if self.blind_waited.saturating_add(delay) > policy.wait_max {
                     return Err(FinalDecision::used_up(format!(
                         "no end of the limit is known, and waiting {} more would pass {} in all",
@@ -658,11 +661,14 @@ impl Machine {
                 }
                 self.blind_waits += 1;
                 self.blind_waited += delay;
-                let words = format!(
-                    "no end of the limit is known: wait {} in a row, {}",
-                    self.blind_waits,
-                    shown(delay)
-                );
+                let words = match is_over {
+                    true => format!("the limit has just ended: {} to be sure", shown(delay)),
+                    false => format!(
+                        "no end of the limit is known: wait {} in a row, {}",
+                        self.blind_waits,
+                        shown(delay)
+                    ),
+                };
                 (delay, words)
             }
         };
@@ -1020,6 +1026,22 @@ mod tests {
                 ref action => action.name().to_owned(),
             };
             assert_eq!(said, want, "{seconds} {window:?}: {}", decision.why);
+        }
+        // A reset that has just passed is one now, and a margin later; of a short window, no later
+        // than a limit without an end.
+        for (window, want) in [(Some(FiveHour), 60_000), (Some(Minute), 15_000), (None, 15_000)] {
+            let mut fault = limited(None, None);
+            fault.facts.window = window;
+            fault.facts.resets_at = Some(crate::Timestamp::from_millis(0));
+            let mut machine = machine("phase");
+            machine.begin();
+            let decision = machine.failed(&Failure::new(&fault, Duration::ZERO)).decision;
+            let after = Duration::from_millis(want);
+            assert!(
+                matches!(decision.action, Action::Retry { after: got, .. } if got == after),
+                "{decision:?}"
+            );
+            assert!(decision.why.contains("has just ended"), "{}", decision.why);
         }
         // Four waits of five hours and more are possible in one phase; what is allowed in a run is
         // counted there.

@@ -50,13 +50,14 @@ fn agent_file(home: &Path) -> PathBuf {
 }
 
 /// The files, with their texts. `config` is the user's folder of settings, `program` our own
-/// program, `path` where it finds agents.
+/// program, `environment` what it needs of the surroundings of the shell: where agents are found
+/// and, where that is not the usual place, the folder of its state.
 pub fn service_files(
     manager: ServiceManager,
     home: &Path,
     config: &Path,
     program: &Path,
-    path: &str,
+    environment: &[(&str, &str)],
 ) -> Vec<(PathBuf, String)> {
     match manager {
         ServiceManager::Systemd => {
@@ -65,8 +66,11 @@ pub fn service_files(
                 "# Made by `backstop init --service`; `backstop init --service --remove` takes it away.\n\
                  [Unit]\nDescription=Go on with plans that were interrupted\n\n\
                  [Service]\nType=oneshot\n# What it starts lives on.\nKillMode=process\n\
-                 Environment=\"PATH={}\"\nExecStart={} run --resume-all\n",
-                systemd_text(path),
+                 {}ExecStart={} run --resume-all\n",
+                environment
+                    .iter()
+                    .map(|(name, value)| format!("Environment=\"{name}={}\"\n", systemd_text(value)))
+                    .collect::<String>(),
                 systemd_word(&program.to_string_lossy())
             );
             let timer = format!(
@@ -88,12 +92,17 @@ pub fn service_files(
                  <plist version=\"1.0\">\n<dict>\n\
                  \t<key>Label</key>\n\t<string>{LABEL}</string>\n\
                  \t<key>ProgramArguments</key>\n\t<array>\n\t\t<string>{}</string>\n\t\t<string>run</string>\n\t\t<string>--resume-all</string>\n\t</array>\n\
-                 \t<key>EnvironmentVariables</key>\n\t<dict>\n\t\t<key>PATH</key>\n\t\t<string>{}</string>\n\t</dict>\n\
+                 \t<key>EnvironmentVariables</key>\n\t<dict>\n{}\t</dict>\n\
                  \t<key>RunAtLoad</key>\n\t<true/>\n\
                  \t<key>StartInterval</key>\n\t<integer>{EVERY_SECONDS}</integer>\n\
                  \t<key>AbandonProcessGroup</key>\n\t<true/>\n</dict>\n</plist>\n",
                 xml(&program.to_string_lossy()),
-                xml(path)
+                environment
+                    .iter()
+                    .map(|(name, value)| {
+                        format!("\t\t<key>{name}</key>\n\t\t<string>{}</string>\n", xml(value))
+                    })
+                    .collect::<String>()
             );
             vec![(agent_file(home), plist)]
         }
@@ -121,16 +130,20 @@ mod tests {
     #[test]
     fn what_stands_in_a_path_has_no_meaning_in_the_files() {
         let (home, program) = (Path::new("/home/u"), Path::new("/opt/a b/100%/$x/<backstop>\""));
+        let environment = &[("PATH", "/bin:/a b"), ("BACKSTOP_STATE_DIR", "/data/50%/<state>")];
         let files =
-            |manager| service_files(manager, home, Path::new("/home/u/.config"), program, "/bin:/a b");
+            |manager| service_files(manager, home, Path::new("/home/u/.config"), program, environment);
         let systemd = files(ServiceManager::Systemd);
         assert_eq!(systemd[0].0, Path::new("/home/u/.config/systemd/user/backstop-resume.service"));
         let exec = r#"ExecStart="/opt/a b/100%%/$$x/<backstop>\"" run --resume-all"#;
         assert!(systemd[0].1.contains(exec), "{}", systemd[0].1);
         assert!(systemd[0].1.contains("Environment=\"PATH=/bin:/a b\"\n"));
+        assert!(systemd[0].1.contains("Environment=\"BACKSTOP_STATE_DIR=/data/50%%/<state>\"\n"));
         assert!(systemd[1].1.contains("OnUnitInactiveSec=300\n"));
         let launchd = files(ServiceManager::Launchd);
         assert!(launchd[0].1.contains("<string>/opt/a b/100%/$x/&lt;backstop&gt;\"</string>"));
+        let state = "<key>BACKSTOP_STATE_DIR</key>\n\t\t<string>/data/50%/&lt;state&gt;</string>\n";
+        assert!(launchd[0].1.contains(state), "{}", launchd[0].1);
         assert!(launchd[0].0.ends_with("Library/LaunchAgents/dev.backstop.resume.plist"));
     }
 }

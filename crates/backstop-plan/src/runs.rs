@@ -202,6 +202,20 @@ impl Changed {
     }
 }
 
+/// A command that goes on with a run, as it is recorded: it works wherever it is typed below the
+/// project. A plan that was named from another folder than the project's is named by its file.
+pub(crate) fn typed_anywhere(resume: &str, file: &Path, project: &Project) -> String {
+    let mut words = backstop_core::shell::words(resume).unwrap_or_default();
+    // A folder is a plan too: that of the stories in it.
+    let names_it =
+        |plan: &String| project.root.join(plan).canonicalize().is_ok_and(|named| file.starts_with(named));
+    match words.get_mut(2) {
+        Some(plan) if !names_it(plan) => *plan = file.to_string_lossy().into_owned(),
+        _ => return resume.to_owned(),
+    }
+    backstop_core::shell::line(&words)
+}
+
 /// The command that goes on with a run.
 pub fn resume_command(record: &RunRecord) -> String {
     match record.plan.resume.as_str() {

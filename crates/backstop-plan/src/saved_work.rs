@@ -3,10 +3,12 @@
 
 use crate::Ending;
 use crate::runs::FoundRun;
-use crate::start::RunError;
-use backstop_core::{RunId, SafeText};
+use crate::start::{RunError, folder_name, lock_name};
+use crate::workspace::{noted_attempt, slot_folder};
+use backstop_core::{Name, RunId, SafeText};
 use backstop_report::plan::AttemptChanges;
 use backstop_runtime::Project;
+use backstop_store::Held;
 use backstop_work::git::{Changed, Repo, Sha, attempt_ref, tip_ref};
 
 /// What an attempt of a phase changed.
@@ -16,11 +18,11 @@ pub struct SavedAttempt {
     pub phase: String,
     /// The attempt, counted from 1.
     pub attempt: u32,
-    /// The ref that holds it.
+    /// The ref that holds it; of work that no start of the run has saved yet, its worktree.
     pub reference: String,
     /// The commit that it began from.
     pub base: Sha,
-    /// The commit that holds its tree.
+    /// The commit that holds its tree; of work that is not saved yet, the tree.
     pub commit: Sha,
     repo: Repo,
 }
@@ -72,10 +74,36 @@ impl FoundRun {
         let repo = Repo::find(&project.root)?.ok_or_else(not_saved)?;
         let id = phase.plan.id.parse().map_err(|_| not_saved())?;
         let reference = attempt_ref(self.run, &id, attempt);
-        let commit = repo.read_ref(&reference)?.ok_or_else(not_saved)?;
+        let Some(commit) = repo.read_ref(&reference)? else {
+            return self.left_in_worktree(project, repo, &id, attempt)?.ok_or_else(not_saved);
+        };
         let base = self.base_of(&phase.plan.id, attempt).ok_or_else(not_saved)?;
         let phase = phase.plan.id.clone();
         Ok(SavedAttempt { phase, attempt, reference, base, commit, repo })
+    }
+
+    /// What an attempt that was cut off left in its worktree, while nobody works there.
+    fn left_in_worktree(
+        &self,
+        project: &Project,
+        repo: Repo,
+        phase: &Name,
+        attempt: u32,
+    ) -> Result<Option<SavedAttempt>, RunError> {
+        let Held::Ours(_hold) = project.hold(&lock_name(self.record.path().raw()))? else { return Ok(None) };
+        let folder = project.folder()?.work_folder(&project.root, &folder_name(self.run, "slots"))?;
+        let folders = (1..).map(|number| slot_folder(&folder, number)).take_while(|path| path.is_dir());
+        for path in folders {
+            let Some(slot) = repo.open_slot(&path)? else { continue };
+            if noted_attempt(&slot).is_none_or(|noted| noted != (phase.clone(), attempt)) {
+                continue;
+            }
+            let base = slot.at()?;
+            let commit = slot.state(&base)?.tree;
+            let (phase, reference) = (phase.to_string(), path.display().to_string());
+            return Ok(Some(SavedAttempt { phase, attempt, reference, base, commit, repo }));
+        }
+        Ok(None)
     }
 }
 

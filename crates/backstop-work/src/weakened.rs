@@ -4,6 +4,7 @@
 //! A sign is no proof: it is shown to people, who decide. Pure: a unified diff in, sentences out.
 //! It must not run anything, and it must not judge the work.
 
+mod runners;
 mod test_work;
 
 use backstop_core::SafeText;
@@ -283,15 +284,15 @@ fn lowered(file: &FileChange<'_>) -> Option<(String, f64, f64)> {
 fn changes_a_gate(file: &FileChange<'_>, checks: &[String]) -> bool {
     let name = name_of(&file.path);
     let is_named = |check: &String| {
-        check
-            .split_whitespace()
-            .any(|word| word.trim_start_matches("./").trim_matches(['\'', '"']) == file.path)
+        runners::words(check).any(|word| word.trim_start_matches("./") == file.path)
+            || runners::is_of_a_runner(&file.path, check)
     };
     let is_script = |line: &&str| {
         let line = line.trim_start();
         ["\"test", "\"lint", "\"typecheck", "\"type-check", "\"format", "\"check"]
             .iter()
             .any(|key| line.starts_with(key) && line.contains("\":"))
+            || checks.iter().any(|check| runners::is_script_of(line, check))
     };
     checks.iter().any(is_named)
         || TOOL_SETTINGS.iter().any(|start| name.starts_with(start))
@@ -373,6 +374,47 @@ mod tests {
             let found = found(diff, "write the parser");
             assert!(found.iter().any(|known| known.contains(sign)), "{sign}: {found:?}");
         }
+    }
+
+    #[test]
+    fn what_a_gates_program_reads_is_what_it_is_judged_by() {
+        let line = ["-test: all", "+test:"];
+        let signed = |check: &str, path: &str, head: &str, lines: &[&str]| {
+            let checks = [check.to_owned()];
+            let signs = signs(&diff(path, head, lines), Task { text: "write the parser", checks: &checks });
+            signs.iter().any(|sign| sign.raw().contains("which its gates are run by"))
+        };
+        for (check, path) in [
+            ("make test", "Makefile"),
+            ("cd web && make -s test", "web/rules.mk"),
+            ("/usr/bin/make", "GNUmakefile"),
+            ("just check", "justfile"),
+            ("task lint", "Taskfile.yml"),
+            ("nox -s tests", "noxfile.py"),
+            ("tox -q", "tox.ini"),
+            ("pre-commit run -a", ".pre-commit-config.yaml"),
+            ("cargo check-all", ".cargo/config.toml"),
+            ("cargo nextest run", "crates/a/.config/nextest.toml"),
+            ("python3 -m pytest", "conftest.py"),
+            ("npx gulp test", "gulpfile.mjs"),
+            ("bundle exec rake", "Rakefile"),
+        ] {
+            assert!(signed(check, path, "", &line), "{check}: {path}");
+        }
+        for (check, path) in [
+            ("cargo test", "Makefile"),
+            ("make test", "src/make.rs"),
+            ("make test", "docs/Makefile.md"),
+            ("cargo test", "crates/a/config.toml"),
+            ("taskset 1 npm test", "Taskfile.yml"),
+        ] {
+            assert!(!signed(check, path, "", &line), "{check}: {path}");
+        }
+        assert!(!signed("make test", "Makefile", "new file mode 100644\n", &["+test:"]));
+        // The script that the gate runs, whatever it is called.
+        let verify = ["-  \"verify\": \"jest\",", "+  \"verify\": \"true\","];
+        assert!(signed("npm run verify", "package.json", "", &verify));
+        assert!(!signed("npm run other", "package.json", "", &verify));
     }
 
     #[test]

@@ -29,8 +29,8 @@ use backstop_plan::document::{Phase, Plan};
 use backstop_plan::record::RunRecord;
 use backstop_plan::run::{PlanRun, Ran, Stage, jobs};
 use backstop_plan::start::{
-    Begun, Equipper, PlanFile, Prompts, RunError, RunRequest, Workspace, drop_missing_fallbacks, lock_name,
-    meet, missing_programs, person, preflight, set_slots,
+    Begun, Equipper, PlanFile, Prompts, RunError, RunRequest, SuggestedGates, Workspace,
+    drop_missing_fallbacks, lock_name, meet, missing_programs, person, preflight, set_slots,
 };
 use backstop_plan::start_events;
 use backstop_plan::view::ViewFolder;
@@ -225,7 +225,7 @@ impl Campaign<'_> {
             true => None,
             false => last_campaign(journal, objective)?,
         };
-        let equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
+        let equipper = Equipper::new(&project.config, &project.root, SuggestedGates::may_run(project))?;
         let observers = self.request.observers.0.clone();
         let recorder = match (known, objective) {
             (Some(run), _) => {

@@ -93,10 +93,14 @@ pub fn turn_fault(event: &Event, classifier: &Classifier, at: Timestamp) -> Opti
     };
     let signal = Signal { stdout: said.raw().as_bytes().to_vec(), at: Some(at), ..Signal::default() };
     let read = classifier.classify(&signal).unwrap_or_else(|| Fault::new(Reason::Unknown));
-    // A bad request may be one that is too long; what the agent does not know, the rules may.
+    // A bad request may be one that is too long, a refusal one that ends or that money mends; what
+    // the agent does not know, the rules may.
+    let is_limit =
+        matches!(read.reason, Reason::RateLimited | Reason::QuotaExhausted) && !read.confidence.is_low();
     let finer = match named {
         Reason::Unknown => true,
         Reason::Validation => read.reason == Reason::ContextOverflow,
+        Reason::RateLimited | Reason::AuthError => is_limit || read.reason == named,
         _ => read.reason == named,
     };
     let mut fault = if finer {
@@ -218,6 +222,17 @@ mod tests {
             ("oauth_org_not_allowed", "", Reason::AuthError),
             ("billing_error", "Credit balance is too low", Reason::QuotaExhausted),
             (
+                "authentication_failed",
+                "API Error: 403 You've reached your usage limit for this billing cycle. Your quota will be \
+                 refreshed in the next cycle.",
+                Reason::QuotaExhausted,
+            ),
+            (
+                "rate_limit",
+                "You've hit your team's shared budget · ask your admin to raise it",
+                Reason::QuotaExhausted,
+            ),
+            (
                 "invalid_request",
                 "prompt is too long: 210000 tokens > 200000 maximum",
                 Reason::ContextOverflow,
@@ -234,6 +249,31 @@ mod tests {
             assert_eq!(fault.reason, want, "{error}: {said}");
         }
         assert!(turn_fault(&Event::Other, &Classifier::builtin(), Timestamp::from_millis(0)).is_none());
+    }
+
+    #[test]
+    fn limits_are_read_as_on_every_other_surface_whatever_the_agent_calls_them() {
+        let corpus = include_str!("../../../backstop-classify/tests/corpus/limits.jsonl");
+        let (mut all, mut wrong) = (0, Vec::new());
+        for line in corpus.lines() {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            let (said, wanted) = (row["text"].as_str().unwrap(), row["reasons"].as_array());
+            let Some(wanted) = wanted else { continue };
+            let is = |reason: &str| wanted.iter().any(|known| known == reason);
+            let words: &[&str] = match is("network_transient") {
+                true => &["overloaded", "unknown"],
+                false => &["rate_limit", "authentication_failed", "unknown"],
+            };
+            for error in words {
+                let event = Event::TurnFailed { error: (*error).into(), said: said.into() };
+                let fault = turn_fault(&event, &Classifier::builtin(), Timestamp::from_millis(0)).unwrap();
+                all += 1;
+                if !is(fault.reason.code()) {
+                    wrong.push(format!("{error} {}: {said}", fault.reason));
+                }
+            }
+        }
+        assert!(wrong.len() * 20 <= all, "{} of {all}:\n{}", wrong.len(), wrong.join("\n"));
     }
 
     #[test]

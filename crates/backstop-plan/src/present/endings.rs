@@ -5,7 +5,7 @@ use crate::Ending;
 use crate::record::{GateRecord, PhaseProgress, RunRecord, fault_message};
 use crate::view::{ViewFolder, blockers};
 use crate::workspace::Conclusion;
-use backstop_core::{End, Fault, LimitWindow, Reason, SafeText, Timestamp, WorkAt};
+use backstop_core::{BaseGate, BaseState, End, Fault, LimitWindow, Reason, SafeText, Timestamp, WorkAt};
 use backstop_report::plan::{
     BlockedPhase, CompletePhase, CompletedPhase, Completion, FailedPhase, HaltSummary, PendingPhase,
     PreservedState, WaitSum,
@@ -256,14 +256,25 @@ pub fn wait_sum(record: &RunRecord, now: Timestamp) -> WaitSum {
     WaitSum { times, waited }
 }
 
-/// Whether gates checked the work of every phase that was not skipped.
-fn is_verified(record: &RunRecord) -> bool {
-    let mut done = record.phases().filter(|phase| !phase.node.skipped).peekable();
-    done.peek().is_some()
-        && done.all(|phase| {
-            phase.gates.iter().any(|gate| gate.passed)
-                && phase.gates.iter().all(|gate| gate.passed || gate.is_not_counted())
-        })
+/// How many of the phases that were not skipped had their work checked by a gate.
+fn verified(record: &RunRecord) -> u64 {
+    let is_verified = |phase: &PhaseProgress<'_>| {
+        phase.gates.iter().any(|gate| gate.passed)
+            && phase.gates.iter().all(|gate| gate.passed || gate.is_not_counted())
+    };
+    let done = record.phases().filter(|phase| !phase.node.skipped && is_verified(phase));
+    done.fold(0, |sum, _| sum + 1)
+}
+
+/// The gates that fail on the user's own commits, with what fails: nobody has mended it.
+fn red(gates: &[BaseGate]) -> Vec<SafeText> {
+    let failed = gates.iter().filter(|gate| gate.state == BaseState::Failed);
+    let shown = failed.map(|gate| match gate.failures.as_slice() {
+        [] => gate.gate.clone(),
+        [one] => format!("{} ({})", gate.gate, one.line(60)),
+        [one, rest @ ..] => format!("{} ({} and {} more)", gate.gate, one.line(60), rest.len()),
+    });
+    shown.map(SafeText::new).collect()
 }
 
 /// The note about the squashed commit of `--commit single`.
@@ -298,7 +309,8 @@ pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>
         files_changed: conclusion.files_changed,
         usage: record.progress.used(),
         waits: wait_sum(record, facts.now),
-        verified: is_verified(record),
+        verified: verified(record),
+        red: red(&conclusion.base_gates),
         notes: facts
             .notes
             .iter()

@@ -31,7 +31,7 @@ pub fn reading(plan: &Plan, equipment: &[Equipment], done: &[bool], settings: &P
             let text = SafeText::new(match origin {
                 Origin::Detected(_) => format!("{shown} (detected)"),
                 Origin::Config => format!("{shown} (config)"),
-                Origin::Plan => shown,
+                Origin::Plan | Origin::PlanWide => shown,
             });
             if !checks.contains(&text) {
                 checks.push(text);

@@ -22,9 +22,13 @@ pub fn status(found: &FoundRun, running: Option<u32>, now: Timestamp) -> PlanSta
     };
     let until = if is_over { progress.last_at.unwrap_or(now) } else { now };
     let changed = record.phases().filter(PhaseProgress::changed_since);
+    // Its attempt has no end yet: what it left lies where it worked.
+    let is_cut_off = |phase: &PhaseProgress<'_>| {
+        state == RunState::Interrupted && phase.node.status == NodeStatus::Running
+    };
+    let cut_off = record.phases().filter(is_cut_off);
     let next = match &state {
-        RunState::Halted { .. } => progress.halted.as_ref().map(|(_, resume)| SafeText::new(resume.clone())),
-        RunState::Interrupted => Some(SafeText::new(resume_command(record))),
+        RunState::Halted { .. } | RunState::Interrupted => Some(SafeText::new(resume_command(record))),
         _ => None,
     };
     PlanStatus {
@@ -36,6 +40,7 @@ pub fn status(found: &FoundRun, running: Option<u32>, now: Timestamp) -> PlanSta
         waits: wait_sum(record, until),
         starts_at: progress.starts_at.map(|at| (at, at.since(now))),
         rows,
+        cut_off: cut_off.map(|phase| phase.plan.shown.clone()).collect(),
         changed: changed.map(|phase| phase.plan.shown.clone()).collect(),
         next,
     }

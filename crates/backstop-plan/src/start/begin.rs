@@ -6,6 +6,7 @@ use super::read::{lock_name, path_in_project};
 use super::{PlanFile, Prompts, RunError, RunRequest};
 use crate::observers::mark;
 use crate::record::RunRecord;
+use crate::runs::typed_anywhere;
 use crate::start_events::{self, Resumed};
 use crate::view::{Edits, ViewErrors, ViewFolder};
 use crate::workspace::set_tip;
@@ -83,7 +84,8 @@ pub fn begin(
         must_be_repeatable(request, found, record)?;
     }
     let before = known.as_ref().map_or(0, |(_, events, _)| events.len());
-    let mode = workspace.mode(&request.resume_command, max_attempts);
+    let resume_command = typed_anywhere(&request.resume_command, &found.file, project);
+    let mode = workspace.mode(&resume_command, max_attempts);
     let plan = start_events::plan_record(&found.plan, &mode);
     let (recorder, record) = match known {
         Some(known) => resume(request, project, views, &mut workspace, known, plan, &mut notes)?,

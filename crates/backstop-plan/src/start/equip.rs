@@ -120,7 +120,7 @@ impl Equipper {
                     let limits = self.limits(phase, &worker);
                     let (setup, protect) = (self.setup(phase), self.protect(phase));
                     let fallbacks = self.fallbacks(phase, &worker)?;
-                    let gates = self.gates(phase)?;
+                    let gates = self.gates(phase, plan.defaults.gates.as_deref().unwrap_or_default())?;
                     let idioms = Idioms::default();
                     let asked = None;
                     all.push(Equipment { gates, limits, worker, fallbacks, setup, protect, idioms, asked });
@@ -223,14 +223,15 @@ impl Equipper {
     }
 
     /// The gates of a phase: what the plan says, else what the configuration says, else what was
-    /// found, where that counts.
-    fn gates(&self, phase: &Phase) -> Result<Vec<Gate>, RunError> {
+    /// found, where that counts. `common` are those that the plan asks of every phase.
+    fn gates(&self, phase: &Phase, common: &[GateSetting]) -> Result<Vec<Gate>, RunError> {
         let flaky = phase.settings.flaky.unwrap_or(self.settings.flaky);
         let mut gates = match &phase.settings.gates {
             Some(settings) => {
                 let mut gates = Vec::new();
                 for setting in settings {
-                    gates.extend(self.named(phase, setting)?);
+                    let origin = if common.contains(setting) { Origin::PlanWide } else { Origin::Plan };
+                    gates.extend(self.named(phase, setting, origin)?);
                 }
                 gates
             }
@@ -238,7 +239,8 @@ impl Equipper {
         };
         if let Some(dir) = &phase.settings.dir {
             // What the configuration names is written for the project's folder.
-            gates.iter_mut().filter(|gate| gate.origin == Origin::Plan).for_each(|gate| in_folder(gate, dir));
+            let is_plans = |gate: &&mut Gate| matches!(gate.origin, Origin::Plan | Origin::PlanWide);
+            gates.iter_mut().filter(is_plans).for_each(|gate| in_folder(gate, dir));
         }
         for gate in &mut gates {
             gate.flaky = gate.flaky.max(flaky);
@@ -265,9 +267,10 @@ impl Equipper {
         gates
     }
 
-    fn named(&self, phase: &Phase, setting: &GateSetting) -> Result<Vec<Gate>, RunError> {
+    /// The gates that a plan means. Those that it brings itself have this origin.
+    fn named(&self, phase: &Phase, setting: &GateSetting, origin: Origin) -> Result<Vec<Gate>, RunError> {
         if let Some(check) = &setting.check {
-            let mut gate = Gate::new(setting.name.to_string(), check.clone(), Origin::Plan);
+            let mut gate = Gate::new(setting.name.to_string(), check.clone(), origin);
             gate.fix = setting.fix.clone();
             gate.timeout = match &setting.timeout {
                 Some(Limit::After(limit)) => Some(*limit),
@@ -288,7 +291,7 @@ impl Equipper {
         if found.is_empty() && !self.is_nearly_known(setting.name.as_str()) {
             // No gate's name: a command of one word.
             let check = CommandLine::Shell(setting.name.to_string());
-            return Ok(vec![Gate::new(setting.name.to_string(), check, Origin::Plan)]);
+            return Ok(vec![Gate::new(setting.name.to_string(), check, origin)]);
         }
         if found.is_empty() {
             return Err(RunError::NoGate {

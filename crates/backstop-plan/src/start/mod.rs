@@ -19,6 +19,7 @@ mod error;
 mod preflight;
 mod prepare;
 mod read;
+mod suggested_gates;
 mod verify;
 
 pub use begin::{Begun, begin, folder_name, last_run, meet, set_slots};
@@ -29,6 +30,7 @@ pub use preflight::{InPlaceSetup, Workspace, preflight};
 pub use prepare::{PlanRequest, PreparedPlan};
 pub use read::{PlanFile, lock_name, path_in_project, recorded_options, view_name};
 pub(crate) use read::{story_files, texts};
+pub use suggested_gates::SuggestedGates;
 pub use verify::verify_gates;
 
 use crate::start_events::Person;

@@ -2,7 +2,7 @@
 //! phase. What a surface does is ask a person, show, and pass on requests to stop.
 
 use super::{
-    Begun, Equipper, PlanFile, Prompts, RunError, RunRequest, begin, drop_missing_fallbacks,
+    Begun, Equipper, PlanFile, Prompts, RunError, RunRequest, SuggestedGates, begin, drop_missing_fallbacks,
     missing_programs, preflight, view_name,
 };
 use crate::document::ReadOptions;
@@ -64,7 +64,7 @@ impl PreparedPlan {
         let mut file = PlanFile::read(plan, &project.root, &request.options)?;
         file.plan.work_in(request.dir.as_deref());
         project.redactor.learn(file.secrets());
-        let mut equipper = Equipper::new(&project.config, &project.root, project.is_trusted())?;
+        let mut equipper = Equipper::new(&project.config, &project.root, SuggestedGates::may_run(project))?;
         let undecided = equipper.undecided_gates(&file.plan);
         let prompts = prompts.filter(|_| !undecided.is_empty());
         let run_gates = prompts.and_then(|prompts| prompts.run_gates(&undecided));

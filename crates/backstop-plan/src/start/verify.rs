@@ -1,6 +1,6 @@
 //! The gates of phases, to be run on the tree as it is.
 
-use super::{Equipper, PlanFile, RunError};
+use super::{Equipper, PlanFile, RunError, SuggestedGates};
 use crate::document::{PhaseId, ReadOptions};
 use crate::runs::FoundRun;
 use backstop_exec::Stop;
@@ -43,7 +43,7 @@ fn gates_to_verify(
 ) -> Result<(PlanFile, Vec<Gate>), RunError> {
     let file = PlanFile::read(plan, &project.root, &ReadOptions::default())?;
     let mut equipment =
-        Equipper::new(&project.config, &project.root, project.is_trusted())?.equip(&file.plan)?;
+        Equipper::new(&project.config, &project.root, SuggestedGates::may_run(project))?.equip(&file.plan)?;
     // An unknown phase is a mistake, as with `plan accept`.
     Equipper::accept(&file.plan, &mut equipment, phases)?;
     let is_wanted = |id: &str| phases.is_empty() || phases.iter().any(|given| is_same(given, id));

@@ -1,7 +1,7 @@
 //! What the gates said of the tree that a run starts from, and what that means for the work of a
 //! phase: it is judged by what it makes worse.
 //!
-//! | on the base | gate of the plan itself | gate of the project (detected, or in the config) |
+//! | on the base | gate of a phase's own section | any other gate (the plan's common one, detected, or in the config) |
 //! |---|---|---|
 //! | passes | must pass | must pass |
 //! | fails | must pass: it is what the phase is for | must not fail in anything new; where failures cannot be told apart the phase is not blamed |
@@ -10,7 +10,7 @@
 //! Pure: it runs nothing.
 
 use backstop_core::{BaseGate, BaseState, Reason, SafeText};
-use backstop_work::gate::{Checked, Compared, Gate, Origin, compare};
+use backstop_work::gate::{Checked, Compared, Gate, compare};
 
 /// How many new failures are named in a cause.
 const NAMED_MAX: usize = 5;
@@ -115,14 +115,14 @@ impl Baseline {
     /// becomes a pass with known failures; of one that is worse, only what is new is blamed.
     pub(super) fn judge(&self, gate: &Gate, checked: &mut Checked) -> Standing {
         let Some(base) = self.find(gate).filter(|_| !checked.passed) else { return Standing::Counts };
-        let is_plans = gate.origin == Origin::Plan;
+        let is_own = gate.is_a_phases_own();
         let missing = checked.fault.as_ref().is_some_and(|fault| fault.reason == Reason::DependencyMissing);
         match base.state {
-            BaseState::Missing if missing && !is_plans => {
+            BaseState::Missing if missing && !is_own => {
                 let tool = base.missing.as_ref().map_or("its tool".to_owned(), |tool| tool.line(80));
                 Standing::NotCounted(format!("gate {} is not counted: {tool} is missing", gate.name))
             }
-            BaseState::Failed if !is_plans && !is_interrupted(checked) => self.compared(base, gate, checked),
+            BaseState::Failed if !is_own && !is_interrupted(checked) => self.compared(base, gate, checked),
             _ => Standing::Counts,
         }
     }
@@ -206,6 +206,7 @@ mod tests {
     use super::*;
     use backstop_core::Fault;
     use backstop_work::CommandLine;
+    use backstop_work::gate::Origin;
     use std::time::Duration;
 
     fn gate(origin: Origin) -> Gate {
@@ -238,7 +239,7 @@ mod tests {
     fn a_phase_is_judged_by_what_got_worse() {
         use Reason::{CompileError, DependencyMissing, Interrupted, TestFailure};
         let red = Some(TestFailure);
-        let cases: [(Baseline, Origin, Checked, bool, bool); 9] = [
+        let cases: [(Baseline, Origin, Checked, bool, bool); 11] = [
             // base, gate of, found, counts, passed
             (baseline(None, None), Origin::Config, checked(red, Some(&["a"])), true, false),
             (baseline(red, Some(&["a"])), Origin::Config, checked(red, Some(&["a"])), false, true),
@@ -251,8 +252,10 @@ mod tests {
                 true,
                 false,
             ),
-            // What the plan itself asks for must pass.
+            // What a phase's own section asks for must pass, what the plan asks of all need not.
             (baseline(red, Some(&["a"])), Origin::Plan, checked(red, Some(&["a"])), true, false),
+            (baseline(red, Some(&["a"])), Origin::PlanWide, checked(red, Some(&["a"])), false, true),
+            (baseline(red, Some(&["a"])), Origin::PlanWide, checked(red, Some(&["b"])), true, false),
             (
                 baseline(Some(DependencyMissing), None),
                 Origin::Config,

@@ -227,11 +227,10 @@ impl PhaseRunner<'_> {
 
 /// What a person should know of a gate on the base, where it does not simply pass.
 fn said_of_base(base: &BaseGate, gate: &Gate) -> Option<String> {
-    let is_plans = gate.origin == gate::Origin::Plan;
     let name = &base.gate;
     match base.state {
         BaseState::Passed => None,
-        BaseState::Failed if is_plans => {
+        BaseState::Failed if gate.is_a_phases_own() => {
             Some(format!("gate {name} fails before the run; its phase must mend that"))
         }
         BaseState::Failed => Some(match base.failures.len() {

@@ -334,6 +334,7 @@ impl Executor for InPlace<'_> {
         _: &Stop,
         reporter: &Reporter,
     ) -> Result<Concluded<Conclusion>, Box<Fault>> {
-        self.conclude_in_folder(record, reporter).map(|conclusion| conclusion.recorded(record))
+        let concluded = self.conclude_in_folder(record, reporter)?;
+        Ok(concluded.beside(self.runner).recorded(record))
     }
 }

@@ -3,7 +3,7 @@
 use super::commit_mode::CommitMode;
 use super::phase_runner::PhaseRunner;
 use crate::record::RunRecord;
-use backstop_core::{EventKind, RunId, SafeText, WorkAt};
+use backstop_core::{BaseGate, EventKind, RunId, SafeText, WorkAt};
 use backstop_runtime::host::{Concluded, Note, Reporter};
 use backstop_work::git::{
     Applied, CommitTrouble, GitError, How, Landing, Repo, ScriptEntry, Sha, commits_script, tip_ref,
@@ -64,22 +64,31 @@ pub struct Conclusion {
     pub files_changed: Option<u64>,
     /// The squashed commit of `--commit single`: hash and first line.
     pub commit: Option<(String, SafeText)>,
+    /// What the gates say of the user's own commits, those that were merged at the end included.
+    pub base_gates: Vec<BaseGate>,
 }
 
 impl Conclusion {
     /// The conclusion outside git: there is nothing left to do.
     pub fn nothing() -> Self {
-        Self { work: None, files_changed: None, commit: None }
+        Self { work: None, files_changed: None, commit: None, base_gates: Vec::new() }
     }
 
-    /// This conclusion with the event that records its commit, where there is one.
+    /// This conclusion with what is known of the user's own commits.
+    pub(super) fn beside(self, runner: &PhaseRunner<'_>) -> Self {
+        Self { base_gates: runner.baselines().now().gates().to_vec(), ..self }
+    }
+
+    /// This conclusion with the events that record its commit and what is newly known of the base.
     pub(super) fn recorded(self, record: &RunRecord) -> Concluded<Self> {
         let made = self.commit.clone().map(|(sha, subject)| EventKind::CommitMade {
             operation: record.path().clone(),
             sha,
             subject: Some(subject),
         });
-        Concluded { events: made.into_iter().collect(), conclusion: self }
+        let is_new = !self.base_gates.is_empty() && self.base_gates != record.base_gates;
+        let base = is_new.then(|| EventKind::BaseChecked { tree: None, gates: self.base_gates.clone() });
+        Concluded { events: base.into_iter().chain(made).collect(), conclusion: self }
     }
 }
 
@@ -158,7 +167,7 @@ pub(super) fn conclude(
             }
         }
     };
-    Ok(Conclusion { work: Some(masked(runner, work)), files_changed, commit })
+    Ok(Conclusion { work: Some(masked(runner, work)), files_changed, commit, ..Conclusion::nothing() })
 }
 
 /// The branch is the user's own name, and what git says may hold others.

@@ -26,8 +26,8 @@ pub use in_place::InPlace;
 pub use landing::Conclusion;
 pub use phase_runner::{Advice, Advisor, Equipment, PhaseRunner, Setup, Worker};
 pub use sessions::ContinueSession;
-pub(crate) use worktree::set_tip;
 pub use worktree::{WorktreeSetup, Worktrees};
+pub(crate) use worktree::{noted_attempt, set_tip, slot_folder};
 
 use crate::record::RunRecord;
 use backstop_runtime::host::Executor;

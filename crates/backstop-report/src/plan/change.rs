@@ -164,6 +164,9 @@ fn change_text(kind: &ChangeKind, style: Style) -> Spans {
         ChangeKind::GatePassed { gate, elapsed } => {
             format!("gate {} passed after {}", name(gate), duration(*elapsed))
         }
+        ChangeKind::GateFailed { gate, reason: Reason::DependencyMissing, .. } => {
+            format!("gate {} could not run: its tool is missing", name(gate))
+        }
         ChangeKind::GateFailed { gate, reason, message } => {
             return Spans::of(format!("gate {} failed: ", name(gate))).then(failure(*reason, message, style));
         }

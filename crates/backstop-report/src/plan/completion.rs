@@ -57,13 +57,20 @@ pub struct Completion {
     pub usage: Option<Usage>,
     /// How often and how long it waited for rate limits.
     pub waits: WaitSum,
-    /// Whether gates checked what landed.
-    pub verified: bool,
+    /// How many of the phases that were not skipped had their work checked by a gate.
+    pub verified: u64,
+    /// Gates that fail on the user's own commits: `test (t_old.sh)`.
+    pub red: Vec<SafeText>,
     /// Further notes. Commands stand in backticks.
     pub notes: Vec<SafeText>,
 }
 
 impl Completion {
+    /// Whether gates checked the work of every phase.
+    pub(super) fn is_verified(&self) -> bool {
+        self.verified > 0 && self.verified >= self.count(|phase| !phase.skipped)
+    }
+
     pub(super) fn attempts(&self) -> u64 {
         self.phases.iter().map(|phase| u64::from(phase.attempts)).sum()
     }
@@ -112,20 +119,29 @@ pub fn completion_summary(given: &Completion, width: usize, style: Style) -> Str
 pub fn completion_line(given: &Completion, style: Style) -> String {
     let phases = count(many(given.phases.len()), "phase", "phases");
     let commits = count(given.commits(), "commit", "commits");
+    let of = given.count(|phase| !phase.skipped);
     let checked = match given.verified {
-        true => ", each verified as it landed",
-        false => "; no gate has checked them",
+        0 => "; no gate has checked them".to_owned(),
+        all if all >= of => ", each verified as it landed".to_owned(),
+        some => format!("; {some} of {of} phases verified as they landed"),
     };
     let work = match &given.work {
         WorkAt::Landed { branch, .. } => {
             format!("{commits} on {}{checked}", shown(branch, NAME_CHARS_MAX, style))
         }
         WorkAt::Kept { .. } => format!("{commits} kept on a ref of the run{checked}"),
-        WorkAt::Uncommitted { .. } if given.verified => "in your files, verified, not committed".to_owned(),
-        WorkAt::Uncommitted { .. } => "in your files, not committed; no gate has checked them".to_owned(),
+        WorkAt::Uncommitted { .. } => match given.verified {
+            0 => "in your files, not committed; no gate has checked them".to_owned(),
+            all if all >= of => "in your files, verified, not committed".to_owned(),
+            some => format!("in your files, not committed; {some} of {of} phases verified"),
+        },
     };
     let cost = given.usage.and_then(|usage| usage.cost_usd).filter(|cost| cost.is_finite());
-    let parts = [Some(phases), Some(work), given.waits.words(), cost.map(|cost| format!("${cost:.2}"))];
+    let red = (!given.red.is_empty()).then(|| {
+        let names = style.marks(&list::names(&given.red, NAMES_MAX, NAME_CHARS_MAX));
+        format!("fails on your own commits: {names}")
+    });
+    let parts = [Some(phases), Some(work), red, given.waits.words(), cost.map(|cost| format!("${cost:.2}"))];
     format!("COMPLETE  {}", parts.into_iter().flatten().collect::<Vec<_>>().join(style.dot()))
 }
 
@@ -176,6 +192,9 @@ fn result(given: &Completion, page: &mut Boxed) {
     let gates = given.gates_skipped();
     if !gates.is_empty() {
         page.text("Gates skipped: ", &names(&gates), LINES_MAX);
+    }
+    if !given.red.is_empty() {
+        page.text("Fails on your own commits: ", &names(&given.red), LINES_MAX);
     }
     let files = given.files_changed.map(|files| format!("Files changed: {files}"));
     let cost = given.usage.and_then(|usage| usage.cost_usd).filter(|cost| cost.is_finite());

@@ -27,7 +27,9 @@ pub fn completion_json(given: &Completion) -> Value {
         "work": work_json(&given.work),
         "usage": given.usage.map(usage_json),
         "waits": given.waits.json(),
-        "verified": given.verified,
+        "verified": given.is_verified(),
+        "phases_verified": given.verified,
+        "red": given.red.iter().map(json_text).collect::<Vec<_>>(),
         "notes": given.notes.iter().map(SafeText::raw).collect::<Vec<_>>(),
     })
 }

@@ -79,6 +79,8 @@ pub struct PlanStatus {
     pub waits: WaitSum,
     /// When it is to start, and how far away that is, while it has not.
     pub starts_at: Option<(Timestamp, Duration)>,
+    /// Phases whose attempt was cut off, and whose work no start of the run has saved yet.
+    pub cut_off: Vec<SafeText>,
     /// Phases that were changed in the plan after they ran.
     pub changed: Vec<SafeText>,
     /// The command to type next, where there is one.
@@ -119,6 +121,13 @@ pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
     if let Some(rest @ 1..) = given.rows.len().checked_sub(ROWS_MAX) {
         lines.push(Spans::of(format!("  {} and {rest} more", ellipsis(style))));
     }
+    if let Some(first) = given.cut_off.first() {
+        lines.push(Spans::of(format!(
+            "cut off: {}; the next start hands the work on (backstop plan diff {})",
+            ids(&given.cut_off, style),
+            shown(first, NAME_CHARS_MAX, style)
+        )));
+    }
     if !given.changed.is_empty() {
         lines.push(Spans::of(format!("changed in the plan since they ran: {}", ids(&given.changed, style))));
     }
@@ -153,6 +162,7 @@ pub fn plan_status_json(given: &PlanStatus) -> Value {
         "waits": given.waits.json(),
         "starts_at": given.starts_at.map(|(at, _)| at),
         "phases": given.rows.iter().map(PhaseRow::json).collect::<Vec<_>>(),
+        "cut_off": given.cut_off.iter().map(json_text).collect::<Vec<_>>(),
         "changed": given.changed.iter().map(json_text).collect::<Vec<_>>(),
         "next": given.next.as_ref().map(SafeText::raw),
     })

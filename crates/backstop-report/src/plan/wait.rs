@@ -33,6 +33,7 @@ impl LimitWaitRow {
         let what = self.window.map_or("rate limit", LimitWindow::words);
         let until = match self.resets_at.filter(|at| *at > now) {
             Some(at) => format!("resets {}", near_time(at, now)),
+            None if self.resets_at.is_some() => format!("tried again {}", near_time(self.until, now)),
             None => format!("no end is known, tried again {}", near_time(self.until, now)),
         };
         format!("waiting{}: {what}, {until} ({})", whom.unwrap_or_default(), duration(self.left))

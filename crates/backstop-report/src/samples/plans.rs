@@ -169,7 +169,8 @@ pub(crate) fn completion(t: &Texts) -> Completion {
         files_changed: Some(12),
         usage: Some(Usage { input_tokens: 120_000, output_tokens: 4_000, cost_usd: Some(0.416) }),
         waits: WaitSum { times: 2, waited: secs(10_500) },
-        verified: true,
+        verified: 2,
+        red: vec![t.check.clone()],
         notes: vec![t.absent.clone()],
     }
 }
@@ -236,6 +237,7 @@ pub(crate) fn status(t: &Texts) -> PlanStatus {
         usage: Some(Usage { input_tokens: 1_200_000, output_tokens: 40_000, cost_usd: Some(4.1) }),
         waits: WaitSum::default(),
         starts_at: None,
+        cut_off: vec![t.id.clone()],
         changed: vec![t.id.clone()],
         next: Some(t.command.clone()),
     }

@@ -12,9 +12,12 @@ use backstop_core::{
 };
 use backstop_exec::{Cause, Ended};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// How much of a text becomes a cause.
 const CAUSE_CHARS_MAX: usize = 300;
+/// How long ago a limit may have ended that is taken to end now: clocks differ.
+const JUST_ENDED_MAX: Duration = Duration::from_secs(600);
 /// How many open tasks are named.
 const NAMED_MAX: usize = 10;
 /// How much of a task's text is named.
@@ -166,13 +169,18 @@ impl Case<'_> {
         // What an agent reports of itself is what its provider's client says.
         fault.facts.from_client |= self.provider.is_some();
         if let Some(at) = failure.resets_at {
-            let wait = Timestamp::from_millis(at.saturating_mul(1000)).since(self.at);
-            // The agent's own field beats what its sentence says.
-            if !wait.is_zero() {
-                fault.facts.retry_after_seconds = Some(wait.as_secs_f64());
+            let at = Timestamp::from_millis(at.saturating_mul(1000));
+            let wait = at.since(self.at);
+            // The agent's own field beats what its sentence says. What ended a moment ago ends now.
+            if !wait.is_zero() || self.at.since(at) <= JUST_ENDED_MAX {
+                fault.facts.retry_after_seconds =
+                    Some(wait).filter(|wait| !wait.is_zero()).map(|wait| wait.as_secs_f64());
                 fault.facts.resets_at = Some(self.at.after(wait));
                 fault.facts.wait_in_words = false;
             }
+        }
+        if fault.reason == Reason::RateLimited {
+            fault.facts.window = failure.window.or(fault.facts.window);
         }
         if self.ended.timed_out() {
             let ran = duration::shown(self.ended.duration);

@@ -32,8 +32,10 @@ pub struct Gate {
 pub enum Origin {
     /// It was found in the folder, for this stack.
     Detected(&'static str),
-    /// The plan names it.
+    /// A phase's own section of the plan names it: it is what the phase is for.
     Plan,
+    /// The plan names it for every phase.
+    PlanWide,
     /// The configuration names it.
     Config,
 }
@@ -87,6 +89,11 @@ impl Gate {
             "test" | "tests" => GateKind::Test,
             _ => GateKind::Other,
         }
+    }
+
+    /// Whether a phase must pass it although it failed before anybody worked.
+    pub fn is_a_phases_own(&self) -> bool {
+        self.origin == Origin::Plan
     }
 
     /// Whether it is meant by this name: `lint` means `lint:rust` too.

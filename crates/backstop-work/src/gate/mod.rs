@@ -29,7 +29,7 @@ mod run;
 pub use crate::{Claim, CommandLine, Log};
 pub use checked::Checked;
 pub use definition::{Gate, GateKind, Origin, Passes};
-pub use detect::{Detected, FILE_BYTES_MAX, Stack, detect};
+pub use detect::{Detected, FILE_BYTES_MAX, Stack, detect, package_scripts};
 pub use error::GateError;
 pub use failures::{Compared, compare};
 pub use judge::{Judgement, judge};

@@ -18,9 +18,16 @@ pub(super) fn run(args: &Init) -> Result<(), CliError> {
     })?;
     // A timer has none of the surroundings of a shell: agents are found as they are found here.
     let path = std::env::var("PATH").unwrap_or_default();
+    let mut environment = vec![("PATH", path.as_str())];
+    // A folder of state that only this shell names would not be found by the timer.
+    let is_named = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let named = process::state_root(Some(&home))
+        .filter(|_| is_named("BACKSTOP_STATE_DIR") || is_named("XDG_STATE_HOME"))
+        .map(|state| std::path::absolute(&state).unwrap_or(state).to_string_lossy().into_owned());
+    environment.extend(named.as_deref().map(|state| ("BACKSTOP_STATE_DIR", state)));
     let config = folders.config.clone().unwrap_or_else(|| home.join(".config"));
     let mut changes = Vec::new();
-    for (file, text) in service_files(manager, &home, &config, &program, &path) {
+    for (file, text) in service_files(manager, &home, &config, &program, &environment) {
         let base = if file.starts_with(&home) { &home } else { &config };
         changes.extend(match args.remove {
             true => TextChange::undo(base, &file, &records)?,

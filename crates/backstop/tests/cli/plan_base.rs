@@ -45,12 +45,63 @@ fn a_red_base_is_named_and_a_phase_is_judged_by_what_it_adds() {
     );
     let done = run(&project, &["--commit", "auto"]).go().code(0);
     has(&done.stderr(), &["gate test fails before the run (1 failure)", "no worse than on the base"]);
+    has(&done.stderr(), &["each verified as it landed · fails on your own commits: test (t_old.sh)"]);
     // Only what the second phase added was blamed.
     assert_eq!(reasons(&project), ["test_failure"]);
     let error = events(&project, "error.classified");
     assert_eq!(error[0]["fault"]["facts"]["failed_tests"][0], "t_new.sh", "{}", error[0]);
     let base = events(&project, "base.checked");
     assert_eq!(base[0]["gates"][0]["failures"][0], "t_old.sh", "{}", base[0]);
+}
+
+#[test]
+fn a_gate_of_the_whole_plan_that_is_red_on_the_base_blames_no_phase() {
+    let project = project("base-plan-wide", &[("old", "exit 1\n"), ("good", "true\n")]);
+    let gate = "gates = [{ name = 'test', check = 'sh check.sh' }]";
+    let write = |phases: &[(&str, &str)]| {
+        let plan = phases.iter().fold(PlanText::new(), |plan, (id, script)| {
+            plan.sh(id, "", &format!("echo worked >> $PLACE/{id}; {script}"))
+        });
+        project.file("plan.md", plan.text().replace("gates = []", gate));
+    };
+    write(&[("1", "echo one > one.txt"), ("2", "test -e t_new.sh || echo 'exit 1' > t_new.sh")]);
+    let done = run(&project, &["--commit", "auto"]).go().code(3);
+    has(&done.stderr(), &["gate test fails before the run (1 failure)", "no worse than on the base"]);
+    let worked = |id: &str| crate::plan_text::place(&project, id).lines().count();
+    assert_eq!((worked("1"), worked("2")), (1, 2), "only what adds a failure is tried again");
+    assert_eq!(state(&project, "1")["status"], "complete");
+    // The same gate in a phase's own section is what that phase is for.
+    let own = format!("command = 'echo three > three.txt'\n{gate}");
+    PlanText::new().phase("3", "", &own).write(&project);
+    let done = run(&project, &["--commit", "auto", "--fresh", "--yes"]).go().code(3);
+    has(&done.stderr(), &["gate test fails before the run; its phase must mend that"]);
+}
+
+#[test]
+fn the_ending_says_how_much_was_verified_and_what_is_red() {
+    let project = project("base-ending", &[("good", "true\n")]);
+    let config = project.beside("home/.config/backstop/config.toml");
+    let lint = "[gates.lint]\ncheck = [\"./lint.sh\"]\n";
+    std::fs::write(&config, std::fs::read_to_string(&config).unwrap() + lint).unwrap();
+    let phase = |id: &str, gate: &str| format!("command = 'echo {id} > {id}.txt'\ngates = ['{gate}']");
+    PlanText::new()
+        .phase("1", "", &phase("one", "test"))
+        .phase("2", "1", &phase("two", "test"))
+        .phase("3", "2", &phase("three", "lint"))
+        .write(&project);
+    let said = run(&project, &["--commit", "auto"]).go().code(0).stderr();
+    has(&said, &["2 of 3 phases verified as they landed", "gate lint could not run: its tool is missing"]);
+    assert!(!said.contains("dependency_missing"), "{said}");
+
+    // What the user commits while it runs comes in at the end, and is said to be red.
+    let red = "cd \"$MAIN\" && echo exit 1 > t_mine.sh && git add t_mine.sh && git commit -qm mine";
+    plan(&project, &[("1", &format!("echo four > four.txt; {red}"))]);
+    std::fs::write(&config, "[gates.test]\ncheck = [\"sh\", \"check.sh\"]\n").unwrap();
+    let args = ["--commit", "auto", "--fresh", "--yes"];
+    let said = run(&project, &args).go().code(0).stderr();
+    has(&said, &["each verified as it landed", "fails on your own commits: test (t_mine.sh)"]);
+    let base = events(&project, "base.checked");
+    assert_eq!(base.last().unwrap()["gates"][0]["failures"][0], "t_mine.sh", "{base:?}");
 }
 
 #[test]

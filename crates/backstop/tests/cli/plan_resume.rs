@@ -45,6 +45,31 @@ fn edit(project: &Project, id: &str, from: &str, to: &str) {
 }
 
 #[test]
+fn a_run_of_a_subfolder_that_was_killed_is_shown_and_goes_on_from_anywhere() {
+    let project = Project::git("resume-subfolder");
+    let kill = r#"pid=${BACKSTOP_RUN_MARK#*.}; kill -9 "${pid%%.*}"; sleep 5"#;
+    let script = format!("echo half > half.txt; mkdir \"$PLACE/killed\" && {{ {kill}; }}; true");
+    project.sh("mkdir -p pkg/a");
+    project.file("pkg/a/plan.md", PlanText::new().sh("1", "", &script).text());
+    // Another plan of that name, at the root.
+    project.file("plan.md", PlanText::new().sh("other", "", "true").text());
+    run(&project, &["--commit", "none"]).dir(&project.path().join("pkg/a")).go();
+    let plan = project.path().canonicalize().unwrap().join("pkg/a/plan.md");
+    let next = format!("next: backstop run {} --commit none --dir pkg/a", plan.display());
+    let status = project.run(&["plan", "status"]).go().code(0).stdout();
+    has(&status, &["interrupted", "cut off: 1", "backstop plan diff 1", &next]);
+    let json = project.run(&["plan", "status", "--json"]).go().code(0).json();
+    assert_eq!(json["cut_off"][0], "1", "{json}");
+    let diff = project.run(&["plan", "diff", "1"]).go().code(0).stdout();
+    has(&diff, &["+++ b/pkg/a/half.txt", "+half"]);
+
+    let place = project.beside("place").display().to_string();
+    project.run(&["run", "--resume-all"]).env("PLACE", &place).go().code(0);
+    until("it is complete", || events(&project, "run.ended").iter().any(|end| end["outcome"] == "done"));
+    assert_eq!(project.read("pkg/a/half.txt"), "half\n");
+}
+
+#[test]
 fn a_halt_says_what_was_done_what_was_not_and_how_to_go_on() {
     let project = Project::git("resume-summary");
     halting().write(&project);

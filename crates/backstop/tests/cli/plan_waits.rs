@@ -123,7 +123,7 @@ fn a_limit_beyond_the_longest_wait_halts_with_its_time_and_the_command() {
     has(
         &done.stderr(),
         &[
-            "is limited: openai, rate limit, resets ",
+            "is limited: openai, weekly limit, resets ",
             "backstop run plan.md --commit auto --at 20",
             "(in 3d 11h",
         ],
@@ -154,6 +154,26 @@ fn a_run_waits_so_often_and_no_more() {
         // Whoever resumes it allows as many again.
         this.run(flags).go().code(3);
         assert_eq!(events(&this.project, "wait.started").len(), 2 * waits);
+    }
+}
+
+#[test]
+fn the_window_of_a_limit_decides_the_margin_and_a_reset_that_has_just_passed_is_one_now() {
+    for (name, seconds, waited) in [("soon", "300", 355..420), ("passed", "-300", 55..120)] {
+        let limited = limit("claude", seconds);
+        // Another limit that lets through says nothing about the one that refused.
+        let other = r#"echo '{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":9999999999,"rateLimitType":"seven_day"}}'"#;
+        let (refused, result) = limited.split_once("; ").unwrap();
+        let script = format!(
+            "{}; if [ $(calls limit) = 0 ]; then {refused}; {other}; {result}; fi; echo x > x.txt; {}",
+            begin("claude"),
+            done("claude")
+        );
+        let this = Simulated::new(&format!("margin-{name}"), &one_phase("claude"), &[("claude", &script)]);
+        let said = this.run(&["--commit", "auto"]).go().code(0).stderr();
+        assert!(waited.contains(&this.seconds()), "{name}: {}\n{said}", this.seconds());
+        has(&said, &["waiting for anthropic: session limit, "]);
+        assert!(!said.contains("no end is known"), "{said}");
     }
 }
 
@@ -251,7 +271,7 @@ fn a_wait_survives_kill_and_is_gone_on_with_by_resume_all() {
     this.project.settings("[agent.mine]\ncommand = [\"mine\"]\n[exec]\ngrace = \"500ms\"\n");
     killed_while_it_waits(&this, &["--commit", "auto"]);
     let status = this.within(this.project.run(&["plan", "status"])).go().code(0).stdout();
-    has(&status, &["interrupted", "waiting: rate limit, resets "]);
+    has(&status, &["interrupted", "waiting: session limit, resets "]);
     let json = this.within(this.project.run(&["plan", "status", "--json"])).go().code(0).json();
     assert_eq!(json["waits"]["times"], 1);
     assert!(json["phases"][0]["wait"]["until"].is_string(), "{json}");
@@ -347,7 +367,9 @@ fn a_service_goes_in_as_it_is_shown_and_comes_out_without_a_trace() {
     assert!(!folder.exists());
     let done = project.run(&["init", "--service"]).go().code(0).stdout();
     has(&done, &["backstop-resume.timer", "next: systemctl --user daemon-reload"]);
-    has(&std::fs::read_to_string(folder.join("backstop-resume.service")).unwrap(), &["KillMode=process"]);
+    let state = format!("Environment=\"BACKSTOP_STATE_DIR={}\"", project.state().display());
+    let service = std::fs::read_to_string(folder.join("backstop-resume.service")).unwrap();
+    has(&service, &["KillMode=process", "Environment=\"PATH=", &state]);
     has(&project.run(&["init", "--service"]).go().code(0).stdout(), &["the service is here already"]);
     let removed = project.run(&["init", "--service", "--remove"]).go().code(0).stdout();
     has(&removed, &["everything is as it was before", "systemctl --user disable"]);

@@ -26,6 +26,10 @@ pub(crate) fn begin(agent: &str) -> &'static str {
     match agent {
         "claude" => r#"echo '{"type":"system","subtype":"init","session_id":"s-1"}'"#,
         "codex" => r#"echo '{"type":"thread.started","thread_id":"s-1"}'"#,
+        "gemini" => r#"echo '{"type":"init","session_id":"s-1"}'"#,
+        "qwen" => r#"echo '{"type":"system","subtype":"init","session_id":"s-1"}'"#,
+        // It names its session at the end.
+        "copilot" => ":",
         _ => r#"echo '{"type":"step_start","sessionID":"s-1"}'"#,
     }
 }
@@ -39,6 +43,13 @@ pub(crate) fn done(agent: &str) -> &'static str {
         "codex" => {
             r#"complete; echo '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":1}}'"#
         }
+        "gemini" => {
+            r#"complete; echo '{"type":"result","status":"success","stats":{"input_tokens":10,"output_tokens":1}}'"#
+        }
+        "qwen" => {
+            r#"complete; echo '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1","usage":{"input_tokens":10,"output_tokens":1}}'"#
+        }
+        "copilot" => r#"complete; echo '{"type":"result","sessionId":"s-1","exitCode":0}'"#,
         _ => {
             r#"complete; echo '{"type":"step_finish","sessionID":"s-1","part":{"reason":"stop","cost":0.5,"tokens":{"input":10,"output":1}}}'"#
         }
@@ -57,6 +68,15 @@ pub(crate) fn limit(agent: &str, seconds: &str) -> String {
         "codex" => format!(
             r#"printf '{{"type":"turn.failed","error":{{"message":"You’ve hit your usage limit. Visit https://chatgpt.com/settings/usage to purchase more credits or try again at %s."}}}}\n' "$(at {seconds} '%b %dth, %Y %I:%M %p')"; exit 1"#
         ),
+        "gemini" => format!(
+            r#"printf '{{"type":"result","status":"error","error":{{"type":"Error","message":"[API Error: {{\\"error\\":{{\\"code\\":429,\\"message\\":\\"You have exhausted your capacity on this model. Your quota will reset after %ss.\\"}}}}]"}}}}\n' {seconds}; exit 1"#
+        ),
+        "qwen" => format!(
+            r#"printf '{{"type":"result","is_error":true,"session_id":"s-1","error":{{"message":"[API Error: 429 Your token-plan 1-week quota has been exhausted. The quota will reset at %s UTC.]"}}}}\n' "$(at {seconds} '%m-%d %H:%M:%S')"; exit 1"#
+        ),
+        "copilot" => format!(
+            r#"printf '{{"type":"session.error","data":{{"errorType":"rate_limit","statusCode":429,"message":"Sorry, you have exceeded your 5 hour session limits. Please retry after %s seconds. (user_global_rate_limited:pro)"}}}}\n' {seconds}; exit 1"#
+        ),
         _ => format!(
             r#"printf '{{"type":"error","sessionID":"s-1","error":{{"name":"APIError","data":{{"message":"5-hour usage limit reached. Resets in %smin. To continue using this model now, enable usage","statusCode":429}}}}}}\n' $(( {seconds} / 60 )); exit 1"#
         ),
@@ -72,6 +92,15 @@ pub(crate) fn overloaded(agent: &str) -> &'static str {
         "codex" => {
             r#"echo '{"type":"turn.failed","error":{"message":"We are currently experiencing high demand: unexpected status 503 Service Unavailable"}}'; exit 1"#
         }
+        "gemini" => {
+            r#"echo '{"type":"result","status":"error","error":{"type":"Error","message":"[API Error: {\"error\":{\"code\":503,\"message\":\"The model is overloaded. Please try again later.\",\"status\":\"UNAVAILABLE\"}}]"}}'; exit 1"#
+        }
+        "qwen" => {
+            r#"echo '{"type":"result","is_error":true,"session_id":"s-1","error":{"message":"[API Error: 503 Service Unavailable: the model is overloaded]"}}'; exit 1"#
+        }
+        "copilot" => {
+            r#"echo '{"type":"session.error","data":{"errorType":"query","statusCode":503,"message":"503 Service Unavailable: overloaded"}}'; exit 1"#
+        }
         _ => {
             r#"echo '{"type":"error","sessionID":"s-1","error":{"name":"APIError","data":{"message":"Provider is overloaded","statusCode":529}}}'; exit 1"#
         }
@@ -86,6 +115,15 @@ pub(crate) fn cut_off(agent: &str) -> &'static str {
         }
         "codex" => {
             r#"echo '{"type":"turn.failed","error":{"message":"stream disconnected before completion: connection reset by peer"}}'; exit 1"#
+        }
+        "gemini" => {
+            r#"echo '{"type":"result","status":"error","error":{"type":"Error","message":"[API Error: fetch failed: connect ECONNREFUSED 127.0.0.1:1]"}}'; exit 1"#
+        }
+        "qwen" => {
+            r#"echo '{"type":"result","is_error":true,"session_id":"s-1","error":{"message":"[API Error: Connection error. connect ECONNREFUSED 127.0.0.1:1]"}}'; exit 1"#
+        }
+        "copilot" => {
+            r#"echo '{"type":"session.error","data":{"errorType":"query","message":"request failed: connect ECONNREFUSED 127.0.0.1:1"}}'; exit 1"#
         }
         _ => {
             r#"echo '{"type":"error","sessionID":"s-1","error":{"name":"APIError","data":{"message":"connect ECONNREFUSED 127.0.0.1:1","statusCode":503}}}'; exit 1"#

@@ -24,6 +24,7 @@ use backstop_runtime::host::{
 };
 use backstop_work::git::{GitError, Repo, Sha, attempt_ref, tip_ref};
 use slots::{SlotState, Slots};
+pub(crate) use slots::{noted_attempt, slot_folder};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -370,7 +371,7 @@ impl Executor for Worktrees<'_> {
                 fault.suggested_action = SafeText::new(format!("Bring it in: `{}`", command.raw()));
                 Err(Box::new(fault))
             }
-            _ => Ok(concluded.recorded(record)),
+            _ => Ok(concluded.beside(self.runner).recorded(record)),
         }
     }
 }

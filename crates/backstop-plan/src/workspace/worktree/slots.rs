@@ -72,13 +72,18 @@ impl SlotState {
         // Without it the work is saved all the same, under the slot's name.
         let _ = std::fs::write(self.slot.git_dir().join(ATTEMPT_FILE), format!("{phase} {attempt}"));
     }
+}
 
-    /// The attempt that worked here last.
-    fn noted_attempt(&self) -> Option<(Name, u32)> {
-        let text = std::fs::read_to_string(self.slot.git_dir().join(ATTEMPT_FILE)).ok()?;
-        let (phase, attempt) = text.split_once(' ')?;
-        Some((phase.parse().ok()?, attempt.parse().ok()?))
-    }
+/// The attempt that worked in a slot last.
+pub(crate) fn noted_attempt(slot: &Slot) -> Option<(Name, u32)> {
+    let text = std::fs::read_to_string(slot.git_dir().join(ATTEMPT_FILE)).ok()?;
+    let (phase, attempt) = text.split_once(' ')?;
+    Some((phase.parse().ok()?, attempt.parse().ok()?))
+}
+
+/// The folder of a slot, below that of all slots of a run.
+pub(crate) fn slot_folder(slots: &Path, number: usize) -> PathBuf {
+    slots.join(format!("slot-{number}"))
 }
 
 #[derive(Default)]
@@ -132,7 +137,7 @@ impl Worktrees<'_> {
     }
 
     pub(super) fn slot_path(&self, number: usize) -> PathBuf {
-        self.folder.join(format!("slot-{number}"))
+        slot_folder(&self.folder, number)
     }
 
     pub(super) fn open(&self, number: usize) -> Result<SlotState, GitError> {
@@ -143,7 +148,7 @@ impl Worktrees<'_> {
         let mut slot_state = SlotState { slot, number, saved: None, content };
         if slot_state.slot.was_there() {
             // A killed process left it: its content is saved before anything is done to it.
-            let attempt = slot_state.noted_attempt().map(|(phase, n)| attempt_ref(self.run, &phase, n));
+            let attempt = noted_attempt(&slot_state.slot).map(|(phase, n)| attempt_ref(self.run, &phase, n));
             let attempt = attempt.filter(|name| matches!(self.repo.read_ref(name), Ok(None)));
             let name = match attempt {
                 Some(name) => name,

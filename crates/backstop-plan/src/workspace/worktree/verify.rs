@@ -10,7 +10,7 @@ use crate::workspace::phase_runner::AttemptDir;
 use backstop_core::{EventKind, Fault, Reason, SafeText};
 use backstop_exec::Stop;
 use backstop_runtime::host::{Note, Reporter};
-use backstop_work::gate::{Checked, Compared, Gate, Origin, compare};
+use backstop_work::gate::{Checked, Compared, Gate, compare};
 use backstop_work::git::{Conflict, GitError, Merged, Sha};
 
 /// The message of the commit that brings the run's work and the user's own commits together.
@@ -160,13 +160,13 @@ impl Worktrees<'_> {
         })
     }
 
-    /// The gates that a merge must pass: those of the project, and those that the plan asks for
-    /// where the phase that they belong to is done.
+    /// The gates that a merge must pass: those of every phase, and those of a phase's own where that
+    /// phase is done.
     fn gates_of_a_merge(&self, to_come: &[usize]) -> Vec<(usize, Gate)> {
         let mut all: Vec<(usize, Gate)> = Vec::new();
         for (node, equipment) in self.runner.equipment.iter().enumerate() {
             for gate in &equipment.gates {
-                let counts = gate.origin != Origin::Plan || !to_come.contains(&node);
+                let counts = !gate.is_a_phases_own() || !to_come.contains(&node);
                 if counts
                     && !all.iter().any(|(_, known)| known.name == gate.name && known.check == gate.check)
                 {

@@ -4,7 +4,7 @@
 //! on them: `is_error`, `api_error_status` and `terminal_reason` are what counts.
 
 use super::{AgentOutput, Failure, Report, number, status, text};
-use backstop_core::Usage;
+use backstop_core::{LimitWindow, Usage};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 const TERMINAL_FAILURES: &[&str] = &["prompt_too_long", "api_error"];
 
 pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
-    let mut resets_at = None;
+    let mut limit = None;
     let (mut seen, mut messages) = (BTreeSet::new(), Usage::default());
     for event in events {
         if let Some(id) = text(event, "/session_id") {
@@ -26,13 +26,8 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                 }
                 add_message(event, &mut seen, &mut messages);
             }
-            Some("rate_limit_event") => {
-                // A limit that lets through says nothing about the end.
-                let rejected = text(event, "/rate_limit_info/status") == Some("rejected");
-                let at = event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_i64);
-                resets_at = at.filter(|_| rejected);
-            }
-            Some("result") => ends(event, resets_at, &messages, output),
+            Some("rate_limit_event") => RejectedLimit::read(event, &mut limit),
+            Some("result") => ends(event, limit.as_ref(), &messages, output),
             _ => {}
         }
     }
@@ -41,8 +36,30 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     }
 }
 
-/// Reads a `result`. `messages` is what the messages before it used.
-fn ends(event: &Value, resets_at: Option<i64>, messages: &Usage, output: &mut AgentOutput) {
+/// A limit that let nothing through.
+struct RejectedLimit {
+    /// `five_hour`, `seven_day`, `seven_day_opus`; empty where it is not told.
+    kind: String,
+    /// When it ends, in seconds since 1970.
+    resets_at: Option<i64>,
+}
+
+impl RejectedLimit {
+    /// Reads a `rate_limit_event`. One limit that lets through says nothing about another.
+    fn read(event: &Value, known: &mut Option<Self>) {
+        let kind = text(event, "/rate_limit_info/rateLimitType").unwrap_or_default();
+        if text(event, "/rate_limit_info/status") == Some("rejected") {
+            let resets_at = event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_i64);
+            *known = Some(Self { kind: kind.to_owned(), resets_at });
+        } else if known.as_ref().is_some_and(|known| known.kind == kind) {
+            *known = None;
+        }
+    }
+}
+
+/// Reads a `result`. `limit` is the one that refused before it, `messages` is what the messages
+/// before it used.
+fn ends(event: &Value, limit: Option<&RejectedLimit>, messages: &Usage, output: &mut AgentOutput) {
     let flag = event.get("is_error").and_then(Value::as_bool);
     let api = status(event.get("api_error_status"));
     let terminal = text(event, "/terminal_reason");
@@ -61,7 +78,8 @@ fn ends(event: &Value, resets_at: Option<i64>, messages: &Usage, output: &mut Ag
             fields: json!({
                 "type": "result", "subtype": subtype, "is_error": true, "api_error_status": api, "terminal_reason": terminal,
             }),
-            resets_at,
+            resets_at: limit.and_then(|limit| limit.resets_at),
+            window: limit.and_then(|limit| LimitWindow::in_text(&limit.kind)),
             ..Failure::default()
         })
     } else if flag == Some(false) && terminal.is_none_or(|t| t == "completed") {

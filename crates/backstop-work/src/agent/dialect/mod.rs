@@ -12,7 +12,7 @@ mod opencode;
 mod qwen;
 
 use super::definition::OutputDialect;
-use backstop_core::{Reason, SafeText, Usage};
+use backstop_core::{LimitWindow, Reason, SafeText, Usage};
 use backstop_exec::HeadTail;
 use serde_json::Value;
 
@@ -53,6 +53,8 @@ pub(super) struct Failure {
     pub(super) fields: Value,
     /// When the limit ends, in seconds since 1970.
     pub(super) resets_at: Option<i64>,
+    /// The window that the limit counts in.
+    pub(super) window: Option<LimitWindow>,
     /// What it is, where a code of the agent's own says so.
     pub(super) reason: Option<Reason>,
 }

@@ -6,9 +6,8 @@ use crate::agent::definition::OutputDialect::{
     self, Acp, ClaudeJson, CodexJsonl, CopilotJsonl, GeminiJsonl, OpencodeJsonl, QwenJson, Text,
 };
 use crate::agent::{dialect, find_result};
-use backstop_core::Usage;
+use backstop_core::{LimitWindow, Usage};
 use backstop_exec::{HeadTail, Status};
-use std::time::Duration;
 
 const CLASSIFIED_AT: i64 = 1_790_000_000;
 const OURS: &str = r#"{"phase_id":"2a","status":"complete"}"#;
@@ -247,6 +246,37 @@ fn the_provider_and_the_time_of_reset_are_told() {
     let auth = Judged::new(ClaudeJson, 1, &claude("401", "api_error", "Invalid API key")).fault().unwrap();
     assert_eq!(auth.facts.credential, Some("ANTHROPIC_API_KEY".into()));
     assert_eq!(auth.cause, Some("Invalid API key".into()));
+}
+
+#[test]
+fn the_limit_that_refused_last_is_told_with_its_window() {
+    let event = |status: &str, kind: &str, ahead: i64| {
+        let at = CLASSIFIED_AT + ahead;
+        format!(
+            r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"{status}","resetsAt":{at},"rateLimitType":"{kind}"}}}}"#
+        )
+    };
+    let five = event("rejected", "five_hour", 300);
+    let cases: [(Vec<String>, Option<f64>, Option<LimitWindow>); 6] = [
+        (vec![five.clone()], Some(300.0), Some(LimitWindow::FiveHour)),
+        // Another limit that lets through says nothing about this one.
+        (vec![five.clone(), event("allowed", "seven_day", 9000)], Some(300.0), Some(LimitWindow::FiveHour)),
+        (vec![event("rejected", "seven_day_opus", 9000)], Some(9000.0), Some(LimitWindow::Week)),
+        // It lets through again.
+        (vec![five.clone(), event("allowed", "five_hour", 9000)], None, None),
+        (vec![event("rejected", "five_hour", -300)], None, Some(LimitWindow::FiveHour)),
+        (vec![event("allowed_warning", "five_hour", 300)], None, None),
+    ];
+    for (events, wait, window) in cases {
+        let words = claude("429", "api_error", "API Error: Request rejected (429)");
+        let stdout = format!("{}\n{words}", events.join("\n"));
+        let fault = Judged::new(ClaudeJson, 1, &stdout).fault().unwrap();
+        assert_eq!((fault.reason, fault.facts.retry_after_seconds), (Reason::RateLimited, wait), "{stdout}");
+        assert!(window.is_none_or(|window| fault.facts.window == Some(window)), "{:?} {stdout}", fault.facts);
+        // What ended five minutes ago ends now.
+        let is_now = events.len() == 1 && events[0].contains(&(CLASSIFIED_AT - 300).to_string());
+        assert!(!is_now || fault.facts.resets_at.is_some(), "{stdout}");
+    }
 }
 
 #[test]

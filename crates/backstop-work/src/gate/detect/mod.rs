@@ -69,7 +69,7 @@ pub fn detect(folder: &Path) -> Detected {
 }
 
 /// The scripts of a folder's package.json, where it can be read.
-pub(super) fn read_package_scripts(folder: &Path) -> Option<BTreeMap<String, String>> {
+pub fn package_scripts(folder: &Path) -> Option<BTreeMap<String, String>> {
     let mut files = Files::new(folder);
     let evidence = Evidence::of("node", &mut files);
     // A package.json that was read has keys, and each is a section.

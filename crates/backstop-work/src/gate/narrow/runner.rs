@@ -4,7 +4,7 @@
 //! a shell (`npx`, `npm test`) are replaced by the program itself, where it lies in
 //! `node_modules/.bin`.
 
-use super::super::detect::read_package_scripts;
+use super::super::detect::package_scripts;
 use crate::command::plain_words;
 use std::path::Path;
 
@@ -98,7 +98,7 @@ fn managed(words: &[String], folder: &Path) -> Option<RunnerCommand> {
         ("npm" | "pnpm" | "yarn", ["test"]) | ("npm", ["t"]) => script("test", folder),
         (_, ["run" | "run-script", "jest" | "vitest" | "mocha", ..]) => {
             // A script of that name would be run in its place.
-            let shadowed = read_package_scripts(folder).is_none_or(|scripts| scripts.contains_key(&words[2]));
+            let shadowed = package_scripts(folder).is_none_or(|scripts| scripts.contains_key(&words[2]));
             if shadowed { None } else { tool(&words[2..], folder) }
         }
         (_, ["run" | "run-script", name]) => script(name, folder),
@@ -108,7 +108,7 @@ fn managed(words: &[String], folder: &Path) -> Option<RunnerCommand> {
 
 /// A script of package.json that runs one tool and nothing else.
 fn script(name: &str, folder: &Path) -> Option<RunnerCommand> {
-    let scripts = read_package_scripts(folder)?;
+    let scripts = package_scripts(folder)?;
     let around = [format!("pre{name}"), format!("post{name}")];
     if around.iter().any(|other| scripts.contains_key(other)) {
         return None;
