@@ -95,6 +95,7 @@ pub fn write_plan(
             wanted: Wanted::Answer,
             iterations_max: None,
             allow_overage: false,
+            linked: &[],
         };
         let now = || (project.process.now)();
         let done = attempt(given, &classifier, &now, stop, |_| {});
