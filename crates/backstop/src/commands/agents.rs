@@ -30,6 +30,7 @@ fn list(project: &Project) -> AgentList {
         name: agent.name,
         is_found: agent.is_found,
         version: agent.version,
+        is_mute: agent.is_mute,
         tested: agent.tested.map(str::to_owned),
         is_newer: agent.is_newer,
         is_acp: agent.is_acp,
@@ -55,6 +56,12 @@ pub(super) fn check(project: &Project) -> Check {
     }
     let newer: Vec<String> =
         found.iter().filter_map(|agent| Some(format!("{} is {}", agent.name, agent.newer()?))).collect();
+    let mute: Vec<&str> =
+        found.iter().filter(|agent| agent.is_mute).map(|agent| agent.name.as_str()).collect();
+    if !mute.is_empty() {
+        let words = format!("{} --version does not end", mute.join(" and "));
+        return Check::note(NAME, words, "run it by hand: it may ask something first");
+    }
     match newer.is_empty() {
         true => Check::good(NAME, names.join(", ")),
         false => Check::note(NAME, newer.join("; "), "it is used all the same; `backstop agents` lists them"),
