@@ -398,7 +398,7 @@ impl Machine {
             return end(format!("{reason} is critical here: nothing is repeated before somebody has looked"));
         }
         if fault.facts.should_retry == Some(false) && !is_guess {
-            return end("the server says that a retry makes no sense".to_owned());
+            return end("what failed says that a retry makes no sense".to_owned());
         }
         let wait = match is_guess {
             true => None,
